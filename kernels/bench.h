@@ -1,7 +1,8 @@
-/* bench: calls of a backend with a GPU that only measurements use (bench_transfer and bench_limits of backend_ops): copying
- * rows between a table and a dense variable on the GPU, and plain copies, whose speed is the limit.
+/* bench: calls that only measurements use, of a backend with a GPU (bench_transfer and bench_limits of backend_ops). One copies
+ * rows between a table and an array on the GPU; the other makes plain copies, whose speed is the limit.
  *
- * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, including sending ids from the host.
+ * Times are medians of BENCH_REPEATS copies, after BENCH_WARM copies that are not counted. They are from the call to the last
+ * byte, and include sending ids from the host.
  */
 #ifndef SPTX_KERNELS_BENCH_H
 #define SPTX_KERNELS_BENCH_H
@@ -10,22 +11,22 @@
 
 enum { BENCH_REPEATS = 11, BENCH_WARM = 3 };
 
-/* The order of a transfer's ids: random; sorted; random, and sorted on the GPU within the measured time. */
+/* The order of a transfer's ids: random; sorted; or random, and sorted by the GPU within the measured time. */
 enum bench_order { BENCH_RANDOM, BENCH_SORTED, BENCH_SORTING };
 
 struct bench_request {
-    struct backend_table *table; /* kept in any place; has no state */
+    struct backend_table *table; /* in any place; without state */
     uint64_t rows;               /* number of distinct rows, drawn at random from the table */
     enum bench_order order;
 };
 struct bench_times {
-    double to, from; /* seconds: table -> variable, variable -> table */
-    double both;     /* seconds: both directions at once, with two variables; 0 for the file place, whose rows the host's threads
+    double to, from; /* seconds: table to array, and array to table */
+    double both;     /* seconds: both directions at once, with two arrays; 0 for the file place, whose rows the host's threads
                       * copy */
 };
 
-/* Bytes a second of plain copies: host to GPU, GPU to host, the sum of both at once; and inside the GPU, where a read and a
- * write both count. */
+/* Bytes per second of plain copies: from host to GPU; from GPU to host; both at once, added; and within the GPU, where each byte
+ * counts twice, as read and as written. */
 struct bench_limits {
     double to, from, both, device;
 };

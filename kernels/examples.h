@@ -12,18 +12,20 @@
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM };
 enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM };
 
-/* Sizes of one example or of a batch. */
+/* The sizes of one example, or of a batch. */
 struct example_sizes {
-    uint64_t blocks, targets, contexts, terms; /* terms: the sum of T x C */
+    uint64_t blocks, targets, contexts, terms; /* terms: the sum over blocks of targets x contexts */
 };
 
-/* Pooled targets: the block's T target rows are summed, with weights, to one vector, and only its C scores are trained. */
+/* How a block's targets are pooled: its T target rows are added, with weights, to one vector, and only the C scores of this
+ * vector are trained. */
 struct example_pool {
-    int on;    /* 0: all T x C pairs are trained */
-    float own; /* weight of a block's first row; the other rows share the rest of 1. 0: each row weighs 1 / T */
-    int whole; /* 1: each row receives the vector's whole gradient, as in word2vec.c's CBOW; 0: its weight times the gradient */
-    int sum;   /* 1: the vector is the plain sum of the rows, and each row receives 1 / T of its gradient, as with gensim's
-                * cbow_mean=0; whole is 0 */
+    int on;    /* 1: targets are pooled; 0: all T x C pairs are trained */
+    float own; /* weight of the block's first target row; the other rows share 1 - own equally. 0: each row weighs 1 / T */
+    int whole; /* 1: each row gets the vector's whole gradient, as in word2vec.c's CBOW; 0: each row gets its weight x the
+                * gradient */
+    int sum;   /* 1: the vector is the sum of the rows, without weights, and each row gets 1 / T of its gradient, as with
+                * gensim's cbow_mean=0; `whole` is then 0 */
 };
 
 FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, uint32_t i) {
@@ -32,13 +34,13 @@ FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, 
     return i ? (1.0f - pool->own) / (float)(targets - 1) : pool->own;
 }
 
-/* Returns the factor of the vector's gradient that target row i receives. */
+/* Returns the factor of the vector's gradient with which target row i is changed. */
 FN float example_pool_share(const struct example_pool *pool, uint32_t targets, uint32_t i) {
     if (pool->sum) return 1.0f / (float)targets;
     return pool->whole ? 1.0f : example_pool_weight(pool, targets, i);
 }
 
-/* Returns how many vectors a block trains with its contexts: 1 if its targets are pooled, otherwise one for each target row. */
+/* Returns how many vectors a block trains with its contexts: 1 if targets are pooled, otherwise one for each target row. */
 FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;
 }
@@ -52,10 +54,11 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
  *               its window
  */
 struct example_subwords {
-    const uint64_t *starts; /* [words + 1] where a word's rows begin in `rows`; NULL: each word has only its own row */
-    const uint32_t *rows;   /* [starts[words]] for each word its own row, then the rows of its n-grams */
-    uint64_t words, listed; /* listed: starts[words], the rows of all words together */
-    uint64_t most;          /* most rows of one word */
+    const uint64_t *starts; /* [words + 1] word w has rows rows[starts[w]] .. rows[starts[w + 1] - 1]; NULL: each word has one
+                             * row */
+    const uint32_t *rows;   /* [listed] for each word: its own row, then the rows of its n-grams */
+    uint64_t words, listed; /* listed: length of `rows`, which is starts[words] */
+    uint64_t most;          /* number of rows of the word that has most */
     int by_window;
 };
 
@@ -66,15 +69,14 @@ struct example_subwords {
  *   negatives   nodes after which it continues with code 1, word after word
  */
 struct example_paths {
-    const uint64_t *starts; /* [2 x words + 1] word w: nodes with code 0 begin at starts[2 w], with code 1 at starts[2 w + 1];
-                             * NULL: no tree, a word's own row is its context */
-    const uint32_t *nodes;  /* [starts[2 x words]] */
-    uint64_t words, listed; /* listed: length of `nodes` */
-    uint64_t most;          /* nodes of the longest path */
+    const uint64_t *starts; /* [2 x words + 1] word w: its nodes with code 0 begin at nodes[starts[2 w]], those with code 1 at
+                             * nodes[starts[2 w + 1]]; NULL: there is no tree, and a word's context is its own row */
+    const uint32_t *nodes;  /* [listed] context rows */
+    uint64_t words, listed; /* listed: length of `nodes`, which is starts[2 x words] */
+    uint64_t most;          /* number of nodes of the longest path */
 };
 
-/* Returns 1 if the row's bit is set in `bits`, which holds 32 rows in each uint32_t, the first in the lowest bit; 0 if `bits` is
- * NULL. */
+/* Returns 1 if the row's bit is set in a bit map: bits[row / 32] has the row in bit row % 32. Returns 0 if `bits` is NULL. */
 FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
 }
@@ -99,45 +101,47 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
 struct example_source {
-    const uint32_t *ids;    /* [tokens] row ids, valid in both tables, sentence after sentence; NULL if walks are not drawn yet */
-    const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
-    const float *weights;   /* [tokens] weight of each item as a positive, before weight_scale multiplies it; NULL: all weigh 1 */
-    float weight_scale;     /* 1 / mean of the items' weights, so that the mean positive of an epoch weighs 1 */
+    const uint32_t *ids;    /* [tokens] row ids, which exist in both tables, sentence after sentence; NULL: walks that are not
+                             * drawn yet */
+    const uint64_t *starts; /* [sentences + 1] first token of each sentence; starts[sentences] is `tokens` */
+    const float *weights;   /* [tokens] weights of items as positives, before they are multiplied by weight_scale; NULL: every
+                             * item weighs 1 */
+    float weight_scale;     /* 1 / mean of the items' weights, so that the mean weight of an epoch's positives is 1 */
     uint64_t tokens, sentences;
-    struct walks walks;             /* length above 0: the sentences are walks over a graph */
-    uint64_t first, first_sentence; /* lowest token and sentence that ids and starts hold; 0 except for drawn walks */
-    uint64_t longest; /* tokens of the longest sentence; 0: unknown */
-    uint64_t rows;        /* rows of both tables */
-    uint64_t target_only; /* how many of the last rows are lists or n-grams, which are never contexts */
+    struct walks walks;             /* if walks.length is above 0, the sentences are walks over a graph */
+    uint64_t first, first_sentence; /* lowest token and lowest sentence that ids and starts contain; 0 except for drawn walks */
+    uint64_t longest; /* number of tokens of the longest sentence; 0: unknown */
+    uint64_t rows;        /* number of rows of each table */
+    uint64_t target_only; /* number of rows of lists or n-grams, which are never contexts; they are the last rows */
     struct example_subwords subwords;
-    struct example_paths paths; /* only with WINDOW */
+    struct example_paths paths; /* used only with WINDOW */
     enum example_mode mode;
-    int documents; /* 1: a sentence's first id is its document's row, which is no word; only with WINDOW */
+    int documents; /* only with WINDOW: 1: the first id of each sentence is its document's row and no word */
     uint32_t window;
     int shrink, shuffle_items, shuffle;
-    const uint32_t *keep; /* [rows] a word is kept if its draw <= keep[id]; NULL: all are kept */
+    const uint32_t *keep; /* [rows] subsampling: a word is kept if its draw is at most keep[id]; NULL: all words are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
-    const uint32_t *known; /* LIST with targets_all: one bit a row; a position makes no example if its row's bit is set; NULL:
-                            * all make one */
+    const uint32_t *known; /* for LIST with targets_all: bit map of rows; a position whose row's bit is set makes no example;
+                            * NULL: all positions make one */
     struct example_pool pool;
-    uint32_t pooled; /* lists and lines: most rows of a pool; 0: no limit */
+    uint32_t pooled; /* for lists and lines: most rows of a pool; 0: no limit */
     uint32_t negatives;
-    int per_pair, per_batch, exclude, distinct; /* per_batch: only with ITEM */
+    int per_pair, per_batch, exclude, distinct; /* per_batch: 1 only with ITEM */
     enum noise_distribution noise;
-    const struct alias *alias; /* [rows] for NOISE_UNIGRAM; the last `target_only` are unused */
-    double log2_rows;          /* for NOISE_LOG_UNIFORM: log2 of how many rows can be drawn */
+    const struct alias *alias; /* for NOISE_UNIGRAM: [rows] the alias table; its last `target_only` columns are not used */
+    double log2_rows;          /* for NOISE_LOG_UNIFORM: log2 of the number of rows that can be drawn */
     uint32_t seed;
-    uint32_t held_out; /* an example is held out if its draw is below this, of 2^32; 0: no example is held out */
-    int stream_on_host; /* 1: ids and starts stay in host memory even if the backend has a GPU */
-    uint64_t batch; /* examples of a full batch, which decides how an epoch's shorter last batch is made, too; 0: unknown */
-    /* The sizes for which a stage has memory from the start, if its batches are counted before they are filled; zeros: unknown. */
+    uint32_t held_out; /* an example is held out if its 32-bit draw is below this number; 0: no example is held out */
+    int stream_on_host; /* 1: ids and starts stay in host memory, even if the backend has a GPU */
+    uint64_t batch; /* number of examples of a full batch; it also decides how an epoch's shorter last batch is made; 0: unknown */
+    /* If batches are counted before they are filled: the sizes for which a stage has memory from the start; zeros: unknown. */
     struct example_sizes capacity;
 };
 
 /* ---- examples of an epoch ---- */
 
-/* Returns 1 if examples are corpus positions; 0 if they are sentences, lists or lines. */
+/* Returns 1 if each example is a corpus position; 0 if each is a sentence, list or line. */
 FN int example_is_position(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW || s->mode == EXAMPLE_ITEM || (s->mode == EXAMPLE_LIST && s->targets_all);
 }
@@ -146,19 +150,20 @@ FN uint64_t example_count(const struct example_source *s) {
     return example_is_position(s) ? s->tokens : s->sentences;
 }
 
-/* Returns the shuffled order of an epoch: its place e has example shuffle_at(order, e). */
+/* Returns the shuffled order of an epoch: the example at its place e is shuffle_at(order, e). */
 FN struct shuffle example_order(const struct example_source *s, uint32_t epoch) {
     return shuffle_make(example_count(s), draw_at(s->seed, DRAW_SHUFFLE, 0, epoch, 0));
 }
 
-/* Returns 1 if the example is held out. `example` is its number, not its place in the epoch. A batch has either only held-out
- * examples or none. */
+/* Returns 1 if the example is held out. `example` is its number, not its place in the epoch's order. All examples of a batch are
+ * held out, or none is. */
 FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
 }
 
-/* Returns the bytes of the arrays that are on the host if stream_on_host is set: a corpus's ids, starts of sentences and
- * weights, or a graph's arcs. Where a node's arcs begin is read at every step of a walk, so that array is always on the GPU. */
+/* Returns the bytes of the arrays that stay on the host if stream_on_host is set: a corpus's ids, starts of sentences and
+ * weights, or a graph's arcs. A graph's array of where each node's arcs begin is always on the GPU, since every step of a walk
+ * reads it. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
@@ -167,18 +172,19 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
 
 /* ---- words of shared rows ---- */
 
-/* Returns 1 if the word at a window's position is the target and the words around it are the positives (n-grams without
- * by_window). */
+/* Returns 1 if a window's targets are the rows of the word at its position and its positives are the words around it (n-grams
+ * without by_window). */
 FN int example_predicts_window(const struct example_source *s) {
     return s->subwords.starts && !s->subwords.by_window;
 }
 
-/* Returns how many target rows a word has. */
+/* Returns the number of target rows of a word. */
 FN uint64_t example_rows_of(const struct example_source *s, uint32_t word) {
     return s->subwords.starts ? portable_load64_at(s->subwords.starts, word + 1) - portable_load64_at(s->subwords.starts, word) : 1;
 }
 
-/* Return how many positives, and how many slots for negatives, the block of a window with `around` kept words has. */
+/* The block of a window with `around` kept words: example_window_positives() returns its number of positives, the other function
+ * its number of slots for negatives. */
 FN uint32_t example_window_positives(const struct example_source *s, uint32_t around) {
     return s->subwords.by_window ? 1 : around;
 }
@@ -188,7 +194,7 @@ FN uint64_t example_window_negatives(const struct example_source *s, uint32_t ar
 
 /* ---- paths in a tree ---- */
 
-/* Nodes of a word's path with code c (0 or 1): nodes[first[c]] .. nodes[first[c] + count[c] - 1]. */
+/* A word's path. Its nodes with code c (0 or 1) are nodes[first[c]] .. nodes[first[c] + count[c] - 1]. */
 struct example_path {
     uint64_t first[2];
     uint32_t count[2];
@@ -204,7 +210,7 @@ FN struct example_path example_path(const struct example_source *s, uint32_t wor
     return path;
 }
 
-/* Returns how many contexts predict a word: 1, its own row, or with a tree the nodes of its path. */
+/* Returns how many contexts predict a word: 1, its own row; or, with a tree, the number of nodes of its path. */
 FN uint32_t example_contexts_of(const struct example_source *s, uint32_t word) {
     struct example_path path;
     if (!s->paths.starts) return 1;
@@ -229,7 +235,7 @@ FN uint64_t example_sentence_of(const struct example_source *s, uint64_t positio
 
 /* ---- documents ---- */
 
-/* Returns 1 if the id is a document's row, which subsampling always drops: it is no word of a window. */
+/* Returns 1 if the id is a document's row. Subsampling always drops it, since it is no word of a window. */
 FN int example_is_document(const struct example_source *s, uint32_t id) {
     return s->documents && id >= s->rows - s->target_only;
 }
@@ -241,8 +247,8 @@ FN uint32_t example_document(const struct example_source *s, uint64_t sentence) 
 
 /* ---- walks ---- */
 
-/* Returns a source whose sentences are drawn walks. ids: [walks x length] their nodes; starts: [walks + 1] each walk's first
- * position. Only the positions of these walks may be used. */
+/* Returns a source whose sentences are the walks `drawn`. ids: [walks x length] the walks' nodes; starts: [walks + 1] each
+ * walk's first position. Only positions of these walks may be used with it. */
 FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids,
                                           const uint64_t *starts) {
     struct example_source own = *s;
@@ -287,22 +293,24 @@ FN struct example_source example_of_walks(const struct example_source *s, struct
  */
 
 struct example_row {
-    uint64_t start, count, target; /* items[target] is the target, all other items are the others */
-    uint64_t item;                 /* ITEM: the positive's place among the others */
-    uint64_t wanted, negatives;    /* number of positives and of slots for negatives; wanted 0: the row makes no example */
-    uint64_t targets, pooled;      /* number of target rows, of which the last `pooled` are the pool's; the row's target is
-                                    * before them, if it is one */
-    int replacement, split;        /* split: 1: a drawn order of the others splits them into positives and pool */
+    uint64_t start, count, target; /* the list or line has items start .. start + count - 1; its item number `target` is the
+                                    * target, all other items are the others */
+    uint64_t item;                 /* ITEM: place of the positive among the others */
+    uint64_t wanted, negatives;    /* wanted: number of positives; 0: the row makes no example. negatives: number of slots for
+                                    * negatives */
+    uint64_t targets, pooled;      /* targets: number of target rows; the last `pooled` of them are the pool. If the row's target
+                                    * is a target row, it is before the pool */
+    int replacement, split;        /* split: 1: the others, in a drawn order, are split into positives and pool */
 };
 
-/* Returns the number of positives of a row with this number of other items. */
+/* Returns the number of positives of a row with `others` other items. */
 FN uint64_t example_wanted(const struct example_source *s, uint64_t others) {
     if (s->mode == EXAMPLE_ITEM) return 1;
     if (s->positives) return s->positives;
     return s->pool.on ? others - others / 2 : others;
 }
 
-/* Sets the sizes of the example of a list or line with row->count items. */
+/* Sets the sizes of the example that a list or line of row->count items makes. */
 FN void example_row_sizes(const struct example_source *s, struct example_row *row) {
     uint64_t others = row->count ? row->count - 1 : 0;
     row->wanted = example_wanted(s, others);
@@ -315,7 +323,8 @@ FN void example_row_sizes(const struct example_source *s, struct example_row *ro
     row->negatives = s->per_batch ? 0 : s->per_pair ? row->wanted * s->negatives : s->negatives;
 }
 
-/* Returns 1 if a block can hold the row's example. Negatives are bounded because a draw's index has 20 bits for slot / 2. */
+/* Returns 1 if a block can hold the row's example. The number of negatives is limited because the index of a draw has 20 bits
+ * for slot / 2. */
 #define EXAMPLE_MOST_POSITIVES (UINT32_MAX / 2)
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21)
 FN int example_row_fits(const struct example_row *row) {
@@ -323,8 +332,8 @@ FN int example_row_fits(const struct example_row *row) {
            row->negatives <= EXAMPLE_MOST_NEGATIVES;
 }
 
-/* Returns the example of list or line `number`. If examples are positions, `number` is the sentence that contains position
- * `example`. */
+/* Returns the example that list or line number `number` makes. If examples are positions, `number` is the sentence that contains
+ * position `example`. */
 FN struct example_row example_row(const struct example_source *s, uint64_t number, uint64_t example, uint32_t epoch) {
     struct example_row row;
     row.start = portable_load64(s->starts + number);
@@ -340,7 +349,7 @@ FN struct example_row example_row(const struct example_source *s, uint64_t numbe
     return row;
 }
 
-/* Return the corpus position, and the id, of the item at place `place` among the row's others. */
+/* The item at a place among the row's others: the first function returns its corpus position, the second its id. */
 FN uint64_t example_other_at(const struct example_row *row, uint64_t place) {
     return row->start + place + (place >= row->target);
 }
@@ -348,15 +357,16 @@ FN uint32_t example_other(const struct example_source *s, const struct example_r
     return portable_load32(s->ids + example_other_at(row, place));
 }
 
-/* Makes the item at place `place` among the row's others positive j. weights: weights[j] receives its weight; NULL: not wanted. */
+/* Makes the item at place `place` among the row's others the block's positive j. weights: its weight is written to weights[j];
+ * NULL: no weight is written. */
 FN void example_put_positive(const struct example_source *s, const struct example_row *row, uint64_t place, uint64_t j,
                              uint32_t *contexts, float *weights) {
     contexts[j] = example_other(s, row, place);
     if (weights) weights[j] = portable_load_float(s->weights + example_other_at(row, place)) * s->weight_scale;
 }
 
-/* Floyd's sample: positive j draws a place among the first `last` + 1 others; if an earlier positive has that place, it takes
- * place `last` instead. With replacement it draws among all others. */
+/* Floyd's sample: returns `last`. Positive j is drawn among the others at places 0 .. last; if an earlier positive has the drawn
+ * place, positive j is the one at place `last`. With replacement, it is drawn among all others. */
 FN uint64_t example_positive_last(const struct example_row *row, uint32_t j) {
     return row->count - 1 - row->wanted + j;
 }
@@ -364,8 +374,8 @@ FN uint64_t example_positive_place(const struct example_row *row, uint64_t bits,
     return draw_below(bits, row->replacement ? row->count - 1 : example_positive_last(row, j) + 1);
 }
 
-/* The drawn order of a split row's others: the first places are positives, the places behind them the pool. The second function
- * returns target row i. */
+/* Returns the drawn order of the others of a row that is split: the items at its first places are positives, the next ones are
+ * the pool. The second function returns target row i. */
 FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example,
                                 uint32_t epoch) {
     return shuffle_make(row->count - 1, draw_at(s->seed, DRAW_POSITIVE, example, epoch, 0));
@@ -383,8 +393,9 @@ FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
     return 0;
 }
 
-/* Draws all positives of a row that is not split, in one thread. `contexts` holds places until all are drawn, then ids; places
- * fit into 32 bits if a row has fewer than 2^32 items. weights: receives the positives' weights; NULL: not wanted. */
+/* Draws all positives of a row that is not split, in one thread. `contexts` contains places until all are drawn, then ids; if a
+ * row has fewer than 2^32 items, places fit into 32 bits. weights: the positives' weights are written here; NULL: they are not
+ * written. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
                           uint32_t epoch, uint32_t *contexts, float *weights) {
     uint32_t wanted = (uint32_t)row->wanted;
@@ -416,18 +427,18 @@ FN void example_positives(const struct example_source *s, const struct example_r
  * example's number. Negatives may then be an example's positive: with `exclude`, a step leaves them out of that example's sum.
  */
 
-/* Returns how many negatives the examples of a batch share. */
+/* Returns how many negatives all examples of a batch share; 0 without per_batch. */
 FN uint32_t example_batch_negatives(const struct example_source *s) {
     return s->per_batch ? s->negatives : 0;
 }
 
-/* Returns the draw that a slot and its neighbour share, at an attempt. */
+/* Returns draw number `attempt` of a slot and its neighbour, which share it. */
 FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot,
                                        uint32_t attempt) {
     return draw_at(s->seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
 }
 
-/* Returns the negative that a slot takes from its draw. */
+/* Returns the row that a slot gets from its draw. */
 FN uint32_t example_negative_of(const struct example_source *s, struct draw4 drawn, uint32_t slot) {
     uint64_t bits = draw_half(drawn, slot);
     uint64_t rows = s->rows - s->target_only;
@@ -441,9 +452,9 @@ FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uin
     return example_negative_of(s, example_negative_draws(s, epoch, example, slot, attempt), slot);
 }
 
-/* The rows that a block's negatives must not be: its own positives and targets. Empty if the source does not exclude. */
+/* The positives and targets of a block: its negatives must be other rows. Empty if the source has exclude = 0. */
 struct example_own {
-    const uint32_t *positives, *others; /* others: all targets but the first */
+    const uint32_t *positives, *others; /* others: all targets but the first one */
     uint32_t count, others_count;
     uint32_t target; /* the first target; DRAW_NONE in window mode */
 };
@@ -466,10 +477,10 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 
 /* ---- bounds ---- */
 
-#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* most terms for which a batch of windows is padded, since half of the padded
-                                                 * terms are empty */
+#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* most terms of a batch of windows whose sizes are not counted but padded to
+                                                 * upper bounds: half of the padded terms are empty */
 
-/* Returns upper bounds for one example, without the negatives that a batch shares. */
+/* Returns upper bounds of the sizes of one example, without the negatives that a batch shares. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, predicted = s->paths.starts ? s->paths.most : 1, positives;
@@ -500,9 +511,9 @@ FN int example_one_target(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW ? s->per_pair && !s->pool.on : !s->pool.on && !s->per_batch;
 }
 
-/* Returns 1 and sets *most, upper bounds for `count` examples, if the bounds are close to what a batch really needs: a stage on
- * a GPU then has that much memory, and its batches are not counted. Returns 0 otherwise, and always for pools of lists, which
- * are as long as their lists, and for words of several rows. */
+/* Sets *most to upper bounds of the sizes of `count` examples, and returns 1, if the bounds are close to the sizes of a real
+ * batch. A stage on a GPU then has memory for the bounds, and its batches are not counted. Otherwise returns 0; so always for
+ * pools of lists, which are as long as their lists, and for words of several rows. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     struct example_sizes one = example_most(s);
     int window = s->mode == EXAMPLE_WINDOW;

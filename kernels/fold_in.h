@@ -16,33 +16,33 @@
 
 #include <stdint.h>
 
-/* Most distinct items in the lists of one call. A list that alone has more gets a call of its own. */
+/* most distinct items in the lists of one call; a single list with more items has a call of its own */
 enum { FOLD_ITEMS = 1 << 16 };
 
-/* What all lists have in common. The backend copies the arrays; rows have unit length if scores are cosines. */
+/* The problem that is the same for all lists. The backend copies the arrays. If scores are cosines, rows have length 1. */
 struct fold_problem {
     const float *negatives; /* [count x dim] */
-    const uint32_t *ids;    /* [count] the item of each negative, rising */
+    const uint32_t *ids;    /* [count] the item that each negative is; rising */
     uint32_t count, dim, steps;
     struct loss_options loss;
-    int exclude;        /* 1: negatives that are items of the list are left out of its loss */
-    float per_negative; /* factor by which coefficients of negatives are multiplied */
-    float length;       /* length of each list's final row; directions have length 1 */
-    float item_length;  /* usual length of items' rows */
+    int exclude;        /* 1: a list's loss leaves out negatives that are items of the list */
+    float per_negative; /* factor by which the coefficients of negatives are multiplied */
+    float length;       /* length that a list's final row will have; the directions computed here have length 1 */
+    float item_length;  /* typical length of an item's row */
 };
 
-/* Lists that are solved by one call. */
+/* The lists of one call. */
 struct fold_lists {
     const float *items;      /* [item_count x dim] rows of the lists' distinct items */
     const uint32_t *item_ids; /* [item_count] the item of each row */
     uint64_t item_count;
     const uint64_t *starts;   /* [count + 1] items of list i: places[starts[i]] .. places[starts[i + 1] - 1] */
-    const uint32_t *places;   /* index of each item's row in `items` */
+    const uint32_t *places;   /* for each item of each list: the index of its row in `items` */
     uint64_t count;
-    float *directions; /* out [count x dim]; zeros for a list without items, or of items whose rows add up to zeros */
+    float *directions; /* result: [count x dim]; zeros for a list without items, and for a list whose items' rows add up to zeros */
 };
 
-/* Returns the first place in ids[count], which rise, whose id is not below `id`; `count` if all are below it. */
+/* Returns the first place in ids[count], which are sorted, whose id is at least `id`; `count` if all ids are lower. */
 FN uint32_t fold_first_place(const uint32_t *ids, uint32_t count, uint32_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {

@@ -38,9 +38,10 @@
 #include "backend.h"
 
 enum {
-    HOGWILD_LOSS_EVERY = 64,     /* one example in this many has its loss computed; a power of two */
-    HOGWILD_LOSS_OF_ALL = 16384, /* a request of fewer examples computes the loss of all */
-    HOGWILD_NODE_AT_ONCE = 4,    /* workers of a GPU that may at once move a tree's node by its whole gradient */
+    HOGWILD_LOSS_EVERY = 64,     /* the loss of one example in this many is computed; a power of two */
+    HOGWILD_LOSS_OF_ALL = 16384, /* a request of fewer examples computes the loss of every example */
+    HOGWILD_NODE_AT_ONCE = 4,    /* number of a GPU's workers that may change a tree's node at the same time, each by its whole
+                                  * gradient */
 };
 
 /* Returns the change of the learning rate from one example to the next. */
@@ -53,18 +54,18 @@ FN float hogwild_rate(float lr_first, float slope, uint64_t i) {
     return fmaf(slope, (float)i, lr_first);
 }
 
-/* Returns a mask: an example's loss is computed if its number in the request has none of these bits. */
+/* Returns a bit mask: the loss of an example is computed if its number in the request has none of these bits. */
 FN uint32_t hogwild_loss_mask(uint64_t count) {
     return count < HOGWILD_LOSS_OF_ALL ? 0 : HOGWILD_LOSS_EVERY - 1;
 }
 
-/* Returns 1 if every update only adds coefficient x other row, so that a row's updates can be added in any order. */
+/* Returns 1 if every update only adds coefficient x the other row of the pair; then a row's updates can be added in any order. */
 FN int hogwild_is_linear(const struct rule_options *rule) {
     return rule->rule == RULE_SGD && rule->weight_decay == 0;
 }
 
-/* Returns the share of its gradient by which a tree's node moves. Frequent nodes have low ids: about one window in id + 1
- * contains the node. `limit`: HOGWILD_NODE_AT_ONCE / workers. */
+/* Returns the share of its gradient by which a tree's node is changed. Frequent nodes have low ids: about one window in id + 1
+ * contains the node. `limit`: HOGWILD_NODE_AT_ONCE / number of workers. */
 FN float hogwild_node_share(float limit, uint32_t node) {
     return fminf(1.0f, limit * ((float)node + 1.0f));
 }
@@ -74,26 +75,27 @@ void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 
 /* ---- what it refuses ---- */
 
-/* The parts of the two tables that have a memory.* key each. */
+/* The parts of both tables: each has a key of its own in [memory], which says where it is stored. */
 enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
 
-/* What a caller wants of lock-free training. A field that is 0 asks for nothing that could be refused. */
+/* The options that a caller wants lock-free training to have, for hogwild_refuses(). A field that is 0 is never a reason to
+ * refuse. */
 struct hogwild_asked {
-    struct rule_options rule; /* only the rule, its momentum and its clip count */
-    const char *rule_name;    /* as in optimizer.rule, for the sentence; NULL: unknown */
+    struct rule_options rule; /* of its fields only the rule, its momentum and its clip are read */
+    const char *rule_name;    /* the value of optimizer.rule, for the message; NULL: unknown */
     struct loss_options loss;
-    const char *loss_name, *score_name; /* as in train.loss and train.score */
-    int mean;           /* 1: gradients are averaged over a batch */
-    unsigned ranks;     /* ranks that train together; 0 or 1: only this process */
+    const char *loss_name, *score_name; /* the values of train.loss and train.score */
+    int mean;           /* 1: gradients are to be averaged over a batch */
+    unsigned ranks;     /* number of ranks that train together; 0 or 1: only this process */
     int gpu;            /* 1: training is to run on a GPU */
-    int frozen;         /* 1: the tables have frozen rows */
-    unsigned in_file;   /* bit 1 << part: rows of that part are in a file */
+    int frozen;         /* 1: a table has frozen rows */
+    unsigned in_file;   /* bit 1 << part is 1 if rows of that part are in a file */
 };
 
-enum { HOGWILD_WHY = 512 }; /* bytes of the longest sentence */
+enum { HOGWILD_WHY = 512 }; /* bytes of the longest message */
 
-/* The one place that says what lock-free training cannot do. Returns 1 if it cannot do what is asked, with a sentence in `why`
- * that gives the reason and what to set instead; otherwise 0. */
+/* Returns 1 if lock-free training cannot do what is asked; then `why` is a sentence that says the reason and what to set
+ * instead. Otherwise returns 0. All limits of lock-free training are decided here. */
 int hogwild_refuses(const struct hogwild_asked *asked, char why[HOGWILD_WHY]);
 
 #endif

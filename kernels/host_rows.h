@@ -1,5 +1,5 @@
-/* host_rows: work that backends give to threads of the host: first touch of memory, packing and unpacking rows, copying rows to
- * and from a mapped file. Plain C; C++ includes it too. */
+/* host_rows: work that backends give to threads of the host: the first touch of memory, packing and unpacking rows, and copying
+ * rows to and from a mapped file. It is plain C, which C++ files include, too. */
 #ifndef SPTX_HOST_ROWS_H
 #define SPTX_HOST_ROWS_H
 
@@ -9,14 +9,14 @@
 
 struct pool; /* src/base/pool.h */
 
-/* Writes `bytes` zeros, each thread over its part, so that every page is allocated. */
+/* Zeroes memory. Each thread zeroes its part, so that every page is allocated. */
 int host_zero(struct pool *pool, void *memory, uint64_t bytes);
 
-/* Returns 0 if the table has all rows [first, first + count); -1 after fail(). */
+/* Returns 0 if the table has rows first .. first + count - 1; -1 after fail(). */
 int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count);
 
-/* Records in memory, padded with zeros to the layout's span. weights: first row; state: first slot of the first row; strides in
- * bytes. host_pack() copies them to packed records, host_unpack() copies back. */
+/* Records in memory, padded with zeros to the layout's span. weights: the first row's weights; state: the first row's first
+ * slot; strides: bytes from row to row. host_pack() copies them to packed records, host_unpack() copies packed records to them. */
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;
@@ -26,8 +26,8 @@ int host_pack(struct pool *pool, const struct record_layout *layout, const struc
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
                 const void *packed);
 
-/* host_gather() copies row ids[i] of `home` to place i of `rows`, for `count` rows of `stride` bytes; host_scatter() copies
- * back. */
+/* For `count` rows of `stride` bytes: host_gather() copies row ids[i] of `home` to place i of `rows`; host_scatter() copies
+ * place i of `rows` to row ids[i] of `home`. */
 int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride);
 int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride);
 

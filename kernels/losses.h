@@ -32,45 +32,45 @@
 
 #include "sgns.h"
 
-/* Numbered in the order of train.loss and train.score. */
+/* numbered as the values of train.loss, and of train.score */
 enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE };
 enum loss_score { SCORE_DOT, SCORE_COSINE };
 
-/* Options of a loss. If all are 0 it is word2vec's. */
+/* The options of a loss. If all are 0, the loss is word2vec's. */
 struct loss_options {
     enum loss_kind kind;
     enum loss_score score;
-    float temperature;     /* 0: the same as 1 */
+    float temperature;     /* scores are divided by it; 0: as 1 */
     float margin;          /* for contrastive */
     float negative_weight; /* for softmax and contrastive */
-    float negative_power;  /* for softmax: factor K of the logarithm over negatives, in which the positive does not occur; 0: the
-                            * plain softmax */
-    int weighted;          /* 1: positives have the weights of their batch; 0: all weigh 1 */
+    float negative_power;  /* for softmax: factor K of the logarithm over negatives, which then does not contain the positive; 0:
+                            * softmax without this factor */
+    int weighted;          /* 1: positives have weights, which the batch contains; 0: every positive weighs 1 */
 };
 
 FN float loss_inverse_temperature(const struct loss_options *o) {
     return o->temperature > 0 ? 1.0f / o->temperature : 1.0f;
 }
 
-/* Returns 1 for the logistic loss of dot products without temperature or weights, for which every backend has faster code. */
+/* Returns 1 for the logistic loss of dot products without temperature and without weights: every backend has faster code for it. */
 FN int loss_is_plain(const struct loss_options *o) {
     return o->kind == LOSS_LOGISTIC && o->score == SCORE_DOT && loss_inverse_temperature(o) == 1.0f && !o->weighted;
 }
 
-/* Returns the weight of positive i. weights: [positives]; NULL: all weigh 1. */
+/* Returns the weight of positive i. weights: [positives]; NULL: every positive weighs 1. */
 FN float loss_weight(const float *weights, uint32_t i) {
     return weights ? weights[i] : 1.0f;
 }
 
 /* ---- cosines ---- */
 
-/* Returns 1 / |row| from the sum of its squares. 0 for a row of zeros, which has no direction: its cosines are then 0, and its
- * gradient too. */
+/* Returns 1 / |row|, computed from the sum of the row's squares. Returns 0 for a row of zeros, which has no direction: its
+ * cosines and its gradient are then 0. */
 FN float loss_inverse_length(float squares) {
     return squares > 1e-24f ? 1.0f / sqrtf(squares) : 0.0f;
 }
 
-/* Returns the factor by which a row occurs in its own gradient, from the sum of coefficient x cosine over its pairs. */
+/* Returns the factor of a row in its own gradient. coefficients_x_cosines: the sum over its pairs of coefficient x cosine. */
 FN float loss_own(float coefficients_x_cosines, float inverse_length) {
     return -coefficients_x_cosines * inverse_length * inverse_length;
 }
@@ -80,8 +80,8 @@ FN float loss_own(float coefficients_x_cosines, float inverse_length) {
  * `inverse` is 1 / temperature. Coefficients below are d loss / d z; d loss / d s is `inverse` times that.
  */
 
-/* A running sum of softplus(x) that takes one logarithm for 512 terms: it multiplies their factors, each at most 2, so that the
- * product stays far below the largest double. */
+/* A running sum of softplus(x) that computes one logarithm for 512 terms. It multiplies the terms' factors, each at most 2, so
+ * the product stays far below the largest double. */
 struct loss_sum {
     double linear, product, logs;
     uint32_t factors;
@@ -102,39 +102,39 @@ FN double loss_of_sum(const struct loss_sum *sum) {
     return sum->linear + sum->logs + log(sum->product);
 }
 
-/* Returns `weight` times the sum, and sets the sum to zero. */
+/* Returns `weight` x the sum, and sets the sum to zero. */
 FN double loss_take_weighted(struct loss_sum *sum, float weight) {
     double loss = (double)weight * loss_of_sum(sum);
     *sum = loss_sum_of_none();
     return loss;
 }
 
-/* softmax: returns a negative's exponential; divided by the sum over all negatives it is the negative's share. `most`: the
- * greatest score of a negative. */
+/* softmax: returns the exponential of a negative's score, relative to `most`, the greatest score of a negative. The negative's
+ * share is this exponential / the sum of all negatives' exponentials. */
 FN float loss_power(float s, float most, float inverse) {
     return sgns_exp((s - most) * inverse);
 }
-/* Returns the value that a positive's z is compared with: the logarithm of the negatives' weighted exponentials, or of their mean
- * with a negative_power. */
+/* softmax: returns the number with which each positive's z is compared: the logarithm of the negatives' weighted exponentials
+ * or, with a negative_power, of their mean. */
 FN float loss_against(const struct loss_options *o, float powers, float most, float inverse, uint32_t negatives) {
     float weight = o->negative_power > 0 ? 1.0f / (float)negatives : o->negative_weight;
     return logf(weight * powers) + most * inverse;
 }
-/* Returns the coefficient of a positive. `above`: its z less the result of loss_against(). */
+/* softmax: returns the coefficient of a positive. `above`: its z minus the result of loss_against(). */
 FN float loss_pulled(const struct loss_options *o, float above) {
     return o->negative_power > 0 ? -1.0f : sgns_coefficient(above, 1.0f);
 }
-/* Returns the factor of the positives' summed coefficients that the negatives share among them, with the opposite sign. */
+/* softmax: returns a factor f: the coefficients of the negatives add up to -f x the sum of the positives' coefficients. */
 FN float loss_push(const struct loss_options *o) {
     return o->negative_power > 0 ? o->negative_power : 1.0f;
 }
-/* Returns a positive's loss if negative_power is above 0. */
+/* softmax with negative_power above 0: returns the loss of a positive. */
 FN float loss_of_positive(const struct loss_options *o, float z, float against) {
     return o->negative_power * against - z;
 }
 
-/* contrastive: the first returns how far a negative's score is above the margin; the second the weight of such a negative, if
- * the positives' weights have the sum `positives`. */
+/* contrastive. The first function returns how far a negative's score is above the margin. The second returns the weight of a
+ * negative whose score is above it; `positives`: the sum of the positives' weights. */
 FN float loss_past(const struct loss_options *o, float s) {
     float past = s - o->margin;
     return past > 0 ? past : 0.0f;

@@ -46,8 +46,8 @@ static inline double learn_logistic(float *score, uint32_t positives, uint32_t n
     return weighted + loss_of_sum(&loss);
 }
 
-/* Leave negatives with id `own` out of a sum: the first function sets their scores to -infinity and returns how many there are,
- * the second sets their exponentials to 0. */
+/* Leave the negatives with id `own` out of a sum. The first function sets their scores to -infinity and returns how many there
+ * are; the second sets their exponentials to 0. */
 static inline uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) left += ids[i] == own;
@@ -58,8 +58,8 @@ static inline void clear_left_out(float *power, const uint32_t *ids, uint32_t co
     for (uint32_t i = 0; i < count; i++) power[i] = ids[i] == own ? 0 : power[i];
 }
 
-/* powers: [slots] the negatives' scores; ids: [slots] a negative whose id is `own` is left out; NULL: all count. Without
- * negatives, loss and coefficients are 0. */
+/* powers: [slots] the negatives' scores. ids: [slots] ids of the negatives, of which those equal to `own` are left out; NULL: no
+ * negative is left out. Without negatives, the loss and all coefficients are 0. */
 static inline double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, const float *weights,
                                    float *powers, const uint32_t *ids, uint32_t slots, uint32_t own, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();

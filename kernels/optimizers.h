@@ -1,5 +1,6 @@
 /* optimizers: the rules that turn a row's gradient into its new weights and state. Each rule is one function, compiled
- * by the C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path).
+ * by the C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path);
+ * rowwise_adagrad's are FBGEMM's (exact_rowwise_adagrad).
  *
  * options --(lr, updates before)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
  *
@@ -10,7 +11,7 @@
 
 #include "portable.h"
 
-/* name, enumerator; in the order of optimizer.rule's values */
+/* each rule's name and enumerator, in the order of the values of optimizer.rule */
 #define RULES(X)                                                                                                       \
     X(sgd, RULE_SGD)                                                                                                   \
     X(adagrad, RULE_ADAGRAD)                                                                                           \
@@ -21,23 +22,24 @@
     X(sparse_adam, RULE_SPARSE_ADAM)                                                                                   \
     X(adamax, RULE_ADAMAX)                                                                                             \
     X(asgd, RULE_ASGD)                                                                                                 \
-    X(rprop, RULE_RPROP)
+    X(rprop, RULE_RPROP)                                                                                               \
+    X(rowwise_adagrad, RULE_ROWWISE_ADAGRAD)
 
 #define RULE_ENUMERATOR(name, enumerator) enumerator,
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
 #undef RULE_ENUMERATOR
 
-/* A set of rules as bits, for optimizers.def. */
+/* The rules that are kinds of Adam, as bits, for optimizers.def. */
 enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
 
-/* The type in which a table stores weights, or slots. Rules always compute in float32. */
+/* The type in which a table stores its weights, or its slots. Rules always compute in float32. */
 enum precision { PRECISION_FLOAT32, PRECISION_BFLOAT16 };
 
 struct rule_options {
     int rule;
-    int precision, state_precision; /* enum precision, of the weights and of all slots */
-    double lr;   /* the configured rate; rprop's first step size */
-    double clip; /* longest gradient of a row that occurs in a batch more than once; 0: no bound (rule_share) */
+    int precision, state_precision; /* values of enum precision: type of the weights, and of all slots */
+    double lr;   /* the configured learning rate; for rprop the first step size */
+    double clip; /* greatest length of the gradient of a row that occurs several times in a batch (rule_share); 0: no limit */
 #define NUMBER(name, fallback, lowest, highest, rules, help)  double name;
 #define BY_RULE(name, fallback, lowest, highest, rules, help) double name;
 #define FLAG(name, rules, help)
@@ -46,17 +48,21 @@ struct rule_options {
 #define BY_RULE(name, fallback, lowest, highest, rules, help)
 #define FLAG(name, rules, help) int name;
 #include "optimizers.def"
-    int count_rows; /* 1: bias correction uses a row's own number of updates, which is stored at the end of the record */
+    int count_rows; /* 1: bias corrections use the number of updates of the row, which is stored at the end of its record; 0: of
+                     * the whole table */
 };
 
 /* ---- slots: the arrays of a row's state ---- */
 
 enum { RULE_SLOTS = 3 };
 struct rule_slot {
-    const char *name; /* PyTorch's name of the state */
+    const char *name; /* name of the slot in PyTorch */
     float initial;
-    int role; /* which argument of the rule's function the slot is: 0..2 for s0..s2 */
+    int role; /* argument of the rule's function that the slot is: 0..2 for s0..s2 */
 };
+
+/* Is 1 for a rule whose only slot is one float32 for the whole row, whatever the state's precision. */
+#define RULE_BY_ROW(rule) ((rule) == RULE_ROWWISE_ADAGRAD)
 
 /* Fills slots[] in the order in which a record stores them; returns how many there are (0..3). */
 FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOTS]) {
@@ -67,7 +73,8 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     case RULE_SGD:
         if (o->momentum != 0) SLOT("momentum_buffer", 0, 0);
         break;
-    case RULE_ADAGRAD: SLOT("sum", o->initial_accumulator, 0); break;
+    case RULE_ADAGRAD:
+    case RULE_ROWWISE_ADAGRAD: SLOT("sum", o->initial_accumulator, 0); break;
     case RULE_ADADELTA:
         SLOT("square_avg", 0, 0);
         SLOT("acc_delta", 0, 1);
@@ -101,11 +108,13 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* Is 1 for a rule that has a third slot (role 2) with some of its options. GPU kernels of other rules contain no code to read it. A
- * macro, so that it is a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees with rule_slots(). */
+/* Is 1 for a rule that, with some of its options, has a third slot (role 2). GPU kernels of the other rules contain no code to
+ * read such a slot. It is a macro so that it is a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees
+ * with rule_slots(). */
 #define RULE_MAY_HAVE_THIRD(rule) ((rule) == RULE_RMSPROP || (rule) == RULE_ADAM || (rule) == RULE_ADAMW)
 
-/* Returns 1 if the rule's constants depend on the number of earlier updates, so that it is worth counting them for each row. */
+/* Returns 1 if the rule's constants depend on the number of earlier updates; only then is it useful to count the updates of each
+ * row. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:
@@ -121,23 +130,35 @@ FN int rule_counts(const struct rule_options *o) {
 /* ---- one step's constants ---- */
 
 struct rule_step {
-    float lr;    /* the rate that multiplies the direction; includes the bias correction if the rule allows it */
-    float decay; /* weight decay (adamw: 1 - lr x decay) */
+    float lr;    /* factor of the step's direction: the learning rate and, if the rule allows, its bias correction */
+    float decay; /* weight decay; for adamw 1 - lr x decay */
     float momentum, eps;
-    float a, one_minus_a; /* beta1, rho, alpha */
-    float b, one_minus_b; /* beta2 */
-    float correction;     /* adam: 1 / sqrt(1 - beta2^t); asgd: mu */
+    float a, one_minus_a; /* a: beta1, rho or alpha */
+    float b, one_minus_b; /* b: beta2 */
+    float correction;     /* for adam 1 / sqrt(1 - beta2^t), for asgd mu */
     float eta_minus, eta_plus, step_min, step_max;
     float clip;
     int nesterov, centered, amsgrad;
 };
 
-/* Returns the factor that bounds a row's gradient to the length `clip`. The gradient is summed over the row's `places` in the
- * batch; `squares` is the sum of its columns' squares. The gradients of all n places are computed from the same old row, so
- * together they make a step n times as long in one direction, where n steps one after the other would have turned back. From
- * some n on the step overshoots, the next one overshoots more, and sgd diverges. */
+/* Returns the factor that limits the length of a row's gradient to `clip`. The gradient is the sum over the row's `places` in the
+ * batch; `squares` is the sum of the squares of its columns.
+ *
+ * Why: the gradients of all n places are computed from the same old row. So together they make a step n times as long in one
+ * direction, where n steps one after the other would have turned back. If n is large enough, the step overshoots, the next one
+ * overshoots more, and sgd diverges.
+ */
 FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
+}
+
+/* rule_row_sum() returns rowwise_adagrad's new sum of a row: the sum before the update, plus the mean of the squares of the
+ * gradient's columns; `squares` is their sum. rule_row_rate() returns the row's rate with the new sum. */
+FN float rule_row_sum(float before, float squares, uint32_t dim) {
+    return before + squares / (float)dim;
+}
+FN float rule_row_rate(const struct rule_step *k, float sum) {
+    return k->lr / (sqrtf(sum) + k->eps);
 }
 
 /* Returns adagrad's learning rate, which lr_decay lowers with the number of earlier updates. */
@@ -145,7 +166,7 @@ FN double rule_decayed(double lr, double lr_decay, uint64_t updates) {
     return lr / (1 + (double)updates * lr_decay);
 }
 
-/* Returns the constants of an update at the scheduled rate lr; `updates`: the number of updates before it. */
+/* Returns the constants of an update with the learning rate lr (after the schedule), after `updates` earlier updates. */
 FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t updates) {
     struct rule_step k;
     double t = (double)updates + 1;
@@ -180,6 +201,7 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
         k.correction = (float)(1 / (past > 1 ? past : 1));
         break;
     }
+    case RULE_ROWWISE_ADAGRAD: k.decay = k.momentum = 0; break; /* a GPU applies it as sgd at the row's rate */
     default: break;
     }
     return k;
@@ -291,10 +313,16 @@ FN void rule_rprop(const struct rule_step *k, float g, float *w, float *s0, floa
     float factor = agree > 0 ? k->eta_plus : agree < 0 ? k->eta_minus : 1.0f;
     float size = *s1 * factor;
     size = size < k->step_min ? k->step_min : size > k->step_max ? k->step_max : size;
-    g = agree < 0 ? 0 : g; /* after a sign change: forget the gradient, so that the next step counts as a first */
+    g = agree < 0 ? 0 : g; /* after a change of sign: forgets the gradient, so that the next step counts as a first step */
     *s0 = g;
     *s1 = size;
     *w -= g > 0 ? size : g < 0 ? -size : 0.0f;
+}
+
+/* k->lr: the row's own rate (rule_row_rate). */
+FN void rule_rowwise_adagrad(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s0, (void)s1, (void)s2;
+    *w -= k->lr * g;
 }
 
 #endif

@@ -43,7 +43,7 @@ FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
     return (uint64_t)(((unsigned __int128)a * b) >> 64);
 #endif
 }
-/* Returns a x b, rounded; no compiler fuses it with an addition, so that host and device get the same bits. */
+/* Returns a x b, rounded. No compiler fuses it with an addition, so host and device get the same bits. */
 FN double portable_mul(double a, double b) {
 #ifdef __CUDA_ARCH__
     return __dmul_rn(a, b);
@@ -52,9 +52,9 @@ FN double portable_mul(double a, double b) {
     return product;
 #endif
 }
-/* A quotient and a root that may be wrong by 2 ulp on a GPU. Exact ones cost a GPU a dozen instructions each, and a call if an
- * operand is zero or nearly so: with Adamax (2,829,853 x 200) the first kernel of a step took 1.42 ms with exact ones and takes
- * 1.15 ms. */
+/* Return a quotient, and a root; on a GPU they may be wrong by 2 ulp. Exact ones cost a GPU a dozen instructions each, and a
+ * call if an operand is zero or nearly zero: with Adamax (2,829,853 x 200) the first kernel of a step took 1.42 ms with exact
+ * ones, and takes 1.15 ms. */
 FN float portable_divide(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fdividef(a, b);
@@ -94,8 +94,8 @@ FN uint64_t portable_load64(const uint64_t *from) {
 #endif
 }
 
-/* Loads item `at` of an array of which only the items around it may be in memory. `base` is where item 0 would be; it is used as
- * a number, since C has no pointer to a place outside an array. */
+/* Loads item `at` of an array of which only the items around `at` may be in memory. `base` is the address that item 0 would
+ * have. It is used as a number, since C has no pointer to a place outside an array. */
 FN uint32_t portable_load32_at(const uint32_t *base, uint64_t at) {
     return portable_load32((const uint32_t *)((uintptr_t)base + (uintptr_t)at * sizeof *base));
 }

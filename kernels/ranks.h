@@ -17,12 +17,13 @@
 #include <stdint.h>
 
 struct ranks {
-    unsigned number, count; /* this rank's number, 0..count-1, and how many ranks there are */
-    unsigned local, place;  /* ranks on this machine, including this one; this one's number among them, from 0 */
-    unsigned patience;      /* seconds to wait for another rank; 0: for ever */
+    unsigned number, count; /* number: this rank's number, 0 .. count - 1; count: how many ranks there are */
+    unsigned local, place;  /* local: number of ranks on this machine, including this one; place: this rank's number among them,
+                             * from 0 */
+    unsigned patience;      /* seconds to wait for another rank; 0: no limit */
     int steps;              /* 1: the run's steps have begun */
-    unsigned cores;         /* this rank's share of the cores that the ranks may use; 0 for a single rank: all cores */
-    int over;               /* 1: all ranks have agreed that they fail, and none waits any more */
+    unsigned cores;         /* number of cores of this rank, of those that the ranks may use; 0 for a single rank: all cores */
+    int over;               /* 1: all ranks have agreed that they fail; no rank waits any more */
     int *codes;             /* [count] where ranks_agree() collects exit codes */
     float *parts;           /* [part_capacity] where ranks_sum() collects partial sums */
     uint64_t part_capacity;
@@ -48,9 +49,9 @@ static inline int ranks_first(const struct ranks *ranks) {
     return !ranks || ranks->number == 0;
 }
 
-/* Sets how long to wait for another rank (device.rank_timeout; 0: for ever). `steps`: 1 when the run's steps begin. Before that
- * the limit is at least RANKS_START_SECONDS, since each rank opens devices and files at its own speed; work that may take even
- * longer is run by ranks_do(). Does nothing for NULL. */
+/* Sets the seconds to wait for another rank (device.rank_timeout; 0: no limit). `steps`: 1 when the run's steps begin. Before
+ * they begin the limit is at least RANKS_START_SECONDS, since each rank opens devices and files at its own speed; work that may
+ * take even longer is run by ranks_do(). Does nothing for NULL. */
 enum { RANKS_START_SECONDS = 60 };
 void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps);
 
@@ -69,26 +70,28 @@ struct columns ranks_columns(uint32_t dim, uint32_t grain, unsigned count, unsig
 
 /* ---- together ---- */
 
-/* Tells all ranks whether all may continue. Returns 0 if every rank's `result` is 0. Otherwise every rank gets -1 after fail(),
- * with the sentence of the first rank that failed; it names that rank unless it is rank 0. If a rank does not call within
- * `patience`, all ranks end with an error that names it. If a rank fails and the others do not call within some seconds, it
- * prints its own sentence and ends them all. */
+/* Tells all ranks whether all of them may continue. Returns 0 if every rank's `result` is 0. Otherwise every rank gets -1 after
+ * fail(), with the message of the first rank that failed; unless this is rank 0, the message names the rank.
+ *
+ * If a rank does not call within `patience`, all ranks end with an error that names it. If a rank fails and the others do not call
+ * within some seconds, it prints its own message and ends all of them.
+ */
 int ranks_agree(struct ranks *ranks, int result);
 
-/* Work of this rank that may be slow, such as reading a disk. It runs on its own thread, while the caller's thread tells the
- * other ranks that this one is alive. */
+/* Work of this rank that may be slow, such as reading a disk. It runs on a thread of its own, while the caller's thread tells
+ * the other ranks that this rank is alive. */
 struct ranks_work {
     int (*work)(void *user);
     void *user;
-    void *report; /* the sink for messages of the thread that began the work */
+    void *report; /* destination of messages of the thread that began the work */
     pthread_t thread;
-    int begun, done, result; /* done: set last, by the work's thread */
+    int begun, done, result; /* done: 1: the work is done; set last, by the work's thread */
 };
 void ranks_begin(struct ranks_work *work, int (*what)(void *user), void *user);
 
-/* Agrees like ranks_agree() once every rank's work (NULL: no work) is done. Work may take longer than `patience`, but if a rank
- * gives no sign of life for that time, all ranks end with an error that names it. A result above 0 is no failure: all ranks get
- * the largest. */
+/* Waits until every rank's work (NULL: no work) is done, then agrees as ranks_agree() does. Work may take longer than
+ * `patience`; but if a rank gives no sign of life for that time, all ranks end with an error that names it. A result above 0 is
+ * no failure: all ranks get the largest result. */
 int ranks_meet(struct ranks *ranks, struct ranks_work *work, int result);
 /* Runs the work (NULL: no work) and calls ranks_meet(). */
 int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user);
@@ -96,7 +99,7 @@ int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user);
 /* Sums values[count] over all ranks; each gets the same bits. */
 int ranks_sum(struct ranks *ranks, float *values, uint64_t count);
 
-/* Sends every rank's `size` bytes to all ranks, which receive them in rank order in `all`. */
+/* Sends `size` bytes of every rank to all ranks. They are received in `all`, in rank order. */
 void ranks_exchange(struct ranks *ranks, const void *own, void *all, uint64_t size);
 
 /* Returns the bits that are set in any rank's `bits`. */
@@ -105,12 +108,12 @@ unsigned ranks_any(struct ranks *ranks, unsigned bits);
 /* Copies the first rank's bytes to all ranks. */
 void ranks_share(struct ranks *ranks, void *bytes, uint64_t size);
 
-/* Sends every rank's sizes[number] bytes (below 2 GiB in all) to the first rank, which receives them in rank order in `all`;
- * NULL on the other ranks. */
+/* Sends sizes[number] bytes of every rank (below 2 GiB in all) to the first rank, which receives them in `all`, in rank order.
+ * On the other ranks `all` is NULL. */
 void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_t *sizes);
 
-/* Sends sizes[r] bytes to each rank r, from `own` in rank order, and receives come[r] bytes from each, in rank order in
- * `others`. */
+/* Sends sizes[r] bytes to each rank r; `own` has them in rank order. Receives come[r] bytes from each rank r in `others`, in
+ * rank order. */
 void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, void *others, const uint64_t *come);
 
 /* Sends bytes from one rank to another. Does nothing on other ranks, or if both are the same rank. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static uint64_t bytes_in_memory(const struct record_layout *layout, enum value_type type, uint32_t columns) {
-    if (!value_is_number(type)) return columns * value_bytes(type);
+    if (!value_is_number(type) || columns != layout->dim) return columns * value_bytes(type);
     uint64_t filled = layout->span * value_bytes(type);
     return (filled + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN + RECORD_SPARE;
 }
@@ -30,13 +30,13 @@ static void add(struct record_layout *layout, const char *name, enum value_type 
 
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim) {
     struct rule_slot slots[RULE_SLOTS];
-    enum value_type weights = type_of(rule->precision), state = type_of(rule->state_precision);
-    struct record_layout layout = {.dim = dim, .counted = rule->count_rows != 0};
+    struct record_layout layout = {.dim = dim, .by_row = RULE_BY_ROW(rule->rule), .counted = rule->count_rows != 0};
+    enum value_type weights = type_of(rule->precision), state = layout.by_row ? VALUE_FLOAT32 : type_of(rule->state_precision);
     layout.slots = (uint32_t)rule_slots(rule, slots);
     layout.halves = weights == VALUE_BFLOAT16 || (layout.slots && state == VALUE_BFLOAT16);
     layout.span = (dim + record_grain(&layout) - 1) / record_grain(&layout) * record_grain(&layout);
     add(&layout, "weights", weights, dim, 0);
-    for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, state, dim, slots[i].initial);
+    for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, state, layout.by_row ? 1 : dim, slots[i].initial);
     if (layout.counted) add(&layout, "updates", VALUE_UINT32, 1, 0);
     return layout;
 }
@@ -49,7 +49,7 @@ const struct record_field *record_field(const struct record_layout *layout, cons
 
 /* Returns where column `first` of a field begins in a packed record of all columns. */
 static uint64_t place_of(const struct record_field *field, uint32_t first) {
-    return field->packed + (value_is_number(field->type) ? first * value_bytes(field->type) : 0);
+    return field->packed + (field->columns > 1 ? first * value_bytes(field->type) : 0);
 }
 
 void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,

@@ -10,6 +10,8 @@
  *   field    0        1 .. slots                              last, where rows keep a count
  *   name     weights  the rule's slots, by PyTorch's names    updates
  *   type     by rule_options, float32 or bfloat16             uint32
+ *
+ * A rule with RULE_BY_ROW has one slot of one column, float32, which is not padded.
  */
 #ifndef SPTX_RECORD_H
 #define SPTX_RECORD_H
@@ -35,19 +37,19 @@ FN uint64_t value_bytes(enum value_type type) {
     return 0;
 }
 
-/* Returns 1 if a field has one value a column; 0 if it is the row's count of updates. */
+/* Returns 1 if a field holds numbers; 0 if it is the row's count of updates. */
 FN int value_is_number(enum value_type type) {
     return type == VALUE_FLOAT32 || type == VALUE_BFLOAT16;
 }
 
 struct record_field {
-    const char *name; /* a literal */
+    const char *name; /* a string literal */
     enum value_type type;
-    uint32_t columns; /* without padding */
-    float initial;    /* the first value of every column; weights are drawn instead */
-    uint64_t offset;  /* in memory: bytes from the beginning of the state; 0 for the weights */
-    uint64_t bytes;   /* in memory, with padding */
-    uint64_t packed;  /* bytes from the beginning of a packed record */
+    uint32_t columns; /* number of columns, without padding */
+    float initial;    /* first value of every column; not used for weights, which are drawn */
+    uint64_t offset;  /* in memory: bytes from the beginning of the state to the field; 0 for the weights */
+    uint64_t bytes;   /* in memory: bytes of the field, with padding */
+    uint64_t packed;  /* in a packed record: bytes from the beginning of the record to the field */
 };
 
 enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 /* the first field of the state */ };
@@ -55,27 +57,28 @@ enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 
 struct record_layout {
     struct record_field field[RECORD_FIELDS];
     uint32_t fields;
-    uint32_t dim;     /* columns of the weights, and of every slot, without padding */
+    uint32_t dim;     /* columns of the weights, and of every slot unless by_row, without padding */
     uint32_t span;    /* columns with padding, the same in all fields */
     uint32_t slots;   /* 0..3 */
+    uint32_t by_row;  /* 1: the only slot has one column, for the whole row (RULE_BY_ROW) */
     uint32_t counted; /* 1: the last field is `updates`, the number of the row's updates */
     uint32_t halves;  /* 1: some field is bfloat16 */
     uint64_t packed;  /* bytes of a packed record */
 };
 
-/* Returns how many columns a group has. A group is read and written at once, and belongs to one rank. */
+/* Returns the number of columns of a group. The columns of a group are read and written together, and belong to one rank. */
 FN uint32_t record_grain(const struct record_layout *layout) {
     return layout->halves ? 8 : 4;
 }
 
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim);
 
-/* Returns the field, or NULL if the record has no field of that name. */
+/* Returns the field with this name; NULL if the record has none. */
 const struct record_field *record_field(const struct record_layout *layout, const char *name);
 FN const struct record_field *record_slot(const struct record_layout *layout, uint32_t slot) {
     return &layout->field[RECORD_STATE + slot];
 }
-/* Returns the field that counts the row's updates; only if layout->counted. */
+/* Returns the field that counts the row's updates. layout->counted must be 1. */
 FN const struct record_field *record_updates(const struct record_layout *layout) {
     return &layout->field[layout->fields - 1];
 }
@@ -85,7 +88,7 @@ FN int record_is_weights(const struct record_field *field) {
     return field->packed == 0;
 }
 
-/* Returns how many groups of four columns the weights have, and every slot. */
+/* Returns the number of groups of four columns, which is the same for the weights and every slot. */
 FN uint32_t record_quads(const struct record_layout *layout) {
     return layout->span / 4;
 }
@@ -101,7 +104,7 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
 }
 
 /* Copies packed records of columns [first, first + part->dim) into packed records of all columns; record_split() copies back.
- * Every part has the same count of updates. */
+ * Every part has the same count of updates, and the same slot of one column. */
 void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
                  void *whole_records, const void *part_records);
 void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,

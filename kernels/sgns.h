@@ -9,8 +9,8 @@
 
 #include "portable.h"
 
-/* Returns e^x to 2 ulp, with x clamped to [-87, 88]. It has no branches or calls, so that compilers vectorize a loop over it.
- * Method of Cephes' expf: x = n ln 2 + r; a polynomial gives e^r, and n goes into the exponent bits. */
+/* Returns e^x to 2 ulp, with x limited to [-87, 88]. It has no branches or calls, so compilers vectorize a loop over it. The
+ * method is that of Cephes' expf: x = n ln 2 + r; a polynomial gives e^r, and n is added to the exponent bits. */
 FN float sgns_exp(float x) {
     const float round = 12582912.0f; /* 1.5 x 2^23: adding it leaves the nearest integer in the low bits */
     union {

@@ -5,8 +5,8 @@
 
 #include "backend.h"
 
-/* Alignment of records, in bytes. Memory delivers a line of 128 bytes at once, so records begin on lines. Shorter records begin
- * at multiples of 32, because most of a line would be empty: 96 bytes stay 96. */
+/* Alignment of records, in bytes. Memory delivers a line of 128 bytes at a time, so records begin on lines. Shorter records
+ * would leave most of a line empty, so they begin at multiples of 32: a record of 96 bytes occupies 96. */
 enum { STORE_LINE = 128, STORE_SHORT = 32 };
 
 FN uint64_t store_stride(uint64_t record) {
@@ -16,14 +16,14 @@ FN uint64_t store_stride(uint64_t record) {
 
 struct store_shape {
     enum place place;
-    uint64_t stride;   /* bytes of a record, padded */
-    uint64_t gpu_rows; /* rows first_row..gpu_rows-1 are on the GPU: all rows of the gpu place, the hot rows of the other places */
-    uint64_t on_gpu, on_host; /* number of rows on each */
+    uint64_t stride;   /* bytes of a record, with padding */
+    uint64_t gpu_rows; /* rows first_row .. gpu_rows - 1 are on the GPU: for the gpu place all rows, for the others the hot rows */
+    uint64_t on_gpu, on_host; /* numbers of rows on the GPU and on the host */
 };
 
 struct table_shape {
     unsigned stores;  /* 1: weights and state share a record; 2: store[1] holds the state */
-    uint64_t weights; /* bytes of the weights; in a shared record the state begins behind them */
+    uint64_t weights; /* bytes of the weights; if the record is shared, the state begins after them */
     uint64_t state;   /* bytes of the state; 0: records have no state */
     struct store_shape store[2];
 };
@@ -40,7 +40,8 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     return shape;
 }
 
-/* `gpu`: 1 if the backend has a GPU. Without one, pinned and gpu are both plain host memory, and no row is hot. */
+/* Returns the shape of a table's stores. `gpu`: 1 if the backend has a GPU. Without a GPU, the places pinned and gpu both mean
+ * plain host memory, and no row is hot. */
 FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
     struct table_shape shape;
     const struct record_layout *layout = &spec->layout;

@@ -139,14 +139,16 @@ struct sptx_table_options {
     uint32_t state;         /* enum sptx_place of the optimizer's state */
     uint32_t seed;          /* seed of the first values */
     uint64_t hot_rows;      /* rows below this number are kept on the GPU (of SPTX_PINNED and SPTX_FILE) */
-    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop; "none": no update */
+    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad; "none": no
+                             * update */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
     const char *directory;  /* the directory for working files; NULL: the current one */
     double lr, momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
     double eta_minus, eta_plus, step_min, step_max;
     double clip;            /* if an id repeats in an update, its summed gradient is scaled down to at most this length; 0: never */
     uint32_t nesterov, centered, amsgrad; /* 0 or 1 */
-    uint32_t count_rows;    /* 1: bias corrections count the updates of each row; 0: those of the whole table, as PyTorch does */
+    uint32_t count_rows;    /* 1: bias corrections use the number of updates of each row; 0: the number of updates of the whole
+                             * table, as PyTorch does */
     uint32_t dtype;         /* enum sptx_dtype of the stored weights; calls take and give float32 in any case */
     uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS */
     uint64_t gpu_rows;      /* number of rows of a pinned table that are copied to the GPU because calls use them often; which ones
@@ -155,14 +157,14 @@ struct sptx_table_options {
 /* Sets every field to its default; rows and dim are 0, and the caller must set them. size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
 
-/* List names: sptx_optimizer() those of the optimizers, sptx_optimizer_option() those of the fields above that an optimizer
- * reads besides lr and clip. index: from 0. Return NULL past the last name. Any thread may call them. */
+/* Return names: sptx_optimizer() of optimizers; sptx_optimizer_option() of the fields above that this optimizer reads, except lr
+ * and clip. index: from 0. They return NULL past the last name. Any thread may call them. */
 const char *sptx_optimizer(uint32_t index);
 const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
 /* Opens a table and fills it with its first values. Equal options give equal values on every machine. */
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options, struct sptx_table **table);
-void sptx_table_close(struct sptx_table *table); /* harmless on NULL */
+void sptx_table_close(struct sptx_table *table); /* NULL: does nothing */
 
 uint64_t sptx_table_rows(const struct sptx_table *table);
 uint32_t sptx_table_dim(const struct sptx_table *table);
@@ -256,7 +258,7 @@ struct sptx_progress {
 /* Called during training. Returns 0 to continue; any other value stops training after a checkpoint. */
 typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
 
-/* What sptx_train() does if run.dir already contains a run. */
+/* How sptx_train() begins if run.dir already contains a run. */
 enum sptx_beginning {
     SPTX_ANEW = 0,      /* it fails */
     SPTX_RESUME = 1,    /* it continues from the run's newest checkpoint */
@@ -320,11 +322,11 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
 enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens, const uint64_t *starts,
                                        uint64_t count, const struct sptx_tokens *names);
 
-/* Returns what a column of this name contains in a table of pairs: 0: the list ("user_id"); 1: the item ("movieId"); 2: the
- * rating; -1: unknown. Any thread may call it. */
+/* Returns what a column with this name contains in a table of pairs: 0: the list ("user_id"); 1: the item ("movieId"); 2: the
+ * rating; -1: the name is unknown. Any thread may call it. */
 int sptx_column(const char *name);
-/* Returns what a column of this name contains in a table of edges: 0: the node that the edge leaves ("source"); 1: the node that
- * it leads to ("dst"); 2: the weight; -1: unknown. Any thread may call it. */
+/* Returns what a column with this name contains in a table of edges: 0: the node that the edge leaves ("source"); 1: the node to
+ * which it leads ("dst"); 2: the weight; -1: the name is unknown. Any thread may call it. */
 int sptx_edge_column(const char *name);
 
 /* Adds pairs: list lists[i] contains items[i], with the rating ratings[i] (NaN: no rating; ratings = NULL: no pair has one).
@@ -512,13 +514,14 @@ struct sptx_lists_score {
     uint64_t cold;            /* number of lists left out: they have held-out items, but no line in `train` */
     uint64_t without_row;     /* number of lists without a row in the run, if the score uses such rows: folded in, or items' mean */
 };
-/* train, held_out: paths of files of lists, or of directories of such files. format: a value of corpus.format; NULL: lists or
- * pairs, guessed from each file. score: as sptx_recommend_options.score; NULL: the score that compares rows of `table`, or the
- * run's default if `table` is NULL, too. Held-out items that the same list has in `train` are left out. If these are most of the
- * items, the call returns SPTX_FAILED; if they are fewer, warning() of the context is called. */
+/* train, held_out: paths of files of lists, or of directories that contain such files. format: a value of corpus.format; NULL:
+ * lists or pairs, guessed from each file. score: as sptx_recommend_options.score; NULL: the score that compares rows of `table`;
+ * if `table` is NULL, too, the run's default. Held-out items that the list also has in `train` are left out: if they are most of
+ * the items, the call returns SPTX_FAILED; if they are fewer, it calls warning() of the context. */
 enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train, const char *held_out,
                                          const char *format, const char *score, uint32_t k, struct sptx_lists_score *result);
-/* The same with files or corpora. The corpus.format of a corpus is lists, pairs or adjacency; `format` applies to files only. */
+/* Does the work of sptx_run_evaluate_lists() with files or corpora. The corpus.format of a corpus is lists, pairs or adjacency;
+ * `format` applies only to files. */
 enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
                                             const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
                                             struct sptx_lists_score *result);
@@ -542,7 +545,8 @@ struct sptx_labels_score {
 /* Each line of the file is a node and its labels. Fills scores[count], one for each of shares[count], which are between 0 and 1. */
 enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
                                           uint32_t count, struct sptx_labels_score *scores);
-/* The same with a file or a corpus of pairs (corpus.format = pairs), each of a node (the list) and a label (the item). */
+/* Does the work of sptx_run_evaluate_labels() with a file, or with a corpus of pairs (corpus.format = pairs) of a node (the
+ * list) and a label (the item). */
 enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
                                              const double *shares, uint32_t count, struct sptx_labels_score *scores);
 
@@ -562,7 +566,7 @@ struct sptx_links_counts {
  * or 0. Fills scores[SPTX_LINK_SCORES]. Returns SPTX_FAILED if most held-out links are training links. */
 enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
                                          uint32_t directed, struct sptx_links_score *scores, struct sptx_links_counts *counts);
-/* The same with files or corpora of edges (corpus.format = graph). */
+/* Does the work of sptx_run_evaluate_links() with files, or with corpora of edges (corpus.format = graph). */
 enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
                                             const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
                                             struct sptx_links_counts *counts);
@@ -573,7 +577,8 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
  * export` lists. lists: 1: the rows of lists are written, too. An old file at the path is replaced only when the new one is
  * complete. */
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *path);
-/* The same with a number type: "f32" (or NULL); for npy, fbin and safetensors also "bf16" or "f16", of half the size. */
+/* Does the work of sptx_run_export() with a number type: "f32" (or NULL); for npy, fbin and safetensors also "bf16" or "f16",
+ * which need half the bytes. */
 enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *type,
                                     const char *path);
 struct sptx_export_options {

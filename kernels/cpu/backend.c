@@ -1,4 +1,4 @@
-/* backend_cpu: the interface of backend.h on the processor. Every call is done when it returns. */
+/* backend_cpu: the interface of backend.h on the processor. Each call has done its work when it returns. */
 #define _GNU_SOURCE
 #include "cpu.h"
 
@@ -20,7 +20,7 @@
 
 /* ---- stores ---- */
 
-/* Maps zeros, in huge pages if the system has them, because a table's rows are used in random order. */
+/* Maps memory of zeros; in huge pages if the system has them, because a table's rows are used in random order. */
 static int map_memory(struct cpu_store *store, const char *name) {
     void *base = mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -31,8 +31,8 @@ static int map_memory(struct cpu_store *store, const char *name) {
     return 0;
 }
 
-/* Maps a file without a name in the directory of `path`: it cannot be confused with another file, and a kill leaves nothing
- * behind. */
+/* Maps a new file without a name in the directory of `path`. Since it has no name, it is not confused with another file, and the
+ * system removes it when the process ends. */
 static int map_file(struct cpu_store *store, const char *path) {
     int fd = file_open_unnamed(path);
     if (fd < 0) return -1;
@@ -159,7 +159,7 @@ static int present(char *why, size_t capacity) {
     return 1;
 }
 
-/* The processor, with as many threads as there are cores. */
+/* Describes the processor as one device, with as many threads as it has cores. */
 static int devices(struct backend_info *out, int capacity) {
     struct backend_options options = {.threads = 0, .depth = 1};
     struct backend *backend;

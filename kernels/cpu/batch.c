@@ -16,7 +16,7 @@ struct build {
     struct cpu_chunk *chunk; /* [chunks] */
     uint64_t chunks;
     _Atomic uint64_t taken;
-    atomic_int stopped; /* 1: asked to stop; the batch is given up */
+    atomic_int stopped; /* 1: the batch is given up, since a signal or the caller asked to stop */
 };
 
 static int build_chunks(void *context, unsigned worker) {
@@ -71,7 +71,7 @@ static int grow_blocks(struct cpu_stage *stage, uint64_t blocks, uint64_t target
                : 0;
 }
 
-/* Writes which block each occurrence belongs to, and where each block's coefficients begin. */
+/* Computes for each occurrence the number of its block, and for each block the index of its first coefficient. */
 int cpu_index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
     if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t),

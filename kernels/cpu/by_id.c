@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { FEW_VALUES = 1 << 14 }; /* calls with fewer values are done by one worker, since waking the others would take longer */
+enum { FEW_VALUES = 1 << 14 }; /* a call with fewer values is done by one worker, since waking the others would take longer */
 
 struct by_id {
     struct backend *backend;
@@ -37,7 +37,7 @@ static int run(struct backend *backend, const struct rows_request *request, pool
 
 /* ---- fetch ---- */
 
-enum { AHEAD = 8 }; /* how many rows ahead are prefetched, since each row is a cache miss */
+enum { AHEAD = 8 }; /* a row is prefetched this many rows before it is read, since each row is a cache miss */
 
 static int fetch_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
@@ -105,7 +105,7 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* All memory is allocated before a row changes, so that an update is done whole or not at all. */
+/* Updates rows. All memory is allocated before a row changes, so an update is done completely or not at all. */
 int cpu_rows_update(struct backend *backend, const struct rows_request *request) {
     if (cpu_grow_keys(&backend->shared, request->count)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)

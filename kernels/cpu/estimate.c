@@ -9,17 +9,18 @@
 #include <stdlib.h>
 
 enum {
-    ARRAYS = 13, /* most arrays in a list */
-    /* How mem_grow() allocates an array of unknown size: at least this many items, and this multiple of the items needed. */
+    ARRAYS = 13, /* most arrays of a list */
+    /* mem_grow() allocates, for an array of unknown size, at least this many items, and this multiple of the items that are
+     * needed. */
     GROWN_LEAST = 64,
     GROWN_TIMES = 2
 };
 
 struct array {
-    void *block;    /* address of the pointer */
-    uint64_t *capacity; /* items that the array has memory for */
+    void *block;    /* address of the array's pointer */
+    uint64_t *capacity; /* number of items for which the array has memory */
     uint64_t size;  /* bytes of an item */
-    uint64_t need;  /* items that are enough; 0: unknown */
+    uint64_t need;  /* number of items that is enough; 0: unknown */
 };
 struct list {
     struct array array[ARRAYS];
@@ -91,9 +92,9 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
                                  int halves) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
-    uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: no source is known yet */
-    uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* of one block */
-    uint64_t vectors = c ? scores / c : 0; /* 1 if targets are pooled */
+    uint64_t blocks = each->blocks ? each->blocks : 1; /* each->blocks is 0 before a source is known */
+    uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* numbers of one block */
+    uint64_t vectors = c ? scores / c : 0; /* number of vectors of a block: 1 if targets are pooled */
     uint64_t examples = lock_free ? sizes->piece : 0;
     uint64_t built = lock_free ? sizes->piece : CPU_GRAIN, kept = sizes->window ? built + 2 * sizes->window : 0;
     uint64_t walks = sizes->walks.length ? walks_at_most(&sizes->walks, built) : 0;

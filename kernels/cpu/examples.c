@@ -1,5 +1,6 @@
-/* examples: builds examples as blocks of row ids, from the id stream (or a graph) and the draws alone. kernels/examples.h says what
- * each draw decides; nothing here depends on the batch, the worker or what was built before. */
+/* examples: builds examples as blocks of row ids, from the id stream (or a graph) and from draws. kernels/examples.h says what
+ * each draw decides. An example's block depends on nothing else: neither on its batch, nor on the worker, nor on earlier
+ * examples. */
 #include "cpu.h"
 
 #include "kernels/strip.h"
@@ -40,11 +41,11 @@ struct build {
     struct cpu_blocks *blocks;
     uint32_t epoch;
     int held_out;
-    uint64_t before; /* an example's number less its number in this build */
+    uint64_t before; /* number of an example - its number in this build */
     uint64_t count;  /* number of examples */
 };
 
-/* Begins a block of an example; it may get up to t targets and c contexts. */
+/* Begins a block of an example. It may get at most t targets and c contexts. */
 static struct cpu_block *begin_block(const struct build *build, uint64_t example, uint64_t t, uint64_t c) {
     struct cpu_blocks *b = build->blocks;
     if (mem_grow(&b->block, &b->block_capacity, b->count + 1, sizeof *b->block, "a batch's examples") ||
@@ -60,7 +61,7 @@ static struct cpu_block *begin_block(const struct build *build, uint64_t example
 
 static void end_block(const struct build *build, struct cpu_block *block) {
     struct cpu_blocks *b = build->blocks;
-    INVARIANT(block->contexts == b->contexts && block->targets == b->targets); /* blocks have no gaps between them */
+    INVARIANT(block->contexts == b->contexts && block->targets == b->targets); /* there are no gaps between blocks */
     if (build->source->mode != EXAMPLE_WINDOW) block->predicted = block->positives;
     b->targets += block->t;
     b->contexts += block->c;
@@ -70,10 +71,10 @@ static void end_block(const struct build *build, struct cpu_block *block) {
 
 /* ---- negatives ---- */
 
-enum { TOGETHER = 16 }; /* slots whose first draws are made together */
+enum { TOGETHER = 16 }; /* number of slots whose first draws are made together */
 
-/* Makes the first draws of slots [slot, slot + count); two slots share a draw. Meanwhile it prefetches the column of the alias
- * table that each draw names: it is seldom in a near cache, and one wait for all columns is shorter than one for each. */
+/* Makes the first draws of slots slot .. slot + count - 1; two slots share a draw. It prefetches the column of the alias table
+ * that each draw names, since a column is seldom in a near cache: one wait for all columns is shorter than a wait for each. */
 static void draw_together(const struct build *build, uint64_t example, uint32_t slot, uint32_t count,
                           struct draw4 *drawn) {
     const struct example_source *s = build->source;
@@ -86,7 +87,7 @@ static void draw_together(const struct build *build, uint64_t example, uint32_t 
     }
 }
 
-/* Appends the negatives of slots [slot, slot + count) to the block's contexts, which so far are only positives. */
+/* Appends the negatives of slots slot .. slot + count - 1 to the block's contexts, which so far are only positives. */
 static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot,
                           uint32_t count) {
     const struct example_source *s = build->source;
@@ -136,8 +137,8 @@ static void turn_round(struct cpu_piece *p) {
     }
 }
 
-/* Fills the piece with the kept words at positions [first, end) of one strip, and up to `window` kept words on each side of
- * them. */
+/* Fills the piece with the kept words at positions first .. end - 1 of one strip, and with at most `window` kept words before
+ * and after them. */
 static int fill_piece(const struct build *build, const struct strip *strip, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     struct cpu_piece *p = build->piece;
@@ -172,7 +173,7 @@ static void add_rows(const struct build *build, struct cpu_block *block, uint32_
 
 /* ---- paths in a tree ---- */
 
-/* Returns how many contexts predict words [first, end) of the piece, without word `but`. */
+/* Returns how many contexts predict words first .. end - 1 of the piece, except word `but`. */
 static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t end, uint64_t but) {
     uint64_t contexts = 0;
     for (uint64_t i = first; i < end; i++)
@@ -180,7 +181,7 @@ static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t 
     return contexts;
 }
 
-/* Appends to the block's contexts the nodes of a word's path that have this code. */
+/* Appends to the block's contexts those nodes of a word's path whose code is `code`. */
 static void add_nodes(const struct build *build, struct cpu_block *block, uint32_t word, int code) {
     const struct example_source *s = build->source;
     const struct example_path path = example_path(s, word);
@@ -190,8 +191,8 @@ static void add_nodes(const struct build *build, struct cpu_block *block, uint32
     block->c += path.count[code];
 }
 
-/* Appends the contexts that predict words [first, end) of the piece, without word `but`: the words themselves, as positives, or
- * the nodes of their paths. */
+/* Appends the contexts that predict words first .. end - 1 of the piece, except word `but`: the words themselves, as positives;
+ * or the nodes of their paths. */
 static void add_predicted(const struct build *build, struct cpu_block *block, uint64_t first, uint64_t end, uint64_t but) {
     const uint32_t *id = build->piece->id;
     int paths = build->source->paths.starts != NULL;
@@ -208,7 +209,8 @@ static void add_predicted(const struct build *build, struct cpu_block *block, ui
 
 /* ---- blocks of windows ---- */
 
-/* Appends the block of a window [first, end) around word `middle`, if words have several rows each. */
+/* Appends the block of a window if words have several rows each. The window's words are words first .. end - 1 of the piece;
+ * word `middle` is the one at its position. */
 static int add_pooled_window(const struct build *build, uint64_t middle, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -228,8 +230,8 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     return 0;
 }
 
-/* Appends the blocks of a window: one, or one for each pair if pairs have their own negatives. middle: index of the window's middle
- * among the piece's kept words. document: row of the window's document, if it has one. */
+/* Appends the blocks of a window: one block, or a block for each pair if pairs have negatives of their own. middle: index, in
+ * the piece's kept words, of the word at the window's position. document: row of the window's document, if it has one. */
 static int add_window(const struct build *build, uint64_t middle, uint32_t width, uint32_t document) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -253,7 +255,7 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
     return 0;
 }
 
-/* Appends the blocks of the windows at positions [first, end), which are in one sentence. */
+/* Appends the blocks of the windows at positions first .. end - 1, which are in one sentence. */
 static int add_windows(const struct build *build, uint64_t number, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;

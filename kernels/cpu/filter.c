@@ -10,19 +10,19 @@
 #include <string.h>
 
 enum {
-    COLUMNS = 16,    /* columns computed at a time */
-    GRAIN = 1 << 10, /* nodes that a worker takes at a time */
-    AHEAD = 16       /* how many arcs ahead rows are prefetched */
+    COLUMNS = 16,    /* number of columns that are computed at a time */
+    GRAIN = 1 << 10, /* number of nodes that a worker takes at a time */
+    AHEAD = 16       /* the row of an arc's neighbour is prefetched this many arcs before it is read */
 };
 
 typedef float lanes[COLUMNS];
 
 struct filter {
     const struct filter_request *graph;
-    uint32_t first, columns;           /* the columns that are computed now */
-    lanes *older, *newer, *half, *sum; /* [nodes] T_i-2 and T_i-1; M T_i-1; the sum of the series */
+    uint32_t first, columns;           /* columns first .. first + columns - 1 are computed now */
+    lanes *older, *newer, *half, *sum; /* [nodes] each: terms T_(i-2) and T_(i-1) of the series; M T_(i-1); the sum of the series */
     int term;
-    double factor; /* of the current term: (-1)^i c_i */
+    double factor; /* factor of the current term: (-1)^i c_i */
     void (*work)(struct filter *f, uint64_t node);
     _Atomic uint64_t next; /* the first node that no worker has taken yet */
 };
@@ -31,8 +31,8 @@ static float weight_of(const struct filter *f, uint64_t arc) {
     return f->graph->weights ? f->graph->weights[arc] : 1;
 }
 
-/* Computes a node's row of A times `in`, and returns the sum of A's row. Rows of neighbours are at random addresses, so the rows
- * of coming arcs are prefetched, those of the next nodes too. */
+/* Computes a node's row of A times `in`, and returns the sum of A's row. The neighbours' rows are at random addresses, so the
+ * rows of later arcs are prefetched, also those of the next nodes' arcs. */
 static float gather(const struct filter *f, const lanes *in, uint64_t node, lanes out) {
     const struct filter_request *graph = f->graph;
     float all = graph->loop;
@@ -79,7 +79,7 @@ static void halve_next(struct filter *f, uint64_t node) {
     multiply(f, f->newer, node, f->half[node]);
 }
 
-/* Computes the next term of a node; it overwrites the term before the last. */
+/* Computes a node's next term of the series. It overwrites the term before the last one. */
 static void find_next(struct filter *f, uint64_t node) {
     lanes twice;
     multiply(f, f->half, node, twice);

@@ -15,14 +15,14 @@
 
 enum {
     BLOCK_LISTS = 16,
-    CHUNK = 256 /* negatives of one product for gradients; their part of a panel, 32 KiB, fits into a first-level cache */
+    CHUNK = 256 /* number of negatives of one product for gradients; their part of a panel, 32 KiB, fits into a first-level cache */
 };
 
 struct backend_fold {
     struct backend *backend;
-    struct fold_problem problem; /* only `ids` of its arrays is read after opening */
+    struct fold_problem problem; /* of its arrays only `ids` is used after opening */
     uint32_t *ids;
-    uint32_t padded, columns; /* number of negatives, number of columns, each rounded up to whole panels */
+    uint32_t padded, columns; /* padded: number of negatives; columns: number of columns; both rounded up to whole panels */
     float *by_row, *by_column;
 };
 
@@ -78,11 +78,12 @@ struct block {
     const struct cpu_rows *rows;
     uint64_t first;       /* number of the block's first list */
     uint32_t count;       /* number of lists in the block */
-    float *scores;        /* [BLOCK_LISTS x padded] each list's scores of the negatives, then their coefficients */
-    uint8_t *excluded;    /* [BLOCK_LISTS x padded] 1 if this negative is left out for this list */
+    float *scores;        /* [BLOCK_LISTS x padded] for each list: the scores of the negatives, then their coefficients */
+    uint8_t *excluded;    /* [BLOCK_LISTS x padded] 1: the list leaves this negative out */
     float *directions;    /* [BLOCK_LISTS x columns] */
-    float *gains;         /* [BLOCK_LISTS x columns] each list's gradient: sum of coefficient x item's row */
-    float *line, *spare;  /* one list's [positives + negatives]: scores, then coefficients; and scratch of twice that size */
+    float *gains;         /* [BLOCK_LISTS x columns] gradient of each list: sum of coefficient x item's row */
+    float *line, *spare;  /* line: [positives + negatives] scores of one list, then coefficients; spare: scratch of twice that
+                           * length */
     const float **items;  /* [positives] pointers to the rows of one list's items */
     uint64_t line_capacity, spare_capacity, items_capacity;
 };
@@ -98,7 +99,7 @@ static void point_at_items(struct block *b, uint32_t list) {
     for (uint32_t i = 0; i < positives_of(b, list); i++) b->items[i] = b->lists->items + (uint64_t)places[i] * b->fold->problem.dim;
 }
 
-/* Scales a direction to unit length; zeros stay zeros. */
+/* Scales a direction to length 1; zeros stay zeros. */
 static void make_unit(float *direction, uint32_t dim) {
     double squares = 0;
     for (uint32_t i = 0; i < dim; i++) squares += (double)direction[i] * (double)direction[i];
@@ -154,7 +155,7 @@ static void score_negatives(struct block *b) {
         b->rows->products(directions, b->count, fold->by_row + (uint64_t)first * dim, dim, b->scores + first, fold->padded, 0);
 }
 
-/* Adds coefficient x row of each negative to the lists' gradients. */
+/* Adds to each list's gradient the sum of coefficient x row over the negatives. */
 static void gain_from_negatives(struct block *b) {
     const struct backend_fold *fold = b->fold;
     const float *coefficients[BLOCK_LISTS];
@@ -167,8 +168,8 @@ static void gain_from_negatives(struct block *b) {
         }
 }
 
-/* Replaces a list's scores of the negatives by coefficients, and sets its gradient to the part that positives cause. Returns the
- * sum of the absolute values of all coefficients. */
+/* Replaces a list's scores of the negatives by coefficients, and sets its gradient to the positives' part. Returns the sum of
+ * the absolute values of all coefficients. */
 static float coefficients(struct block *b, uint32_t list) {
     const struct fold_problem *p = &b->fold->problem;
     uint32_t positives = positives_of(b, list), kept = positives;
@@ -223,7 +224,7 @@ static int solve_block(struct block *b) {
 struct solving {
     const struct backend_fold *fold;
     const struct fold_lists *lists;
-    uint64_t grain; /* lists in a block */
+    uint64_t grain; /* number of lists of a block */
     _Atomic uint64_t taken;
 };
 
@@ -263,8 +264,8 @@ static int solve_some(void *context, unsigned worker) {
 
 int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists) {
     struct solving solving = {.fold = fold, .lists = lists};
-    uint64_t each = lists->count / pool_threads(fold->backend->pool) + 1; /* with few lists, blocks are smaller, so that each
-                                                                           * thread gets some */
+    uint64_t each = lists->count / pool_threads(fold->backend->pool) + 1; /* if there are few lists, blocks are smaller, so that
+                                                                           * each thread gets some lists */
     solving.grain = each < BLOCK_LISTS ? each : BLOCK_LISTS;
     return lists->count ? pool_run(fold->backend->pool, solve_some, &solving) : 0;
 }

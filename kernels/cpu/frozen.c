@@ -22,8 +22,8 @@ static uint32_t count_changing(const struct table_spec *spec, const uint32_t *id
     return changing;
 }
 
-/* Copies ids to `to`: all, or with `changing` only ids of rows that can change. Returns how many were copied. weights: [count]
- * those of the ids, copied along to weights_to; NULL: ids have no weights. */
+/* Copies ids to `to`: all ids or, if `changing` is 1, only ids of rows that can change. Returns how many ids were copied.
+ * weights: [count] the ids' weights, copied to weights_to in the same way; NULL: ids have no weights. */
 static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing,
                          float *weights_to, const float *weights) {
     uint32_t moved = 0;
@@ -35,7 +35,7 @@ static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint
     return moved;
 }
 
-/* Appends the part of a block that is kept, behind the kept parts of earlier blocks. */
+/* Appends the kept part of a block after the kept parts of earlier blocks. */
 static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs,
                       int weighted) {
     const struct table_spec *target = &request->target->spec, *context = &request->context->spec;

@@ -18,20 +18,20 @@
 #include <string.h>
 
 enum {
-    STRETCH = 4096,      /* examples that a worker takes at a time */
-    AHEAD = 3,           /* how many blocks ahead rows are prefetched */
-    AHEAD_TARGETS = 3,   /* targets that are prefetched of a block, if it has no more; a window's targets are still in the cache
-                          * from the word before */
-    AHEAD_CONTEXTS = 64, /* contexts that are prefetched of each block, at most */
-    BAND = 64,           /* targets of a wide or pooled block that are updated together */
+    STRETCH = 4096,      /* number of examples that a worker takes at a time */
+    AHEAD = 3,           /* a block's rows are prefetched this many blocks before it is trained */
+    AHEAD_TARGETS = 3,   /* a block's targets are prefetched only if there are at most this many; the targets of a window are
+                          * still in the cache from the previous word */
+    AHEAD_CONTEXTS = 64, /* most contexts of a block that are prefetched */
+    BAND = 64,           /* number of targets of a wide or pooled block that are updated together */
 };
 
 struct hogwild {
     struct backend *backend;
     const struct hogwild_request *request;
-    uint32_t dim;     /* columns over which dot products and sums run; for bfloat16 the columns of the float32 copies
-                       * (cpu_rows.widen_apart), including the zeros that pad them */
-    uint32_t columns; /* columns of a bfloat16 row, with padding */
+    uint32_t dim;     /* number of columns of dot products and sums; for bfloat16 that of the float32 copies
+                       * (cpu_rows.widen_apart), which are padded with zeros */
+    uint32_t columns; /* number of columns of a bfloat16 row, with padding */
     uint64_t span;
     int halves; /* 1: the tables' weights are bfloat16 */
     int linear; /* 1: the rule is linear (hogwild_is_linear) and no row is frozen */
@@ -40,16 +40,17 @@ struct hogwild {
     _Atomic uint64_t taken;
 };
 
-/* Examples that a worker builds and trains together. */
+/* The examples that a worker builds and trains together. */
 struct piece {
     const struct cpu_blocks *blocks;
-    uint64_t first; /* number of the first example in the request */
+    uint64_t first; /* number, in the request, of the first example */
     struct cpu_scratch *scratch;
-    struct cpu_memo memo; /* valid for one learning rate */
+    struct cpu_memo memo; /* valid for one learning rate only */
     float rate;
 };
 
-/* Pointers to a block's rows. For bfloat16 tables they point to float32 copies; `gain` then has the changes of the contexts. */
+/* Pointers to the rows of a block; for bfloat16 tables, to float32 copies of the rows, and `gain` is then the changes of the
+ * contexts. */
 struct rows {
     float **targets, **contexts;
     float *gain; /* [C x span]; NULL: float32 rows are changed in place */
@@ -84,7 +85,7 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                : 0;
 }
 
-/* A block's vectors: the rows of its targets, or one vector that they are pooled into. */
+/* The vectors of a block: the rows of its targets; or the one vector that they are pooled to. */
 struct vectors {
     const float *const *of;
     uint32_t count;
@@ -101,7 +102,8 @@ static struct vectors vectors_of(const struct hogwild *run, struct cpu_scratch *
     const float *const *of = (const float *const *)targets;
     if (!pool->on) return (struct vectors){of, count, 0, scratch->gradient, scratch->gradient + count * run->span};
     const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
-    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; rows of equal weight are summed in one pass */
+    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; the other rows, of equal weight, are summed in
+                                     * one pass */
     memset(scratch->gradient, 0, run->span * sizeof(float));
     if (apart) rows->combine(scratch->gradient, &first, 0, of, 1, run->dim);
     rows->combine(scratch->gradient, &others, 0, of + apart, count - apart, run->dim);
@@ -171,7 +173,7 @@ static void gain_all(const struct hogwild *run, const struct cpu_block *block, c
     }
 }
 
-/* Adds a change to a row of the table, with rounding. */
+/* Adds a change to a row of the table, rounded if the row is bfloat16. */
 static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain,
                      uint32_t key) {
     run->backend->rows->add_apart(cpu_weights(table, row), gain, run->columns, round_row_key(key, row));
@@ -185,7 +187,7 @@ static void move_halves(const struct hogwild *run, const struct piece *piece, co
     uint32_t keys[2] = {round_step_key(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, global_step),
                         round_step_key(&request->context->spec.rounding, DRAW_ROUND_WEIGHTS, global_step)};
     run->backend->rows->coefficients(logits, v->count, block->c, block->positives, -lr);
-    if (!block->c) return; /* no row changes, and v->gradient, which the first contexts set, stays unset */
+    if (!block->c) return; /* without contexts no row changes, and v->gradient is not set */
     gain_all(run, block, v, of, logits);
     for (uint32_t c = 0; c < block->c; c++)
         add_gain(run, request->context, contexts[c], of->gain + c * run->span, keys[1]);
@@ -290,7 +292,7 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
 
 /* ---- a worker ---- */
 
-/* Trains examples [first, first + count) of the request. */
+/* Trains examples first .. first + count - 1 of the request. */
 static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, uint64_t first, uint64_t count) {
     struct cpu_blocks *blocks = &scratch->blocks;
     struct piece piece = {.blocks = blocks, .first = first, .scratch = scratch};

@@ -8,10 +8,10 @@
 #define LANES CPU_LANES
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef float vec4
-    __attribute__((vector_size(16), aligned(4), may_alias)); /* for the last columns, which do not fill a vector */
+    __attribute__((vector_size(16), aligned(4), may_alias)); /* for the last columns of a row, which are too few for a vector */
 
 #define INLINE static inline __attribute__((always_inline))
-#define TILE   3 /* TILE x TILE sums and two rows fit 16 registers */
+#define TILE   3 /* TILE x TILE sums and two rows fit into 16 registers */
 
 INLINE vec load(const float *p) {
     return *(const vec *)p;

@@ -9,16 +9,16 @@
 
 #include <stdint.h>
 
-/* Most contexts in one call of gain(). */
+/* most contexts of one call of gain() */
 enum { CPU_ROWS_CONTEXTS = 8 };
 
-/* Lock-free training pads its copies of bfloat16 rows to multiples of this number of columns. */
+/* lock-free training pads its copies of bfloat16 rows to a multiple of this number of columns */
 enum { CPU_APART = 32 };
 
-/* Rows in a panel, which stores them column by column: panel[column x CPU_PANEL + row]. */
+/* number of rows of a panel, which is stored column after column: panel[column x CPU_PANEL + row] */
 enum { CPU_PANEL = 32 };
 
-/* What determines the random bits for rounding one field of one row. */
+/* The keys and numbers that determine the random bits for rounding one field of one row. */
 struct cpu_draws {
     const struct rounding *of;
     enum draw_purpose purpose;
@@ -33,8 +33,8 @@ struct cpu_rows {
     void (*dots)(const float *const *targets, uint32_t t_count, const float *const *contexts, uint32_t c_count, uint32_t dim,
                  float *logits, uint64_t stride);
 
-    /* out[q x stride + r] = dot(queries[q], row r of the panel), summed over columns in order. add: 1: the sum begins with the
-     * value in `out`; 0: with zero. */
+    /* out[q x stride + r] = dot(queries[q], row r of the panel), summed over columns in order. add: 1: the sums begin with the
+     * values in `out`; 0: they begin with zero. */
     void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out, uint64_t stride,
                      int add);
 
@@ -42,17 +42,17 @@ struct cpu_rows {
      * others. */
     void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);
 
-    /* Returns the summed loss of logits, before they become coefficients. */
+    /* Returns the sum of the losses of logits. Called before coefficients replace the logits. */
     double (*loss)(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives);
 
-    /* Replaces scores[t_count x c_count] by scale x their coefficients, for any loss of losses.h. Returns the summed loss.
-     * weights: [positives]; NULL: all weigh 1. spare: [2 x c_count] scratch. */
+    /* For any loss of losses.h: replaces scores[t_count x c_count] by scale x their coefficients. Returns the sum of the losses.
+     * weights: [positives]; NULL: every positive weighs 1. spare: [2 x c_count] scratch. */
     double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     const float *weights, float scale, float *spare);
 
-    /* The softmax of losses.h for one target with shared negatives: replaces *positive and scores[count] by scale x their
-     * coefficients. weight: the positive's; NULL: 1. A negative with the id `own` gets coefficient 0 and is left out of every
-     * sum. Returns the loss. */
+    /* The softmax of losses.h, for one target with shared negatives: replaces *positive and scores[count] by scale x their
+     * coefficients. weight: the positive's weight; NULL: 1. A negative with the id `own` is left out of every sum, and gets
+     * coefficient 0. Returns the loss. */
     double (*learn_shared)(const struct loss_options *loss, float *positive, const float *weight, float *scores,
                            const uint32_t *ids, uint32_t count, uint32_t own, float scale);
 
@@ -69,15 +69,21 @@ struct cpu_rows {
     void (*spread)(const float *row, const float *factors, float *const *sums, uint64_t count, uint32_t dim);
 
     /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; gained[c] += sum over t of the same factor x
-     * targets[t]. gained: other memory than the contexts; or `contexts` itself, and then the contexts change: a row may occur there
-     * several times, and the sum of each place is added. moved may be targets; a row that occurs twice there is read as its first
-     * place left it. new_moved, new_gained: 1: the sums begin at zero, and what the arrays held is ignored; 0 if contexts change.
-     * c_count <= CPU_ROWS_CONTEXTS. */
+     * targets[t]. c_count <= CPU_ROWS_CONTEXTS.
+     *
+     * gained: memory of its own, or `contexts` itself. If it is `contexts`, the contexts change; a row that occurs there several
+     * times gets the sum of each of its places.
+     *
+     * moved: memory of its own, or `targets` itself; then a row that occurs there twice is read, at its second place, as the
+     * first place has changed it.
+     *
+     * new_moved, new_gained: 1: the sums begin at zero, whatever the arrays contain; 0: they begin at the arrays' values.
+     * new_gained is 0 if contexts change. */
     void (*gain)(const float *const *targets, float *const *moved, uint32_t t_count, const float *const *contexts,
                  float *const *gained, uint32_t c_count, uint32_t dim, const float *factors, int new_moved, int new_gained);
 
-    /* For bfloat16 fields; `kept`: such a field, from its first column on. widen() converts it to floats; write() rounds values
-     * with the random bits of `draws`. combine_kept() is combine() for such fields. */
+    /* For bfloat16 fields. `kept` is such a field, from its first column on. widen() converts it to floats; write() rounds
+     * floats with the random bits of `draws`. combine_kept() does the work of combine() for bfloat16 fields. */
     void (*widen)(const uint16_t *kept, uint32_t columns, float *out);
     void (*write)(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws);
     void (*combine_kept)(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count,
@@ -90,7 +96,7 @@ struct cpu_rows {
     void (*widen_apart)(const uint16_t *kept, uint32_t columns, float *out);
     void (*add_apart)(uint16_t *kept, const float *gain, uint32_t columns, uint32_t row_key);
 
-    /* Applies one rule to a row's columns. */
+    /* Updates a row's columns by one rule. */
     void (*rule[RULE_COUNT])(const struct rule_step *step, uint32_t dim, const float *gradient, float *w, float *s0, float *s1,
                              float *s2);
 };

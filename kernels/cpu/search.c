@@ -12,11 +12,11 @@
 #include <string.h>
 
 enum {
-    SLICE_ROWS = 1024,    /* base rows of one product */
-    CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of them */
-    KEPT_BYTES = 8 << 20, /* most bytes of candidates that a worker keeps, if a chunk has more than one query */
-    SCAN = 32,            /* products that are compared together */
-    FEW_QUERIES = 4       /* with fewer queries, copying rows into panels is not worth it */
+    SLICE_ROWS = 1024,    /* number of base rows of one product */
+    CHUNK_QUERIES = 256,  /* most queries of one product: 1 MiB */
+    KEPT_BYTES = 8 << 20, /* most bytes of candidates that a worker keeps; a chunk of one query may need more */
+    SCAN = 32,            /* number of products that are compared together */
+    FEW_QUERIES = 4       /* with fewer queries, copying rows into panels would take longer than it saves */
 };
 
 struct candidate {
@@ -27,20 +27,20 @@ struct candidate {
 struct search_job {
     const struct topk_request *request;
     const struct cpu_rows *rows;
-    uint64_t k;                /* the request's k, or the number of base rows if that is smaller */
-    uint64_t chunk, chunks;    /* queries in a chunk, and the number of chunks */
+    uint64_t k;                /* the request's k, but at most the number of base rows */
+    uint64_t chunk, chunks;    /* number of queries of a chunk, and number of chunks */
     uint64_t parts;            /* number of parts into which the base rows are divided */
-    struct candidate *partial; /* [query_rows x parts x k] each part's candidates, best first; only if parts > 1 */
+    struct candidate *partial; /* if parts > 1: [query_rows x parts x k] the candidates of each part, best first */
     uint64_t *partial_counts;  /* [query_rows x parts] */
     _Atomic uint64_t next;
 };
 
-/* A query's k best answers so far, as a heap with the worst answer on top. */
+/* The k best answers to a query so far, as a heap whose first entry is the worst of them. */
 struct kept {
     struct candidate *heap; /* [k] */
     uint64_t count;
-    float worst;    /* score that a new answer must exceed; -infinity while there is space */
-    double squares; /* the square of the query's length */
+    float worst;    /* the score that a new answer must exceed; -infinity while there are fewer than k answers */
+    double squares; /* squared length of the query */
 };
 
 /* Returns 1 if a is a worse answer than b: a lower score, or the same score and a higher id. */
@@ -74,11 +74,11 @@ static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
 
 /* ---- a slice ---- */
 
-/* Consecutive base rows that one product multiplies. */
+/* Consecutive base rows that are multiplied by one product. */
 struct slice {
     const float *rows; /* [count x dim] */
     uint64_t first, count;
-    float squares; /* the square of the longest row's length */
+    float squares; /* squared length of the longest of these rows */
 };
 
 static struct slice open_slice(const struct search_job *job, uint64_t first, uint64_t end) {
@@ -88,7 +88,7 @@ static struct slice open_slice(const struct search_job *job, uint64_t first, uin
         const float *at = slice.rows + row * r->dim;
         float squares;
         job->rows->dots(&at, 1, &at, 1, r->dim, &squares, 1);
-        if (squares > slice.squares) slice.squares = squares; /* a row with NaN is never found */
+        if (squares > slice.squares) slice.squares = squares; /* a row with NaN is left out: it is never found */
     }
     return slice;
 }
@@ -148,8 +148,8 @@ static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) 
     return 0;
 }
 
-/* Scores a row and keeps it if it is good enough. Ids rise within a part, so of two equal scores the kept one has the lower id:
- * only a higher score is accepted. */
+/* Scores a row, and keeps it if its score is above the worst kept one. Ids rise within a part, so of two rows with equal scores
+ * the one with the lower id is kept. */
 static void score_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row,
                       struct kept *kept) {
     const struct topk_request *r = job->request;
@@ -159,7 +159,7 @@ static void score_row(const struct search_job *job, const struct slice *slice, u
     if (score > kept->worst) keep(kept, job->k, score, id);
 }
 
-/* Scores those rows of a slice that their products do not rule out. A product of NaN does not rule a row out. */
+/* Scores the rows of a slice whose products do not rule them out. A product that is NaN does not rule out its row. */
 static void scan(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products,
                  struct kept *kept) {
     float margin = search_margin(job->request->dim, kept->squares, slice->squares);
@@ -193,7 +193,8 @@ static void write_answer(const struct topk_request *request, uint64_t query, con
     }
 }
 
-/* Writes the candidates kept for one query of a chunk: to the answer, or to `partial` if the base rows have several parts. */
+/* Writes the candidates that were kept for one query of a chunk to the answer or, if the base rows have several parts, to
+ * `partial`. */
 static void hand_over(struct search_job *job, struct kept *kept, uint64_t query, uint64_t part) {
     qsort(kept->heap, kept->count, sizeof *kept->heap, best_first);
     if (job->parts == 1) {
@@ -243,7 +244,7 @@ static int search_work(void *context, unsigned worker) {
     return result;
 }
 
-/* Merges the parts' answers to each query; only if there are fewer queries than threads. */
+/* Merges the parts' answers to each query. There are several parts only if there are fewer queries than threads. */
 static int merge_parts(struct search_job *job) {
     uint64_t capacity = job->parts * job->k;
     struct candidate *all = mem_alloc(capacity, sizeof *all, "the best rows of a search");

@@ -50,7 +50,7 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     }
 }
 
-/* With cosines, adds to a row's gradient the row itself times its factor. */
+/* If scores are cosines, adds to a row's gradient the row itself x its factor. */
 static void add_own(struct step *step, const struct cpu_named_row *row, float *gradient) {
     const struct backend_table *table = step->request->context;
     const float *own = cpu_context_lengths(step);

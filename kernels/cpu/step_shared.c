@@ -33,8 +33,8 @@ static uint64_t whole_panels(uint64_t rows) {
 /* The arrays of one batch. A panel stores CPU_PANEL floats side by side, for each term of a product's sum. */
 struct product {
     struct step *step;
-    uint64_t examples, negatives, width; /* width: columns, padded with zeros to whole panels; `stride`: negatives, padded in the
-                                          * same way */
+    uint64_t examples, negatives, width; /* width: number of columns, rounded up to whole panels; stride: number of negatives,
+                                          * rounded up to whole panels; the additional ones are zeros */
     uint64_t stride;
     float *scores;           /* [examples x stride] Z, then C */
     float *target;           /* [examples x width] U */
@@ -165,7 +165,7 @@ static void score_tile(const struct product *p, uint64_t first, uint64_t count) 
                                          p->scores + first * p->stride + at, p->stride, 0);
 }
 
-/* Writes to gains[count x width] what the negatives contribute to the gradients of a tile's targets. */
+/* Writes the negatives' part of the gradients of a tile's targets to gains[count x width]. */
 static void gain_of_tile(const struct product *p, uint64_t first, uint64_t count, float *gains) {
     const float *factors[TILE];
     for (uint64_t k = 0; k < p->negatives; k += DEPTH) {

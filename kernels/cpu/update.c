@@ -45,7 +45,12 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
         memo->updates[entry] = updates + 1;
         memo->step[entry] = rule_prepare(rule, lr, updates);
     }
-    rows->rule[rule->rule](&memo->step[entry], layout->dim, gradient, open[RECORD_WEIGHTS].values, role[0], role[1], role[2]);
+    struct rule_step step = memo->step[entry];
+    if (layout->by_row) {
+        *role[0] = rule_row_sum(*role[0], cpu_squares(layout->dim, gradient), layout->dim);
+        step.lr = rule_row_rate(&step, *role[0]);
+    }
+    rows->rule[rule->rule](&step, layout->dim, gradient, open[RECORD_WEIGHTS].values, role[0], role[1], role[2]);
     for (uint32_t f = 0; layout->halves && f < fields; f++) close_field(rows, &table->spec, f, &open[f], global_step, row);
 }
 

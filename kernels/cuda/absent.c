@@ -1,5 +1,5 @@
-/* absent: the CUDA backend of a program that was built without nvcc. It computes plans; every other call fails with a sentence
- * that says what to install. */
+/* absent: replaces the CUDA backend in a program that was built without nvcc. Plans can still be computed; every other call
+ * fails with a sentence that says what to install. */
 #include "arrays.h"
 
 #include "base/pci.h"

@@ -1,18 +1,18 @@
 /* arrays: the sizes of all arrays that the CUDA backend keeps. The CUDA files allocate arrays of these sizes; estimate.c adds
- * the sizes up, even on a machine without a GPU. No CUDA header is included here. */
+ * the sizes up, even on a machine without a GPU. So this header includes no CUDA header. */
 #ifndef SPTX_CUDA_ARRAYS_H
 #define SPTX_CUDA_ARRAYS_H
 
 #include "kernels/backend.h"
 
-#define PINNED_PAGE    ((uint64_t)2 << 20)  /* bytes: rows in host memory take whole huge pages */
-#define TRANSFER_BYTES ((uint64_t)16 << 20) /* bytes that table_read and table_write transfer at a time: hundreds of the widest
-                                             * records */
+#define PINNED_PAGE    ((uint64_t)2 << 20)  /* bytes of a huge page: rows in host memory occupy whole huge pages */
+#define TRANSFER_BYTES ((uint64_t)16 << 20) /* bytes that table_read and table_write transfer at a time: at least hundreds of
+                                             * records, even of the widest */
 
 enum {
-    GPU_ARRAY_ALIGN = 256, /* bytes: the sizes of growing arrays are rounded up to a multiple of it */
-    UPDATE_PIECE = 32,     /* most occurrences that one piece of an update sums */
-    CORRECTIONS = 4096     /* number of update counts for which bias corrections are stored */
+    GPU_ARRAY_ALIGN = 256, /* bytes: the size of a growing array is rounded up to a multiple of this number */
+    UPDATE_PIECE = 32,     /* most occurrences of a row whose gradients one piece of the update's work sums */
+    CORRECTIONS = 4096     /* bias corrections are stored for this many numbers of updates */
 };
 
 static inline uint64_t round_up(uint64_t bytes, uint64_t to) {
@@ -21,39 +21,40 @@ static inline uint64_t round_up(uint64_t bytes, uint64_t to) {
 
 /* ---- elements of arrays ---- */
 
-/* A piece of the update's work: sum the gradients of `count` places of the row set's order, from `first` on. Then update
- * distinct row `row`; or, unless partial is DRAW_NONE, write the sum to row `partial` of the partial sums. */
+/* A piece of the update's work: it sums the gradients of `count` places of the row set's order, from place `first` on. If
+ * partial is DRAW_NONE, it then updates distinct row `row`. Otherwise it writes the sum to row `partial` of the partial sums. */
 struct item {
     uint32_t row, first, count, partial;
 };
 
-/* Counts that only the GPU needs and writes: the host never waits for them. */
+/* Counts of a batch that the GPU writes and only the GPU reads: the host never waits for them. */
 struct batch_counts {
     uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
-    uint32_t blocks, targets, contexts, terms; /* the batch's exact sizes; batch_sizes has upper bounds */
-    uint32_t too_long;                         /* number of positives of an example that does not fit into a block; 0: all fit */
-    uint32_t begun;                            /* number of thread blocks that have begun, if they wait for other ranks
+    uint32_t blocks, targets, contexts, terms; /* the batch's exact sizes (batch_sizes has upper bounds of them) */
+    uint32_t too_long;                         /* the number of positives of an example that has too many for a block; 0: every
+                                                * example fits */
+    uint32_t begun;                            /* number of thread blocks that have begun, in kernels that wait for other ranks
                                                 * (step_dots.cuh) */
     unsigned long long pairs;
-    unsigned long long empty_terms; /* terms of slots that were left out */
+    unsigned long long empty_terms; /* number of terms whose slots were left out */
 };
 
-/* The description of a batch for the kernels that make examples. */
+/* The description of a batch, as the kernels that make its examples read it. */
 struct example_request {
-    struct example_source source; /* its pointers are valid on the GPU */
-    struct shuffle order;         /* the order of the epoch's examples, if the source shuffles */
+    struct example_source source; /* its pointers are addresses on the GPU */
+    struct shuffle order;         /* the order of the epoch's examples; used only if the source shuffles */
     uint64_t first, count;
     uint32_t epoch;
     int held_out;
 };
 
-/* The sizes of one example. */
+/* The numbers of blocks, targets, contexts and terms of one example. */
 struct need {
     uint32_t blocks, targets;
     uint64_t contexts, terms;
 };
 
-/* A batch's exact sizes, if the host must wait for them. */
+/* A batch's exact sizes. The host waits for them if it knows no upper bounds. */
 struct counted_sizes {
     struct need total;
     uint32_t too_long;
@@ -61,9 +62,9 @@ struct counted_sizes {
 
 /* ---- bytes of each array ---- */
 
-/* Bytes of the arrays of a row set of n ids. */
+/* Bytes of each array of a row set of n ids. */
 struct row_set_bytes {
-    uint64_t ids, distinct, distinct_ids, distinct_starts, order, items, longs; /* distinct_ids: of each of its copies */
+    uint64_t ids, distinct, distinct_ids, distinct_starts, order, items, longs; /* distinct_ids: bytes of one of its copies */
 };
 static inline struct row_set_bytes row_set_bytes(uint64_t n) {
     struct row_set_bytes bytes;
@@ -74,17 +75,18 @@ static inline struct row_set_bytes row_set_bytes(uint64_t n) {
     return bytes;
 }
 
-/* Returns the bytes of the array that holds the block of each id, for n ids of a side. */
+/* Returns the bytes of the array that says for each of a side's n ids which block contains it. A side is a batch's targets or
+ * its contexts. */
 static inline uint64_t block_of_bytes(uint64_t n) {
     return n * sizeof(uint32_t);
 }
 
-/* Returns the bytes of an array of weights for this number of contexts. */
+/* Returns the bytes of an array with the weights of this number of contexts. */
 static inline uint64_t weight_bytes(uint64_t contexts, int weighted) {
     return weighted ? contexts * sizeof(float) : 0;
 }
 
-/* Bytes of a batch's arrays that depend on its blocks. */
+/* Bytes of the arrays of a batch whose sizes depend on the batch's blocks. */
 struct batch_bytes {
     uint64_t target_starts, context_starts, term_starts, positives, block_slot, block_example, coefficients, losses;
 };
@@ -98,20 +100,21 @@ static inline struct batch_bytes batch_bytes(uint64_t blocks, uint64_t targets, 
     return bytes;
 }
 
-/* Returns the bytes of the forwarding slots of up to `rows` cold rows. */
+/* Returns the bytes of the array `forward` (rows_set.cuh) for up to `rows` cold rows. */
 static inline uint64_t forward_bytes(uint64_t rows) {
     return rows * sizeof(uint32_t);
 }
-/* Returns the bytes of the host's copy of a set's ids, if the host's threads move the rows. */
+/* Returns the bytes of the host's copy of a row set's ids, which is needed if the host's threads move the rows. */
 static inline uint64_t host_ids_bytes(uint64_t occurrences) {
     return occurrences * sizeof(uint32_t);
 }
 
-/* Bytes of the arrays for a step's sums, with rows of `span` floats. */
+/* Bytes of the arrays in which a step sums gradients; a row of them has `span` floats. */
 struct sum_bytes {
     uint64_t gradients, partials, context_gradients;
 };
-/* Returns an upper bound for the pieces of all rows that have several pieces: twice the number of full pieces. */
+/* Returns an upper bound of the number of partial sums of a step: twice the number of full pieces. Only rows with several pieces
+ * have partial sums. */
 static inline uint64_t most_partials(uint64_t occurrences) {
     return 2 * occurrences / UPDATE_PIECE + 2;
 }
@@ -124,8 +127,8 @@ static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, ui
     return bytes;
 }
 
-/* Bytes of the arrays for step_learn.cuh: one score a term; with cosines one length a place; with pooled targets one vector a
- * block. */
+/* Bytes of the arrays for step_learn.cuh: one score a term; if scores are cosines, one length a place; if targets are pooled,
+ * one vector a block. */
 struct learn_bytes {
     uint64_t scores, lengths, pooled;
 };
@@ -138,8 +141,8 @@ static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, u
     return bytes;
 }
 
-/* Bytes of the arrays of step_shared.cu, for a number of targets and of negatives: unit rows; a score of each pair; 1 / length
- * of each row, and each target's score with its positive. */
+/* Bytes of the arrays of step_shared.cu, for a number of targets and a number of negatives: the rows of length 1, a score of
+ * each pair, 1 / length of each row, and each target's score with its positive. */
 struct shared_bytes {
     uint64_t rows, scores, lengths;
 };
@@ -151,30 +154,32 @@ static inline struct shared_bytes shared_bytes(uint64_t targets, uint64_t negati
     return bytes;
 }
 
-/* Returns how many slots ranks exchange in a step: one a term, one a row (for norms), and with cosines one a place behind them. */
+/* Returns how many slots ranks exchange in a step: one a term, then one a row (for norms), then, if scores are cosines, one a
+ * place. */
 static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint64_t terms, int lengths) {
     return terms + (lengths ? 2 : 1) * (targets + contexts);
 }
-/* Returns the bytes of the mailbox of each of `ranks` on one machine: two boxes, used in turn, with 8 bytes for each slot and
- * rank. */
+/* Returns the bytes of one rank's mailbox if `ranks` processes run on one machine: two boxes, used in turn, each with 8 bytes
+ * for each slot of each rank. */
 static inline uint64_t exchange_box_bytes(uint64_t slots, uint64_t ranks) {
     return 2 * ranks * slots * sizeof(uint64_t);
 }
-/* Returns the bytes of the rows' summed gradients, which are kept until their squares have been summed over the ranks. */
+/* Returns the bytes of the array that keeps each row's summed gradient until its square has been summed over the ranks. */
 static inline uint64_t row_sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span) {
     return (targets + contexts) * span * sizeof(float);
 }
 
-/* Bytes of a rule's constants by a row's number of updates: four floats for each number, behind the options that they belong to. */
+/* Bytes of a rule's constants for each number of updates of a row: the options that they were computed from, followed by four
+ * floats for each number. */
 #define CORRECTIONS_BYTES ((sizeof(struct rule_options) + sizeof(double) + 15) / 16 * 16 + CORRECTIONS * 4 * sizeof(float))
 
-/* Returns the bytes of a bit map of rows, such as frozen or known rows. */
+/* Returns the bytes of a bit map with one bit a row, such as the frozen or the known rows. */
 static inline uint64_t known_bytes(uint64_t rows) {
     return table_frozen_words(rows) * sizeof(uint32_t);
 }
 
-/* Returns the bytes of an array with one struct need for each of `examples` and one for the total. The next function bounds the
- * scratch for summing them. */
+/* Returns the bytes of an array with one struct need for each of `examples`, and one more for their total. The next function
+ * bounds the scratch for summing them. */
 static inline uint64_t need_bytes(uint64_t examples) {
     return (examples + 1) * sizeof(struct need);
 }
@@ -182,16 +187,17 @@ static inline uint64_t scan_bytes(uint64_t examples) {
     return examples / 2 + 8192;
 }
 
-/* A position of a batch of windows: its word (DRAW_NONE if it is dropped), and the lower 32 bits of its sentence's number. */
+/* A position of a batch of windows: its word (DRAW_NONE if the word is dropped), and the lower 32 bits of its sentence's number. */
 struct kept_word {
     uint32_t id, sentence;
 };
-enum { KEPT_BESIDE = 128 }; /* positions before and behind the batch that windows may reach, unless many words are dropped */
+enum { KEPT_BESIDE = 128 }; /* number of positions before a batch, and of positions after it, that are looked up once for all its
+                             * windows. Only if many words are dropped, windows reach further */
 static inline uint64_t kept_bytes(const struct example_source *s, uint64_t examples) {
     return s->mode == EXAMPLE_WINDOW && !s->shuffle ? (examples + 2 * KEPT_BESIDE) * sizeof(struct kept_word) : 0;
 }
 
-/* Bytes of walks that are drawn for a number of positions. */
+/* Bytes of the arrays for the walks that contain a number of positions. */
 struct walks_bytes {
     uint64_t ids, starts;
 };
@@ -202,22 +208,23 @@ static inline struct walks_bytes walks_bytes(const struct walks *w, uint64_t pos
     bytes.starts = (walks_at_most(w, positions) + 1) * sizeof(uint64_t);
     return bytes;
 }
-/* Positions of lock-free training whose walks are drawn together: enough to fill a GPU several times. */
+/* Lock-free training draws the walks of this many positions together: enough to fill a GPU several times. */
 enum { WALKED_AT_ONCE = 1 << 25 };
 
 /* Returns how many batches are made at the same time, each by a builder with its own scratch. A batch is made by a chain of
  * short kernels, which takes longer than the step of a small batch; so with small batches each stage has a builder. Large
  * batches keep the GPU busy with two builders, whose scratch is large. */
-enum { SMALL_BATCH = 1 << 18 }; /* most contexts of a small batch */
+enum { SMALL_BATCH = 1 << 18 }; /* a batch is small up to this number of contexts */
 static inline unsigned batch_builders(const struct example_source *s, unsigned depth) {
     unsigned large = depth < 2 ? depth : 2;
-    int known = s->batch && (s->mode == EXAMPLE_WINDOW || s->positives || s->longest); /* 1: there is a bound for the number of a
-                                                                                        * batch's contexts */
+    int known = s->batch && (s->mode == EXAMPLE_WINDOW || s->positives || s->longest); /* 1: the number of a batch's contexts has
+                                                                                        * an upper bound */
     return known && example_most(s).contexts <= SMALL_BATCH / s->batch ? depth : large;
 }
 
-/* Returns the bytes for sorting n occurrences: keys, and ranks or 0, 1, 2 ..; and a bound for what sorting and ranking
- * work in: a copy of keys and one of places, and a kilobyte of look-back for each few thousand. */
+/* sorted_bytes: bytes of an array with one number for each of n occurrences: their sorted ids, their ranks, or the numbers 0, 1,
+ * 2 .. sort_bytes: upper bound of the scratch for sorting and ranking them: a copy of the ids, a copy of the places, and a
+ * kilobyte of look-back for each few thousand occurrences. */
 static inline uint64_t sorted_bytes(uint64_t n) {
     return n * sizeof(uint32_t);
 }
@@ -228,17 +235,17 @@ static inline uint64_t sort_bytes(uint64_t n) {
 /* ---- lock-free training ---- */
 
 enum {
-    HOGWILD_WIDEST = 32,          /* widest window that the kernel of windows can train */
-    HOGWILD_LARGEST_ROW = 512,    /* most columns of a row that its registers can hold */
-    HOGWILD_CONTEXTS = 8,         /* contexts of a block that the general kernel trains together */
-    HOGWILD_PROCESSOR_WARPS = 32, /* warps of the general kernel on each of the GPU's multiprocessors */
+    HOGWILD_WIDEST = 32,          /* words on each side of the widest window that the kernel of windows can train */
+    HOGWILD_LARGEST_ROW = 512,    /* most columns of a row that fits into the registers of the kernel of windows */
+    HOGWILD_CONTEXTS = 8,         /* number of a block's contexts that the general kernel trains together */
+    HOGWILD_PROCESSOR_WARPS = 32, /* number of warps of the general kernel on each multiprocessor of the GPU */
     /* Least number of a table's rows for each warp. If many warps change a row at once, each by a gradient of the same old row,
-     * they overshoot; so small vocabularies are trained by few warps. */
+     * together they change it too much; so small vocabularies are trained by few warps. */
     HOGWILD_WARP_ROWS = 48,
     HOGWILD_LEAST_WARPS = 32,
-    HOGWILD_TREE_WARPS = 512 /* most warps if words are predicted along paths in a tree (hogwild.h) */
+    HOGWILD_TREE_WARPS = 512 /* most warps if words are predicted along paths of a tree (hogwild.h) */
 };
-#define HOGWILD_SCRATCH_BYTES ((uint64_t)256 << 20) /* most scratch of all warps together, unless a single warp needs more */
+#define HOGWILD_SCRATCH_BYTES ((uint64_t)256 << 20) /* most bytes of scratch of all warps together; a single warp may need more */
 
 struct hogwild_totals {
     unsigned long long next; /* number of pieces of positions that warps have taken so far */
@@ -246,7 +253,7 @@ struct hogwild_totals {
     double loss;
 };
 
-/* Returns 1 if examples are windows that the kernel of windows can train in registers. `linear`: the result of
+/* Returns 1 if the examples are windows that the kernel of windows can train with rows in registers. `linear`: the result of
  * hogwild_is_linear(). */
 static inline int hogwild_in_registers(const struct example_source *s, uint64_t span, int linear) {
     return s->mode == EXAMPLE_WINDOW && s->window <= HOGWILD_WIDEST && !s->distinct && linear && span <= HOGWILD_LARGEST_ROW;
@@ -254,17 +261,17 @@ static inline int hogwild_in_registers(const struct example_source *s, uint64_t 
 
 /* Sizes of the scratch of one warp of the general kernel. */
 struct hogwild_scratch {
-    uint64_t contexts, targets; /* bounds for one block */
-    uint64_t vectors;           /* vectors of a block: one for each target, or one if targets are pooled */
-    uint64_t window_targets;    /* a bound for the targets of all blocks of one window */
-    uint64_t words;             /* size in 32-bit words, rounded up so that the next warp's gradients are aligned */
+    uint64_t contexts, targets; /* upper bounds for one block */
+    uint64_t vectors;           /* number of vectors of a block: one for each target; 1 if targets are pooled */
+    uint64_t window_targets;    /* upper bound for the targets of all blocks of one window */
+    uint64_t words;             /* size of the scratch in 32-bit words, rounded up so that the next warp's gradients are aligned */
 };
 static inline struct hogwild_scratch hogwild_scratch(const struct example_source *s) {
     struct example_sizes most = example_most(s);
     struct hogwild_scratch scratch;
     scratch.contexts = most.contexts / most.blocks;
-    if (example_predicts_window(s)) scratch.contexts += 2 * (uint64_t)s->window; /* words are stored here until the contexts that
-                                                                                  * predict them are known */
+    if (example_predicts_window(s)) scratch.contexts += 2 * (uint64_t)s->window; /* the window's words are stored here until the
+                                                                                  * contexts that predict them are known */
     scratch.targets = most.targets / most.blocks;
     scratch.vectors = example_vectors(&s->pool, (uint32_t)scratch.targets);
     scratch.window_targets = most.targets;
@@ -274,9 +281,10 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
     return scratch;
 }
 
-/* Returns how many warps a source wants. Rows of documents are not counted, as all warps change rows of words. Rows that n-grams share are not counted: there are many, and most are rare. But
- * frequent ones occur at more positions than any word: with half of the warps training is as fast there, and with all of them it
- * nearly diverged. */
+/* Returns how many warps a source wants, by its number of words. Rows of documents are not counted, as all warps change rows of
+ * words. Rows of n-grams are not counted either: there are many, and most are rare. But a frequent n-gram occurs at more
+ * positions than any word, so with n-grams a source wants half as many warps: with all of them training nearly diverged, and
+ * with half of them it was as fast. */
 static inline uint64_t hogwild_wanted_warps(const struct example_source *s) {
     uint64_t words = s->documents ? s->rows - s->target_only : s->rows;
     uint64_t warps = (s->subwords.starts ? s->subwords.words / 2 : words) / HOGWILD_WARP_ROWS;
@@ -284,8 +292,8 @@ static inline uint64_t hogwild_wanted_warps(const struct example_source *s) {
     return warps > HOGWILD_LEAST_WARPS ? warps : HOGWILD_LEAST_WARPS;
 }
 
-/* Returns the number of warps of the general kernel: the wanted ones, limited by multiprocessors and scratch, but at least one.
- * processors: 0 if unknown. */
+/* Returns the number of warps of the general kernel: `wanted`, limited by the multiprocessors and by the scratch, but at least
+ * 1. processors: number of multiprocessors; 0 if unknown. */
 static inline uint64_t hogwild_warps(uint64_t wanted, uint64_t processors, const struct hogwild_scratch *scratch) {
     uint64_t most = HOGWILD_SCRATCH_BYTES / (scratch->words * sizeof(uint32_t)), held = processors * HOGWILD_PROCESSOR_WARPS;
     if (processors && held < wanted) wanted = held;
@@ -293,7 +301,7 @@ static inline uint64_t hogwild_warps(uint64_t wanted, uint64_t processors, const
     return wanted ? wanted : 1;
 }
 
-/* estimate.c, which is compiled both with nvcc and without it. */
+/* in estimate.c, which is compiled with nvcc and without it */
 void cuda_estimate(const struct estimate_request *request, struct estimate *estimate);
 
 #endif

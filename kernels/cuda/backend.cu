@@ -16,13 +16,13 @@ extern "C" {
 
 /* ---- what there is ---- */
 
-enum { LEAST_CAPABILITY = 75 }; /* lowest compute capability times ten for which older_cards.cuh has substitutes */
+enum { LEAST_CAPABILITY = 75 }; /* ten times the lowest compute capability for which older_cards.cuh has substitutes */
 
-/* Never launched: its attributes show whether the program contains kernels for a card. */
+/* Never launched. Whether its attributes can be read shows whether the program contains kernels for a card. */
 static __global__ void no_work(void) {
 }
 
-/* Returns 1 if the program was compiled for the current card. */
+/* Returns 1 if the program contains kernels for the current card. */
 static int has_kernels(void) {
     struct cudaFuncAttributes attributes;
     int found = cudaFuncGetAttributes(&attributes, no_work) == cudaSuccess;
@@ -37,8 +37,8 @@ static int say_no_kernels(const struct cudaDeviceProp *card, char *why, size_t c
                     card->name, card->major, card->minor);
 }
 
-/* Returns 1 if at least one card is new enough; otherwise 0, and `why` names the first card. It opens no card, since every
- * process and every rank that does so takes memory of the first card. */
+/* Returns 1 if at least one card is new enough; otherwise returns 0, and `why` names the first card. It opens no card: each
+ * process that opens the first card uses some of its memory, and every rank would. */
 static int find_card(int count, char *why, size_t capacity) {
     int major = 0, minor = 0;
     struct cudaDeviceProp card;
@@ -78,7 +78,7 @@ static void read_of_device(const char *bus, const char *name, char *out, size_t 
     read_line(path, out, capacity);
 }
 
-/* Returns the GPU's PCIe connection as text ("PCIe 5.0 x16"), or "". */
+/* Writes a description of the GPU's PCIe connection ("PCIe 5.0 x16") to `out`, or "" if it is unknown. */
 static void describe_link(int device, char *out, size_t capacity) {
     static const struct {
         const char *speed, *name;
@@ -119,7 +119,8 @@ int cuda_devices(struct backend_info *info, int capacity) {
     CK(cudaGetDevice(&before));
     for (int i = 0; i < count && i < capacity; i++) {
         CK(cudaSetDevice(i));
-        int managed = cuda_manages_rows(i); /* first, so that memory the driver needs for this counts as used */
+        int managed = cuda_manages_rows(i); /* asked first, so that the memory that the driver needs for the answer is counted as
+                                             * used */
         if (describe(i, &info[i])) return -1;
         info[i].managed = managed;
     }
@@ -154,7 +155,8 @@ static int open_device(struct backend *b, const struct backend_options *options)
         say_no_kernels(&properties, why, sizeof why);
         return fail("%s, or device.backend = cpu", why);
     }
-    b->manages_rows = cuda_manages_rows(b->device); /* first, so that memory the driver needs for this counts as used */
+    b->manages_rows = cuda_manages_rows(b->device); /* asked first, so that the memory that the driver needs for the answer is
+                                                     * counted as used */
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
@@ -164,8 +166,8 @@ static int open_device(struct backend *b, const struct backend_options *options)
     return 0;
 }
 
-/* Batches are made, and their rows copied, while a step runs. `first`: 1 for streams whose work a step waits for, which get
- * priority. */
+/* Opens a stream. `first`: 1: its work has priority, since a step waits for it. The other streams make batches, and copy their
+ * rows, while a step runs. */
 static int open_stream(cudaStream_t *stream, int first) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
@@ -188,7 +190,7 @@ static void drop_scratch(struct backend *b, struct scratch *s) {
     for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
 }
 
-/* To be called only while no batch is being made. */
+/* Opens more builders if the source needs them. May be called only while no batch is being made. */
 int cuda_use_builders(struct backend *b, const struct example_source *source) {
     b->builders_in_use = batch_builders(source, b->depth);
     for (unsigned i = 0; i < b->builders_in_use; i++)
@@ -201,7 +203,7 @@ static int open_streams(struct backend *b) {
     if (open_stream(&b->in, 1) || open_stream(&b->out, 1) || open_stream(&b->compute, 0)) return -1;
     cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    if (cuda_use_builders(b, &b->source.view)) return -1; /* for now, since there is no source yet */
+    if (cuda_use_builders(b, &b->source.view)) return -1; /* there is no source yet: opens the fewest builders */
     return buffer_take(b, (void **)&b->counted, sizeof *b->counted);
 }
 

@@ -1,7 +1,9 @@
-/* batch: makes a batch on the GPU: its examples (batch_examples.cu), then both sides sorted by row (batch_index.cu).
+/* batch: makes a batch on the GPU: its examples (batch_examples.cu), then the sorted ids of its targets and of its contexts
+ * (batch_index.cu).
  *
- * If the host knows upper bounds for the sizes, it enqueues everything for the bounds and waits for nothing. Otherwise it waits
- * until the sizes are counted, and enqueues the rest for the capacity that all batches share. Unused capacity holds DRAW_NONE.
+ * If the host knows upper bounds of a batch's sizes, it enqueues all kernels for these bounds, and waits for nothing. Otherwise it
+ * waits until the sizes are counted, and enqueues the other kernels for the capacity that all batches share. Unused capacity
+ * contains DRAW_NONE.
  *
  * When a stage makes a second batch of the same bounds, the kernels are captured as a graph. From then on making a batch, or the
  * part after counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
@@ -45,7 +47,7 @@ static int reserve(struct backend *b, struct stage *stage, const struct batch_si
     return grow_stage(b, stage, capacity) || cuda_index_reserve(b, stage->builder, capacity, rows) ? -1 : 0;
 }
 
-/* Writes the request. The stage is free, so nothing reads its last batch's request any more. */
+/* Writes the request. Nothing reads the request of the stage's last batch any more, since the stage is free. */
 static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
     struct example_request *to = stage->request_host;
     to->source = b->source.view;
@@ -58,7 +60,7 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
     if (to->source.shuffle) to->order = example_order(&to->source, request->epoch);
 }
 
-/* Enqueues making a batch. `counted`: 1: its sizes are counted and known to the host. */
+/* Enqueues making a batch. `counted`: 1: the kernels that count its sizes have run, and the host knows the sizes. */
 static int enqueue_making(struct stage *stage, int counted) {
     if (!counted && cuda_examples_count(stage, 1)) return -1;
     return cuda_examples_fill(stage) || cuda_index_sides(stage, stage->request_host->source.rows) ? -1 : 0;
@@ -93,11 +95,11 @@ static int capture_making(struct stage *stage, const struct graph_key *key, int 
     return 0;
 }
 
-/* Makes a batch of stage->sizes, with a captured graph if there is one for these sizes. */
+/* Makes a batch of the sizes stage->sizes, by a captured graph if one was captured for these sizes. */
 static int make_alike(struct backend *b, struct stage *stage, int counted) {
     struct making *making = &stage->making[stage->copy];
     struct graph_key key = key_of(b, stage), last = making->last;
-    making->last = key; /* an epoch's last batch has another size, and must not replace the graph */
+    making->last = key; /* an epoch's last batch is smaller, and must not replace the graph */
     if (!is_captured(b, stage)) {
         if (!same_key(&key, &last)) return enqueue_making(stage, counted);
         if (capture_making(stage, &key, counted)) return -1;
@@ -115,12 +117,13 @@ static int reserve_alike(struct backend *b, struct stage *stage, const struct ba
                : 0;
 }
 
-/* Makes a batch whose bounds the host knows, without waiting. */
+/* Makes a batch whose sizes are at most `most`, without waiting for the GPU. */
 static int make_bounded(struct backend *b, struct stage *stage, struct batch_sizes most) {
     return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
 }
 
-/* Returns a capacity that fits `count`, with a margin: an eighth for the first batch, then a thirty-second. */
+/* Returns a new capacity for at least `count` elements, with a margin: an eighth of the count for the first batch, later a
+ * thirty-second. */
 static uint32_t capacity_for(uint32_t capacity, uint32_t count) {
     if (count <= capacity) return capacity;
     return count < UINT32_MAX / 4 ? count + count / (capacity ? 32 : 8) + 1 : count;
@@ -136,15 +139,15 @@ static void widen_capacity(struct backend *b, const struct batch_sizes *sizes) {
     if (fits(sizes, &b->capacity)) return;
     b->capacity = {capacity_for(b->capacity.blocks, sizes->blocks), capacity_for(b->capacity.targets, sizes->targets),
                    capacity_for(b->capacity.contexts, sizes->contexts), capacity_for(b->capacity.terms, sizes->terms)};
-    b->layout++; /* captured graphs have the old capacity */
+    b->layout++; /* graphs that were captured for the old capacity are no longer valid */
 }
 
 static int count_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
     return cuda_examples_count(stage, padded) || cuda_examples_counted(b, stage, sizes) ? -1 : 0;
 }
 
-/* Makes a batch that must be counted. It enqueues the work for the capacity of all batches. The first batches, and one that does
- * not fit the capacity, are enqueued for their own sizes. */
+/* Makes a batch whose sizes must be counted. Its kernels are enqueued for the capacity that all batches share. The kernels of
+ * the first batches, and of a batch that is larger than the capacity, are enqueued for the batch's own sizes. */
 static int make_counted(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
     int padded = b->capacity.blocks > 0;
@@ -162,8 +165,8 @@ static int make_counted(struct backend *b, struct stage *stage) {
     return reserve(b, stage, &b->capacity, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
 
-/* Makes a batch of held-out examples. Such batches are few and differ in size, so each is enqueued for its own size; if examples
- * have bounds, arrays are not made larger than these. */
+/* Makes a batch of held-out examples. Such batches are few and of different sizes, so the kernels of each are enqueued for its
+ * own size. If examples have upper bounds, arrays are not grown beyond the bounds. */
 static int make_held_out(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct example_sizes most;
@@ -187,13 +190,14 @@ static int make_nothing(struct backend *b, struct stage *stage) {
 }
 
 /* Sets the pool. stage->one_target must be set before. */
-static void use_pool(struct stage *stage, const struct example_pool *pool) {
+static void use_pool(const struct backend *b, struct stage *stage, const struct example_pool *pool) {
     stage->pool = *pool;
     stage->one_vector = stage->one_target || pool->on;
+    stage->early_singles = stage->one_vector && !b->by_row;
 }
 
-/* Checks that 31 bits can number the batch's target rows. Otherwise scores, of which there are more, are checked when they are
- * counted. */
+/* Checks that 31 bits can number the batch's examples and, if words share rows, its target rows. Without shared rows, a batch
+ * has at least as many scores as target rows, and the scores are checked when they are counted. */
 static int check_count(const struct example_source *s, uint64_t count) {
     const uint64_t most = ((uint64_t)1 << 31) - 1;
     if (count > most)
@@ -212,7 +216,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
-    use_pool(stage, &s->pool);
+    use_pool(b, stage, &s->pool);
     stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
     stage->weighted = s->weights != NULL;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
@@ -225,7 +229,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
 
 /* ---- set and view ---- */
 
-/* Packs a batch's arrays into 32-bit values, with the block of each occurrence and the place of each block's terms. */
+/* Writes a caller's batch as 32-bit arrays, and adds the block of each occurrence and the number of each block's first term. */
 static int pack_view(const struct batch_view *view, struct batch_counts *counts, uint32_t **packed, struct stage *stage) {
     uint64_t blocks = view->blocks, targets = view->target_starts[blocks], contexts = view->context_starts[blocks];
     uint32_t *starts[3], *target_block, *context_block;
@@ -246,7 +250,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         for (uint64_t j = 0; j < t; j++) target_block[view->target_starts[i] + j] = (uint32_t)i;
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
         uint64_t vectors = example_vectors(&view->pool, (uint32_t)t);
-        terms += view->pool.on ? c : t * c; /* with a pool one score for each context */
+        terms += view->pool.on ? c : t * c; /* with a pool, a block has one score for each context */
         if (view->pool.on && !t) counts->empty_terms += c;
         counts->pairs += vectors * view->positives[i];
         if (t != 1) stage->one_target = 0;
@@ -290,7 +294,7 @@ static int upload_view(struct stage *stage, const struct batch_view *view, const
         (view->weights && upload(stage, &stage->weights, view->weights, contexts)))
         return -1;
     CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->builder->stream));
-    CK(cudaStreamSynchronize(stage->builder->stream)); /* the caller may free its arrays */
+    CK(cudaStreamSynchronize(stage->builder->stream)); /* now the caller may free its arrays */
     return 0;
 }
 
@@ -304,7 +308,7 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
     if (shared_negatives_check(view)) return -1;
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
-    use_pool(stage, &view->pool);
+    use_pool(b, stage, &view->pool);
     stage->shared = view->shared;
     stage->weighted = view->weights != NULL;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
@@ -323,7 +327,8 @@ static int download(const struct stage *stage, void *to, const struct gpu_array 
     return 0;
 }
 
-/* Host copies of a batch's arrays, owned by the stage. starts: [2 x (blocks + 1)] as on the GPU, of targets and of contexts. */
+/* Host copies of a batch's arrays, owned by the stage. starts: [2 x (blocks + 1)] the starts of targets, then those of contexts,
+ * as on the GPU. */
 struct view_arrays {
     uint64_t *target_starts, *context_starts;
     uint32_t *positives, *target_ids, *context_ids, *starts;
@@ -364,7 +369,8 @@ static int download_view(const struct stage *stage, const struct batch_counts *c
     return 0;
 }
 
-/* Converts starts to 64 bits, and removes slots that were left out from the contexts and from the arrays parallel to them. */
+/* Converts starts to 64 bits, and removes the slots that were left out from the contexts and from the arrays parallel to the
+ * contexts. */
 static void close_gaps(const struct view_arrays *a, uint64_t blocks, int weighted) {
     const uint32_t *context_starts = a->starts + blocks + 1;
     uint64_t kept = 0;

@@ -47,7 +47,7 @@ static __device__ struct example_row row_at(const struct example_source &s, uint
 
 /* ---- count ---- */
 
-/* Returns the sizes of the block of a window with `around` words, if words share rows. */
+/* Returns the sizes of the block of a window if words share rows. `around`: number of words in the window around the middle. */
 static __device__ struct need count_shared(const struct example_source &s, const struct middle &middle, uint32_t own,
                                            uint32_t width, uint32_t around) {
     struct need need = {0, 0, 0, 0};
@@ -95,13 +95,14 @@ static __device__ struct need count_row(const struct example_request &b, uint64_
     return need;
 }
 
-/* Arrays of ids, of both sides, to be set to DRAW_NONE before examples fill them. */
+/* The ids of both sides, which are set to DRAW_NONE before examples write theirs. */
 struct padding {
     uint32_t *ids[2];
     uint64_t count[2];
 };
 
-/* Copies the request and sets the counts to zero, in one launch instead of a copy and a memset: small batches wait for each. */
+/* Copies the request to the GPU and sets the counts to zero. One launch does both, since a small batch would wait for a copy and
+ * for a memset. */
 static __global__ void take_request(const struct example_request *from, struct example_request *to,
                                     struct batch_counts *counts) {
     static_assert(sizeof *from % 4 == 0 && sizeof *counts % 4 == 0, "they are copied by words");
@@ -110,7 +111,7 @@ static __global__ void take_request(const struct example_request *from, struct e
     for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
 }
 
-/* words: only for windows: the result of look_up_words(). */
+/* Counts the sizes of each example. words: the result of look_up_words(), used only for windows. */
 static __global__ void count_examples(const struct example_request *request, const struct kept_word *words, struct need *needs,
                                       struct batch_counts *counts, struct padding padding) {
     const struct example_request b = *request;
@@ -118,7 +119,7 @@ static __global__ void count_examples(const struct example_request *request, con
     for (int side = 0; side < 2; side++)
         for (uint64_t at = i; at < padding.count[side]; at += threads) padding.ids[side][at] = DRAW_NONE;
     if (i > b.count) return;
-    struct need need = {0, 0, 0, 0}; /* also for the entry behind the last example, which gets the totals */
+    struct need need = {0, 0, 0, 0}; /* zeros for the entry after the last example, too, which gets the totals */
     if (i < b.count) {
         uint64_t example = example_at(b, i);
         if (is_wanted(b, example))
@@ -128,8 +129,8 @@ static __global__ void count_examples(const struct example_request *request, con
     needs[i] = need;
 }
 
-/* Returns the number of pairs of a target (or pooled vector) with one positive. Blocks whose positives are on several paths are
- * counted by fill_worded() instead. */
+/* Returns an example's number of pairs: of a target (or the pooled vector) with one positive. If positives are on paths of
+ * several words, fill_worded() counts the pairs instead. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
     if (s.paths.starts && example_predicts_window(&s)) return 0;
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
@@ -138,13 +139,14 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
 
-/* Returns the sizes of a batch from its sums. A batch without examples has no shared negatives, which the sums include. */
+/* Returns the sizes of a batch. end: the sums over its examples, which include the block of shared negatives; a batch without
+ * examples has no such block. */
 static __device__ struct need sizes_of_batch(const struct example_source &s, const struct need &end) {
     struct need nothing = {0, 0, 0, 0};
     return s.per_batch && !end.targets ? nothing : end;
 }
 
-/* Sends the sizes to the host, if it waits for them. */
+/* Writes the sizes to host memory, if the host waits for them. */
 static __global__ void tell_sizes(const struct example_request *request, const struct need *end,
                                   const struct batch_counts *counts, struct counted_sizes *host) {
     host->total = sizes_of_batch(request->source, *end);
@@ -154,7 +156,7 @@ static __global__ void tell_sizes(const struct example_request *request, const s
 
 /* ---- fill ---- */
 
-/* Writes the nodes of a word's path with this code as contexts, from place `at` on. Returns their number. */
+/* Writes the path nodes of a word whose code is `code` as contexts, from place `at` on. Returns how many there are. */
 static __device__ uint32_t fill_nodes_of(const struct example_source &s, uint32_t *contexts, uint32_t word, uint32_t at, int code) {
     const struct example_path path = example_path(&s, word);
     for (uint32_t i = 0; i < path.count[code]; i++)
@@ -162,7 +164,8 @@ static __device__ uint32_t fill_nodes_of(const struct example_source &s, uint32_
     return path.count[code];
 }
 
-/* Writes the contexts for the one word that a block predicts: itself, or the nodes of its path. Returns how many are positive. */
+/* Writes the contexts of a block that predicts one word: that word, or the nodes of its path. Returns how many of them are
+ * positive. */
 static __device__ uint32_t fill_word(const struct example_source &s, uint32_t *contexts, uint32_t word) {
     uint32_t positives = 1;
     if (!s.paths.starts) {
@@ -196,7 +199,7 @@ static __device__ void fill_window(const struct example_request *request, const 
     }
 }
 
-/* Writes a word's rows as targets, from place `at` on. Returns their number. */
+/* Writes a word's rows as targets, from place `at` on. Returns how many there are. */
 static __device__ uint32_t fill_rows_of(const struct example_source &s, const struct built &to, uint32_t word, uint32_t at,
                                         uint32_t block) {
     uint64_t first = portable_load64_at(s.subwords.starts, word);
@@ -208,7 +211,7 @@ static __device__ uint32_t fill_rows_of(const struct example_source &s, const st
     return count;
 }
 
-/* Writes the block of shared negatives. Their ids are drawn like those of any block. */
+/* Writes the block of shared negatives, without their ids: these are drawn like the negatives of other blocks. */
 static __device__ void fill_shared_block(const struct example_request &b, const struct built &to) {
     to.target_starts[0] = to.context_starts[0] = to.term_starts[0] = 0;
     to.positives[0] = to.block_slot[0] = 0;
@@ -225,7 +228,7 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
     to.positives[at.blocks] = (uint32_t)row.wanted;
     to.block_example[at.blocks] = example;
     to.block_slot[at.blocks] = 0;
-    if (row.split) return; /* fill_split() writes this row */
+    if (row.split) return; /* fill_split() writes the blocks of a row that is split */
     to.target_ids[at.targets] = s.ids[row.start + row.target];
     to.target_block[at.targets] = at.blocks;
     if (s.per_batch) to.context_block[at.contexts] = at.blocks;
@@ -260,8 +263,8 @@ static __global__ void fill(const struct example_request *request, const struct 
         fill_window(request, words, to, example, at, targets);
 }
 
-/* Writes the path nodes of a window's words: for each code, word after word in the window's order. Returns how many are
- * positive. */
+/* Writes the path nodes of a window's words as contexts: first all nodes of code 0, word after word in the window's order, then
+ * all nodes of code 1. Returns how many are positive (code 0). */
 static __device__ uint32_t fill_paths_beside(const struct example_source &s, const struct middle &middle, uint32_t width,
                                              uint32_t *contexts) {
     uint32_t count = 0, positives = 0;
@@ -279,8 +282,8 @@ static __device__ uint32_t fill_paths_beside(const struct example_source &s, con
     return positives;
 }
 
-/* Writes the blocks of windows whose words share rows, one example a thread. A separate kernel, so that the kernel for other
- * windows needs fewer registers. */
+/* Writes the blocks of windows whose words share rows, one example a thread. This is a separate kernel so that the kernel for
+ * other windows needs fewer registers. */
 static __global__ void fill_worded(const struct example_request *request, const struct kept_word *words, struct built to,
                                    const struct need *starts) {
     const struct example_source &s = request->source;
@@ -317,8 +320,8 @@ static __global__ void fill_worded(const struct example_request *request, const 
     to.block_slot[block] = 0;
 }
 
-/* Writes a list that is split into positives and pool, one block a warp: lists are long, and any place of a drawn order can be
- * computed alone. */
+/* Writes the blocks of lists that are split into positives and a pool, one block a warp: lists are long, and each place of a
+ * drawn order can be computed without the others. */
 static __global__ void fill_split(const struct example_request *request, struct built to) {
     const struct example_request b = *request;
     const struct example_source &s = b.source;
@@ -340,7 +343,8 @@ static __global__ void fill_split(const struct example_request *request, struct 
 
 /* ---- the host's side ---- */
 
-/* Sums the needs of all examples before each; with shared negatives, behind their block. */
+/* Computes for each example the sum of the sizes of all examples before it. With shared negatives, their block's sizes are added
+ * to each sum. */
 static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes,
                         uint64_t count) {
     struct need front = {s->per_batch ? 1u : 0u, 0, example_batch_negatives(s), 0};

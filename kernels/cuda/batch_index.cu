@@ -1,5 +1,6 @@
-/* batch_index: sorts the ids of a row set, and derives its distinct rows, the places of each row, the rows that occur once, and
- * pieces of work. DRAW_NONE (a slot left out, an id that is no row, unused capacity) sorts last and is ignored. */
+/* batch_index: sorts the ids of a row set, and finds its distinct rows, the places of each row, the rows that occur once, and
+ * the pieces of work. The id DRAW_NONE (a slot left out, an id that is no row, unused capacity) is sorted to the end and
+ * ignored. */
 #include "cuda.cuh"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ static __global__ void count_up(uint32_t *to, uint64_t count) {
     if (i < count) to[i] = (uint32_t)i;
 }
 
-/* 1 for a sorted id that begins a run of equal ids, otherwise 0. The prefix sum of these values numbers the runs, from 1. */
+/* Returns 1 for a sorted id that differs from the one before it, otherwise 0. So the prefix sum of these values is 1 + the
+ * number of the id's distinct row. */
 struct is_head {
     const uint32_t *keys;
     __host__ __device__ uint32_t operator()(uint32_t i) const {
@@ -31,7 +33,7 @@ struct indexed {
 };
 
 static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, const uint32_t *ranks, uint32_t count,
-                                  struct indexed to) {
+                                  uint32_t least, struct indexed to) {
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     uint32_t key = keys[i];
@@ -49,11 +51,11 @@ static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, c
         to.counts->distinct[to.side] = row + 1;
         to.distinct_starts[row + 1] = i + 1;
     }
-    to.distinct[order[i]] = row | (head && tail ? SINGLE_BIT : 0);
+    to.distinct[order[i]] = row | (head && tail && least > 1 ? SINGLE_BIT : 0);
 }
 
-/* Returns a place in a list to each thread that wants one. A thread block adds to the counter once for all its threads, since
- * many warps would wait for the counter one after the other. */
+/* Returns a place in a list to each thread whose `wants` is true. One thread adds to the counter for its whole thread block;
+ * otherwise many warps would wait for the counter one after the other. */
 static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     __shared__ uint32_t first, taken;
     uint32_t lane = threadIdx.x & 31, wanting = __ballot_sync(0xFFFFFFFFu, wants), of_warp = 0;
@@ -66,7 +68,7 @@ static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     return first + __shfl_sync(0xFFFFFFFFu, of_warp, 0) + __popc(wanting & ((1u << lane) - 1));
 }
 
-/* Divides a row's work into several pieces. */
+/* Divides the work on a row with n places into pieces. start: the row's first place in the order. */
 static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t start, uint32_t n) {
     struct batch_counts *counts = to.counts;
     uint32_t pieces = (n + UPDATE_PIECE - 1) / UPDATE_PIECE, partial = atomicAdd(&counts->partials[to.side], pieces);
@@ -78,8 +80,8 @@ static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t 
     }
 }
 
-/* Makes the pieces of work for rows with at least `least` occurrences. Their order in the list only decides where partial sums
- * are stored, so it need not be the same each time. */
+/* Makes the pieces of work for rows with at least `least` occurrences. The order of pieces may differ from run to run: it only
+ * decides where partial sums are stored. */
 static __global__ void cut_pieces(struct indexed to, uint32_t least) {
     uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, rows = to.counts->distinct[to.side];
     bool real = row < rows;
@@ -94,7 +96,8 @@ static __global__ void cut_pieces(struct indexed to, uint32_t least) {
 
 /* ---- the host's side ---- */
 
-/* Returns how many bits of an id must be sorted by. DRAW_NONE, whose bits are all ones, must sort behind the last row. */
+/* Returns the number of low bits by which ids must be sorted, such that DRAW_NONE, whose bits are all ones, is sorted behind all
+ * rows. */
 static int key_bits(uint64_t rows) {
     int bits = 1;
     while (bits < 32 && ((uint64_t)1 << bits) - 1 < rows) bits++;
@@ -188,7 +191,7 @@ int cuda_index(struct row_set *set, const struct indexing *by) {
     to.longs = (struct item *)set->longs.data;
     to.counts = set->counts;
     to.side = set->side;
-    place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(s.keys, s.order, s.ranks, count, to);
+    place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(s.keys, s.order, s.ranks, count, by->least, to);
     CK_LAUNCH("place_runs");
     cut_pieces<<<blocks_for(count < by->rows ? count : by->rows, THREADS), THREADS, 0, by->stream>>>(to, by->least);
     CK_LAUNCH("cut_pieces");
@@ -216,13 +219,12 @@ static int index_side(struct stage *stage, int side, uint32_t count, uint64_t ro
     by.places = (const uint32_t *)stage->builder->scratch.iota.numbers.data;
     by.count = count;
     by.rows = rows;
-    /* contexts that occur once, in blocks with one vector, are updated together with the block's gradient */
-    by.least = side == SIDE_CONTEXT && stage->one_vector ? 2 : 1;
+    by.least = side == SIDE_CONTEXT && stage->early_singles ? 2 : 1;
     by.stream = stream;
     return cuda_index(&stage->side[side], &by);
 }
 
-/* Indexes the targets on another stream, in parallel to the builder's stream, until the two are joined. */
+/* Indexes the targets on the stream `beside` while the builder's stream indexes the contexts, until the two streams are joined. */
 static int fork_targets(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));

@@ -1,19 +1,18 @@
-/* batch_negatives: draws the negatives of a batch's blocks on the GPU: for each slot its first allowed draw (kernels/examples.h).
- * Some lanes work on a block, or a thread block if its negatives are distinct; for shared negatives a lane on a pair of slots.
- * Slots without an allowed draw in DRAW_ATTEMPTS stay as DRAW_NONE.
- */
+/* batch_negatives: draws the negatives of a batch's blocks on the GPU: for each slot the first draw that is allowed
+ * (kernels/examples.h). 2^n threads work on a block; if its negatives are distinct, a thread block does; of shared negatives
+ * each thread draws two slots. A slot for which no draw in DRAW_ATTEMPTS is allowed keeps DRAW_NONE. */
 #include "warp.cuh"
 
 enum {
     THREAD_BITS = 8,
     THREADS = 1 << THREAD_BITS,
-    NEGATIVE_LANE_BITS = 3,     /* at most 2^3 threads draw a block's negatives, if there are many blocks */
-    NEGATIVE_THREADS = 1 << 16, /* threads that draw a batch's negatives, if it has as many pairs of slots */
+    NEGATIVE_LANE_BITS = 3,     /* if there are many blocks, at most 2^3 threads draw a block's negatives */
+    NEGATIVE_THREADS = 1 << 16, /* number of threads that draw a batch's negatives, if it has at least as many pairs of slots */
     DISTINCT_THREADS = 128,
     DISTINCT_SLOTS = 512
 };
 
-/* Return the draw that a slot shares with its neighbour, at an attempt; and the slot's row from that draw. */
+/* draws_at: returns draw number `attempt` of `slot` and its neighbour. row_of: returns the row that a slot gets from a draw. */
 static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
                                                         uint32_t slot, uint32_t attempt) {
     return example_negative_draws(&b.source, b.epoch, example, slot, attempt);
@@ -29,14 +28,14 @@ static __device__ struct example_own own_rows_of(const struct example_request &b
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
 
-/* Counts the scores that a left-out slot lacks: with each target of its block, or for a shared slot with each target of the
- * batch. */
+/* Counts the scores that are missing because a slot was left out: one for each target of its block or, for a shared slot, one
+ * for each target of the batch. */
 static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
     uint32_t targets = b.source.per_batch ? to.counts->targets : to.target_starts[block + 1] - to.target_starts[block];
     atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
 }
 
-/* Draws negatives with 2^lane_bits threads a block, each for one pair of slots at a time. */
+/* Draws negatives with 2^lane_bits threads a block. Each thread draws for one pair of slots at a time. */
 static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lane_bits) {
     const struct example_request b = *request;
     uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, number = thread >> lane_bits;
@@ -44,7 +43,7 @@ static __global__ void fill_negatives(const struct example_request *request, str
     if (number >= to.counts->blocks) return;
     uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
     uint32_t positives = to.positives[block], first = to.block_slot[block];
-    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* contexts of paths are complete already */
+    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* the contexts of paths have no negatives to draw */
     uint64_t example = to.block_example[block];
     struct example_own own = own_rows_of(b, to, block);
     for (uint32_t i = start + lane; i < end; i += lanes) to.context_block[i] = block;
@@ -72,11 +71,12 @@ static __global__ void fill_negatives(const struct example_request *request, str
  * again: a row that an earlier slot has never becomes free for a later one (Gale and Shapley 1962, where all rows rank the
  * slots in the same order). */
 
-/* The slots that draw at once, and a hash table (open addressing) that says which of them has a row. */
+/* The rows of the slots that draw at the same time, in a hash table (open addressing): which slot has which row. */
 struct claims {
-    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* DRAW_NONE: this entry is free */
+    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* entry of the hash table: a row, and the slot that has it;
+                                                                   * row = DRAW_NONE: the entry is free */
     uint32_t chosen[DISTINCT_SLOTS];
-    volatile uint32_t attempts[DISTINCT_SLOTS]; /* attempts that each slot has made */
+    volatile uint32_t attempts[DISTINCT_SLOTS]; /* number of draws that each slot has made */
 };
 
 static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mask) {
@@ -86,8 +86,8 @@ static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mas
     }
 }
 
-/* Draws for `slot` until it has a row. If a higher slot had that row, it loses it, and this thread then draws for the higher slot,
- * and so on. Slots before `base` are final; their ids are in `out`. */
+/* Draws for `slot` until it gets a row. If a higher slot had that row, it loses the row, and this thread then draws for that
+ * slot, and so on. Slots below `base` are final; their ids are in `out`. */
 static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
                              uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
                              uint32_t mask) {
@@ -108,7 +108,7 @@ static __device__ void claim(struct claims &c, const struct example_request &b, 
     }
 }
 
-/* Draws distinct negatives, one block a thread block. */
+/* Draws distinct negatives; each thread block works on one block of the batch. */
 static __global__ void __launch_bounds__(DISTINCT_THREADS)
     fill_distinct_negatives(const struct example_request *request, struct built to) {
     __shared__ struct claims c;
@@ -142,8 +142,9 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
 
 /* ---- the host's side ---- */
 
-/* Returns log2 of the number of threads that draw a block's negatives: about one for each pair of slots, but few. With few
- * blocks the limit is higher, since each may have a thousand negatives, each to be compared with as many positives. */
+/* Returns log2 of the number of threads that draw a block's negatives: about one thread for each pair of slots, but at most
+ * 2^NEGATIVE_LANE_BITS. With few blocks the limit is higher, since a block may have a thousand negatives, and each must be
+ * compared with as many positives. */
 static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
     uint32_t bits = 0, most = NEGATIVE_LANE_BITS, pairs = sizes->contexts / sizes->blocks / 2 + 1;
     while (most < THREAD_BITS && ((uint64_t)sizes->blocks << most) < NEGATIVE_THREADS) most++;
@@ -151,8 +152,8 @@ static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
     return bits;
 }
 
-/* Enqueues drawing negatives for the first `blocks` blocks, with 2^bits threads a block; for distinct ones, with a thread block
- * each. */
+/* Enqueues drawing the negatives of the first `blocks` blocks: with 2^bits threads a block, or, if negatives are distinct, with
+ * a thread block for each block. */
 static int fill_slots(struct stage *stage, const struct built &to, uint32_t blocks, uint32_t bits) {
     cudaStream_t stream = stage->builder->stream;
     if (stage->request_host->source.distinct && !stage->request_host->source.paths.starts) {
@@ -165,7 +166,7 @@ static int fill_slots(struct stage *stage, const struct built &to, uint32_t bloc
     return 0;
 }
 
-/* Returns log2 of the number of threads that draw shared negatives: one for each pair of slots. */
+/* Returns log2 of the number of threads that draw shared negatives: at least one for each pair of slots. */
 static uint32_t shared_lane_bits(uint32_t negatives) {
     uint32_t bits = THREAD_BITS;
     while ((uint64_t)2 << bits < negatives) bits++;

@@ -1,7 +1,7 @@
-/* batch_source: copies what examples are made of to where the GPU can read it. The id stream with its sentences and weights, or
- * a graph's arcs, are in the GPU's memory or, if they would need too much of it, in host memory. Everything else is always in
- * the GPU's memory: subsampling, the table for negatives, known rows, a graph's nodes, the rows that words share, and paths in a
- * tree. */
+/* batch_source: copies a source's arrays to memory that the GPU can read. The id stream with its sentences and weights, or a
+ * graph's arcs, are copied to the GPU or, if they would need too much of its memory, stay in host memory. All other arrays are
+ * copied to the GPU: the chances of subsampling, the table from which negatives are drawn, the known rows, a graph's nodes, the
+ * rows that words share, and paths in a tree. */
 #include "cuda.cuh"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static int copy_to_gpu(struct backend *b, enum source_array which, const void *f
     return gpu_fill(source->owned[which], from, bytes);
 }
 
-/* Lets the GPU read an array over the link: registers the caller's memory, or makes a pinned copy if the driver refuses. */
+/* Lets the GPU read a caller's array over the link: registers the caller's memory, or makes a pinned copy if the driver refuses. */
 static int share_with_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                           const void **seen) {
     struct cuda_source *source = &b->source;
@@ -46,7 +46,7 @@ static int share_with_gpu(struct backend *b, enum source_array which, const void
     return 0;
 }
 
-/* Copies an array of the stream to the GPU, or shares it over the link if stream_on_host is set. */
+/* Copies an array of the id stream or graph to the GPU or, if stream_on_host is set, lets the GPU read it over the link. */
 static int place_stream(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                         const void **seen) {
     if (!b->source.host.stream_on_host) return copy_to_gpu(b, which, from, bytes, what, seen);
@@ -119,7 +119,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     CK(cudaSetDevice(b->device));
     if (cuda_drain(b)) return -1;
     cuda_source_drop(b);
-    b->layout++; /* captured graphs contain addresses of freed arrays */
+    b->layout++; /* captured graphs contain the addresses of arrays that are now freed */
     b->capacity = cuda_sizes(&from->capacity);
     if (cuda_use_builders(b, from)) return -1;
     source->host = source->view = *from;

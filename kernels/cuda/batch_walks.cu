@@ -1,14 +1,15 @@
-/* batch_walks: if the corpus is a graph, draws the walks of a batch's positions, or of a part of lock-free training, just before
- * they are used. Kernels then read the walks as they read sentences. kernels/walks.h defines the draws; here each thread draws a
- * walk. */
+/* batch_walks: if the corpus is a graph, draws walks just before they are used: the walks that contain the positions of a batch,
+ * or of a part of lock-free training. Kernels then read the walks as they read sentences. kernels/walks.h defines the draws;
+ * each thread draws one walk. */
 #include "cuda.cuh"
 
 namespace {
 
 enum { THREADS = 128 };
 
-/* The newest nodes of a walk, up to eight, which are written together: 32 bytes are the least that memory writes. If each was
- * written alone, its line would have left the cache before the next one, since every step of every walk reads random addresses. */
+/* The newest nodes of a walk, at most eight. Eight nodes are written together, since memory writes at least 32 bytes. Between
+ * two steps of a walk every thread reads random addresses, so a line with one new node would have left the cache before the next
+ * node is written. */
 struct held_places {
     enum { MOST = 8 };
     uint32_t *ids; /* where the walk's nodes are written */
@@ -31,7 +32,7 @@ struct held_places {
 #pragma unroll
         for (int i = 0; i < MOST; i++) to[i] = held[i];
     }
-    /* Writes the last nodes, fewer than eight. */
+    /* Writes the nodes that are still held, fewer than eight. */
     __device__ void end(uint32_t length) const {
 #pragma unroll
         for (uint32_t i = 1; i < MOST; i++)
@@ -49,7 +50,7 @@ __device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number,
     places.end(w.length);
 }
 
-/* Draws the walks of a source of cuda_walks_source(), into its ids and starts. */
+/* Draws the walks of `s`, a source of cuda_walks_source(), into its ids and starts. */
 __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     uint64_t number = s.first_sentence + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t *ids = (uint32_t *)(uintptr_t)s.ids;
@@ -59,20 +60,20 @@ __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     if (number < s.sentences) draw_walk(s.walks, s.seed, number, epoch, ids + number * s.walks.length);
 }
 
-/* Draws a batch's walks. The source is read from memory, as a captured graph needs it, and is copied first, since the compiler
- * must assume that writing walks could change it. */
+/* Draws a batch's walks. The source is in memory, since a captured graph reads it there. It is copied to registers first: the
+ * compiler must assume that writing walks could change it. */
 __global__ void __launch_bounds__(THREADS) draw_for_batch(const struct example_request *request) {
     const struct example_source source = request->source;
     draw_walks(source, request->epoch);
 }
-/* Draws walks for a part of lock-free training. Registers are limited so that nine blocks fit on a multiprocessor; the code for
- * exact steps, which are rare, would leave eight. */
+/* Draws the walks of a part of lock-free training. Registers are limited so that nine thread blocks fit on a multiprocessor; the
+ * code for exact steps, which is rarely used, would otherwise leave room for eight. */
 __global__ void __launch_bounds__(THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch) {
     draw_walks(source, epoch);
 }
 
-/* Returns the number of thread blocks that draw every walk in which this number of positions can be. The last thread stores where
- * the last walk ends. */
+/* Returns the number of thread blocks that draw every walk that may contain one of this number of positions. The last thread
+ * stores where the last walk ends. */
 unsigned blocks_of(const struct example_source *s, uint64_t positions) {
     return blocks_for(walks_at_most(&s->walks, positions) + 1, THREADS);
 }
@@ -122,7 +123,7 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
         if (!ids) continue;
         CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost,
                            b->compute));
-        CK(cudaStreamSynchronize(b->compute)); /* the next walks are drawn into the same memory */
+        CK(cudaStreamSynchronize(b->compute)); /* the next part's walks are drawn into the same memory */
     }
     CK(cudaStreamSynchronize(b->compute));
     return 0;

@@ -1,8 +1,9 @@
-/* batch_words: the kept words around a position, for kernels that make windows.
+/* batch_words: finds the kept words around a position, for kernels that make windows.
  *
- * A word is in the windows of many neighbours, each of which needs to know whether it is kept and where its sentence ends. If
- * positions are in order, each position of the batch, and some on both sides, is looked up once, by one thread, and windows read
- * the results. Positions further away are looked up when they are needed, and if positions are shuffled, all are.
+ * A word is in the windows of many neighbours, and each of them asks whether the word is kept and where its sentence ends. If
+ * positions are in order, one thread looks up each position of the batch, and some positions before and after the batch, once;
+ * windows read these results. Windows look up positions that are further away themselves, and, if positions are shuffled, all
+ * positions.
  */
 #ifndef SPTX_CUDA_BATCH_WORDS_CUH
 #define SPTX_CUDA_BATCH_WORDS_CUH
@@ -35,8 +36,8 @@ static __global__ void look_up_words(const struct example_request *request, stru
     if (i < words.count) to[i] = {strip_word(&b.source, &strip, position, b.epoch, &draws), (uint32_t)number};
 }
 
-/* What a thread needs to look up neighbours itself. Its address is taken, so it is in memory; values that a walk reads at each
- * step are kept elsewhere, in registers. */
+/* The values that a thread needs to look up neighbours itself. They are in memory, since their address is taken; the values that
+ * every step of a walk reads are variables of their own, in registers. */
 struct looked_up {
     int begun;
     struct strip strip;
@@ -44,8 +45,8 @@ struct looked_up {
     struct strip_draws draws;
 };
 
-/* Continues the walk and returns the id of the next kept word, or DRAW_NONE if there is none. `position` is in the strip; a walk
- * with by = 0 returns the word at its position. */
+/* Continues the walk and returns the id of the next kept word, or DRAW_NONE if the sentence has no more. `position` is in the
+ * strip. If by = 0, returns the word at the walk's position. */
 static __device__ __noinline__ uint32_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position) {
     const struct example_source &s = request->source;
     if (!own->begun) {
@@ -57,12 +58,12 @@ static __device__ __noinline__ uint32_t look_up(const struct example_request *re
     return strip_next(&s, &own->strip, &own->walk, request->epoch, &own->draws);
 }
 
-/* The word in the middle of a window, and the looked-up words on both sides of it. */
+/* The word in the middle of a window, and the looked-up words before and after it. */
 struct middle {
     const struct example_request *request;
     struct looked_up *own;
     uint64_t position;
-    const struct kept_word *here; /* NULL: no words were looked up */
+    const struct kept_word *here; /* the middle's looked-up word; NULL: no words were looked up */
     uint32_t sentence, before, behind;
 
     __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position,
@@ -93,7 +94,7 @@ struct middle {
         for (uint32_t id; count < width && (id = look_up(request, own, position)) != DRAW_NONE;) take(id, count++);
         return count;
     }
-    /* Returns the row of the document that the position is in. */
+    /* Returns the row of the document that contains the middle. */
     __device__ __forceinline__ uint32_t document(void) const {
         return example_document(&request->source, here ? sentence : example_sentence_of(&request->source, position));
     }
@@ -102,21 +103,21 @@ struct middle {
     }
 };
 
-/* Lists the kept words on both sides of the middle, in order; returns their number. */
+/* Lists the kept words before the middle and after it, in order; returns their number. */
 static __device__ __forceinline__ uint32_t list_around(const struct middle &middle, uint32_t width, uint32_t *ids) {
     uint32_t left = middle.kept(-1, width);
     middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
     return left + middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
 }
 
-/* Returns how many target rows the kept words on one side of the middle have. */
+/* Returns how many target rows the window's kept words have, before the middle (by = -1) or after it (by = 1). */
 static __device__ uint32_t rows_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
     uint32_t rows = 0;
     middle.walk(by, width, [&](uint32_t id, uint32_t) { rows += (uint32_t)example_rows_of(&s, id); });
     return rows;
 }
 
-/* Returns how many contexts predict the kept words on one side of the middle. */
+/* Returns how many contexts predict the window's kept words before the middle (by = -1) or after it (by = 1). */
 static __device__ uint32_t contexts_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
     uint32_t contexts = 0;
     middle.walk(by, width, [&](uint32_t id, uint32_t) { contexts += example_contexts_of(&s, id); });

@@ -1,5 +1,5 @@
-/* bench: measures copying rows between a table and a dense variable; see bench.h. The kernel only reads and writes, as a gather
- * or scatter does: a warp copies ROWS_AT_ONCE rows, each lane 16 bytes of a row at a time. */
+/* bench: measures copying rows between a table and an array of rows; see bench.h. The kernel only reads and writes, as a gather
+ * or scatter does: a warp copies ROWS_AT_ONCE rows at a time, each lane 16 bytes of each row. */
 #include <algorithm>
 #include <chrono>
 
@@ -14,14 +14,14 @@ namespace {
 
 enum { THREADS = 256, ROWS_AT_ONCE = 4, FILE_CHUNK = 4096 };
 
-/* One direction of a transfer: its ids, its variable and its stream. */
+/* One direction of a transfer: the ids of its rows, its array of rows, and its stream. */
 struct way {
     uint32_t *host_ids; /* pinned [rows] */
     gpu_array ids, dense;
     iota places;
-    sorting sorted; /* its keys are the sorted ids, */
-    row_set set;    /* and the order of this set are their places */
-    char *staging[2]; /* file place: pinned [FILE_CHUNK x stride] */
+    sorting sorted; /* sorted.keys: the sorted ids */
+    row_set set;    /* set.order: the places of the sorted ids */
+    char *staging[2]; /* for the file place: pinned [FILE_CHUNK x stride] */
     cudaEvent_t staged[2];
     cudaStream_t stream;
 };
@@ -31,12 +31,12 @@ struct transfer {
     const backend_table *table;
     uint64_t rows;
     enum bench_order order;
-    way ways[2]; /* to, from */
+    way ways[2]; /* ways[0]: from the table to the array; ways[1]: from the array to the table */
 };
 
 /* ---- rows ---- */
 
-/* Copies dense[places ? places[i] : i] = row ids[i], or back. */
+/* TO = true: copies row ids[i] of the table to dense[places ? places[i] : i]; false: copies in the other direction. */
 template <bool TO>
 __global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uint32_t *ids, const uint32_t *places,
                                                        char *dense, uint64_t rows, uint32_t row_bytes) {
@@ -67,7 +67,7 @@ indexing sort_of(const transfer *t, const way *w) {
             t->table->view.rows, 0, w->stream};
 }
 
-/* Starts one direction with `blocks` thread blocks of the GPU. */
+/* Starts one direction with `blocks` thread blocks. */
 int start_swap(transfer *t, bool to, unsigned blocks) {
     way *w = &t->ways[!to];
     const table_view &view = t->table->view;
@@ -114,8 +114,8 @@ int swap_file(transfer *t, bool to) {
 
 enum what { TO, FROM, BOTH };
 
-/* Thread blocks of each direction when both use the link at once. Writes over the link delay the requests of reads, so they get
- * fewer. */
+/* Number of thread blocks of each direction if both use the link at once. Writes over the link delay the requests of reads, so
+ * writes get fewer. */
 enum { BOTH_IN = 32, BOTH_OUT = 8 };
 
 int run_once(transfer *t, what which) {
@@ -155,7 +155,7 @@ int time_it(transfer *t, what which, double *seconds) {
 
 /* ---- memory ---- */
 
-/* Draws ids; the two directions use different rows if the table has enough. */
+/* Draws random ids. If the table has enough rows, the two directions use different ones. */
 void draw_ids(transfer *t, int which) {
     uint64_t total = t->table->view.rows, offset = which && 2 * t->rows <= total ? t->rows : 0;
     struct shuffle order = shuffle_make(total, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));

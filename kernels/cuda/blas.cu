@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The functions are the same in cuBLAS 11 to 13. If the version of the Toolkit that compiled this file is not installed, another
- * one will do, or the one that PyTorch has loaded into this process. */
+/* Opens cuBLAS. Its functions are the same in versions 11 to 13. If the version of the Toolkit that compiled this file is not
+ * installed, any of these will do, also the one that PyTorch has loaded into this process. */
 static void *open_library(void) {
     static const int versions[] = {CUBLAS_VER_MAJOR, 11, 12, 13};
     static const char *const forms[] = {"libcublas.so.%d", "/usr/local/cuda/lib64/libcublas.so.%d"};
@@ -21,7 +21,7 @@ static void *open_library(void) {
     return NULL;
 }
 
-/* Returns cuBLAS's functions, which are loaded once for the process; NULL after fail(). */
+/* Returns the functions of cuBLAS, which is loaded once for the process; NULL after fail(). */
 static const struct cuda_blas *load(void) {
     static struct cuda_blas blas;
     if (blas.library) return &blas;
@@ -45,7 +45,7 @@ static const struct cuda_blas *load(void) {
     return &blas;
 }
 
-/* cuBLAS as one backend uses it. */
+/* cuBLAS, as opened by one backend. */
 struct blas {
     const struct cuda_blas *calls;
     cublasHandle_t handle;

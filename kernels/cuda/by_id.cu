@@ -1,21 +1,21 @@
-/* by_id: rows by id for other people's models: fetch, update and store in the order of the caller's stream. This file
- * carries out a call from beginning to end; the files at the right do its parts.
+/* by_id: rows by id, for models of a library's caller: fetch, update and store, in the order of the caller's stream. This file
+ * carries out a call from beginning to end, by these parts:
  *
  *   ids       copied as 32-bit numbers and checked; ids that are no rows are left out and recorded      by_id_list.cu
- *   index     sorted; each distinct row with its places in the list                                     batch_index.cu
- *   fetch     rows in place -> out; each row of a long list crosses the link once                       by_id_rows.cu
- *   update    sums of gradients, rule, in place                                                         by_id_update.cu
- *   store     values -> rows; if a row is named twice, its last values                             by_id_rows.cu
- *   claims    a list whose rows need no order: which place copies each row                           by_id_claims.cu
- *   cache     rows that are used often are kept on the GPU                                             by_id_cache.cu
- *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                      by_id_announced.cu
+ *   index     the sorted ids; for each distinct row its places in the list                              batch_index.cu
+ *   fetch     copies rows to the caller; each row of a long list crosses the link once                  by_id_rows.cu
+ *   update    sums the gradients of each row, and applies the rule in place                             by_id_update.cu
+ *   store     copies the caller's values to rows; if a row is named twice, its last values              by_id_rows.cu
+ *   claims    for a list whose rows need no order: decides which place copies each row                  by_id_claims.cu
+ *   cache     keeps rows that are used often on the GPU                                                 by_id_cache.cu
+ *   prefetch  of an announced list: indexes it, and fetches its rows' weights into slots                by_id_announced.cu
  *
- * An update needs the index, since it sums in the order of the ids. A fetch and a store use as few kernels as
- * possible (list_way below), since besides copying rows most of their time passes between two kernels. All ways have the same
+ * An update needs the index, since it sums in the order of the ids. A fetch or a store uses as few kernels as possible, by one of
+ * several ways (list_way below), since apart from copying rows most of its time passes between two kernels. All ways have the same
  * result.
  *
- * The list of a call is a row set (rows_set.cuh). Its rows are not kept in slots: changed rows are in the table when the
- * stream continues, so calls need no order among themselves. Rows of a file, which the GPU cannot access, are copied through
+ * The list of a call is a row set (rows_set.cuh). Its rows are not kept in slots: changed rows are in the table when the stream
+ * continues, so calls need not wait for each other in any other way. The GPU cannot access rows of a file: they are copied through
  * staging, which the host's threads fill and empty.
  */
 #include "by_id.cuh"
@@ -35,7 +35,7 @@ static int open_by_id(struct backend *b, struct by_id *own) {
     return by_id_open_set(b, &own->set) || gpu_grow(b, &own->match, sizeof(uint32_t), "a list of ids") ? -1 : 0;
 }
 
-/* Waits for batches in flight, whose rows may not be copied back yet. */
+/* Waits until the rows of all batches in flight are copied back to their tables. */
 static int wait_for_batches(struct backend *b) {
     for (unsigned i = 0; i < b->depth; i++)
         if (cuda_in_flight(&b->stages[i])) return cuda_drain(b);
@@ -66,7 +66,8 @@ static int begin(struct backend *b, const struct rows_request *r, struct by_id *
     if (find_by_id(b, own) || wait_for_batches(b)) return -1;
     (*own)->set.table = r->table;
     (*own)->step = r->global_step;
-    CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* there is one scratch memory, and calls may use several streams */
+    CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* all calls use the same scratch memory, but perhaps different
+                                                              * streams */
     return 0;
 }
 
@@ -75,7 +76,7 @@ static int end(struct by_id *own, cudaStream_t stream) {
     return 0;
 }
 
-/* Makes the caller's values accessible to the GPU, or allocates memory for a copy. */
+/* Makes the caller's values accessible to the GPU. If the GPU cannot read them, allocates memory for a copy. */
 static int reach_values(struct backend *b, struct by_id *own, const struct rows_request *r, int filled,
                         cudaStream_t stream, struct value_view *values) {
     uint32_t dim = r->table->spec.layout.dim;
@@ -91,10 +92,12 @@ static int reach_values(struct backend *b, struct by_id *own, const struct rows_
 /* ---- the ways of a fetch and a store ---- */
 
 enum list_way {
-    AS_GIVEN, /* for rows on the GPU, and for few rows: one kernel, or two if the host gives a long list of ids */
-    CLAIMED,  /* each row is copied once, in any order */
-    SORTED,   /* each row is copied once, in the order of the table */
-    INDEXED   /* sorted, and the distinct rows are known: for files and caches, or if an announced list may share rows */
+    AS_GIVEN, /* in the order of the list, for rows on the GPU, and for few rows: by one kernel, or by two if a long list is in
+               * host memory */
+    CLAIMED,  /* in any order, each row once */
+    SORTED,   /* in the order of the table, each row once */
+    INDEXED   /* as SORTED, and the distinct rows are known: for files and caches, and if an announced list may contain the same
+               * rows */
 };
 
 /* Returns 1 if the link is faster with rows in the order of the table. 512-byte rows of 16 GiB are fetched at 50 GB/s in any
@@ -126,7 +129,7 @@ static int take_sorted(struct backend *b, struct by_id *own, const struct rows_r
                : 0;
 }
 
-/* Indexes the list, and copies rows of the first `parts` stores that are in a file into staging. */
+/* Indexes the list. If some of the first `parts` stores are in files, reads the list's rows from these files into staging. */
 static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts,
                         cudaStream_t stream) {
     return by_id_take(b, own, &own->set, r, stream) ||
@@ -143,7 +146,7 @@ static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_r
     if (by_id_take(b, own, &own->set, r, stream)) return -1;
     struct id_view ids = by_id_taken(&own->set);
     if (!announced) return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream);
-    /* The GPU decides which of these two kernels has something to do. */
+    /* The GPU decides which of these two kernels does the work; the other one does nothing. */
     return by_id_fetch_announced(b, own, announced, out, stream) ||
                    by_id_fetch_plain(b, own, &ids, NULL, (const uint32_t *)own->match.data, out, stream)
                ? -1
@@ -154,7 +157,7 @@ static int fetch_as_given(struct backend *b, struct by_id *own, const struct row
                           cudaStream_t stream) {
     struct id_view ids = by_id_given(own, r);
     if (r->count > FEW && !r->ids_on_gpu)
-        return fetch_taken(b, own, r, NULL, out, stream); /* ids cross the link in large requests */
+        return fetch_taken(b, own, r, NULL, out, stream); /* so that ids cross the link in large requests */
     return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) ||
                    by_id_have_read(own, r, stream)
                ? -1
@@ -187,7 +190,8 @@ int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
     return end(own, stream);
 }
 
-/* Announces a list. Rows of a file are not prefetched, since this call would have to wait for the host's threads. */
+/* Announces a list. Does nothing for a table on the GPU, where rows need no fetching ahead, and for a table in a file, since
+ * this call would have to wait for the host's threads. */
 int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
@@ -198,7 +202,7 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
 
 /* ---- store and update ---- */
 
-/* Ends a call that changes rows: when it returns, the caller's host memory may be used again. */
+/* Ends a call that changes rows. When it returns, the caller may use its host memory again. */
 static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
     int lands = own->set.lands[0] || own->set.lands[1];
     if (lands) CK(cudaStreamSynchronize(stream));

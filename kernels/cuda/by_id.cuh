@@ -1,4 +1,4 @@
-/* by_id: shared by the by_id_*.cu files. by_id.cu explains a call from beginning to end. */
+/* by_id: declarations for the by_id_*.cu files. by_id.cu explains a call from beginning to end. */
 #ifndef SPTX_CUDA_BY_ID_CUH
 #define SPTX_CUDA_BY_ID_CUH
 
@@ -8,62 +8,69 @@
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    LINK_BLOCKS = 64, /* thread blocks that keep the link busy; more would only slow other kernels */
+    LINK_BLOCKS = 64, /* number of thread blocks that read rows on the host: they keep the link busy, and more would only slow
+                       * other kernels */
     ANNOUNCED = 2,
-    GIVEN = 8,              /* most lists of the host whose ids are being sent at the same time: the calls of some training steps */
-    FEW = 2048,             /* most ids of a call that a single kernel serves: a second launch would take longer than the rows */
-    CLAIMED_MOST = 1 << 24, /* most ids of a call that claims its rows; with more, claims would need 24 bytes an id */
-    NEAR_BYTES = 1 << 30,   /* bytes of a table's host memory below which the order of rows does not matter for speed */
-    DENSE_BYTES = 256 << 10 /* bytes of a larger table for each id above which ids are so far apart that no order helps */
+    GIVEN = 8,              /* most lists in host memory whose ids are being sent to the GPU at the same time: the lists of a few
+                             * training steps */
+    FEW = 2048,             /* most ids of a call that a single kernel handles: for so few, a second launch would take longer
+                             * than moving the rows */
+    CLAIMED_MOST = 1 << 24, /* most ids of a call that claims its rows: claims of more ids would need 24 bytes an id */
+    NEAR_BYTES = 1 << 30,   /* in a table with at most this many bytes of host memory, the order of rows does not matter for
+                             * speed */
+    DENSE_BYTES = 256 << 10 /* in a larger table: if there are more bytes than this for each id of a call, ids are so far from
+                             * each other that no order helps */
 };
 
-/* One call's ids from the host, in pinned memory that the GPU reads over the link. */
+/* The ids of one call from the host, in pinned memory that the GPU reads over the link. */
 struct given {
     uint32_t *ids;
     uint64_t bytes;
     cudaEvent_t sent; /* recorded when the GPU has read the ids */
 };
 
-/* Arrays for claiming the rows of a list; by_id_claims.cu explains claims. */
+/* Arrays in which a call claims the rows of its list; by_id_claims.cu explains claims. */
 struct claims {
     struct gpu_array ids, owners; /* uint32 [count] */
-    struct gpu_array slots;       /* uint64 [a power of two] */
+    struct gpu_array slots;       /* uint64 [size of the hash table, a power of two] */
 };
 
-/* An announced list. set.slots[0]: [distinct rows x span] weights; set.table is NULL if no list is announced here. */
+/* An announced list, whose rows' weights are fetched ahead. set.slots[0]: [distinct rows x span] weights. set.table is NULL if
+ * this entry has no list. */
 struct announced {
     struct row_set set;
     uint64_t sequence;
 };
 
-struct bad_ids { /* in host memory that the GPU writes */
+struct bad_ids { /* Ids of a call that are not rows; in host memory, written by the GPU */
     unsigned long long count;
     long long id;
 };
 
 struct by_id {
-    struct row_set set; /* of the current call; its ticket is recorded when the last call, of any kind, is done */
+    struct row_set set; /* of the current call; its ticket is recorded when the newest call, of any kind, is done */
     struct announced announced[ANNOUNCED];
     uint64_t sequence;
     struct iota iota;
-    struct sorting sorting, ahead_sorting; /* sorting: for calls; ahead_sorting: for announced lists, on stream `ahead` */
+    struct sorting sorting, ahead_sorting; /* sorting: for calls; ahead_sorting: for announced lists, used on stream `ahead` */
     struct claims claims;
     struct gpu_array values, padded, partials, match;
-    struct given given[GIVEN]; /* used in turn, so that the host need not wait for the call before */
-    unsigned turn;             /* index of the one in use */
-    uint64_t step;             /* number of the current call, from which its rounding is drawn */
+    struct given given[GIVEN]; /* used in turn, so that the host need not wait until the GPU has read the ids of the previous
+                                * call */
+    unsigned turn;             /* index of the entry of given[] in use */
+    uint64_t step;             /* number of the current call; the random bits of its rounding are drawn from this number */
     struct bad_ids *bad;
     cudaStream_t ahead;
 };
 
 /* ---- lists of ids in kernels ---- */
 
-/* Ids as a kernel reads them. Either the caller's own on the GPU: the kernel then records ids that are not rows in `bad`. Or
- * 32-bit numbers written by the host or a kernel, with DRAW_NONE for ids that are not rows. */
+/* Ids as a kernel reads them. They are either the caller's array on the GPU, of which the kernel records in `bad` the ids that
+ * are not rows; or 32-bit numbers that the host or a kernel has written, with DRAW_NONE for ids that are not rows. */
 struct id_view {
     const void *ids;
     struct bad_ids *bad;
-    uint64_t first, rows; /* the table has rows [first, rows) */
+    uint64_t first, rows; /* the table has rows first .. rows - 1 */
     uint32_t count;
     enum { TAKEN, NARROW, WIDE } kind;
 };
@@ -81,20 +88,22 @@ static __device__ __forceinline__ uint32_t read_id(const struct id_view &from, u
 
 struct list_view {
     struct row_set_view rows;
-    const struct batch_counts *counts; /* of side 0 */
+    const struct batch_counts *counts; /* counts of side 0, the only side */
     uint32_t count;
 };
 static inline struct list_view list_view(const struct row_set *set) {
     return {row_set_view(set), set->counts, (uint32_t)set->count};
 }
 
-/* Where kernels find one part (weights or state) of a table's records. A row on the GPU is in `hot`: by its id, or, if the table has
- * a cache, by its slot. Others are in `rest`, by id, or, if `rest` is staging for a file, by their place among the distinct rows. */
+/* Where kernels find one part (weights or state) of a table's records. A row on the GPU is in `hot`: its index is its id or, if
+ * the table has a cache, its slot in the cache. Other rows are in `rest`: their index is their id or, if `rest` is staging for a
+ * file, their place among the distinct rows. */
 struct row_part {
     char *hot, *rest;
     uint64_t hot_rows, stride;
-    const uint32_t *places; /* slot of each row in the table's cache (by_id_cache.cu); NULL: rows below hot_rows are on the GPU */
-    uint32_t staged; /* 1: `rest` is staging; its first row is the first cold distinct one */
+    const uint32_t *places; /* the slot of each row in the table's cache (by_id_cache.cu); NULL: there is no cache, and rows
+                             * below hot_rows are on the GPU */
+    uint32_t staged; /* 1: `rest` is staging, and its first row is the first distinct row that is cold */
 };
 
 static __device__ __forceinline__ bool is_on_gpu(const struct row_part &part, uint32_t id) {
@@ -111,7 +120,7 @@ static __device__ __forceinline__ char *row_at(const struct row_part &part, uint
 
 /* ---- values ---- */
 
-/* The caller's [count x dim] floats. `whole`: 1 if each row is aligned to 16 bytes and a multiple of 16 bytes long. */
+/* The caller's [count x dim] floats. `whole`: 1 if each row begins at a multiple of 16 bytes and is a multiple of 16 bytes long. */
 struct value_view {
     float *data;
     uint32_t dim;
@@ -138,8 +147,8 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
     return value;
 }
 
-/* Writes a chunk of a row's weights, as stored, to the caller's values. F: the form of the table's rows (values.cuh), in all
- * kernels of rows by id. */
+/* Converts a chunk of a row's stored weights, and writes it to the caller's values. F is the form of the table's rows
+ * (values.cuh) in all kernels of rows by id. */
 template <class F>
 static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored) {
     float4 x[F::QUADS];
@@ -148,7 +157,7 @@ static __device__ __forceinline__ void give_chunk(const struct value_view &to, u
     for (int k = 0; k < F::QUADS; k++)
         if (4 * (chunk * F::QUADS + k) < to.dim) give_quad(to, row, chunk * F::QUADS + k, x[k]);
 }
-/* Reads the columns of a chunk from the caller's values. */
+/* Reads the columns of one chunk from the caller's values. */
 template <class F>
 static __device__ __forceinline__ void take_chunk_of(const struct value_view &from, uint32_t row, uint32_t chunk,
                                                      float4 (&x)[F::QUADS]) {
@@ -159,11 +168,11 @@ static __device__ __forceinline__ void take_chunk_of(const struct value_view &fr
     }
 }
 
-/* Two rows of a list, which a warp moves together, each in two parts, so that the link always has requests waiting. */
+/* Two rows of a list, which a warp moves at the same time, each in two halves, so that requests are always waiting on the link. */
 struct row_pair {
-    char *row[2];      /* NULL: this row is not moved */
+    char *row[2];      /* addresses of the two rows; NULL: this row is not moved */
     uint32_t id[2];
-    uint32_t place[2]; /* in the list: which of the caller's values are the row's */
+    uint32_t place[2]; /* places of the two rows in the list, and so the numbers of their rows in the caller's values */
 };
 
 template <class F>
@@ -197,7 +206,7 @@ static __device__ __forceinline__ void store_pair(const struct row_pair &pair, u
 
 /* ---- launching ---- */
 
-/* Returns how many thread blocks move `count` rows, two rows a warp. */
+/* Returns how many thread blocks move `count` rows, if each warp moves two rows at a time. */
 static inline unsigned row_blocks(const struct backend *b, const struct backend_table *table, uint64_t count) {
     unsigned most = cuda_is_cold(&table->stores[0]) ? LINK_BLOCKS : 8 * (unsigned)b->processors;
     unsigned wanted = blocks_for(count, 2 * WARPS);
@@ -218,63 +227,65 @@ static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
 
 int by_id_open_set(struct backend *backend, struct row_set *set);
 void by_id_close_set(struct backend *backend, struct row_set *set);
-/* by_id_room() returns where the host's ids are to be written, as rows_ids() does. by_id_given() returns how kernels read a
- * request's ids: from there, or from the caller's array on the GPU. Call by_id_have_read() once the kernel that reads them is
- * enqueued. */
+/* by_id_room() returns the memory to which the host's ids are to be written, as rows_ids() does. by_id_given() returns how
+ * kernels read a request's ids: from that memory, or from the caller's array on the GPU. Call by_id_have_read() once the kernel
+ * that reads them is enqueued. */
 int by_id_room(struct backend *backend, struct by_id *own, uint64_t count, uint32_t **ids);
 struct id_view by_id_given(const struct by_id *own, const struct rows_request *request);
 int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Copies a request's ids to set->ids, which by_id_taken() then reads. */
+/* Copies a request's ids to set->ids; by_id_taken() returns a view of this copy. */
 int by_id_take(struct backend *backend, struct by_id *own, struct row_set *set, const struct rows_request *request,
                cudaStream_t stream);
 struct id_view by_id_taken(const struct row_set *set);
-/* by_id_sort() sorts a copied list in the table's order: only its keys and its order. by_id_index() computes a complete index. */
+/* by_id_sort() sorts a copied list in the table's order, and fills only the set's keys and order. by_id_index() fills the whole
+ * index. */
 int by_id_sort(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                cudaStream_t stream);
 int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                 cudaStream_t stream);
-/* Return where weights and state are, once by_id_stage_file() has been called for the set. */
+/* Return where kernels find weights, and state. For a store in a file, call by_id_stage_file() first. */
 struct row_part by_id_weights(const struct row_set *set);
 struct row_part by_id_state(const struct row_set *set);
-/* Reads rows of the first `parts` stores from their files into staging. The host's threads do this, so the host waits for the
- * GPU. */
+/* Reads rows of the first `parts` stores from their files into staging. The host's threads do this, so this call waits until the
+ * GPU has sent the host the ids. */
 int by_id_stage_file(struct backend *backend, struct row_set *set, int parts, cudaStream_t stream);
 
 /* ---- by_id_announced.cu ---- */
 
-/* Begins to fetch the rows of the request's list, after everything that was requested before. */
+/* Begins to fetch the rows of the request's list, after all work that was requested before. */
 int by_id_announce(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Returns the announced list that this fetch may be for, or NULL. */
+/* Returns an announced list that may have the ids of this fetch, or NULL. */
 struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *request);
-/* Returns 1 if a list of the table is announced: a call that changes rows then needs its distinct rows. */
+/* Returns 1 if a list of the table is announced: a call that changes rows must then find its distinct rows, too. */
 int by_id_is_announced(const struct by_id *own, const struct backend_table *table);
-/* Fetches from the announced list's slots, if the fetch has the same ids: *match, on the GPU, is then set to 1, and nothing else
- * is left to do. */
+/* Fetches from the announced list's slots if the fetch has the same ids; then *match, on the GPU, is set to 1, and the call is
+ * complete. */
 int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct announced *announced,
                           struct value_view out, cudaStream_t stream);
-/* Copies the rows that this call has changed into the slots of announced lists. */
+/* Copies the rows that the current call has changed into the slots of announced lists. */
 int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
 
 /* ---- by_id_rows.cu: moves own->set between the table and the caller's values ---- */
 
-/* Fetches in the order of the ids. owners: on the GPU; for each place, the place that fetches its row; NULL: every place fetches
- * its own. skip: on the GPU; if it is 1, nothing is fetched; NULL: everything is. */
+/* Fetches rows in the order of the ids. owners: on the GPU: for each place, the place that fetches its row; NULL: every place
+ * fetches its row. skip: on the GPU: 1: fetch nothing; NULL: fetch. */
 int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, struct value_view out, cudaStream_t stream);
 /* Stores at most FEW rows. */
 int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from,
                     cudaStream_t stream);
-/* Fetches in the order of the table. The set must be sorted or indexed, and a file's rows must be in staging. */
+/* Fetches rows in the order of the table. The set must be sorted or indexed before, and rows of a file must be in staging. */
 int by_id_fetch_sorted(struct backend *backend, struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 
 /* ---- by_id_cache.cu ---- */
 
-/* Sets where kernels find the rows of part `part` (a store), `offset` bytes into a record, if the table has a cache. */
+/* Used only if the table has a cache: sets in *of where kernels find the rows of store `part`, `offset` bytes after the
+ * beginning of a record. */
 void cuda_cache_part(const struct backend_table *table, int part, uint64_t offset, struct row_part *of);
 /* Must be called before a call changes rows of the table. */
 void cuda_cache_changed(struct backend_table *table);
-/* Counts the uses of the rows of own->set, which must be indexed, and moves rows that are used often to the GPU. */
+/* Counts the uses of the rows of own->set, which must be indexed, and moves often used rows to the GPU. */
 int cuda_cache_learn(struct backend *backend, struct by_id *own, cudaStream_t stream);
 
 /* ---- by_id_claims.cu: a call whose rows need no order, each moved once ---- */
@@ -286,7 +297,7 @@ int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct
 
 /* ---- by_id_update.cu ---- */
 
-/* Sums the gradients of each row, and applies the rule in place. */
+/* Sums the gradients of each row of the request's list, and updates the row in place by the optimizer's rule. */
 int by_id_update_rows(struct backend *backend, struct by_id *own, const struct rows_request *request,
                       struct value_view gradients, cudaStream_t stream);
 

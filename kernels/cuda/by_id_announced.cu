@@ -58,12 +58,12 @@ int by_id_announce(struct backend *b, struct by_id *own, const struct rows_reque
         if (!other.set.table || (a->set.table && other.sequence < a->sequence)) a = &other;
     if (gpu_grow(b, &a->set.slots[0], r->count * bytes, "announced rows")) return -1;
     a->set.table = NULL;
-    /* The caller's ids are read in the order of the caller's stream, after the list announced here before is finished. */
+    /* The ids are read in the order of the caller's stream, once the list that this entry had before is finished. */
     CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
     if (by_id_take(b, own, &a->set, r, stream)) return -1;
     CK(cudaEventRecord(own->set.ticket, stream));
-    /* The rest waits for everything that was requested before: rows changed by it are then in the table, and nothing reads the
-     * slots any more. */
+    /* The rest waits for all work that was requested before. After it, rows that it changes are in the table, and nothing reads
+     * the entry's slots any more. */
     CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
     if (by_id_index(b, own, &a->set, &own->ahead_sorting, r->table->spec.rows, own->ahead)) return -1;
     fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(list_view(&a->set), by_id_weights(&own->set),

@@ -1,15 +1,15 @@
-/* by_id_cache: rows that calls by id use often are found, and kept on the GPU as copies of their records (table_spec.gpu_cache).
+/* by_id_cache: finds the rows that calls by id use often, and keeps copies of their records on the GPU (table_spec.gpu_cache).
  *
  *   places   [rows]    slot of the row's copy; DRAW_NONE: the row is only on the host
  *   owners   [slots]   row whose copy is in the slot; DRAW_NONE: the slot is empty
  *   uses     [rows]    number of calls that named the row, halved every AGE calls
  *
- * Calls read and change the copy of a row that has one (by_id.cuh: row_at). The record on the host is then old until the slot is
- * given to another row or the whole table is read. Where a row is changes no value, so all results are the same to the byte with any
- * number of slots.
+ * If a row has a copy, calls read and change the copy (by_id.cuh: row_at). The record on the host is then old, until the slot is
+ * given to another row or the whole table is read. Where a row is stored changes no value, so all results are the same to the byte
+ * with any number of slots.
  *
- * After a long call each of its rows that has no copy is compared with one row of the cache, drawn at random, and takes that row's
- * slot if it was used more often. A call moves a bounded number of rows. The GPU does all of this; the host waits for nothing.
+ * After a long call, each of its rows without a copy is compared with one row of the cache, drawn at random, and gets that row's
+ * slot if it was used more often. A call moves a limited number of rows. The GPU does all of this; the host waits for nothing.
  */
 #include "by_id.cuh"
 #include "warp.cuh"
@@ -19,21 +19,21 @@
 
 enum {
     AGE = 256,       /* calls between two halvings of `uses` */
-    MOVES_SHARE = 32 /* a call of n ids moves at most n / MOVES_SHARE rows */
+    MOVES_SHARE = 32 /* a call of n ids moves at most n / MOVES_SHARE rows to the GPU */
 };
 
 struct cache_move {
-    uint32_t slot, row, before; /* before: the slot's owner until now, or DRAW_NONE */
+    uint32_t slot, row, before; /* a row that moves to a slot; before: the row that had the slot until now, or DRAW_NONE */
 };
 
 struct row_cache {
     uint64_t slots, calls;
     uint32_t *places, *owners, *claims; /* claims: [slots] number of the last call in which a row took the slot */
     uint16_t *uses;
-    uint32_t *moved;              /* number of moves of the current call */
-    struct gpu_array moves;       /* struct cache_move */
-    char *memory[2];              /* by store: [slots] records; NULL: the store's rows are all on the GPU */
-    int changed;                  /* 1: a record on the host may be older than its copy */
+    uint32_t *moved;              /* number of rows that the current call moves */
+    struct gpu_array moves;       /* the rows that the current call moves: struct cache_move */
+    char *memory[2];              /* by store: the copies, [slots] records; NULL: all rows of the store are on the GPU */
+    int changed;                  /* 1: a record on the host may be older than its copy on the GPU */
 };
 
 struct cache_view {
@@ -45,8 +45,8 @@ struct cache_view {
 
 /* ---- kernels ---- */
 
-/* Counts the uses of a call's rows, and lists the moves. `places` and `owners` are not changed: a row that loses its slot must not
- * take another one in the same call. */
+/* Counts the uses of a call's rows, and lists the rows to move. It does not change `places` and `owners`, so that a row that
+ * loses its slot does not take another one in the same call. */
 static __global__ void __launch_bounds__(THREADS) choose_moves(struct list_view v, struct cache_view cache) {
     uint32_t distinct = v.counts->distinct[0];
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < distinct; i += gridDim.x * THREADS) {
@@ -72,7 +72,8 @@ static __global__ void set_places(struct cache_view cache) {
     }
 }
 
-/* Copies the records of one store: from each moved row's slot back to the host, and from the host into the slot. */
+/* Moves rows in one store: copies the record in each slot back to the host, and then the new row's record from the host to the
+ * slot. */
 static __global__ void __launch_bounds__(THREADS)
     move_records(struct cache_view cache, char *memory, char *home, uint64_t stride) {
     uint32_t lane = threadIdx.x & 31, moves = min(*cache.moved, cache.most);
@@ -107,8 +108,8 @@ static bool has_slots(const struct row_cache *cache, int part) {
     return cache && cache->memory[part];
 }
 
-/* Returns the GPU's address of row 0 in a store's host memory. If the first rows are on the GPU (gpu_rows), row 0 is not there: then
- * the address from which row r > gpu_rows is r strides away. */
+/* Returns the GPU's address of row 0 in a store's host memory. If the first gpu_rows rows are on the GPU, not on the host, it is
+ * the address at which row 0 would be. */
 static char *home_of(const struct store *store) {
     return store->host_device - store->gpu_rows * store->stride;
 }
@@ -178,7 +179,7 @@ int cuda_cache_learn(struct backend *b, struct by_id *own, cudaStream_t stream) 
     struct row_cache *cache = table->cache;
     uint64_t most = set->count / MOVES_SHARE + 1;
     if (!cache) return 0;
-    for (const struct announced &a : own->announced) /* its rows are being copied from where they are now */
+    for (const struct announced &a : own->announced) /* an announced list's rows are being copied from where they are now */
         if (a.set.table == table) CK(cudaStreamWaitEvent(stream, a.set.ticket, 0));
     if (gpu_grow(b, &cache->moves, most * sizeof(struct cache_move), "rows that are moved")) return -1;
     struct cache_view v = {cache->places, cache->owners, cache->claims, cache->moved, cache->uses,

@@ -14,24 +14,24 @@
 #include <algorithm>
 
 #define EMPTY  (~0ull)
-#define CLAIMS "claims of a list of ids" /* GPU memory for it */
+#define CLAIMS "claims of a list of ids" /* what gpu_take() says the memory is for */
 
 struct claim_view {
     unsigned long long *slots;
     uint32_t *ids, *owners; /* [count] */
-    uint32_t count, bits;   /* of slots: 1 << bits */
+    uint32_t count, bits;   /* count: number of ids; bits: the hash table has 1 << bits slots */
 };
 
 /* ---- kernels ---- */
 
-/* Returns the entry of `owners` for a place that names row `id`. */
+/* Claims row `id` for a place of the list. Returns the value of `owners` for that place. */
 template <bool LAST> static __device__ uint32_t claim_row(const struct claim_view &to, uint32_t id, uint32_t place) {
     const volatile unsigned long long *slots = to.slots;
     unsigned long long mine = (unsigned long long)id << 32 | place;
     uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
     for (;;) {
-        unsigned long long found = slots[slot]; /* read without an atomic first, since another place of the row may have claimed
-                                                 * it */
+        unsigned long long found = slots[slot]; /* read without an atomic operation first: another place with the same row may
+                                                 * have claimed it */
         if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
         if (found == EMPTY) return LAST ? slot : place;
         if ((uint32_t)(found >> 32) == id) {
@@ -42,8 +42,8 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     }
 }
 
-/* Within a warp the last of a row's places claims it for all of them; otherwise a list that repeats one row would wait for its
- * slot. */
+/* Claims the rows of a list. The last place of each row within a warp claims it for all its places; otherwise the places of a
+ * list that repeats one row would wait for its slot one after the other. */
 template <bool LAST>
 static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from
     to.owners[i] = owner;
 }
 
-/* Copies rows from their owners to the places that have fetched nothing. */
+/* Copies each row from the place that fetched it to the row's other places. */
 static __global__ void __launch_bounds__(THREADS)
     copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;

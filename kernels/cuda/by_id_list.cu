@@ -1,8 +1,8 @@
 /* by_id_list: turns a list of ids into a row set: copies the ids as 32-bit numbers, checks and sorts them, and finds where
- * kernels can access the rows. Rows of a file are read into staging, since the GPU cannot read files. */
+ * kernels can read the rows. Rows of a file are read into staging, since the GPU cannot read files. */
 #include "by_id.cuh"
 
-#define LIST "a list of ids" /* GPU memory for it, as gpu_take() has it */
+#define LIST "a list of ids" /* what gpu_take() says the memory is for */
 
 int by_id_open_set(struct backend *b, struct row_set *set) {
     if (gpu_take(b, (void **)&set->counts, sizeof *set->counts, LIST)) return -1;
@@ -21,7 +21,8 @@ static __global__ void take_ids(struct id_view from, uint32_t *to) {
     if (i < from.count) to[i] = read_id(from, i);
 }
 
-/* Returns a power of two, so that a list a little longer than earlier ones needs no new memory: allocating would stop the GPU. */
+/* Returns the bytes to allocate for a list of this length. They are a power of two, so that a slightly longer list needs no new
+ * memory: allocating would stop the GPU. */
 static uint64_t given_bytes(uint64_t count) {
     uint64_t bytes = 4096;
     while (bytes < count * sizeof(uint32_t)) bytes *= 2;
@@ -72,7 +73,7 @@ static int prepare_sorting(struct backend *b, struct by_id *own, const struct ro
     if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) ||
         cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST))
         return -1;
-    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without waiting for `stream` */
+    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read iota, and do not wait for `stream` */
     by->sorting = sorting;
     by->ids = (const uint32_t *)set->ids.data;
     by->places = (const uint32_t *)own->iota.numbers.data;

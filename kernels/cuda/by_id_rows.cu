@@ -1,22 +1,23 @@
-/* by_id_rows: copies rows of a list between the table and the caller's values: in the order of the ids, or in the order of the
- * table, in which each row crosses the link once. */
+/* by_id_rows: copies rows of a list between the table and the caller's values, in the order of the ids or in the order of the
+ * table. In the order of the table, each row crosses the link once. */
 #include "by_id.cuh"
 #include "warp.cuh"
 
 #include <algorithm>
 
-/* A sorted list. */
+/* A sorted list of ids. */
 struct sorted_view {
     struct list_view list;
-    const uint32_t *keys, *ranks; /* [count] sorted ids; 1 + the place of each in distinct_ids, if the list is indexed */
+    const uint32_t *keys, *ranks; /* [count] keys: sorted ids; ranks: 1 + the place of each in distinct_ids, only if the list is
+                                   * indexed */
 };
 
 static struct sorted_view sorted_view(const struct by_id *own) {
     return {list_view(&own->set), (const uint32_t *)own->sorting.keys.data, (const uint32_t *)own->sorting.ranks.data};
 }
 
-/* Returns the address of row number `at` of the sorted list. Rows in staging are found by their place among the distinct rows,
- * so the list must then be indexed. */
+/* Returns the address of row number `at` of the sorted list. If rows are in staging, the list must be indexed, since a row in
+ * staging is found by its place among the distinct rows. */
 static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, const struct row_part &part,
                                                    uint32_t at) {
     return row_at(part, v.keys[at], part.staged ? v.ranks[at] - 1 : 0, part.staged ? v.list.counts->cold_first[0] : 0);
@@ -42,7 +43,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Each thread block has the whole list in shared memory; every place checks whether a later place has the same row. */
+/* Stores a list of at most FEW rows. Each thread block has all ids in shared memory, and checks for every place whether a later
+ * place has the same row. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     store_few(struct id_view ids, struct row_part part, uint32_t chunks, struct value_view from, struct rounding_keys rounding) {
@@ -68,10 +70,10 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- in the order of the table ---- */
 
-/* A warp's lanes look at 32 neighbouring places of a sorted list. */
+/* One of 32 neighbouring places of a sorted list, which the lanes of a warp look at together. */
 struct lane_place {
-    uint32_t at, key, place; /* index in the sorted list; row id, or DRAW_NONE; place in the caller's list */
-    bool head;               /* this is the first place of its row */
+    uint32_t at, key, place; /* at: index in the sorted list; key: the row's id, or DRAW_NONE; place: place in the caller's list */
+    bool head;               /* true: this is the first place of its row in the sorted list */
 };
 
 static __device__ __forceinline__ struct lane_place place_of_lane(const struct sorted_view &v, uint32_t first) {
@@ -84,7 +86,7 @@ static __device__ __forceinline__ struct lane_place place_of_lane(const struct s
     return p;
 }
 
-/* Fetches each row that is on the host over the link once, to the row's first place. */
+/* Fetches the rows that are on the host: each crosses the link once, to its row's first place. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     fetch_heads(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
@@ -101,15 +103,15 @@ static __global__ void __launch_bounds__(THREADS)
                 char *found = (char *)__shfl_sync(ALL_LANES, (unsigned long long)row, lane);
                 pair.place[i] = __shfl_sync(ALL_LANES, p.place, lane);
                 pair.row[i] = left ? found : NULL;
-                left &= left - 1; /* stays 0 if there was none */
+                left &= left - 1; /* if no place was left, it stays 0 */
             }
             fetch_pair<F>(pair, chunks, out);
         }
     }
 }
 
-/* Copies rows to the places that fetch_heads() has left out: rows on the GPU to all their places, other rows from their first
- * place to the others. Every warp writes 32 places, however often a row is named. */
+/* Copies rows to the places that fetch_heads() has not filled: rows on the GPU to all their places, rows on the host from their
+ * first place to the others. Every warp fills 32 places, however often a row is named. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     spread_rows(struct sorted_view v, struct row_part part, uint32_t chunks, uint32_t quads, struct value_view out) {
@@ -120,7 +122,7 @@ static __global__ void __launch_bounds__(THREADS)
         char *row = hot ? row_at(part, p.key, 0, 0) : NULL;
         uint32_t heads = __ballot_sync(ALL_LANES, p.head) & (~0u >> (31 - lane));
         uint32_t source = __shfl_sync(ALL_LANES, p.place, heads ? 31 - __clz((int)heads) : 0);
-        if (!heads && p.key != DRAW_NONE && !hot) /* the row's first place is in an earlier warp's part */
+        if (!heads && p.key != DRAW_NONE && !hot) /* an earlier warp has the row's first place */
             source = v.list.rows.order[lower_bound(v.keys, 0, (uint32_t)first, p.key)];
         uint32_t left = __ballot_sync(ALL_LANES, p.key != DRAW_NONE && (hot || !p.head));
         for (; left; left &= left - 1) {

@@ -1,5 +1,5 @@
-/* by_id_update: sums gradients by row and applies the rule to each row. A warp works on a row, so that records cross the link in
- * both directions at once. */
+/* by_id_update: sums the gradients of each row and updates the row by the rule. A warp works on a row, so that records cross the
+ * link in both directions at the same time. */
 #include "by_id.cuh"
 #include "step_rule.cuh"
 
@@ -15,25 +15,26 @@ static __global__ void pad_values(struct value_view from, uint32_t quads, uint64
     }
 }
 
-enum { VISITS_SPAN = 512 }; /* most columns of rows whose records are copied to shared memory */
+enum { VISITS_SPAN = 512 }; /* rows with at most this many columns are worked on in shared memory */
 
 struct update {
     struct list_view ids;
     struct row_part weights, state;
     const struct item *items;
     const uint32_t *item_count;
-    const float *summands;  /* rows of span floats: gradients in the order of the ids, or partial sums */
-    const uint32_t *places; /* OF_PLACES: the row set's order, by which gradients are read; partial sums are read in their own
-                             * order */
+    const float *summands;  /* rows of span floats: gradients in the order of the ids (OF_PLACES), or partial sums (OF_PARTIALS) */
+    const uint32_t *places; /* OF_PLACES: the row set's order: the places of each row's gradients. Partial sums are read one
+                             * after the other */
     float *partials;
-    uint32_t chunks[2];  /* chunks of a record's weights (and of the state, if it follows them), and of a separate state */
-    uint64_t state_here; /* bytes from a record's beginning in shared memory */
+    uint32_t chunks[2];  /* number of chunks of a record in each store: [0] weights, and the state if it is in the same store;
+                          * [1] the state in a separate store */
+    uint64_t state_here; /* offset of the state in bytes from the beginning of the record in shared memory */
 };
 
-/* Copies one part of a record from host memory to shared memory, where it is worked on. It is copied whole, in requests of 512
- * bytes from the beginning of a line. If the threads read the columns that they work on, requests would be smaller, and their
- * headers would take part of the link's rate. Copies that bypass registers (copy_quad) make still smaller requests: half as
- * fast. */
+/* Copies one part of a record from host memory to shared memory, where the record is updated. It is copied as a whole, in
+ * requests of 512 bytes that begin at a line. If instead the threads read the columns that they work on, requests would be
+ * smaller, and their headers would use part of the link's rate. Copies that bypass registers (copy_quad) make still smaller
+ * requests: half as fast. */
 static __device__ __forceinline__ void bring_part(char *here, const char *home, uint32_t chunks) {
     constexpr uint32_t U = 8;
     for (uint32_t first = threadIdx.x & 31; first < chunks; first += 32 * U) {
@@ -51,15 +52,16 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* The summands of a piece: a row's gradients, in the order of the ids; or the partial sums of a row of several pieces. */
+/* The summands of a piece of work: a row's gradients, in the order of the ids; or the partial sums of a row that has several
+ * pieces. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
-/* A piece of work, what has been read for it so far, and for each lane the place of one of its summands. Each of these reads
- * needs the result of the one before, so they are made while earlier pieces are worked on. */
+/* A piece of work, with the values that have been read for it so far. place: each lane's: where one of the summands is. Each
+ * read needs the result of the one before, so they are made while earlier pieces are worked on. */
 struct coming {
     struct item item;
     uint32_t id, place;
-    bool real; /* false past the last piece */
+    bool real; /* true: the piece exists */
 };
 
 static __device__ __forceinline__ void take_item(struct coming &c, const struct update &u, uint32_t at, uint32_t count) {
@@ -75,11 +77,12 @@ static __device__ __forceinline__ void take_places(struct coming &c, const struc
     c.place = OF == OF_PLACES && lane < c.item.count ? u.places[c.item.first + lane] : 0;
 }
 
-/* Adds B quads of a piece's summands for a thread, in the same order as a step (step_sums.cuh), several rows in flight at once. */
+/* Adds a piece's summands in B quads of a thread, several rows in flight at once. The order of the sum is the order of a step
+ * (step_sums.cuh). */
 template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct coming &c, uint32_t chunk) {
-    constexpr uint32_t U = 4; /* most rows have fewer gradients */
+    constexpr uint32_t U = 4; /* number of rows in flight; most rows have fewer gradients */
     float4 more[U][B];
     clear_row<B>(sum);
     for (uint32_t i = 0; OF == OF_PLACES && i < c.item.count; i += U) {
@@ -98,13 +101,13 @@ static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const stru
     }
 }
 
-/* A warp works on a piece: it sums the gradients and, if the piece is its row's only one, applies the rule. VISITS: the record
- * is copied to shared memory for this. */
+/* A warp works on one piece after the other: it sums the piece's summands and, if the row has no other piece, updates the row.
+ * VISITS: the record is copied to shared memory, updated there, and copied back. */
 template <class F, bool VISITS, enum update_of OF>
 static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t WARPS_HERE = CTA / 32;
-    constexpr int B = F::QUADS; /* few registers, so that many warps are resident */
+    constexpr int B = F::QUADS; /* so few quads that many warps are resident */
     extern __shared__ uint4 visited[];
     uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0], step = gridDim.x * WARPS_HERE;
     uint32_t at = blockIdx.x * WARPS_HERE + threadIdx.x / 32;
@@ -122,7 +125,7 @@ static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
         char *weights = VISITS ? here : home[0], *state = VISITS ? here + u.state_here : home[1];
         bool visits = VISITS && item.partial == DRAW_NONE;
         if (visits) {
-            __syncwarp(); /* the record before has been copied back */
+            __syncwarp(); /* the previous record has been copied back */
             bring_part(here, home[0], u.chunks[0]);
             bring_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
             __syncwarp();
@@ -142,10 +145,10 @@ typedef void update_kernel(const struct step_view, const struct update);
 template <class F, bool VISITS>
 static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
 
-/* Kernels of an update, with the sizes for launching them. */
+/* The kernels of an update, with the sizes of their launches. */
 struct launch {
     update_kernel *const *kernels; /* by update_of */
-    uint32_t most, bytes;          /* most thread blocks; bytes of shared memory of each */
+    uint32_t most, bytes;          /* most: largest number of thread blocks; bytes: of shared memory for each thread block */
     cudaStream_t stream;
 };
 
@@ -154,8 +157,8 @@ static bool is_mostly_cold(const struct backend_table *table) {
     return cuda_hot_rows(table) + table->spec.gpu_cache <= table->spec.rows / 2;
 }
 
-/* Over the link a few rows on each multiprocessor reach the full rate. Records of rows wider than VISITS_SPAN would not fit into
- * shared memory. */
+/* Chooses the launch. A few rows on each multiprocessor use the link's full rate. Records of rows wider than VISITS_SPAN would
+ * not fit into shared memory. */
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u,
                                cudaStream_t stream) {
     uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;

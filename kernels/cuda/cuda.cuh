@@ -1,31 +1,33 @@
-/* cuda: shared by the CUDA files: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
+/* cuda: shared by the CUDA files: the backend, its tables as kernels see them, and a batch in its stage. The files of this folder:
  *
- *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
- *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, walks over a graph;
- *               batch_examples, its blocks, from the words that batch_words finds; batch_negatives; batch_index, its ids by row
- *   rows_*      rows_memory, tables and where they are stored; rows_set, the rows of a batch and where their records are meanwhile;
- *               rows_move, copies to a stage's slots and back
- *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
- *               _score, _gain) for the others, or step_shared where a batch shares its negatives; then step_sums, which ends in
- *               step_rule; step_widths chooses the kernels for a row's width
- *   hogwild_*   hogwild chooses among hogwild_windows, hogwild_pooled and hogwild_rows, which share hogwild_words and
- *               hogwild_pieces
- *   by_id_*     by_id has the story of rows by id
- *   ranks_*     ranks_exchange, ranks_nccl, ranks_heartbeat: several processes
- *   search_*    search_topk
- *   filter      rows of nodes, spread over a finished run's graph
+ *   backend     opens and closes a backend; ops has the table of its functions, those that backend.h asks for
+ *   stage       the life of a batch, step by step; begin here
+ *   batch_*     make a batch. batch calls the others: batch_source (the corpus, as the GPU reads it), batch_walks (walks over a
+ *               graph), batch_words (kept words around a position), batch_examples (blocks), batch_negatives, batch_index (sorts
+ *               the ids by row)
+ *   rows_*      rows_memory (tables, and where they are stored), rows_set (the rows of a batch, and where their records are
+ *               while it is trained), rows_move (copies rows to a stage's slots and back)
+ *   step_*      step a batch; step calls the others in order. First step_dots (_windows, _held) for word2vec's loss, or
+ *               step_learn (_pool, _score, _gain) for other losses, or step_shared if a batch shares its negatives. Then
+ *               step_sums, which uses step_rule. step_widths chooses the kernels for a row's width
+ *   hogwild_*   train lock-free. hogwild chooses hogwild_windows, hogwild_pooled, hogwild_subwords or hogwild_rows; these share
+ *               hogwild_words, hogwild_pieces and hogwild_positions
+ *   by_id_*     rows by id for a library's caller; by_id explains a call from beginning to end
+ *   ranks_*     several processes: ranks_exchange, ranks_nccl, ranks_heartbeat
+ *   search_*    nearest rows: search_topk
+ *   filter      spreads rows of nodes over a finished run's graph
  *   fold_in     rows of lists that training never saw
- *   for all     blas: products of matrices; values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench;
- *               absent, where there is no nvcc
+ *   for all     blas (products of matrices), values (how a column is stored), warp, older_cards, arrays and estimate (bytes of
+ *               memory), bench (measurements), absent (replaces all of this in a program that was built without nvcc)
  *
- * Kernels read and change a batch's row on the GPU: in its table (gpu place, hot rows) or in a slot of the stage (cold rows).
- * Distinct rows of a batch are sorted, so cold rows are the end of the list, and a row's slot is its place there - cold_first.
+ * Kernels read and change a batch's row on the GPU: in its table (gpu place, hot rows), or in a slot of the stage (cold rows). The
+ * distinct rows of a batch are sorted, so cold rows are at the end of the list; the slot of the row at place i is i - cold_first.
  */
 #ifndef SPTX_CUDA_CUH
 #define SPTX_CUDA_CUH
 
-/* C++ headers first: the C headers below are included inside extern "C", where templates are not allowed (portable.h includes
- * headers that contain some). */
+/* The headers of C++ must be included first: the C headers below are included inside extern "C", where templates are not
+ * allowed, and portable.h includes headers that contain templates. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stddef.h>
@@ -46,32 +48,33 @@ extern "C" {
 }
 #include "rows_set.cuh"
 
-int cuda_failed(cudaError_t error, const char *call); /* calls fail() with the call's text; always returns -1 */
-/* For functions that return 0 or -1: returns -1 after fail() if the CUDA call fails. */
+int cuda_failed(cudaError_t error, const char *call); /* calls fail() with the text of the call; always returns -1 */
+/* For functions that return 0 or -1: if the CUDA call fails, calls fail() and returns -1. */
 #define CK(call)                                                                                                       \
     do {                                                                                                               \
         cudaError_t ck_error = (call);                                                                                 \
         if (ck_error != cudaSuccess) return cuda_failed(ck_error, #call);                                              \
     } while (0)
-/* Checks, after a launch, whether the launch itself was refused. */
+/* For the line after a launch: if the launch was refused, calls fail() and returns -1. */
 #define CK_LAUNCH(name)                                                                                                \
     do {                                                                                                               \
         cudaError_t ck_error = cudaGetLastError();                                                                     \
         if (ck_error != cudaSuccess) return cuda_failed(ck_error, "kernel " name);                                     \
     } while (0)
 
-/* Returns how many thread blocks of `size` threads are needed for this number of threads. */
+/* Returns how many thread blocks of `size` threads contain at least `threads` threads. */
 static inline unsigned blocks_for(uint64_t threads, unsigned size) {
     return (unsigned)((threads + size - 1) / size);
 }
 
 /* ---- tables ---- */
 
-/* One part of a table's records (the weights, or the state) as the GPU addresses it. Rows below hot_rows are in `hot`, in HBM;
- * the others are in `home`: HBM for the gpu place, host memory that the GPU can address, or NULL for the file place. Row r is at
- * r x stride from either. Both pointers may thus be before their memory, if the table's first row is not 0
- * (table_spec.first_row). For the gpu place hot == home and hot_rows == rows. If weights and state share a record, both parts
- * have its stride, and the state's pointers begin behind the weights. */
+/* One part of a table's records (the weights, or the state) as the GPU addresses it. Row r is at hot + r x stride if r <
+ * hot_rows, otherwise at home + r x stride. `hot` is in HBM. `home` is in HBM for the gpu place (then hot == home, and hot_rows
+ * is the number of rows), in host memory that the GPU can address for the pinned place, and NULL for the file place. If the
+ * table's first row is not row 0 (table_spec.first_row), both addresses are before the memory that was allocated. If weights and
+ * state share a record, both parts have the record's stride, and the state's addresses are those of the weights plus the bytes
+ * of the weights. */
 struct part_view {
     char *hot, *home;
     uint64_t hot_rows, stride;
@@ -79,18 +82,18 @@ struct part_view {
 
 /* A table as kernels receive it, by value. */
 struct table_view {
-    struct part_view weights, state; /* state: all zeros if slots == 0 */
+    struct part_view weights, state; /* state: all zeros if the rule has no slots */
     uint64_t rows;
     uint32_t dim, quads, slots, counted;
-    uint32_t slot_at, count_at; /* bytes from the beginning of a row's state to its first slot; and to its count of updates, if
-                                 * rows have one */
+    uint32_t slot_at, count_at; /* offsets in bytes from the beginning of a row's state: of its first slot, and of its count of
+                                 * updates if rows have one */
 };
 
 static __device__ __forceinline__ char *part_at(const struct part_view &part, uint64_t row) {
     return (row < part.hot_rows ? part.hot : part.home) + row * part.stride;
 }
-/* Return the address of a row's first slot, and of its count, in the table itself (host rows are read over the link): for work
- * without stages. */
+/* For work without stages. table_slot() returns the address of a row's first slot in the table, table_updates() that of its
+ * count of updates. Rows on the host are read over the link. */
 static __device__ __forceinline__ char *table_slot(const struct table_view &table, uint64_t row) {
     return part_at(table.state, row) + table.slot_at;
 }
@@ -98,21 +101,21 @@ static __device__ __forceinline__ uint32_t *table_updates(const struct table_vie
     return (uint32_t *)(part_at(table.state, row) + table.count_at);
 }
 
-/* One store and its memory. */
+/* A store of a table: an array of records that contain weights, state, or both; and its memory. */
 struct store {
     enum place place;
-    uint64_t stride, bytes; /* stride: of a record; bytes: of all rows on the host */
-    char *host;             /* pinned: from rows_take(); file: the working file, mapped; otherwise NULL */
-    char *host_device;      /* pinned: the GPU's address of `host` */
-    char *gpu_memory;       /* gpu: all rows; pinned and file: the hot rows; NULL if there are none */
+    uint64_t stride, bytes; /* stride: bytes of a record; bytes: of all records on the host */
+    char *host;             /* pinned place: memory of rows_take(); file place: the working file, mapped; gpu place: NULL */
+    char *host_device;      /* pinned place: the GPU's address of `host` */
+    char *gpu_memory;       /* memory of the rows on the GPU: all rows for the gpu place, otherwise the hot rows; NULL if there
+                             * are no hot rows */
     uint64_t gpu_bytes;     /* size of gpu_memory */
-    char *gpu;              /* row r on the GPU is at gpu + r x stride; NULL if no row is on the GPU */
-    uint64_t gpu_rows;      /* rows below this number are on the GPU, the others on the host; never less than the table's first
-                             * row */
-    int fd;                 /* file: open; otherwise -1 */
+    char *gpu;              /* row r, if it is on the GPU, is at gpu + r x stride; NULL: no row is on the GPU */
+    uint64_t gpu_rows;      /* rows below this number are on the GPU, the others on the host; at least the table's first row */
+    int fd;                 /* file place: the open file; otherwise -1 */
 };
 
-/* Return true if the weights of a record are bfloat16, and if its slots are. */
+/* has_halves: returns true if a record's weights are bfloat16. state_halves: returns true if its slots are bfloat16. */
 static inline bool has_halves(const struct record_layout *layout) {
     return layout->field[RECORD_WEIGHTS].type == VALUE_BFLOAT16;
 }
@@ -121,26 +124,27 @@ static inline bool state_halves(const struct record_layout *layout) {
 }
 
 struct backend_table {
-    struct table_spec spec;  /* name is a copy */
+    struct table_spec spec;  /* a copy of the caller's; spec.name points to `name`, which the table owns */
     char *name;
-    int shared;              /* 1: weights and state share a record, in stores[0] */
-    uint64_t state_offset;   /* bytes from the beginning of a record to its state, in the state's store */
+    int shared;              /* 1: stores[0] has all of a record; 0: the state is in stores[1] */
+    uint64_t state_offset;   /* offset in bytes of the state in a record of the store that contains the state */
     int parts;               /* number of stores: 1 or 2 */
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] a copy of table_spec.frozen; NULL: no row is frozen */
-    struct row_cache *cache; /* owned by by_id_cache.cu; NULL: no rows are found by their use */
+    struct row_cache *cache; /* owned by by_id_cache.cu; NULL: the table has no cache of often used rows */
 };
 
 /* ---- a batch in its stage ---- */
 
 enum { SIDE_TARGET, SIDE_CONTEXT };
 
-/* Upper bounds known to the host; launch grids and array capacities use them. If examples have a fixed shape, or a batch is
- * small, the bounds are known before anything is drawn, so that the host waits for nothing; otherwise the host waits for the
- * counted sizes. */
+/* Upper bounds of a batch's sizes, known to the host; launch grids and array capacities use them. If all examples have the same
+ * shape, or a batch is small, the host knows the bounds before anything is drawn, and waits for nothing. Otherwise it waits
+ * until the GPU has counted the sizes. */
 struct batch_sizes {
-    uint32_t blocks, targets, contexts, terms; /* terms: the sum of T x C, including slots that are left out */
+    uint32_t blocks, targets, contexts, terms; /* terms: the sum over blocks of targets x contexts, including slots that are left
+                                                * out */
 };
 
 static inline uint32_t cuda_count(uint64_t n) {
@@ -150,8 +154,8 @@ static inline struct batch_sizes cuda_sizes(const struct example_sizes *sizes) {
     return {cuda_count(sizes->blocks), cuda_count(sizes->targets), cuda_count(sizes->contexts), cuda_count(sizes->terms)};
 }
 
-/* What a captured graph is valid for: batches of this number of examples, as long as no array has moved and capacity is
- * unchanged. */
+/* The batches that a captured graph can make: batches of `count` examples, as long as no array has moved and the capacity is
+ * unchanged (then `layout` is the same). */
 struct graph_key {
     uint64_t layout, count;
 };
@@ -162,25 +166,25 @@ struct making {
 
 /* Arrays for sorting the ids of a row set. */
 struct sorting {
-    struct gpu_array keys, ranks; /* [count] sorted ids; for each, 1 + its place in distinct_ids */
+    struct gpu_array keys, ranks; /* uint32 [count] keys: sorted ids; ranks: for each sorted id, 1 + its place in distinct_ids */
     struct gpu_array temporary;
-    uint32_t count; /* the count that `temporary` was last grown for, */
-    uint64_t rows;  /* and the table's rows: asking CUB for the size takes longer than a launch */
+    uint32_t count; /* `temporary` was last grown for this number of ids */
+    uint64_t rows;  /* and for a table of this many rows; both are kept since asking CUB for the size takes longer than a launch */
 };
-/* The numbers 0, 1, 2 .., which are sorted together with the ids to give the order. */
+/* The numbers 0, 1, 2 .. When they are sorted together with the ids, they become the set's order. */
 struct iota {
     struct gpu_array numbers;
     uint64_t count;
 };
 
-/* Walks drawn for a batch, or for a part of lock-free training. */
+/* The walks of a batch, or of a part of lock-free training. */
 struct drawn_walks {
     struct gpu_array ids;    /* uint32 [walks x length] */
-    struct gpu_array starts; /* uint64 [walks + 1] the first position of each walk */
+    struct gpu_array starts; /* uint64 [walks + 1] the position at which each walk begins */
 };
 
-/* Memory for sorting and scanning, used on a builder's stream. Each side has its arrays, since one side is sorted on another
- * stream at the same time. */
+/* Scratch for sorting and scanning on a builder's stream. Each side has its arrays for sorting, since both sides are sorted at
+ * the same time, on two streams. */
 struct scratch {
     struct gpu_array sizes, offsets, words, scanning;
     struct iota iota;
@@ -188,8 +192,9 @@ struct scratch {
     struct drawn_walks walks;
 };
 
-/* Streams and scratch memory for making batches. There are several builders (arrays.h: batch_builders). Distinct ids and counts
- * are double-buffered in a stage: while a builder makes the stage's next batch, the older one may still be read. */
+/* A builder: streams and scratch for making batches, one batch at a time. There are several builders (arrays.h: batch_builders).
+ * Distinct ids and counts are double-buffered in a stage: while a builder makes the stage's next batch, the older one may still
+ * be read. */
 struct batch_builder {
     cudaStream_t stream, beside; /* `beside` sorts a batch's targets while `stream` sorts its contexts */
     cudaEvent_t forked, joined;
@@ -200,7 +205,7 @@ struct batch_builder {
 enum stage_state {
     STAGE_EMPTY,      /* no batch */
     STAGE_BUILT,      /* the batch is made; none of its rows has been fetched */
-    STAGE_STEPPING,   /* its step is being enqueued, or enqueueing has failed */
+    STAGE_STEPPING,   /* its step is being enqueued; a batch remains in this state if enqueueing fails */
     STAGE_GOING_HOME, /* its cold rows are being copied back to the table */
     STAGE_HOME        /* all rows are copied back; the result and the batch may be read */
 };
@@ -208,37 +213,40 @@ enum stage_state {
 struct stage {
     enum stage_state state;
     int loss_only;     /* 1: the batch only computes a loss, and changes nothing */
-    uint64_t sequence; /* number of the step() call, to order steps */
-    struct batch_sizes sizes, capacity; /* capacity: the sizes that arrays are grown for, so that later batches fit */
+    uint64_t sequence; /* number of the call of step(), by which batches in flight are ordered */
+    struct batch_sizes sizes, capacity; /* capacity: the sizes for which arrays are grown, so that later batches fit, too */
     uint64_t words;
-    struct example_request *request, *request_host; /* on the GPU; and its pinned copy, which the host writes */
+    struct example_request *request, *request_host; /* request: on the GPU; request_host: its pinned copy, which the host writes */
     struct batch_builder *builder;                  /* the builder that made the batch */
-    int copy;                /* which of the two copies of distinct ids and counts the batch uses */
-    struct making making[2]; /* by copy: a graph writes to one copy, with the scratch of one builder */
+    int copy;                /* index of the copy of distinct ids and counts that the batch uses: 0 or 1 */
+    struct making making[2]; /* by copy, since a captured graph writes to one of the copies, and uses the scratch of one builder */
     int one_target;          /* 1: every block has one target */
     int one_vector;          /* 1: one target, or pooled ones, in every block: a context's gradient is the sum of coefficient x
                               * its block's vector */
+    int early_singles;       /* 1: contexts that occur once are updated in the first half of a step; 0: in the second, which
+                              * computes the squares that a rule with RULE_BY_ROW needs */
     struct example_pool pool;
-    struct shared_negatives shared; /* count includes slots that were left out, which hold DRAW_NONE */
+    struct shared_negatives shared; /* its count includes slots that were left out; they contain DRAW_NONE */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32: starts [blocks + 1], positives [blocks] */
     int weighted;            /* 1: `weights` contains the weights of positives */
-    struct gpu_array weights; /* float [contexts]; undefined for negatives */
-    struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: from which a block's negatives are drawn */
+    struct gpu_array weights; /* float [contexts]; of negatives undefined */
+    struct gpu_array block_example, block_slot; /* uint64 and uint32 [blocks]: the example and the slot from which a block's
+                                                 * negatives are drawn */
     struct row_set side[2];
-    struct gpu_array block_of[2]; /* uint32 [ids of the side]: the block that each id belongs to */
+    struct gpu_array block_of[2]; /* by side: uint32 [ids of the side]: the block that contains each id */
     struct gpu_array coefficients; /* float [terms] */
-    struct gpu_array losses;       /* double [targets], or [blocks] if there are more blocks */
-    struct batch_counts *both_counts, *counts; /* on the GPU; counts: the copy that the batch uses */
+    struct gpu_array losses;       /* double [targets or blocks, whichever are more] */
+    struct batch_counts *both_counts, *counts; /* on the GPU; both_counts: both copies; counts: the copy that the batch uses */
     struct step_result *result;    /* pinned, mapped */
-    cudaEvent_t prepared, stepped, done; /* done: all work of the GPU for the batch. Rows are in their slots when side[].ticket
-                                          * is recorded */
-    void *view_memory[7]; /* for batch_view(): host copies of its arrays, and the starts computed from them */
+    cudaEvent_t prepared, stepped, done; /* done: recorded after all work of the GPU for the batch. Cold rows have arrived in
+                                          * their slots when side[].ticket is recorded */
+    void *view_memory[7]; /* for batch_view(): host copies of the batch's arrays, and the starts computed from them */
 };
 
 /* ---- the backend ---- */
 
-/* Arrays of a source. A corpus has ids, starts and perhaps weights; a graph has neighbours, weights and nodes. The first
- * SOURCE_STREAM_ARRAYS may stay on the host. */
+/* Arrays of a source. A corpus has ids, starts and, if pairs are weighted, weights; a graph has neighbours, weights and nodes.
+ * The first SOURCE_STREAM_ARRAYS of these may stay on the host. */
 enum source_array {
     SOURCE_IDS,
     SOURCE_NEIGHBOURS = SOURCE_IDS,
@@ -259,14 +267,15 @@ enum source_array {
 
 /* The source, with its arrays in memory that the GPU can read (HBM, or mapped host memory). */
 struct cuda_source {
-    struct example_source view; /* its pointers are valid on the GPU; everything else is the caller's */
-    struct example_source host; /* a copy of the caller's */
+    struct example_source view; /* the source for kernels: its pointers are addresses on the GPU */
+    struct example_source host; /* the caller's source, copied */
     int ready;
     void *owned[SOURCE_ARRAYS]; /* by enum source_array: memory on the GPU */
     uint64_t owned_bytes[SOURCE_ARRAYS];
-    void *pinned[SOURCE_STREAM_ARRAYS]; /* arrays that stay on the host: registered, or copied to pinned memory */
+    void *pinned[SOURCE_STREAM_ARRAYS]; /* the addresses of arrays that stay on the host: the caller's array if it is registered,
+                                         * otherwise a copy in pinned memory */
     uint64_t pinned_bytes[SOURCE_STREAM_ARRAYS];
-    int registered[SOURCE_STREAM_ARRAYS]; /* 1: the caller's memory was registered; 0: a copy */
+    int registered[SOURCE_STREAM_ARRAYS]; /* 1: the caller's array is registered; 0: pinned[] is a copy */
 };
 
 struct backend {
@@ -275,65 +284,69 @@ struct backend {
     int device;
     unsigned sharers; /* number of ranks that use this GPU */
     unsigned depth;
-    int processors; /* multiprocessors */
+    int processors; /* number of the GPU's multiprocessors */
     uint32_t shared_most; /* most bytes of shared memory that a thread block may request */
-    int manages_rows; /* 1: rows on the host are managed memory: cuda_manages_rows() */
+    int manages_rows; /* the result of cuda_manages_rows(): 1: rows on the host are in managed memory */
     char name[128];
     uint64_t gpu_budget, gpu_used, host_used;
-    struct batch_sizes capacity; /* for counted batches, the same in every stage */
-    uint64_t layout; /* changes with `capacity`, and when an array moves whose address a captured graph contains */
+    struct batch_sizes capacity; /* for batches whose sizes must be counted; the same in every stage */
+    uint64_t layout; /* changes when `capacity` does, and when an array moves whose address a captured graph contains */
     cudaStream_t in, compute, out;
     struct batch_builder builders[BACKEND_STAGES];
-    unsigned builders_in_use; /* number of builders that make the source's batches: the first ones */
+    unsigned builders_in_use; /* number of builders that make batches of this source; these are the first ones */
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
-    struct gpu_array gradients, context_gradients, partials; /* floats; only the compute stream uses them */
-    struct gpu_array row_sums;     /* floats; only if ranks sum the squares of rows */
-    struct gpu_array scores, lengths, pooled; /* floats; only for step_learn.cuh */
-    struct gpu_array shared_rows, shared_scores, shared_lengths; /* floats; only for step_shared.cu */
-    void *blas;                    /* owned by blas.cu; NULL: not loaded */
-    enum matmul_type matmul;       /* for products in a step */
+    struct gpu_array gradients, context_gradients, partials; /* float arrays, used only on the compute stream */
+    struct gpu_array row_sums;     /* float array; used only if ranks sum the squares of rows */
+    struct gpu_array scores, lengths, pooled; /* float arrays; used only by step_learn*.cu */
+    struct gpu_array shared_rows, shared_scores, shared_lengths; /* float arrays; used only by step_shared.cu */
+    void *blas;                    /* owned by blas.cu; NULL: cuBLAS is not loaded */
+    enum matmul_type matmul;       /* the arithmetic of a step's matrix products */
     struct exchange *exchange;     /* connects to other ranks (ranks_exchange.cuh); NULL: there is only this rank */
-    struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants, by a row's number of updates */
-    struct rule_options corrections_rule; /* the rule whose constants `corrections` holds */
+    struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants, indexed by a row's number of updates */
+    struct rule_options corrections_rule; /* the rule whose constants are in `corrections` */
     double corrections_lr;
     int corrections_ready;
+    int by_row; /* number of open tables with layout.by_row */
     char *transfer[2];         /* pinned, by store: a buffer for rows that table_read and table_write copy */
     struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, if the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has finished reading other stages' slots */
     uint64_t sequence;
-    void *hogwild; /* owned by hogwild.cu: made at the first call; freed by cuda_hogwild_close() */
+    void *hogwild; /* owned by hogwild.cu: allocated by the first call; freed by cuda_hogwild_close() */
     void *topk;    /* owned by search_topk.cu */
     void *by_id;   /* owned by by_id.cu */
 };
 
-/* rows_memory.cu. Allocates GPU memory within the budget. `what` completes "GPU memory for WHAT". */
+/* rows_memory.cu. Allocates GPU memory within the budget. `what` completes the message "GPU memory for ..". */
 int gpu_take(struct backend *backend, void **data, uint64_t bytes, const char *what);
 void gpu_give(struct backend *backend, void *data, uint64_t bytes);
-/* Makes an array hold at least `bytes`. When it grows, its contents are lost, and the call waits for the GPU. */
+/* Grows an array to at least `bytes`. If the array is smaller, its contents are lost, and the call waits for the GPU. */
 int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
 void gpu_drop(struct backend *backend, struct gpu_array *array);
-/* Sets *fits to 1 if both the budget and the GPU have this number of free bytes, and some more for the driver; otherwise to 0. */
+/* Sets *fits to 1 if this number of bytes is free in the budget and on the GPU, with some bytes to spare for the driver;
+ * otherwise to 0. */
 int gpu_has_room(const struct backend *backend, uint64_t bytes, int *fits);
-/* Fills GPU memory from host memory (NULL: with zeros). Afterwards any stream may read it. */
+/* Copies host memory to GPU memory; from = NULL: fills with zeros. When it returns, any stream may read the GPU memory. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);
-/* Returns 1 if rows on the host are managed memory: the host and this GPU can use it at the same time, and SPTX_PIN_ROWS does
- * not forbid it. The driver maps managed memory into the GPU by pages of 2 MiB, pinned memory by smaller ones. The GPU must look
- * each page up, so random rows of 512 bytes in 16 GiB are read at 50 GB/s if managed, and at 15 GB/s if pinned. */
+/* Returns 1 if rows on the host are to be managed memory: if the host and this GPU can use it at the same time, and
+ * SPTX_PIN_ROWS does not forbid it. The driver maps managed memory into the GPU by pages of 2 MiB, pinned memory by smaller
+ * pages, and the GPU must look each page up: random rows of 512 bytes in 16 GiB are read at 50 GB/s if managed, at 15 GB/s if
+ * pinned. */
 int cuda_manages_rows(int device);
-/* Allocates host memory for a table's rows, which the GPU reads and writes in place. All threads zero it. */
+/* Allocates host memory for a table's rows; the GPU reads and writes rows in it. All threads zero it. */
 int rows_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void rows_give(struct backend *backend, char *host, uint64_t bytes);
-/* Allocates pinned host memory in huge pages, mapped into the GPU, for long arrays. All threads zero it. */
+/* Allocates pinned host memory for long arrays, in huge pages, mapped into the GPU. All threads zero it. */
 int pinned_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
 void pinned_give(struct backend *backend, char *host, uint64_t bytes);
-/* Allocates pinned memory from the driver, mapped into the GPU, for small arrays and transfer buffers. */
+/* Allocates pinned host memory for small arrays and transfer buffers, by the driver, mapped into the GPU. */
 int buffer_take(struct backend *backend, void **host, uint64_t bytes);
 void buffer_give(struct backend *backend, void *host, uint64_t bytes);
-/* Grows memory of buffer_take() to at least `bytes`. Nothing may be using it; its contents are lost when it grows. */
+/* Grows memory of buffer_take() to at least `bytes`; *have: its size. If it is smaller, its contents are lost. Nothing may be
+ * using it. */
 int buffer_grow(struct backend *backend, void **host, uint64_t *have, uint64_t bytes);
 
-/* backend.cu: opens all builders that make batches of the source at the same time. */
+/* backend.cu: opens all builders that are needed to make batches of the source, in several stages at the same time. */
 int cuda_use_builders(struct backend *backend, const struct example_source *source);
 
 /* batch_source.cu */
@@ -344,7 +357,7 @@ struct built {
     uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
     uint64_t *block_example;
     uint32_t *target_ids, *target_block, *context_ids, *context_block;
-    float *weights; /* NULL: all positives weigh 1 */
+    float *weights; /* NULL: every positive weighs 1 */
     struct batch_counts *counts;
 };
 /* batch_negatives.cu: enqueues drawing the negatives of all blocks. */
@@ -352,30 +365,30 @@ int cuda_negatives_draw(struct stage *stage, const struct built *to);
 
 /* batch_examples.cu. Both only enqueue work that reads stage->request, on the builder's stream. */
 int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
-/* padded: 1 if stage->sizes are upper bounds; entries that the batch does not use then get DRAW_NONE. */
+/* padded: 1: stage->sizes are upper bounds; entries of arrays that the batch does not use are set to DRAW_NONE. */
 int cuda_examples_count(struct stage *stage, int padded);
 int cuda_examples_fill(struct stage *stage);
-/* Waits for the counted sizes. Returns -1 after fail() if an example does not fit into a block. */
+/* Waits until the batch's sizes are counted. Returns -1 after fail() if an example has too many positives for a block. */
 int cuda_examples_counted(struct backend *backend, struct stage *stage, struct batch_sizes *sizes);
 int cuda_check_sizes(uint64_t contexts, uint64_t terms);
 
-/* batch_index.cu: sorts the ids of a row set. */
+/* batch_index.cu: how to sort the ids of a row set. */
 struct indexing {
-    const struct sorting *sorting; /* grown for `count` */
-    const uint32_t *ids, *places;  /* [count] the ids to sort, and their places in the set's ids */
+    const struct sorting *sorting; /* its arrays must be grown for `count` ids */
+    const uint32_t *ids, *places;  /* [count] the ids to sort, and their places in the row set's ids */
     uint32_t count;
-    uint64_t rows;  /* all ids are below this */
-    uint32_t least; /* rows that occur less often get no piece of work */
+    uint64_t rows;  /* number of the table's rows; ids are lower, or DRAW_NONE */
+    uint32_t least; /* rows with fewer occurrences get no piece of the update's work */
     cudaStream_t stream;
 };
 int cuda_grow_iota(struct backend *backend, struct iota *iota, uint64_t count, const char *what, cudaStream_t stream);
 int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows,
                       const char *what);
 void cuda_drop_sorting(struct backend *backend, struct sorting *sorting);
-/* Enqueues work that fills the set's order and the sorting's keys. */
+/* Enqueues sorting: fills the row set's order, and the keys of by->sorting. */
 int cuda_sort(struct row_set *set, const struct indexing *by);
-/* Enqueues work that fills the set's distinct, distinct_ids, distinct_starts, order, items and longs, and its counts distinct,
- * items, partials and longs, which must be zero before. */
+/* Enqueues indexing: fills the row set's distinct, distinct_ids, distinct_starts, order, items and longs, and its counts
+ * distinct, items, partials and longs. The counts must be zero before. */
 int cuda_index(struct row_set *set, const struct indexing *by);
 /* Indexes both sides of a batch: one on the builder's stream, the other on its stream `beside`. */
 int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
@@ -385,19 +398,20 @@ int cuda_index_sides(struct stage *stage, uint64_t rows);
 /* batch_walks.cu: walks over a graph. */
 int cuda_walks_grow(struct backend *backend, struct drawn_walks *drawn, uint64_t positions);
 void cuda_walks_drop(struct backend *backend, struct drawn_walks *drawn);
-/* Returns the source whose sentences are the walks that contain positions [first, first + count), to be drawn into `drawn`. */
+/* Returns a copy of the backend's source whose sentences are the walks that contain positions [first, first + count). The walks
+ * must then be drawn into `drawn`. */
 struct example_source cuda_walks_source(const struct backend *backend, const struct drawn_walks *drawn, uint64_t first,
                                         uint64_t count);
-/* Enqueue drawing that source's walks: for a batch; for a part of lock-free training. */
+/* Enqueue drawing the walks of a source of cuda_walks_source(): for a batch, and for a part of lock-free training. */
 int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream);
 int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream);
 
 /* stage.cu: begins and ends the making of a batch. */
-int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch's rows are
-                                                                                       * copied back */
+int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until the rows of the stage's last
+                                                                                       * batch are copied back */
 int cuda_stage_built(struct stage *stage);
-void cuda_stage_use(struct stage *stage, int copy); /* chooses the copy of its distinct ids and counts */
-/* Returns 1 if the batch's rows may not be written back to the table yet: readers then take them from the batch's slots. */
+void cuda_stage_use(struct stage *stage, int copy); /* sets which copy of its distinct ids and counts the stage uses */
+/* Returns 1 if rows of the batch may not have been copied back to the table yet: then readers use the batch's slots. */
 static inline int cuda_in_flight(const struct stage *stage) {
     return stage->state == STAGE_STEPPING || stage->state == STAGE_GOING_HOME;
 }
@@ -420,8 +434,9 @@ void cuda_by_id_close(struct backend *backend);
 /* by_id_cache.cu */
 int cuda_cache_open(struct backend *backend, struct backend_table *table);  /* only if table_spec.gpu_cache is above 0 */
 void cuda_cache_close(struct backend *backend, struct backend_table *table);
-int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* makes the records on the host current */
-int cuda_cache_empty(struct backend *backend, struct backend_table *table);     /* the same, then no row is cached */
+int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* copies changed records from the cache to the
+                                                                                 * host */
+int cuda_cache_empty(struct backend *backend, struct backend_table *table);     /* copies them, too, and then empties the cache */
 
 /* hogwild.cu, search_topk.cu */
 void cuda_hogwild_close(struct backend *backend);

@@ -13,29 +13,29 @@
 #include "kernels/ranks.h"
 #include "kernels/stores.h"
 
-/* Host memory that the driver and its libraries use. We do not allocate it, and no call returns its size in advance: measured on
- * H200 hosts. */
+/* Bytes of host memory that the driver and its libraries use. We do not allocate it, and no call returns its size in advance;
+ * this figure was measured on H200 hosts. */
 #define RUNTIME_BYTES ((uint64_t)298 << 20)
-/* Host memory that cuBLAS needs once it is loaded (blas.cuh). */
+/* Bytes of host memory that cuBLAS needs once it is loaded (blas.cuh). */
 #define BLAS_BYTES ((uint64_t)150 << 20)
-/* For each this many bytes of a table's managed memory, the host needs one byte more: page table entries (8 bytes for 4 KiB) and
- * the driver's bookkeeping. A table of 16 GiB took 87 MiB. */
+/* The host needs one byte more for each 188 bytes of a table's managed memory: for page table entries (8 bytes for 4 KiB) and
+ * the driver's bookkeeping. A table of 16 GiB needed 87 MiB. */
 #define MANAGED_BESIDE 188
-/* Bytes that registering the caller's memory may add: it is extended to whole pages at both ends. */
+/* Most bytes that are registered beside the caller's memory: it is extended to whole pages at both ends. */
 #define REGISTER_SPARE ((uint64_t)8 << 10)
 
 enum { SIDE_TARGET, SIDE_CONTEXT, SIDES };
 
-/* A run, with the values that the functions below need. */
+/* A run, with the values of it that the functions below need. */
 struct run {
     const struct estimate_request *request;
     const struct example_source *source;
     struct table_shape shape[SIDES];
     uint64_t rows;
-    struct example_sizes sizes; /* of the largest batch */
+    struct example_sizes sizes; /* sizes of the largest batch */
     uint64_t stages, builders;
-    int one_vector;             /* as in struct stage */
-    int learned;                /* 1: steps make the passes of step_learn.cuh */
+    int one_vector;             /* as the field of this name in struct stage */
+    int learned;                /* 1: steps consist of the passes of step_learn.cuh */
 };
 
 /* ---- the run ---- */
@@ -44,8 +44,9 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Returns the sizes of the largest batch: the bound for its examples if there is one, otherwise the sizes that the caller found.
- * Held-out batches of lock-free training have the sizes that the caller gives, but at most the bound. */
+/* Returns the sizes of the largest batch: the upper bound for its number of examples if there is one, otherwise the sizes that
+ * the caller found. Lock-free training makes batches only of held-out examples; they have the caller's sizes, but at most the
+ * bound. */
 static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
     struct example_sizes sizes = s->capacity, bound;
     if (!example_bound(s, s->batch, &bound)) return sizes;
@@ -65,7 +66,7 @@ static struct run run_of(const struct estimate_request *request) {
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
     run.builders = batch_builders(s, request->depth);
-    /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two, and the
+    /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two builders and the
      * depth is odd. */
     if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
     run.one_vector = example_one_target(s) || s->pool.on;
@@ -95,8 +96,8 @@ static void add_tables(const struct run *run, struct estimate *e) {
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
-/* Arrays that the GPU reads over the link are counted in either case: as registered memory of the caller or, if the driver
- * refuses that, as a pinned copy. */
+/* Adds the arrays of the source. The GPU may read an array in host memory: that array is counted whether it is registered memory
+ * of the caller or, because the driver refused to register it, a pinned copy. */
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
     uint64_t stream = example_stream_bytes(s);
@@ -117,7 +118,7 @@ static void add_source(const struct run *run, struct estimate *e) {
 
 /* ---- batches ---- */
 
-/* Returns the bytes that a growing array really takes. */
+/* Returns the bytes that a growing array allocates for this number of bytes. */
 static uint64_t array(uint64_t bytes) {
     return round_up(bytes, GPU_ARRAY_ALIGN);
 }
@@ -155,7 +156,7 @@ static uint64_t builder_arrays(const struct example_source *s, const struct exam
 }
 
 /* Returns the bytes needed only with several ranks: the mailbox for exchanged values and, if squares are summed over ranks, the
- * rows' gradients until their squares arrive. 0 for one rank. */
+ * sums of rows' gradients, which wait for the squares. 0 for one rank. */
 static uint64_t exchange_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct estimate_request *request = run->request;
@@ -186,7 +187,8 @@ static uint64_t learn_arrays(const struct run *run) {
 
 /* ---- rows that are not on the GPU ---- */
 
-/* Adds to one stage: slots for the cold rows that a batch may name, and the memory from which the host's threads copy them. */
+/* Adds to one stage the slots for the cold rows that a batch may name and, if the host's threads move rows, the memory that
+ * these threads read and write. */
 static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
     const struct table_shape *shape = &run->shape[side];
     uint64_t most = 0;
@@ -229,7 +231,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
 
 /* ---- all ---- */
 
-/* Adds a buffer for each store, through which rows on the GPU are copied to and from the host. */
+/* Adds one buffer a store. Rows on the GPU are copied to the host, and back, through these buffers. */
 static void add_transfer(const struct run *run, struct estimate *e) {
     for (unsigned i = 0; i < 2; i++) {
         int used = 0;

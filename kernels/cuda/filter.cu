@@ -14,32 +14,33 @@
 namespace {
 
 enum {
-    COLUMNS = 32,  /* columns computed at a time, one a lane */
-    THREADS = 256, /* threads of a block in which each warp has a node */
+    COLUMNS = 32,  /* number of columns that are computed at a time, one by each lane */
+    THREADS = 256, /* number of threads of a block in which each warp works on a node */
     HUB_THREADS = 1024,
-    HUB_ARCS = 1 << 13 /* nodes with at least this number of arcs (hubs) get a thread block each */
+    HUB_ARCS = 1 << 13 /* nodes with at least this many arcs (hubs) each get a thread block */
 };
 
-/* The steps of the filter. Each computes a node's new row from its row of A times the input. */
+/* The kinds of steps of the filter. Each step computes new rows of nodes from A times the rows of the input. */
 enum step { HALVE_FIRST, FIND_FIRST, HALVE_NEXT, FIND_NEXT, GIVE };
 
 struct filter {
     const uint64_t *starts;
     const uint32_t *neighbours;
-    const float *weights; /* NULL: all are 1 */
-    float loop;           /* weight of each node's arc to itself */
+    const float *weights; /* weights of the arcs; NULL: every arc weighs 1 */
+    float loop;           /* weight of the arc from each node to itself */
     uint64_t nodes;
-    float *x;                          /* [nodes x dim] */
-    uint32_t dim, first;               /* first: the column of lane 0 */
-    float *older, *newer, *half, *sum; /* [nodes x COLUMNS] T_i-2 and T_i-1; M T_i-1; the sum of the series */
-    float factor;                      /* of the current term */
+    float *x;                          /* [nodes x dim] the rows */
+    uint32_t dim, first;               /* first: the column that lane 0 computes */
+    float *older, *newer, *half, *sum; /* [nodes x COLUMNS] each: terms T_(i-2) and T_(i-1) of the series; M T_(i-1); the sum of
+                                        * the series */
+    float factor;                      /* factor of the current term of the series */
 };
 
 struct spread_row {
-    float sum, all; /* sum: of this lane's column; all: of the arcs' weights */
+    float sum, all; /* sum: of the weighted rows, in this lane's column; all: of the arcs' weights */
 };
 
-/* Adds the rows of the neighbours of arcs [at, end), in order. */
+/* Adds to *row the rows of the neighbours of arcs at .. end - 1, in order. */
 __device__ void add_arcs(const filter &f, const float *in, uint64_t at, uint64_t end, spread_row *row) {
     for (; at < end; at += 32) {
         uint32_t count = (uint32_t)min(end - at, (uint64_t)32), neighbour = 0;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(THREADS) spread(const filter f, step what) {
     finish(f, what, node, row);
 }
 
-/* Computes hubs, a thread block each: its warps take equal shares of the hub's arcs. */
+/* Computes the hubs, each by a thread block. Its warps take equal shares of the hub's arcs. */
 __global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step what, const uint32_t *hubs) {
     __shared__ spread_row part[HUB_THREADS / 32][COLUMNS];
     const float *in = input_of(f, what);
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step 
     finish(f, what, node, row);
 }
 
-/* Copies the current columns as the first term of the series; columns past the last are zeros. */
+/* Copies the current columns of x: they are the first term of the series. Columns past the last one are zeros. */
 __global__ void __launch_bounds__(THREADS) take_columns(const filter f) {
     uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= f.nodes * COLUMNS) return;
@@ -130,7 +131,7 @@ __global__ void __launch_bounds__(THREADS) find_rest(const filter f) {
 }
 
 struct hub_list {
-    uint32_t *ids; /* on the GPU */
+    uint32_t *ids; /* [count] the hubs, on the GPU */
     unsigned count;
 };
 
@@ -158,11 +159,11 @@ int pass_columns(filter f, const hub_list &hubs) {
     return each_node(f, hubs, GIVE, 0);
 }
 
-/* An array on the GPU that exists only during one call. */
+/* An array on the GPU that is freed at the end of the call. */
 struct lent_array {
     void *data;
     uint64_t bytes;
-    const void *from; /* the caller's data to copy into it; NULL: it is not filled */
+    const void *from; /* the caller's data, which is copied into the array; NULL: the array is not filled */
 };
 
 enum { X, STARTS, NEIGHBOURS, WEIGHTS, HUBS, WORK, ARRAYS };

@@ -18,28 +18,29 @@ namespace {
 
 enum {
     CHUNK = 1024,
-    THREADS = 256 /* threads that work on a list */
+    THREADS = 256 /* number of threads that work on a list */
 };
 
-/* A chunk of lists as kernels receive it. Arrays of lists begin with the chunk's first list. */
+/* A chunk of lists as kernels receive it. Arrays of lists begin with the first list of the chunk. */
 struct chunk {
     const float *items;
     const uint32_t *item_ids, *places, *ids;
     const uint64_t *starts;
-    float *directions, *gains, *products; /* [CHUNK x dim] gains: what positives add to gradients; products: what negatives add */
-    float *scores, *coefficients;         /* [CHUNK x count] of the negatives */
-    float *positive_scores, *positive_coefficients; /* indexed as `places` */
-    float *wholes; /* [CHUNK] sums of the absolute values of a list's coefficients */
+    float *directions, *gains, *products; /* [CHUNK x dim] each. gains: the positives' part of the gradients; products: the
+                                           * negatives' part */
+    float *scores, *coefficients;         /* [CHUNK x count] each, of the negatives */
+    float *positive_scores, *positive_coefficients; /* of the positives, indexed as `places` */
+    float *wholes; /* [CHUNK] for each list: the sum of the absolute values of its coefficients */
     struct loss_options loss;
     uint32_t count, dim;
     int exclude;
     float per_negative, length, item_length;
 };
 
-/* One list, as step_learn_line.cuh reads it. */
+/* One list, in the form that step_learn_line.cuh reads. */
 struct list_line {
     float *positive_score, *positive_coefficient, *score, *coefficient;
-    const uint32_t *excluded; /* one bit a negative: 1: it is left out */
+    const uint32_t *excluded; /* bit map of the negatives: 1: the list leaves this negative out */
     uint32_t count, positives, negatives, tid;
     float scale, inverse;
 
@@ -64,7 +65,7 @@ __device__ const float *item_row(const chunk &c, uint64_t at) {
     return c.items + (uint64_t)c.places[at] * c.dim;
 }
 
-/* Scales a direction to unit length; zeros stay zeros. squares: this thread's part of the squared length. */
+/* Scales a direction to length 1; zeros stay zeros. squares: this thread's part of the squared length. */
 __device__ void make_unit(float *direction, uint32_t dim, double squares) {
     float inverse = loss_inverse_length((float)across<THREADS>(squares, plus()));
     for (uint32_t i = threadIdx.x; i < dim; i += THREADS) direction[i] *= inverse;
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_constant__ 
     make_unit(direction, c.dim, squares);
 }
 
-/* Sets the bits of negatives that are items of the list. Returns how many negatives remain. */
+/* Sets the bits of the negatives that are items of the list: the list leaves them out. Returns how many negatives are left. */
 __device__ uint32_t exclude_items(const chunk &c, uint64_t start, uint64_t end, uint32_t *excluded) {
     uint32_t words = (c.count + 31) / 32, left_out = 0;
     for (uint32_t i = threadIdx.x; i < words; i += THREADS) excluded[i] = 0;
@@ -98,7 +99,7 @@ __device__ uint32_t exclude_items(const chunk &c, uint64_t start, uint64_t end, 
     return c.count - across<THREADS>(left_out, plus());
 }
 
-/* Computes the scores of positives, one a warp, and scales the scores of negatives. */
+/* Computes the scores of the list's positives, each by a warp; and multiplies the scores of its negatives by their scale. */
 __device__ void find_scores(const chunk &c, const list_line &s, uint64_t start, const float *direction) {
     for (uint32_t i = threadIdx.x / 32; i < s.positives; i += THREADS / 32) {
         const float *row = item_row(c, start + i);
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(THREADS) learn_kernel(const __grid_constant__ 
     }
 }
 
-/* Makes a step from a direction, unless it is zero or all of its list's coefficients are 0. */
+/* Makes a step of each list, except lists whose direction is zero or whose coefficients are all 0. */
 __global__ void __launch_bounds__(THREADS) move_kernel(const __grid_constant__ chunk c) {
     uint64_t first = (uint64_t)blockIdx.x * c.dim;
     float *direction = c.directions + first, whole = c.wholes[blockIdx.x] * c.item_length;
@@ -166,7 +167,7 @@ enum { ITEMS = FIXED, ITEM_IDS, STARTS, PLACES, POSITIVE_SCORES, POSITIVE_COEFFI
 
 struct backend_fold {
     struct backend *backend;
-    struct fold_problem problem; /* its arrays are not read after opening */
+    struct fold_problem problem; /* its pointers are used only while the problem is opened */
     struct gpu_array arrays[ARRAYS];
 };
 
@@ -224,7 +225,7 @@ chunk chunk_from(const backend_fold *fold, uint64_t first) {
     return c;
 }
 
-/* Makes one step for a chunk's lists. cuBLAS stores matrices by columns, so it sees a matrix of rows as transposed. */
+/* Makes one step of the chunk's lists. cuBLAS stores matrices by columns, so to cuBLAS a matrix of rows is a transposed one. */
 int take_step(const backend_fold *fold, const chunk &c, unsigned lists) {
     cudaStream_t stream = fold->backend->compute;
     const float *negatives = floats(fold, NEGATIVES);
@@ -254,7 +255,7 @@ int solve_chunk(const backend_fold *fold, const fold_lists *lists, uint64_t firs
     return 0;
 }
 
-/* Allocates the memory that does not depend on lists, zeroes it, and copies the negatives into it. */
+/* Allocates and zeroes the memory that all calls share, and copies the negatives into it. */
 int fill(backend_fold *fold, const fold_problem *p, const uint64_t bytes[FIXED]) {
     for (int i = 0; i < FIXED; i++)
         if (gpu_grow(fold->backend, &fold->arrays[i], bytes[i], what) || gpu_fill(fold->arrays[i].data, NULL, bytes[i])) return -1;

@@ -10,14 +10,14 @@
 namespace {
 
 struct hogwild_memory {
-    hogwild_totals *totals; /* pinned, mapped: the host reads it after the kernel */
+    hogwild_totals *totals; /* pinned, mapped: the kernel's result, which the host reads after the kernel */
     hogwild_totals *device_totals;
     gpu_array scratch;
-    drawn_walks walks; /* for the current part of a request, if the corpus is a graph */
+    drawn_walks walks; /* the walks of the current part of a request; used only if the corpus is a graph */
 };
 
-/* Returns a bit mask of hogwild_part: which of a table's weights and state have rows in a file. `weights`: the bit's number for
- * this table's weights; state is the next. */
+/* Returns a bit mask of hogwild_part that says which of a table's weights and state have rows in a file. `weights` is the bit's
+ * number for this table's weights; the state's is the next number. */
 unsigned parts_in_file(const backend_table *t, unsigned weights) {
     const part_view *parts[2] = {&t->view.weights, &t->view.state};
     unsigned bits = 0;
@@ -49,7 +49,7 @@ int open_memory(backend *backend, hogwild_memory **out) {
     return 0;
 }
 
-/* Computes the size of the general kernel's scratch, and reduces *warps to what it allows. */
+/* Computes how much scratch the general kernel needs, and lowers *warps to the number of warps for which there is scratch. */
 int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t *warps) {
     const example_source &s = backend->source.host;
     struct hogwild_scratch scratch = hogwild_scratch(&s);
@@ -69,12 +69,12 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
     return 0;
 }
 
-/* Returns 1 if rows of a table are in host memory. */
+/* Returns true if some rows of a table are in host memory. with_state: 1: rows have state, too. */
 bool is_partly_on_host(const table_view &t, int with_state) {
     return t.weights.hot_rows < t.rows || (with_state && t.state.hot_rows < t.rows);
 }
 
-/* Computes the keys for rounding; different for each part of a request. */
+/* Computes the keys of the random bits for rounding. Each part of a request has different keys. */
 void make_keys(const hogwild_request *r, hogwild_job *job) {
     job->target_key = round_step_key(&r->target->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
     job->context_key = round_step_key(&r->context->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
@@ -117,7 +117,7 @@ int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwil
     return hogwild_rows_launch(job, warps, backend->compute);
 }
 
-/* Trains the request in parts. The walks of each part are drawn just before it. */
+/* Trains a request part after part. The walks of a part are drawn just before it. */
 int launch_walks(backend *backend, hogwild_memory *m, const hogwild_request *r, const hogwild_job *whole) {
     if (cuda_walks_grow(backend, &m->walks, r->count < WALKED_AT_ONCE ? r->count : WALKED_AT_ONCE)) return -1;
     for (uint64_t done = 0; done < r->count; done += WALKED_AT_ONCE) {

@@ -1,4 +1,5 @@
-/* hogwild_pieces: shared by the kernels of windows: the kept words in and around a piece of the corpus, rows in registers, draws.
+/* hogwild_pieces: shared by the kernels of windows. It finds the kept words of a piece of the corpus and the words around them,
+ * changes rows that are held in registers, and draws negatives.
  *
  *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them in their order
  */
@@ -9,29 +10,29 @@
 
 enum {
     WARPS = 4,  /* warps of a thread block */
-    GRAIN = 64,     /* positions of a piece */
-    LAST_GRAIN = 8, /* positions of the last pieces of a request, so that no warp has much left to do when the others find no
-                     * more */
+    GRAIN = 64,     /* number of corpus positions of a piece */
+    LAST_GRAIN = 8, /* number of positions of the last pieces of a request: small, so that all warps finish at nearly the same
+                     * time */
     WIDEST = HOGWILD_WIDEST,
     ROOM = GRAIN + 2 * (WIDEST + 31)
 };
 
-/* The kept words in and around one piece, in order. */
+/* The kept words at the positions of one piece, and the words that their windows may contain, in order. */
 struct piece {
     uint32_t id[ROOM];
-    uint32_t sentence[ROOM]; /* lower 32 bits of the sentence's number: equal for words of the same sentence */
-    uint32_t own[GRAIN];     /* kept words at the piece's positions: offset << 8 | window, plus 1 with documents; 0 there: no
-                              * example */
+    uint32_t sentence[ROOM]; /* lower 32 bits of the number of the word's sentence: equal for words of the same sentence */
+    uint32_t own[GRAIN];     /* for each kept word at the piece's positions: (position - the piece's first) << 8 | size of its
+                              * window, plus 1 with documents; a lower byte of 0: held out */
 };
 
 /* ---- pieces ---- */
 
-/* Examples [number, number + size) of the request, which begin at corpus position `first`. */
+/* Examples number .. number + size - 1 of the request; the first of them is the example of corpus position `first`. */
 struct stretch {
     uint64_t number, size, first;
 };
 
-/* Takes the next piece of a request. Returns false if there is none left. If the order of examples is shuffled, a piece is one
+/* Takes the next piece of a request. Returns false if all pieces are taken. If the order of examples is shuffled, a piece is one
  * example. */
 static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
     uint64_t piece = take_piece(job.totals), large = job.large_pieces, end = large * GRAIN;
@@ -46,7 +47,8 @@ static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
 
 /* ---- kept words ---- */
 
-/* Appends the kept words at positions [at, at + 32) that are below `end`; each lane has its own `sentence`. */
+/* Appends to the piece the kept words at positions at .. at + 31, as far as these are below `end`. sentence: the sentence of
+ * this lane's position. Returns the new number of entries. */
 static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count, uint64_t at, uint64_t end,
                                        uint64_t sentence, uint64_t own_first, uint32_t *own) {
     const kept_words kept = words_at<1>(job.source, sentence, job.epoch, at, end);
@@ -64,9 +66,9 @@ static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_
     return count + __popc(kept.lanes);
 }
 
-/* Finds the kept words at positions [first, end), and at least `window` kept words on each side, within their sentences. Returns
- * the index of the first kept word at these positions, plus the number of all entries << 16; *own: the number of kept words at
- * these positions. */
+/* Finds the kept words at positions [first, end), and, before and after them within the sentences, at least as many kept words
+ * as a window has on a side. Sets *own to the number of kept words at [first, end). Returns the index of the first of these,
+ * plus the number of all entries << 16. */
 static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t first, uint64_t end, uint32_t *own) {
     const example_source &s = job.source;
     uint64_t sentence = sentence_of(s, first), start = __ldg(s.starts + sentence), back = first;
@@ -112,8 +114,8 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
     }
 }
 
-/* Adds r to a row of the table. old: the row as it was read. key: mixed from the table's key and the position; seeds the
- * rounding of bfloat16. */
+/* Adds r to a row of the table. old: the row as it was read before. key: made from the table's key and the position; seeds the
+ * random bits for rounding bfloat16. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void add_to_row(const row<VEC> &r, const row<VEC> &old, const table_view &rows, uint32_t id,
                                            uint32_t quads, uint32_t key, hogwild_sums &sums) {
@@ -152,8 +154,8 @@ template <int VEC> __device__ __forceinline__ row<VEC> scale_row(float k, const 
 
 /* ---- negatives ---- */
 
-/* Returns the negative that this lane draws for slot `slot` of a position, or DRAW_NONE. number: the position in the corpus;
- * middle: its word. */
+/* Returns the negative that this lane draws for slot `slot` of an example, or DRAW_NONE. number: the example's position in the
+ * corpus; middle: the word at that position. */
 static __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, uint64_t number, uint32_t middle,
                                                      uint32_t slot, bool on) {
     if (!on) return DRAW_NONE;
@@ -172,7 +174,7 @@ static inline int launch_windows(window_function *kernel, hogwild_job *job, uint
     int resident;
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t most = (uint64_t)processors * (unsigned)resident, blocks = warps / WARPS < most ? warps / WARPS : most;
-    uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* positions left for small pieces */
+    uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* number of positions that are divided into small pieces */
     job->node_limit = (float)HOGWILD_NODE_AT_ONCE / (float)(blocks ? blocks * WARPS : warps);
     job->large_pieces = job->count > at_once ? (job->count - at_once) / GRAIN : 0;
     kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);

@@ -14,7 +14,8 @@
 
 namespace {
 
-/* Sizes that fit a thread's registers, by the width of a row. group: windows trained together; words: rows read at a time. */
+/* Sizes, by the width of a row, chosen to fit into a thread's registers. group: number of windows trained together; words:
+ * number of words' rows read at a time. */
 template <int VEC> struct tile {
     static constexpr int group = VEC <= 2 ? 2 : 1, words = VEC == 1 ? 8 : VEC == 2 ? 4 : 2, negatives = VEC <= 2 ? 5 : 3;
 };
@@ -24,19 +25,20 @@ enum { MOST_WORDS = 2 * WIDEST + tile<1>::group };
 /* The words of a group's windows, in order. */
 struct words {
     uint32_t id[MOST_WORDS];
-    uint32_t in[MOST_WORDS]; /* bit g: window g contains it; bit 16 + g: it is that window's first word */
+    uint32_t in[MOST_WORDS]; /* bit g is 1 if window g contains the word; bit 16 + g is 1 if the word is the first word of window
+                              * g */
 };
 
-/* A group of windows; every lane holds the same values. */
+/* A group of windows. All lanes hold the same values. */
 template <int GROUP> struct group {
-    uint32_t words;          /* number of words of all its windows together */
+    uint32_t words;          /* number of different words in its windows */
     uint32_t targets[GROUP]; /* number of words of each window */
 };
 
 /* ---- draws ---- */
 
-/* Draws the first NT negatives of each position of a piece into `drawn`, one slot a lane. If each group drew its own, it would
- * wait for them with most lanes idle. */
+/* Draws the first NT negatives of each position of a piece into `drawn`, one slot for each lane. If instead each group of
+ * windows drew its own negatives, it would wait for them with most lanes idle. */
 template <int NT>
 __device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry,
                                            uint32_t own, uint32_t *drawn) {
@@ -55,14 +57,15 @@ __device__ __forceinline__ bool has_word(const piece &p, uint32_t middle, uint32
     return apart != 0 && apart <= window && p.sentence[at] == p.sentence[middle];
 }
 
-/* Lists the words of the windows around the piece's kept words [i, i + GROUP), whose entries begin at `entry`. */
+/* Lists the words in the windows around kept words i .. i + GROUP - 1 of the piece; entry `begin` of the piece is the first of
+ * these. */
 template <int GROUP>
 __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uint32_t i, uint32_t own, uint32_t entry,
                                                    uint32_t entries, uint32_t widest) {
     group<GROUP> found = {};
     uint32_t first = entry > widest ? entry - widest : 0, stop = entry + GROUP + widest;
     if (stop > entries) stop = entries;
-    __syncwarp(); /* all lanes have read the words before */
+    __syncwarp(); /* all lanes have read the words of the previous group */
     for (uint32_t base = first; base < stop; base += 32) {
         uint32_t at = base + lane_number(), in = 0;
 #pragma unroll
@@ -81,7 +84,7 @@ __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uin
     return found;
 }
 
-/* Computes the vectors of a group's windows. */
+/* Computes the vector of each window of a group. */
 template <class F, int VEC, int GROUP, int TT, bool ON_HOST>
 __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
                                            row<VEC> (&vector)[GROUP], hogwild_sums &sums) {
@@ -104,7 +107,7 @@ __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<G
     }
 }
 
-/* Adds to each word the gradients of the vectors of its windows. */
+/* Adds to each word of the group the gradients of the vectors of all windows that contain it. */
 template <class F, int VEC, int GROUP, bool ON_HOST>
 __device__ __forceinline__ void move_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
                                            const row<VEC> (&moved)[GROUP], uint32_t key, hogwild_sums &sums) {
@@ -124,20 +127,21 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
 
 /* ---- training ---- */
 
-/* The logit that a lane works on: number `lane` of GROUP x (1 + NT); for each window its middle word, then its negatives. */
+/* The logit that a lane works on: logit number `lane` of the group. Each window has 1 + NT logits: of its middle word, then of
+ * its negatives. */
 struct own_logit {
-    uint64_t number; /* corpus position of its window, from which draws are made */
+    uint64_t number; /* the corpus position of the logit's window, which determines what is drawn */
     uint32_t middle, slot;
     float rate;
-    bool on, sampled; /* on: there is such a window, and it has words */
+    bool on, sampled; /* on: the window exists and contains words */
 };
 
-/* Keys of the random bits for rounding the bfloat16 rows that a group changes. */
+/* Keys of the random bits for rounding the bfloat16 rows that one group changes. */
 struct group_keys {
     uint32_t target, context;
 };
 
-/* Returns this lane's rate x (y - sigmoid). any: true if some window of the group is sampled for the loss. */
+/* Returns rate x (y - sigmoid(logit)) for this lane's logit. any: true: the loss of some window of the group is measured. */
 __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive,
                                              bool positive) {
     float y = positive ? 1.0f : 0.0f;
@@ -149,8 +153,8 @@ __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hog
     return alive ? own.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* Trains a group of windows. Rows of contexts are requested first, so that they arrive together with those of words.
- * drawn_ahead: the negatives that draw_ahead() has drawn for the first window. */
+/* Trains a group of windows. The rows of contexts are requested first, so that they arrive together with the rows of words.
+ * drawn_ahead: the first negatives of its first window, drawn by draw_ahead(). */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_group(const hogwild_job &job, const group<tile<VEC>::group> &of, const words &w,
                                             const own_logit &own, bool any, const uint32_t *drawn_ahead,
@@ -189,7 +193,7 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
     move_words<F, VEC, GROUP, ON_HOST>(job, of, w, moved, keys.target, sums);
 }
 
-/* Trains the group of kept words [i, i + GROUP) of a piece. The piece begins at position `number` of the request, which is
+/* Trains kept words i .. i + GROUP - 1 of a piece as one group. The piece begins at position `number` of the request, which is
  * corpus position `first`. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number,
@@ -247,7 +251,8 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
 }
 
 template <class F, int VEC> window_function *kernel_of(bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* compiles fewer kernels: the one for rows on the host serves both */
+    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on
+                                        * the host */
     return FEW || on_host ? pooled_kernel<F, VEC, true> : pooled_kernel<F, VEC, FEW>;
 }
 template <class F> window_function *kernel_for(uint32_t quads, bool on_host) {

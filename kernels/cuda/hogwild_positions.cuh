@@ -1,19 +1,21 @@
-/* hogwild_positions: for kernels that train one position after the other: the words around it, its learning rate and its keys. */
+/* hogwild_positions: for kernels that train one position after the other: the words around a position, its learning rate, and
+ * the keys for its random bits. */
 #ifndef SPTX_CUDA_HOGWILD_POSITIONS_CUH
 #define SPTX_CUDA_HOGWILD_POSITIONS_CUH
 
 #include "hogwild_pieces.cuh"
 
 struct windows : piece {
-    uint32_t targets[2 * WIDEST + 1]; /* of the current position; with documents the last one is its document's row */
+    uint32_t targets[2 * WIDEST + 1]; /* target rows of the current position: the words around it and, with documents, its
+                                       * document's row at the end */
 };
 
 struct position {
-    uint64_t number; /* its position in the corpus, from which draws are made */
-    uint32_t middle; /* the id of its word */
+    uint64_t number; /* the position in the corpus, which determines what is drawn */
+    uint32_t middle; /* the id of the word at the position */
     uint32_t targets;
     float rate;
-    uint32_t target_key, context_key; /* seed the rounding of bfloat16 rows */
+    uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
     bool sampled;
 };
 
@@ -33,7 +35,8 @@ static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count,
     return found;
 }
 
-/* Lists the rows of entry `at`'s example in p.targets; returns how many there are. own: its entry of piece.own. */
+/* Lists in p.targets the target rows of the example of the piece's entry `at`; returns how many there are. own: the entry's
+ * number in piece.own. */
 static __device__ uint32_t list_example(const example_source &s, windows &p, uint32_t at, uint32_t count, uint32_t own) {
     uint32_t window = own & 255;
     if (!s.documents || !window) return list_targets(p, at, count, window);
@@ -54,7 +57,8 @@ static __device__ __forceinline__ float coefficient(const position &at, hogwild_
     return alive ? at.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* Calls train() for each position of the request that this warp takes, if its window has words; they are in p.targets. */
+/* Calls train() for each position of the request that this warp takes and whose window contains words; p.targets then has these
+ * words. */
 template <class F, class Train>
 __device__ __forceinline__ void each_position(const hogwild_job &job, windows &p, Train train) {
     stretch s;

@@ -19,24 +19,27 @@ namespace {
 enum {
     WARPS = 4,
     CONTEXTS = HOGWILD_CONTEXTS,
-    TARGETS = 4 /* targets worked on at a time; one if a block has one target */
+    TARGETS = 4 /* number of targets that are worked on at a time; if blocks have one target, it is 1 */
 };
 
-/* A block in scratch. */
+/* A block; its arrays are in the warp's scratch. */
 struct block {
-    float4 *gradients;                   /* [(t + CONTEXTS) x 32] gradients of the current columns, not for pools; a lane reads
-                                          * only what it wrote */
-    float *factors;                      /* coefficients: [t x c]; of a pool [c] */
-    float *rates;                        /* [c + t] learning rates of the places, contexts first; only if rows count their
-                                          * updates */
-    uint32_t *targets, *contexts;        /* ids; targets[] contains those of all blocks of a window */
-    uint32_t t, positives, c, negatives; /* negatives: number of slots to draw */
-    uint32_t listed;                     /* number of contexts before negatives are drawn: positives, or all nodes of paths */
-    uint32_t predicted;                  /* number of words or items predicted: the positives, except with paths */
-    uint64_t example;                    /* number of the example, from which draws are made */
-    uint32_t slot;                       /* slot of its first negative */
+    float4 *gradients;                   /* [(t + CONTEXTS) x 32] gradients of the current quads, one for each lane; a lane reads
+                                          * only what it has written. Not used for pools */
+    float *factors;                      /* coefficients: [t x c]; for pooled targets [c] */
+    float *rates;                        /* [c + t] learning rates of the contexts, then of the targets; used only if rows count
+                                          * their updates */
+    uint32_t *targets, *contexts;        /* ids of rows; targets[] contains the targets of all blocks of a window */
+    uint32_t t, positives, c, negatives; /* t: number of targets; c: number of contexts, the first `positives` of which are
+                                          * positive; negatives: number of slots for which to draw */
+    uint32_t listed;                     /* number of contexts before negatives are drawn: the positives or, with paths, all
+                                          * nodes */
+    uint32_t predicted;                  /* number of words or items that are predicted: the number of positives, except with
+                                          * paths */
+    uint64_t example;                    /* number of the block's example, which determines what is drawn */
+    uint32_t slot;                       /* slot of the block's first negative */
     float rate;
-    uint32_t target_key, context_key; /* seed the rounding of bfloat16 rows */
+    uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
     bool sampled;
 };
 
@@ -46,7 +49,7 @@ __device__ struct example_own own_of(const hogwild_job &job, const block &b) {
     return example_own(&job.source, b.contexts, b.positives, b.targets, b.t);
 }
 
-/* Draws a block's negatives, one slot a lane; slots that stay empty are left out. */
+/* Draws a block's negatives, one slot for each lane. Slots for which no draw is allowed are left out. */
 __device__ void add_negatives(const hogwild_job &job, block &b) {
     const struct example_own own = own_of(job, b);
     for (uint32_t base = 0; base < b.negatives; base += 32) {
@@ -63,7 +66,8 @@ __device__ void add_negatives(const hogwild_job &job, block &b) {
     }
 }
 
-/* Draws distinct negatives, one attempt a lane, slot after slot: each must differ from all before it. */
+/* Draws a block's distinct negatives, slot after slot: each lane makes one attempt for the slot. A negative must differ from all
+ * earlier ones. */
 __device__ void add_distinct_negatives(const hogwild_job &job, block &b) {
     const struct example_own own = own_of(job, b);
     for (uint32_t i = 0; i < b.negatives; i++) {
@@ -98,7 +102,7 @@ __device__ float4 move_quad_of(const hogwild_job &job, char *state, uint32_t qua
     return move;
 }
 
-/* Does the work of move_quad_of() for bfloat16 sums of adagrad, which change in whole steps. */
+/* Does the work of move_quad_of() if adagrad's sums are bfloat16: they are changed in whole steps (hogwild_words.cuh). */
 __device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint32_t quad, float rate, float4 gradient, bool on_host,
                                       uint32_t key) {
     float4 sum = read_quad_past_cache<bfloat16_rows>(state, quad, true);
@@ -110,8 +114,8 @@ __device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint3
                        -rule_adagrad_move(rate, job.eps, gradient.w, sum.w + square.w));
 }
 
-/* Updates a quad of a row once; adagrad's sums are read and added to in the same operation. key: of the place; seeds the
- * rounding of bfloat16. */
+/* Updates a quad of a row once. With adagrad, one operation adds to the sums and returns their old values. key: the key of the
+ * row's place, which seeds the random bits for rounding bfloat16. */
 template <class F>
 __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate, float4 gradient,
                           uint32_t key) {
@@ -127,12 +131,12 @@ __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32
     gain_quad<F, true>(weights, quad, old, move, is_on_host(rows, id), key);
 }
 
-/* Returns the learning rate of place i; contexts are before targets. */
+/* Returns the learning rate of place i; the block's contexts are the first places, then its targets. */
 __device__ float rate_of(const hogwild_job &job, const block &b, uint32_t i) {
     return job.counted ? b.rates[i] : b.rate;
 }
 
-/* Returns the learning rate of a context; for a tree's node with sgd, a share of it (hogwild_node_share). */
+/* Returns the learning rate of a context. With sgd, the learning rate of a tree's node is a share of it (hogwild_node_share). */
 __device__ float context_rate(const hogwild_job &job, const block &b, uint32_t k) {
     bool share = job.source.paths.starts && !job.adagrad;
     return rate_of(job, b, k) * (share ? hogwild_node_share(job.node_limit, b.contexts[k]) : 1.0f);
@@ -142,13 +146,15 @@ __device__ uint32_t parts_of(uint32_t count, uint32_t size) {
     return (count + size - 1) / size;
 }
 
-/* Returns how often a row crosses the link for one place: `reads` reads, and one write; adagrad's sum crosses there and back. */
+/* Returns how often a row crosses the link for one place: `reads` times, and once to be written. With adagrad, its sum crosses
+ * in both directions, too. */
 __device__ uint32_t crossings(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t reads) {
     uint32_t state = job.adagrad && id >= rows.state.hot_rows ? 2 : 0;
     return state + (is_on_host(rows, id) ? reads + 1 + (job.decay != 0) : 0);
 }
 
-/* Counts an update of this lane's row, and returns how many there were before it; lanes with the same row count in lane order. */
+/* Counts an update of this lane's row, if `on` is true, and returns how many updates it had before. Lanes with the same row
+ * count in the order of lanes. */
 __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_target, bool on) {
     unsigned long long row = on ? (unsigned long long)is_target << 32 | id : ~0ull;
     unsigned same = __match_any_sync(ALL_LANES, row);
@@ -158,7 +164,7 @@ __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_ta
     return __shfl_sync(ALL_LANES, updates, leader) + lanes_below(same);
 }
 
-/* Counts every place as an update of its row, and counts the rows that cross the link. */
+/* Counts an update of the row of every place of the block, and counts the rows that cross the link. */
 template <bool POOLED> __device__ void count_places(const hogwild_job &job, const block &b, hogwild_sums &sums) {
     uint32_t crossed = 0, parts = parts_of(b.c, CONTEXTS);
     uint32_t of_context = POOLED ? 2 : b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS), of_target = POOLED ? parts + 1 : 2 * parts;
@@ -179,7 +185,7 @@ template <bool POOLED> __device__ void count_places(const hogwild_job &job, cons
 
 /* ---- training ---- */
 
-/* Returns a quad of the vector of pooled targets. */
+/* Returns a quad of the vector of the block's pooled targets. */
 template <class F> __device__ float4 pool_quad(const hogwild_job &job, const block &b, uint32_t quad) {
     float4 sum = make_float4(0, 0, 0, 0);
     for (uint32_t i = 0; i < b.t; i++) {
@@ -189,7 +195,7 @@ template <class F> __device__ float4 pool_quad(const hogwild_job &job, const blo
     return sum;
 }
 
-/* Computes the dot products of one target, or of the pooled vector, with all contexts of the block, and from them its row of
+/* Computes the dot products of all contexts of the block with one target, or with the pooled vector, and from them the
  * coefficients. */
 template <class F, bool POOLED>
 __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
@@ -219,7 +225,7 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
     }
 }
 
-/* Computes one quad of the targets' gradients, N targets at a time. */
+/* Computes one quad of the gradients of all targets, N targets at a time. */
 template <class F, int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.t; first += N) {
         float4 gradient[N];
@@ -237,7 +243,7 @@ template <class F, int N> __device__ void sum_targets(const hogwild_job &job, co
     }
 }
 
-/* Computes one quad of the contexts' gradients, and updates it. */
+/* Computes one quad of each context's gradient, and updates that quad of the context. */
 template <class F> __device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
         float4 gradient[CONTEXTS];
@@ -258,7 +264,7 @@ template <class F> __device__ void move_contexts(const hogwild_job &job, const b
     }
 }
 
-/* Trains one quad of all rows, if targets are not pooled. */
+/* Trains one quad of all rows of a block whose targets are not pooled. */
 template <class F> __device__ void move_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     if (b.t == 1)
         sum_targets<F, 1>(job, b, quad);
@@ -271,7 +277,7 @@ template <class F> __device__ void move_targets(const hogwild_job &job, const bl
                      b.gradients[i * 32 + lane_number()], b.target_key + i);
 }
 
-/* Trains one quad of all rows, if targets are pooled. */
+/* Trains one quad of all rows of a block whose targets are pooled. */
 template <class F> __device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t quad) {
     float4 vector = pool_quad<F>(job, b, quad), gradient = make_float4(0, 0, 0, 0);
     for (uint32_t k = 0; k < b.c; k++)
@@ -294,7 +300,7 @@ template <class F, bool POOLED> __device__ void move_rows(const hogwild_job &job
     __syncwarp();
 }
 
-/* Trains a block whose targets and positives are listed: draws its negatives, then trains all pairs. */
+/* Trains a block whose targets and positives are listed: draws its negatives, then updates all its rows. */
 template <class F, bool POOLED> __device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
     b.c = b.listed;
     if (job.source.distinct)
@@ -318,8 +324,9 @@ template <class F, bool POOLED> __device__ void train_block(const hogwild_job &j
 
 /* ---- windows ---- */
 
-/* Lists up to `wanted` kept words on one side of a window in order, from `at` to `stop`; with BY = -1 the nearest one is written
- * to targets[wanted - 1]. Returns how many there are. */
+/* Lists up to `wanted` kept words of a window, after its middle (BY = 1) or before it (BY = -1), in the order of the text:
+ * positions from `at` to `stop`. With BY = -1 the nearest word is written to targets[wanted - 1]. Returns how many words it
+ * lists. */
 template <int BY>
 __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop,
                               uint32_t wanted) {
@@ -335,8 +342,8 @@ __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_
     return found < wanted ? found : wanted;
 }
 
-/* Lists the kept words of a window in order, on both sides of words[window]; returns their number. *first: index of the first
- * word. */
+/* Lists the kept words of a window, in the order of the text: the words before the middle end at words[window - 1]. Returns
+ * their number. *first: index of the first word. */
 __device__ uint32_t list_words(const hogwild_job &job, const block &b, const struct strip &strip, uint64_t sentence,
                                uint32_t *words, uint32_t *first) {
     uint32_t window = strip_window(&job.source, b.example, job.epoch);
@@ -347,7 +354,7 @@ __device__ uint32_t list_words(const hogwild_job &job, const block &b, const str
     return before + after;
 }
 
-/* Lists the rows of a word as targets from index `at` on; returns their number. */
+/* Lists the rows of a word as targets, from index `at` on; returns how many there are. */
 __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_t word, uint32_t at) {
     const struct example_subwords &subwords = job.source.subwords;
     uint64_t from = portable_load64_at(subwords.starts, word);
@@ -357,7 +364,7 @@ __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_
     return count;
 }
 
-/* Sets the block's contexts to those that predict words[count]: these words, or the nodes of their paths. */
+/* Makes the contexts that predict words[count] the contexts of the block: these words, or the nodes of their paths. */
 __device__ void list_predicted(const hogwild_job &job, block &b, const uint32_t *words, uint32_t count) {
     const example_source &s = job.source;
     b.predicted = b.positives = b.listed = count;
@@ -379,7 +386,8 @@ __device__ void list_predicted(const hogwild_job &job, block &b, const uint32_t 
     __syncwarp();
 }
 
-/* Lists the words of a window, and the block's first context, for blocks of b.t targets; returns the number of targets. */
+/* Lists the targets of a window if each word has one row: the words around the middle and, with documents, the document's row.
+ * Also lists the block's contexts before the negatives. Returns the number of targets. */
 __device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
     const example_source &s = job.source;
     uint32_t first, count = list_words(job, b, strip, sentence, b.targets, &first);
@@ -393,9 +401,9 @@ __device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct st
     return count;
 }
 
-/* Does the work of list_plain() if words share rows. A window's words are first written to the end of the targets' space: rows
- * of earlier words never overwrite them, because the space is large enough for the most rows of each word. Or they are written
- * behind the contexts (hogwild_scratch). */
+/* Does the work of list_plain() if words share rows. The window's words are first written to the end of the memory for targets:
+ * the rows of earlier words never overwrite them, since there is memory for the most rows of each word. If
+ * the targets are the rows of the middle word, the window's words are written to the end of the memory for contexts. */
 __device__ uint32_t list_shared(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
     const example_source &s = job.source;
     int by_window = s.subwords.by_window;
@@ -422,7 +430,7 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
 
 /* ---- lists and adjacency ---- */
 
-/* Draws positives one after the other; all lanes search for a place that is drawn already. */
+/* Draws the block's positives one after the other. All lanes search the drawn places for the new one, since positives differ. */
 __device__ void add_positives(const hogwild_job &job, block &b, const struct example_row &row) {
     const example_source &s = job.source;
     for (uint32_t j = 0; j < b.positives; j++) {
@@ -437,7 +445,7 @@ __device__ void add_positives(const hogwild_job &job, block &b, const struct exa
     for (uint32_t j = lane_number(); j < b.positives; j += 32) b.contexts[j] = example_other(&s, &row, b.contexts[j]);
 }
 
-/* Lists targets and positives of a row that is split. */
+/* Lists the targets and the positives of a row that is split into positives and a pool. */
 __device__ void add_split(const hogwild_job &job, block &b, const struct example_row &row) {
     const struct shuffle order = example_split(&job.source, &row, b.example, job.epoch);
     for (uint32_t i = lane_number(); i < b.t; i += 32) b.targets[i] = example_split_target(&job.source, &row, &order, i);
@@ -445,7 +453,8 @@ __device__ void add_split(const hogwild_job &job, block &b, const struct example
         example_put_positive(&job.source, &row, shuffle_at(&order, j), j, b.contexts, NULL);
 }
 
-/* Lists targets and positives of a list or an adjacency line. Returns the number of targets; 0: no example. */
+/* Lists the targets and the positives of a list or an adjacency line. Returns the number of targets; 0: the line makes no
+ * example. */
 __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     uint64_t number = example_is_position(&s) ? sentence_of(s, b.example) : b.example;

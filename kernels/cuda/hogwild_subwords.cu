@@ -13,12 +13,13 @@
 
 namespace {
 
-/* Rows and contexts read at a time, so that they fit a thread's registers, by the width of a row. */
+/* Sizes, by the width of a row, chosen to fit into a thread's registers: numbers of rows and of contexts that are read at a
+ * time. */
 template <int VEC> struct tile {
     static constexpr int rows = 8 / VEC, contexts = 8 / VEC;
 };
 
-/* Some words; `rows`: how many rows they have in all. */
+/* A list of words; `rows`: number of rows of all these words. */
 struct word_list {
     const uint32_t *id;
     uint32_t count, rows;
@@ -31,8 +32,8 @@ __device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint3
     return {id, count, add_over_warp(rows)};
 }
 
-/* Calls take(id, at) for the rows of all words in order, N at a time: id[n] is row number at + n of all rows, or DRAW_NONE past
- * a word's last row. If words do not share rows, each has one row. */
+/* Calls take(id, at) for N rows at a time, from the words' rows in order: id[n] is row number at + n of all rows, or DRAW_NONE
+ * after a word's last row. If words do not share rows, each word has one row. */
 template <int N, bool PATHS, class Take>
 __device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
     const example_subwords &subwords = job.source.subwords;
@@ -62,7 +63,7 @@ __device__ __forceinline__ void read_rows(row<VEC> (&rows)[N], const hogwild_job
     for (int n = 0; n < N; n++) read_row<F, VEC, ON_HOST>(rows[n], table, id[n], job.quads, id[n] != DRAW_NONE, sums);
 }
 
-/* Returns the pooled vector of the words' rows. */
+/* Returns this lane's columns of the vector that the words' rows are pooled to. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word_list &words, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::rows;
@@ -85,7 +86,8 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     const example_pool &pool = job.source.pool;
     each_rows<N, PATHS>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
         row<VEC> old[N];
-        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* again, since no row was kept */
+        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* read a second time, since registers
+                                                                                          * keep no rows */
 #pragma unroll
         for (int n = 0; n < N; n++) {
             if (id[n] == DRAW_NONE) continue;
@@ -95,15 +97,15 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     });
 }
 
-/* Contexts that train_run() trains with a vector: all contexts of a block, or (PATHS) the nodes on the path of one predicted
- * word. */
+/* A run of contexts that one call of train_run() trains with a vector: all contexts of a block or, with PATHS, the nodes on the
+ * path of one predicted word. */
 struct context_run {
     uint32_t count, positives;
     const uint32_t *words; /* without PATHS: the predicted words, which are the positives */
     struct example_path path;
 };
 
-/* Returns this lane's context of a block: number `slot` of the positives and then the negatives; or DRAW_NONE. */
+/* Returns this lane's context of a block, or DRAW_NONE. slot: its number among the positives followed by the negatives. */
 __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const position &at, const uint32_t *positives,
                                                uint32_t positive_count, uint32_t count, uint32_t slot) {
     if (slot < positive_count) return positives[slot];
@@ -115,7 +117,7 @@ __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const pos
     return DRAW_NONE;
 }
 
-/* Returns this lane's context of a run, by context_of() or, with PATHS, from the path. */
+/* Returns this lane's context of a run: with PATHS from the path, otherwise by context_of(). */
 template <bool PATHS>
 __device__ __forceinline__ uint32_t context_in(const hogwild_job &job, const position &at, const context_run &run, uint32_t slot) {
     if constexpr (!PATHS) return context_of(job, at, run.words, run.positives, run.count, slot);
@@ -170,7 +172,7 @@ __device__ __forceinline__ void train_run(const hogwild_job &job, const position
     }
 }
 
-/* Trains one position, whose words predict `count` words. */
+/* Trains one position, whose block predicts `count` words. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
                                              const uint32_t *predicted, uint32_t count, hogwild_sums &sums) {
@@ -204,7 +206,8 @@ __global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job 
 }
 
 template <class F, int VEC> window_function *kernel_of(bool paths, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* compiles fewer kernels: the one for rows on the host serves both */
+    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that
+                                                   * may be on the host */
     if (paths) return subwords_kernel<F, VEC, true, true>;
     return FEW || on_host ? subwords_kernel<F, VEC, false, true> : subwords_kernel<F, VEC, false, FEW>;
 }

@@ -32,7 +32,8 @@ namespace {
 
 /* ---- training ---- */
 
-/* Trains one position if each pair has its own negatives, as in word2vec.c: TT targets, with NT negatives of each, at a time. */
+/* Trains one position if each pair has negatives of its own, as in word2vec.c. TT targets, with NT negatives of each, are
+ * trained at a time. */
 template <class F, int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
@@ -52,7 +53,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
         }
         row<VEC> gain = zero_row<VEC>();
         uint32_t n0 = 0;
-        do { /* once even if there are no negatives */
+        do { /* once, even if there are no negatives */
             uint32_t mine = lane / NT, which = n0 + lane % NT;
             uint32_t drawn = draw_slot(job, at.number, at.middle, (j0 + mine) * negatives + which,
                                        lane < TT * NT && j0 + mine < at.targets && which < negatives);
@@ -104,8 +105,8 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
     add_to_row<F, VEC, ON_HOST>(gained, middle_read, job.context, at.middle, quads, at.context_key, sums);
 }
 
-/* The contexts that are trained with all words of a window: the word in the middle and the negatives, or (PATHS) the nodes of
- * its path in a tree. */
+/* The contexts that are trained with all words of a window: the word in the middle and the negatives or, with PATHS, the nodes
+ * of the middle word's path in a tree. */
 template <bool PATHS> struct window_contexts {
     const hogwild_job &job;
     const position &at;
@@ -113,7 +114,7 @@ template <bool PATHS> struct window_contexts {
 
     __device__ __forceinline__ window_contexts(const hogwild_job &job, const position &at)
         : job(job), at(at), negatives(job.source.negatives) {}
-    /* Returns a lane's context in a round of WIDTH contexts, after `done` earlier ones; or DRAW_NONE. */
+    /* Returns a lane's context in a round of WIDTH contexts, or DRAW_NONE. done: number of contexts in earlier rounds. */
     template <int WIDTH> __device__ __forceinline__ uint32_t take(uint32_t done, unsigned lane) const {
         uint32_t slot = done + lane - 1;
         uint32_t drawn = draw_slot(job, at.number, at.middle, slot, lane > 0 && lane < WIDTH && slot < negatives);
@@ -147,7 +148,7 @@ template <> struct window_contexts<true> {
     }
 };
 
-/* Trains one position if all pairs share their contexts: WIDTH contexts and TT targets at a time. */
+/* Trains one position if all its pairs share their contexts. WIDTH contexts and TT targets are trained at a time. */
 template <class F, int VEC, int TT, int WIDTH, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
@@ -205,10 +206,11 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
     } while (contexts.template next<WIDTH>(done));
 }
 
-/* Tile sizes that fit a thread's registers, by the width of a row. */
+/* Sizes of tiles, by the width of a row, chosen to fit into a thread's registers. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
-    /* Targets, and nodes of a path, at a time. With more nodes the window's words are read and changed fewer times. */
+    /* Numbers of targets and of a path's nodes that are trained at a time. More nodes at a time mean that the window's words are
+     * read and changed fewer times. */
     static constexpr int path_targets = VEC == 1 ? 3 : VEC == 2 ? 2 : 1, nodes = VEC == 1 ? 8 : VEC == 2 ? 6 : 4;
 };
 
@@ -237,10 +239,11 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row width, for a kind of contexts (words and negatives, or nodes of a tree), and for rows that are
- * partly on the host or all on the GPU. */
+/* Returns the kernel for a row's width. contexts: words and negatives, or nodes of a tree; on_host: true: some rows are on the
+ * host. */
 template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* compiles fewer kernels: the one for rows on the host serves both */
+    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on
+                                        * the host */
     if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;
     if (contexts == OF_PAIRS) return FEW || on_host ? window_kernel<F, VEC, OF_PAIRS, true> : window_kernel<F, VEC, OF_PAIRS, FEW>;
     return on_host ? window_kernel<F, VEC, OF_WINDOWS, true> : window_kernel<F, VEC, OF_WINDOWS, false>;

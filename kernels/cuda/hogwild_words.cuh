@@ -21,30 +21,31 @@ extern "C" {
 
 struct hogwild_job {
     struct table_view target, context;
-    struct example_source source; /* its pointers are valid on the GPU */
-    struct shuffle order;         /* the order of examples, if the source shuffles */
+    struct example_source source; /* its pointers are addresses on the GPU */
+    struct shuffle order;         /* the order of examples; used only if the source shuffles */
     uint32_t quads, epoch;
     uint64_t first, count;
-    uint64_t large_pieces; /* only for windows: number of large pieces; small ones follow */
+    uint64_t large_pieces; /* for kernels of windows: number of pieces of GRAIN positions; the pieces after them are small */
     float lr_first, lr_slope; /* for hogwild_rate() */
     float decay, eps;
-    int linear, adagrad, counted; /* linear: the result of hogwild_is_linear(); counted: 1: each row counts its updates */
+    int linear, adagrad, counted; /* linear: the result of hogwild_is_linear(); adagrad: 1: the rule is adagrad; counted: 1: rows
+                                   * have a count of updates */
     int on_host;                  /* 1: some rows are in host memory */
     double lr_decay;
     uint64_t global_step;
     uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
-    int halves, state_halves;         /* 1: weights are bfloat16; adagrad's sums are bfloat16 */
+    int halves, state_halves;         /* halves: 1: weights are bfloat16; state_halves: 1: adagrad's sums are bfloat16 */
     uint32_t loss_mask; /* made by hogwild_loss_mask() */
     float node_limit;   /* for hogwild_node_share() */
-    uint32_t *scratch;  /* [warps x scratch_words], for the general kernel */
+    uint32_t *scratch;  /* for the general kernel: [warps x scratch_words] */
     uint64_t scratch_words;
-    uint32_t most_contexts, most_targets, most_vectors; /* of one block */
-    uint32_t most_words;                                /* upper bound for the targets of all blocks of a window */
+    uint32_t most_contexts, most_targets, most_vectors; /* upper bounds for one block */
+    uint32_t most_words;                                /* upper bound for the targets of all blocks of one window */
     struct hogwild_totals *totals;
 };
 
-/* Counts of the work of one warp; `loss` differs by lane, and is summed over lanes. host_rows: rows that crossed the link, each
- * way. */
+/* Counts of the work of one warp. `loss` differs from lane to lane, and is summed over the lanes at the end. host_rows: how
+ * often a row crossed the link, in either direction. */
 struct hogwild_sums {
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
     double loss;
@@ -52,7 +53,7 @@ struct hogwild_sums {
 
 /* ---- paths in a tree ---- */
 
-/* Returns node `i` of a path. Nodes of code 0 are first; they are positives. */
+/* Returns node `i` of a path. The nodes of code 0, which are positives, are before the nodes of code 1. */
 __device__ __forceinline__ uint32_t node_of(const struct example_source &s, const struct example_path &path, uint32_t i) {
     return portable_load32_at(s.paths.nodes, path.first[0] + i);
 }
@@ -62,7 +63,7 @@ __device__ __forceinline__ uint32_t node_of(const struct example_source &s, cons
 __device__ __forceinline__ bool is_on_host(const struct table_view &rows, uint32_t id) {
     return id >= rows.weights.hot_rows;
 }
-/* Returns the weights of a row. If ON_HOST is false, all rows are on the GPU. */
+/* Returns the address of a row's weights. ON_HOST: false: the caller knows that all rows are on the GPU. */
 template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct table_view &rows, uint32_t id) {
     char *base = ON_HOST && is_on_host(rows, id) ? rows.weights.home : rows.weights.hot;
     return base + (uint64_t)id * (uint32_t)rows.weights.stride;
@@ -70,18 +71,18 @@ template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct
 
 /* ---- changes of rows ---- */
 
-/* Returns the key of a position, or an example, for the rows of one table. */
+/* Returns the key for the random bits of all changes of one table's rows at a position (or in an example). */
 __device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t number) {
     return round_mix(table_key + (uint32_t)number * 0x9E3779B9u);
 }
 
-/* Returns the key for changing a row at a position. It needs no mixing: the position's key is mixed already, and round_pair()
- * mixes the sum again. */
+/* Returns the key for changing row `id` at a position, whose key is `place`. The sum needs no mixing here: `place` is mixed
+ * already, and round_pair() mixes the sum. */
 __device__ __forceinline__ uint32_t row_key(uint32_t place, uint32_t id) {
     return place + id * 0xC2B2AE3Du;
 }
 
-/* Adds a gain to a quad of a row. old: the quad as it was read; bfloat16 rounds old + gain. */
+/* Adds a gain to a quad of a row. old: the quad as it was read before; a bfloat16 row rounds old + gain. */
 template <class F, bool ON_HOST>
 __device__ __forceinline__ void gain_quad(char *weights, uint32_t quad, float4 old, float4 gain, bool on_host, uint32_t key) {
     if constexpr (F::QUADS == 1) {
@@ -121,8 +122,8 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
 
 /* ---- the loss of one logit ---- */
 
-/* Returns the factor, for a learning rate of 1, by which one row of a pair is added to the other: minus the coefficient of
- * sgns.h. */
+/* Returns minus the coefficient of sgns.h: the factor, for a learning rate of 1, with which each row of a pair is added to the
+ * other. */
 __device__ __forceinline__ float gain_of(float s, float y) { /* y - sigmoid(s) */
     return y - __fdividef(1.0f, 1.0f + __expf(-s));
 }
@@ -132,15 +133,16 @@ __device__ __forceinline__ float logit_loss(float s, float y) {
 
 /* ---- kept words of a strip, by a warp ---- */
 
-/* 32 positions of a strip, one a lane: this lane's position, its id or DRAW_NONE, and a mask of the lanes with a kept word. */
+/* 32 positions of a strip, one for each lane: this lane's position; its word's id, or DRAW_NONE if it is not kept; and a mask of
+ * the lanes whose words are kept. */
 struct kept_words {
     uint64_t position;
     uint32_t id;
     unsigned lanes;
 };
 
-/* Reads 32 positions before `stop`. BY = 1: from `at` on; BY = -1: backwards from the one below `at`. Each lane may have another
- * sentence. */
+/* Reads the words at 32 positions. BY = 1: at positions from `at` on that are below `stop`; BY = -1: backwards from at - 1 to
+ * `stop`. Each lane may have another sentence. */
 template <int BY>
 __device__ __forceinline__ kept_words words_at(const struct example_source &s, uint64_t sentence, uint32_t epoch, uint64_t at,
                                                uint64_t stop) {
@@ -154,7 +156,8 @@ __device__ __forceinline__ kept_words words_at(const struct example_source &s, u
 
 /* ---- the kernels: they launch at most `warps` warps and return 0, or -1 after fail() ---- */
 
-/* hogwild_windows.cu: windows of a text, with sgd. The first function returns 1 if it can do the job; the second launches it. */
+/* hogwild_windows.cu: windows of a text, with sgd. hogwild_windows_can() returns 1 if this kernel can do the job; the second
+ * function launches it. */
 int hogwild_windows_can(const struct hogwild_job *job);
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
@@ -162,12 +165,12 @@ int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processo
 int hogwild_pooled_can(const struct hogwild_job *job);
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). It must be asked first, since the others assume one
- * row a word. */
+/* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). It must be asked before the two above, since they
+ * assume one row a word. */
 int hogwild_subwords_can(const struct hogwild_job *job);
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_rows.cu: everything else. */
+/* hogwild_rows.cu: the general kernel, for all other jobs. */
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);
 
 #endif

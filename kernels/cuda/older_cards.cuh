@@ -27,7 +27,7 @@ extern "C" {
 
 constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 
-/* Copies 16 bytes into shared memory. The whole warp may read them after wait_for_copies(). */
+/* Copies 16 bytes into shared memory. After wait_for_copies() all lanes of the warp may read them. */
 static __device__ __forceinline__ void copy_to_shared(uint4 *to, const uint4 *from) {
     NV_IF_TARGET(NV_PROVIDES_SM_80, (asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                                                       (uint32_t)__cvta_generic_to_shared(to)),
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void wait_for_copies(void) {
     __syncwarp();
 }
 
-/* Returns the sum of all lanes' numbers, to all lanes. All lanes must call it. */
+/* Returns the sum of x over all lanes of the warp, to each of them. All lanes must call it. */
 static __device__ __forceinline__ uint32_t add_over_warp(uint32_t x) {
     NV_IF_TARGET(NV_PROVIDES_SM_80, (return __reduce_add_sync(ALL_LANES, x);),
                  (for (int width = 16; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width); return x;))
@@ -56,7 +56,7 @@ static __device__ __forceinline__ void add_each(float *p, float4 v) {
 
 constexpr bool TOOLKIT_ADDS_FOUR = CUDART_VERSION >= 12010;
 
-/* Adds to four numbers in this GPU's memory, atomically. For host memory use add_each(). */
+/* Adds v to four floats in this GPU's memory, atomically. For host memory use add_each(). */
 static __device__ __forceinline__ void add_four(float *p, float4 v) {
     NV_IF_TARGET(NV_PROVIDES_SM_90,
                  (if constexpr (TOOLKIT_ADDS_FOUR) asm volatile(
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void add_four(float *p, float4 v) {
                  (add_each(p, v);))
 }
 
-/* Rounds two values to the nearest bfloat16 and returns both in 32 bits, the first in the lower half. */
+/* Rounds two floats to the nearest bfloat16. Returns both in 32 bits, `first` in the lower half. */
 static __device__ __forceinline__ uint32_t nearest_two(float first, float second) {
     uint32_t word;
     NV_IF_TARGET(NV_PROVIDES_SM_80, (asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));),
@@ -75,8 +75,8 @@ static __device__ __forceinline__ uint32_t nearest_two(float first, float second
     return word;
 }
 
-/* Adds to two bfloat16 in 32 bits, rounding to nearest, as the instruction below does. Not inlined, since kernels use it in many
- * places. */
+/* Adds to two bfloat16 in 32 bits, rounding to nearest; the result is that of the instruction used below on newer cards. Not
+ * inlined, since kernels use it in many places. */
 static __device__ __noinline__ void add_two_halves_by_comparing(uint32_t *p, uint32_t step) {
     uint32_t seen = *(volatile uint32_t *)p, found;
     do {
@@ -98,7 +98,7 @@ static __device__ __forceinline__ void add_each_two(uint32_t *p, uint2 step) {
     add_two_halves(p + 1, step.y);
 }
 
-/* Adds to four bfloat16 in this GPU's memory, atomically. */
+/* Adds to four bfloat16 in this GPU's memory, atomically. step: the four summands. */
 static __device__ __forceinline__ void add_four_halves(uint32_t *p, uint2 step) {
     NV_IF_TARGET(NV_PROVIDES_SM_90,
                  (if constexpr (TOOLKIT_ADDS_FOUR) asm volatile(

@@ -1,12 +1,12 @@
-/* ops: the functions behind backend_cuda, grouped by file, with C linkage, since ops.c, which lists them in a table, is C.
- * backend.h says what each one does. */
+/* ops: the functions behind backend_cuda, grouped by file. backend.h says what each one does. They have C linkage, because the
+ * table of them is in ops.c, a C file. */
 #ifndef SPTX_CUDA_OPS_H
 #define SPTX_CUDA_OPS_H
 
 #include "kernels/backend.h"
 #include "kernels/bench.h"
 
-/* estimate.c's function is declared in arrays.h, since it exists without nvcc too */
+/* cuda_estimate() is declared in arrays.h, since it is compiled without nvcc, too */
 
 /* backend.cu */
 int cuda_present(char *why, size_t capacity);

@@ -1,5 +1,5 @@
-/* ranks_exchange: mailboxes for ranks whose GPUs can address each other's memory, and sums by NCCL or the host for others. All
- * ranks grow their arrays at the same time, since they make the same batches. */
+/* ranks_exchange: sums over ranks: by mailboxes if the ranks' GPUs can address each other's memory, otherwise by NCCL or by the
+ * host. All ranks make the same batches, so all of them grow their arrays at the same time. */
 #include "ranks_exchange.cuh"
 
 extern "C" {
@@ -13,19 +13,19 @@ extern "C" {
 
 struct exchange {
     struct ranks *ranks;
-    int near_by;             /* 1: near, by mailboxes; 0: far */
+    int near_by;             /* 1: near: ranks exchange by mailboxes; 0: far */
     uint32_t sequence;       /* number of the newest step */
-    uint64_t capacity;       /* slots */
-    struct gpu_array box;    /* near: uint64 [2 x ranks x capacity]; far: float [capacity] */
-    void *peers[NEAR_RANKS]; /* near: the other ranks' boxes, mapped; NULL: this rank's own */
-    struct nccl *nccl;       /* far; NULL: the host sums */
-    struct gpu_array work;   /* far, with NCCL: float [capacity] */
-    float *host;             /* far, summed by the host: [capacity], pinned */
+    uint64_t capacity;       /* number of slots */
+    struct gpu_array box;    /* near: this rank's mailboxes: uint64 [2 x ranks x capacity]; far: partial sums: float [capacity] */
+    void *peers[NEAR_RANKS]; /* near: by rank: its mailboxes, mapped; NULL for this rank */
+    struct nccl *nccl;       /* far: NCCL; NULL: the host sums */
+    struct gpu_array work;   /* far, summed by NCCL: scratch: float [capacity] */
+    float *host;             /* far, summed by the host: pinned [capacity] */
     uint64_t host_bytes;
     int opened_far;
     enum exchange_way asked;
     unsigned *missing;           /* pinned, mapped */
-    struct heartbeat *heartbeat; /* NULL if the exchange was opened as far */
+    struct heartbeat *heartbeat; /* NULL: the exchange was opened as far */
     unsigned *gave_up;           /* on the GPU */
 };
 
@@ -53,7 +53,7 @@ static int map_boxes(struct exchange *x, const cudaIpcMemHandle_t *handles) {
     return 1;
 }
 
-/* Returns 1 if every rank has mapped every other rank's box; otherwise all ranks unmap them. */
+/* Returns 1 if every rank can map every other rank's box; otherwise all ranks unmap what they have mapped, and it returns 0. */
 static int map_peers(struct exchange *x) {
     cudaIpcMemHandle_t own, handles[NEAR_RANKS];
     memset(&own, 0, sizeof own);
@@ -63,7 +63,7 @@ static int map_peers(struct exchange *x) {
     failed = failed || !map_boxes(x, handles);
     if (!ranks_any(x->ranks, failed ? 1 : 0)) return 1;
     unmap_peers(x);
-    ranks_any(x->ranks, 0); /* waits until no rank maps this box any more, so that it may be freed */
+    ranks_any(x->ranks, 0); /* waits until no rank maps this rank's box any more; then the box may be freed */
     return 0;
 }
 
@@ -76,7 +76,7 @@ static uint64_t near_bytes(const struct exchange *x, uint64_t slots) {
 static int grow_near(struct backend *b, uint64_t slots) {
     struct exchange *x = b->exchange;
     int result = gpu_grow(b, &x->box, near_bytes(x, slots), "words from other ranks");
-    if (!result) result = gpu_fill(x->box.data, NULL, x->box.bytes); /* before another rank can write to it */
+    if (!result) result = gpu_fill(x->box.data, NULL, x->box.bytes); /* zeroed before another rank can write to it */
     if (ranks_agree(x->ranks, result)) return -1;
     x->near_by = map_peers(x);
     if (!x->near_by && x->asked == EXCHANGE_GPU)
@@ -85,8 +85,8 @@ static int grow_near(struct backend *b, uint64_t slots) {
     return 0;
 }
 
-/* Opens sums for ranks whose GPUs cannot address each other's memory. NCCL refuses ranks that share a GPU, and the other ranks
- * would wait for them. */
+/* Opens sums for ranks whose GPUs cannot address each other's memory. If ranks share a GPU, the host sums: NCCL refuses such
+ * ranks, and the other ranks would wait for them. */
 static int open_far(const struct backend *b, struct exchange *x) {
     char why[256] = "ranks share a GPU, and NCCL wants one for each";
     if (x->opened_far) return 0;
@@ -109,7 +109,7 @@ static int grow_far(struct backend *b, uint64_t slots) {
     return 0;
 }
 
-/* Grows the boxes. Every rank must have finished all earlier steps, since the old boxes are freed. */
+/* Grows the boxes to `slots` slots. Every rank must have finished all earlier steps before, since the old boxes are freed. */
 static int grow(struct backend *b, uint64_t slots) {
     struct exchange *x = b->exchange;
     CK(cudaStreamSynchronize(b->compute));
@@ -122,7 +122,7 @@ static int grow(struct backend *b, uint64_t slots) {
 
 /* ---- a step ---- */
 
-/* Converts seconds to beats; 0 seconds: no limit. */
+/* Converts seconds to heartbeats. 0 seconds mean no limit. */
 static uint32_t beats_of(unsigned seconds) {
     return seconds && seconds < UINT32_MAX / HEARTBEATS ? seconds * HEARTBEATS : UINT32_MAX;
 }
@@ -132,7 +132,7 @@ int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view
     memset(view, 0, sizeof *view);
     if (!x) return 0;
     if (slots > x->capacity && grow(b, slots)) return -1;
-    if (++x->sequence == 0) x->sequence = 1; /* a new box contains zeros, so 0 is no sequence */
+    if (++x->sequence == 0) x->sequence = 1; /* 0 is never a step's sequence: a new box contains zeros */
     uint64_t all = x->capacity * x->ranks->count, parity = (x->sequence & 1) * all;
     view->ranks = x->ranks->count;
     view->number = x->ranks->number;
@@ -172,7 +172,8 @@ static int check_missing(const struct exchange *x) {
                 missing - 1, x->ranks->count, x->ranks->patience);
 }
 
-/* Waits with a limit: our kernels stop waiting for values after `patience`, but NCCL's kernels wait for ever. */
+/* Waits until an event is recorded, or another rank is missing. Our kernels stop waiting after `patience`; NCCL's kernels would
+ * wait for ever. */
 int exchange_await(const struct backend *b, cudaEvent_t event) {
     const struct exchange *x = b->exchange;
     const struct timespec pause = {0, 20000};

@@ -1,6 +1,6 @@
-/* ranks_heartbeat: a clock for kernels that wait for another rank. A GPU's own clock continues while its process is stopped
- * (Ctrl-Z, a paused container), as do those of all ranks: if all were stopped, they would give up waiting for each other. If
- * only one rank is stopped, the others report it, and its own kernel waits until its process ends. */
+/* ranks_heartbeat: a clock for kernels that wait for another rank. It stops while this process is stopped (Ctrl-Z, a paused
+ * container); a GPU's own clock does not, so if all processes were stopped, their kernels would give up waiting for each other.
+ * If only one process is stopped, the other ranks report it, and its kernel waits until the process ends. */
 #include "ranks_exchange.cuh"
 
 extern "C" {
@@ -14,10 +14,10 @@ extern "C" {
 
 enum { PAGE_BYTES = 4096 };
 
-/* The page is ordinary memory of the program: if a process ends without heartbeat_end(), the driver does not unmap the page
- * while the thread still writes to it. */
+/* A running clock. Its page is ordinary memory of the program, not memory of the driver: if a process ends without
+ * heartbeat_end(), the driver does not unmap the page while the thread still writes to it. */
 struct heartbeat {
-    unsigned *page, *device; /* page: aligned; device: the GPU's address of the page once it is registered */
+    unsigned *page, *device; /* page: the counter; device: the GPU's address of the page, once it is registered */
     pthread_t thread;
     int begun, ended;
 };

@@ -1,6 +1,6 @@
-/* ranks_nccl: sums over ranks by NCCL. The library is loaded when it is needed, so a program for one GPU runs without it. Each
- * rank sums its share of the values, in rank order, and sends the sums to all. That moves as many bytes as NCCL's all-reduce,
- * which adds in an order that depends on the network. */
+/* ranks_nccl: sums over ranks by NCCL. The library is loaded when it is first needed, so a program for one GPU runs without it.
+ * Each rank gets its share of the values from all ranks, sums them in rank order, and sends the sums to all ranks. This moves as
+ * many bytes as NCCL's all-reduce, whose order of summing depends on the network. */
 #include "ranks_exchange.cuh"
 
 extern "C" {
@@ -11,7 +11,7 @@ extern "C" {
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The part of nccl.h that is used (NCCL 2.7 and later), since few machines have that header. */
+/* The part of nccl.h that this file uses (NCCL 2.7 and later). Few machines have the header. */
 typedef struct ncclComm *nccl_group;
 struct nccl_id {
     char bytes[128];
@@ -57,7 +57,7 @@ static int load(struct nccl *nccl) {
     return nccl->library && find_calls(nccl->library, &nccl->calls);
 }
 
-/* Joins the ranks. NCCL prints to stderr only if NCCL_DEBUG is set. */
+/* Joins all ranks to one group of NCCL. NCCL prints to stderr only if NCCL_DEBUG is set. */
 static int join(struct nccl *nccl, struct ranks *ranks) {
     struct nccl_id id;
     int failed = ranks_first(ranks) && nccl->calls.unique(&id) != NCCL_SUCCESS;
@@ -99,8 +99,8 @@ uint64_t nccl_padded(uint64_t count, unsigned ranks) {
     return count + ranks - 1;
 }
 
-/* Adds a share of all ranks. own: this rank's values, replaced by the sums; others: [ranks x share] the values that all ranks
- * have sent. */
+/* Sums this rank's share of the values over all ranks. own: this rank's values of the share, replaced by the sums; others:
+ * [ranks x share] the values that the other ranks have sent. */
 static __global__ void add_shares(float *own, const float *others, uint64_t share, uint32_t ranks, uint32_t number) {
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= share) return;

@@ -1,5 +1,5 @@
-/* rows_memory: where rows are stored: GPU memory within a budget, host memory that the GPU can address, working files; and the
- * tables made of them. The place of each row is decided here and never changes; not even managed memory migrates. */
+/* rows_memory: the memory of tables: GPU memory within a budget, host memory that the GPU can address, and working files. It is
+ * decided here where each row is stored, and this never changes: even managed memory does not migrate. */
 #include "cuda.cuh"
 
 extern "C" {
@@ -16,13 +16,13 @@ extern "C" {
 #include <unistd.h>
 
 #define GIB              1073741824.0
-#define PIN_PIECE        ((uint64_t)64 << 30) /* bytes that are pinned in one call */
+#define PIN_PIECE        ((uint64_t)64 << 30) /* number of bytes that one call pins */
 #define TOUCH_PIECE      ((uint64_t)1 << 30)
-#define TOUCH_SPARE      ((uint64_t)256 << 20) /* bytes that must stay free */
-#define TOUCH_TRIES      20                    /* tenths of a second to wait for more free memory */
+#define TOUCH_SPARE      ((uint64_t)256 << 20) /* number of bytes of host memory that must stay free */
+#define TOUCH_TRIES      20                    /* how often to wait a tenth of a second for more free memory */
 
 int cuda_failed(cudaError_t error, const char *call) {
-    cudaGetLastError(); /* clears an error that is not sticky, so that it is not reported again */
+    cudaGetLastError(); /* clears the error, which would otherwise be reported by a later call, too */
     return fail("CUDA: %s: %s", call, cudaGetErrorString(error));
 }
 
@@ -57,7 +57,7 @@ void gpu_give(struct backend *b, void *data, uint64_t bytes) {
 int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
     if (bytes <= array->bytes) return 0;
     uint64_t capacity =
-        round_up(bytes, GPU_ARRAY_ALIGN); /* callers that want a reserve for later batches ask for more bytes */
+        round_up(bytes, GPU_ARRAY_ALIGN); /* exactly this many bytes: callers that want a reserve for later batches ask for more */
     gpu_drop(b, array);
     if (gpu_take(b, &array->data, capacity, what)) return -1;
     array->bytes = capacity;
@@ -66,21 +66,21 @@ int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const c
 }
 
 void gpu_drop(struct backend *b, struct gpu_array *array) {
-    gpu_give(b, array->data, array->bytes); /* cudaFree waits for work that still uses the array */
+    gpu_give(b, array->data, array->bytes); /* safe: cudaFree waits for the work that still uses the array */
     array->data = NULL;
     array->bytes = 0;
 }
 
 int gpu_has_room(const struct backend *b, uint64_t bytes, int *fits) {
-    const uint64_t left_free = 256 << 20; /* for the driver */
+    const uint64_t left_free = 256 << 20; /* bytes for the driver */
     size_t free_bytes, all;
     CK(cudaMemGetInfo(&free_bytes, &all));
     *fits = bytes + left_free <= free_bytes && bytes + left_free <= b->gpu_budget - b->gpu_used;
     return 0;
 }
 
-/* cudaMemcpy from memory that is not pinned, and cudaMemset, may return before they are done, and the streams here do not wait
- * for the default stream. */
+/* Waits until the memory is filled: cudaMemset, and cudaMemcpy from memory that is not pinned, may return before they are done,
+ * and the streams of this backend do not wait for the default stream. */
 int gpu_fill(void *to, const void *from, uint64_t bytes) {
     if (!bytes) return 0;
     CK(from ? cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice) : cudaMemset(to, 0, bytes));
@@ -90,7 +90,7 @@ int gpu_fill(void *to, const void *from, uint64_t bytes) {
 
 /* ---- host memory that the GPU reads ---- */
 
-/* Returns the NUMA node of host memory that is nearest to the GPU. */
+/* Returns the NUMA node whose memory is nearest to the GPU. */
 static int near_node(int device) {
     char address[32];
     if (cudaDeviceGetPCIBusId(address, sizeof address, device) == cudaSuccess) return numa_near("/sys", address);
@@ -102,7 +102,8 @@ static void unpin(char *host, uint64_t registered) {
     for (uint64_t at = 0; at < registered; at += PIN_PIECE) cudaHostUnregister(host + at);
 }
 
-/* Registers `bytes` at `host` with the driver. *registered: how many bytes have been registered, even after an error. */
+/* Registers `bytes` at `host` with the driver. Sets *registered to the number of bytes that were registered, even after an
+ * error. */
 static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registered) {
     for (uint64_t at = 0; at < bytes; at += PIN_PIECE) {
         uint64_t piece = bytes - at < PIN_PIECE ? bytes - at : PIN_PIECE;
@@ -125,20 +126,20 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
     return 0;
 }
 
-/* Maps whole huge pages: a mapping longer by one page, so that it can be aligned; what is left over at its ends is unmapped.
- * NULL if the system refuses. */
+/* Returns memory of whole huge pages, or NULL if the system refuses. It maps one page more, so that the memory can begin at a
+ * multiple of the page size, and then unmaps the bytes before and after it. */
 static char *map_huge(uint64_t bytes) {
     void *got = mmap(NULL, bytes + PINNED_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return NULL;
     char *base = (char *)got, *start = (char *)round_up((uint64_t)(uintptr_t)base, PINNED_PAGE);
     if (start > base) munmap(base, (uint64_t)(start - base));
     munmap(start + bytes, PINNED_PAGE - (uint64_t)(start - base));
-    madvise(start, bytes, MADV_HUGEPAGE); /* faster to pin; smaller pages work too */
+    madvise(start, bytes, MADV_HUGEPAGE); /* faster to pin than smaller pages, which would do as well */
     return start;
 }
 
-/* Touches every page, one piece after the other: a virtual machine may be given memory only as it uses it, and free memory grows
- * only then. */
+/* Writes to every page, part after part. A virtual machine may be given memory only as it uses memory; its free memory grows
+ * only then, so this waits for it. */
 static int touch(struct backend *b, char *start, uint64_t bytes, const char *what) {
     for (uint64_t at = 0; at < bytes; at += TOUCH_PIECE) {
         uint64_t piece = bytes - at < TOUCH_PIECE ? bytes - at : TOUCH_PIECE;
@@ -181,10 +182,11 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= capacity;
 }
 
-/* The kinds of location for cudaMemAdvise(), by CUDA's numbers. Toolkits before 12.2 have no names for locations on the host. */
+/* The kinds of location for cudaMemAdvise(), as CUDA numbers them. Toolkits before 12.2 have no names for the two on the host. */
 enum { PLACE_DEVICE = 1, PLACE_HOST = 2, PLACE_HOST_NODE = 3 };
 
-/* Returns a location for cudaMemAdvise(); before CUDA 13 that is a device number. node: of host memory, or NUMA_NONE. */
+/* Returns a location for cudaMemAdvise(): before CUDA 13 a device number, since then a struct. node: a NUMA node of the host, or
+ * NUMA_NONE. */
 template <class Place> static Place place_of(int device, int node) {
     if constexpr (std::is_integral_v<Place>) {
         return device;
@@ -203,16 +205,17 @@ static cudaError_t advise(cudaError_t (*call)(const void *, size_t, enum cudaMem
     return call(memory, bytes, advice, place_of<Place>(device, node));
 }
 
-/* Advises the driver to keep these pages on the host, on the node near the GPU if possible. */
+/* Advises the driver to keep these pages on the host, if possible on the NUMA node near the GPU. */
 static cudaError_t keep_on_host(void *memory, uint64_t bytes, int device) {
     const enum cudaMemoryAdvise stay = cudaMemAdviseSetPreferredLocation;
     int node = near_node(device);
     if (node >= 0 && advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, node) == cudaSuccess) return cudaSuccess;
-    cudaGetLastError(); /* clears the error of advice that was refused */
+    cudaGetLastError(); /* clears the error of the call whose advice the driver refused */
     return advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, NUMA_NONE);
 }
 
-/* Returns managed memory that stays on the host, mapped into the GPU. NULL if the driver refuses; *error says why. */
+/* Returns managed memory on the host, which stays there and is mapped into the GPU. Returns NULL if the driver refuses; *error
+ * says why. */
 static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     char *got = NULL;
     *error = cudaMallocManaged((void **)&got, bytes);
@@ -224,7 +227,7 @@ static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     return NULL;
 }
 
-/* Returns 1 if the host can access this memory. It asks by a system call, since a direct access could crash the program. */
+/* Returns 1 if the host can access this memory. It asks the system by a call, since reading the memory could crash the program. */
 static int host_reaches(char *memory) {
     int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     ssize_t came = fd < 0 ? -1 : read(fd, memory, 1);
@@ -300,8 +303,8 @@ int buffer_grow(struct backend *b, void **host, uint64_t *have, uint64_t bytes) 
 
 /* ---- working files ---- */
 
-/* Maps a file without a name in the directory of `path`: it cannot be confused with another file, and a kill leaves nothing
- * behind. */
+/* Maps a new file without a name in the directory of `path`. Since it has no name, it is not confused with another file, and the
+ * system removes it when the process ends. */
 static int map_file(struct store *store, const char *path, uint64_t bytes) {
     store->fd = file_open_unnamed(path);
     if (store->fd < 0) return -1;
@@ -327,7 +330,7 @@ static void store_close(struct backend *b, struct store *store) {
     store->fd = -1;
 }
 
-/* Opens a store: rows below gpu_rows on the GPU, the others in the store's place on the host. */
+/* Opens a store. Rows below gpu_rows are on the GPU; the other rows are on the host, in pinned memory or in a file. */
 static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, const struct store_shape *shape,
                       const char *suffix) {
     char what[128];
@@ -349,7 +352,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     return rows_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 
-/* Returns the kernels' view of a part that begins `offset` bytes into the store's records. */
+/* Returns the kernels' view of a part of records (weights or state), `offset` bytes after the beginning of a record. */
 static struct part_view part_of(const struct store *store, uint64_t rows, uint64_t offset) {
     struct part_view view;
     view.hot = store->gpu + offset;
@@ -361,12 +364,19 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
     return view;
 }
 
-/* Copies the table's bit map of frozen rows to the GPU. */
+/* Copies the bit map of the table's frozen rows to the GPU. */
 static int copy_frozen(struct backend *b, struct backend_table *table) {
     uint64_t bytes = known_bytes(table->spec.rows);
     if (!table->spec.frozen) return 0;
     if (gpu_take(b, (void **)&table->frozen, bytes, "which rows are frozen")) return -1;
     return gpu_fill(table->frozen, table->spec.frozen, bytes);
+}
+
+/* Counts the tables with layout.by_row. Captured graphs index a batch's rows as the count requires, so they are made anew. */
+static void count_by_row(struct backend *b, const struct record_layout *layout, int change) {
+    if (!layout->by_row) return;
+    b->by_row += change;
+    b->layout++;
 }
 
 int cuda_table_open(struct backend *b, const struct table_spec *spec, struct backend_table **out) {
@@ -381,6 +391,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     }
     table->stores[0].fd = table->stores[1].fd = -1;
     table->spec = *spec;
+    count_by_row(b, layout, 1);
     table->name = mem_text(spec->name, strlen(spec->name), "a table's name");
     if (!table->name) {
         cuda_table_close(b, table);
@@ -418,6 +429,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
     cudaSetDevice(b->device); /* another thread may have opened the backend */
     cudaDeviceSynchronize();
+    count_by_row(b, &table->spec.layout, -1);
     cuda_cache_close(b, table);
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));
@@ -431,8 +443,8 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
 
 /* ---- whole rows to and from the host ---- */
 
-/* Sets *at to host memory with a few rows of a store: the store's own memory, or a copy in `transfer` if the rows are on the
- * GPU. No row is below the table's first row: host_check_rows() has refused such rows. */
+/* Sets *at to host memory with rows first .. first + count - 1 of a store: the store's own memory or, if the rows are on the
+ * GPU, a copy in `transfer`. host_check_rows() has refused rows that the table does not have. */
 static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
     if (first >= store->gpu_rows) {
         *at = store->host + (first - store->gpu_rows) * store->stride;
@@ -448,7 +460,7 @@ static int rows_from_host(const struct store *store, uint64_t first, uint64_t co
     return gpu_fill(store->gpu + first * store->stride, transfer, count * store->stride);
 }
 
-/* Transfers rows, which in each store must be either all on the GPU or all on the host. */
+/* Transfers rows. In each store, they must be either all on the GPU or all on the host. */
 static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed,
                          int write) {
     struct host_records records;
@@ -466,7 +478,7 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
     return 0;
 }
 
-/* The buffers are kept, since pinning them takes longer than a copy. */
+/* Pins the transfer buffers, if they are not pinned yet. They are kept, since pinning takes longer than a copy. */
 static int reserve_transfer(struct backend *b, const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
         if (table->stores[i].gpu_memory && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
@@ -497,5 +509,5 @@ int cuda_table_read(struct backend *b, struct backend_table *table, uint64_t fir
 }
 
 int cuda_table_write(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, const void *packed) {
-    return transfer_all(b, table, first, count, (char *)(uintptr_t)packed, 1); /* only read */
+    return transfer_all(b, table, first, count, (char *)(uintptr_t)packed, 1); /* the cast is safe: `packed` is only read */
 }

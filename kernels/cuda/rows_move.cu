@@ -17,9 +17,9 @@
 
 enum {
     ROW_THREADS = 256,
-    MOVE_THREADS = 128, /* small thread blocks find space beside those of a step sooner */
-    MOVED_ROWS = 8,     /* rows that a warp copies at a time */
-    MOVED_CHUNKS = 8,   /* chunks that each lane has in flight at once */
+    MOVE_THREADS = 128, /* threads of a thread block: small thread blocks start sooner beside the thread blocks of a step */
+    MOVED_ROWS = 8,     /* number of rows that a warp copies at a time */
+    MOVED_CHUNKS = 8,   /* number of chunks that each lane has in flight at once */
     GATHER_BLOCKS = 16,
     SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,
@@ -29,7 +29,7 @@ enum {
 
 /* ---- plan ---- */
 
-/* Batches whose slots may contain rows of a new batch, newest first. */
+/* The batches in flight whose slots may contain rows of a new batch; the newest is first. */
 struct in_flight {
     int count;
     uint32_t stage[BACKEND_STAGES];
@@ -37,7 +37,8 @@ struct in_flight {
     const struct batch_counts *counts[BACKEND_STAGES];
 };
 
-/* Returns the first place in a rising list whose id is not below `id`. A warp searches, with 32 probes at once. */
+/* Returns the first place in ids[count], which are sorted, whose id is at least `id`. A warp searches together, with 32 probes
+ * at once. */
 static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -75,7 +76,7 @@ static __global__ void find_forwards(const uint32_t *distinct_ids, uint64_t hot_
 
 /* ---- moving rows ---- */
 
-/* The records of one store that are to be copied. `home`: where row 0 would be. */
+/* The records of one store that are to be copied. `home`: the address on the host that row 0 has or would have. */
 struct record_move {
     char *home, *slots;
     uint64_t stride;
@@ -84,15 +85,16 @@ struct record_move {
     int side;
 };
 
-/* Returns the id of cold row number `row`, or DRAW_NONE if its record is not to be copied. */
+/* Returns the id of cold row number `row`; DRAW_NONE if its record is not to be copied. */
 template <bool OUT>
 static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m, uint32_t first, uint64_t row, uint32_t rows) {
     if (row >= rows || (!OUT && m.forward[row] != DRAW_NONE)) return DRAW_NONE;
     return m.distinct_ids[first + row];
 }
 
-/* A warp copies several neighbouring records at a time, as if they were one: each lane has several chunks in flight at once, and
- * the next records' ids, so that the link always has requests waiting, however short records are. */
+/* Copies records between slots and host. A warp copies several neighbouring records at a time, as if they were one: each lane
+ * has several chunks in flight, and the ids of the next records, so that the link always has requests waiting, however short
+ * records are. */
 template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
@@ -121,7 +123,7 @@ template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_
     }
 }
 
-/* Copies all records in the slots to staging, which is pinned memory of the same layout. */
+/* Copies all records in the slots to staging, which is pinned memory with the same layout. */
 static __global__ void copy_slots(uint4 *to, const uint4 *from, uint64_t chunks, const struct batch_counts *counts, int side) {
     uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * chunks, step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) to[i] = from[i];
@@ -145,7 +147,7 @@ static __global__ void forward_records(char *slots, struct all_slots from, uint6
 
 /* ---- plan, the host's side ---- */
 
-/* Returns an upper bound for the cold rows among this number of ids. */
+/* Returns an upper bound of the number of cold rows that `ids` ids can name. */
 static uint64_t most_cold(const struct row_set *set, uint64_t ids) {
     uint64_t cold = set->table->spec.rows - cuda_hot_rows(set->table);
     return ids < cold ? ids : cold;
@@ -175,8 +177,8 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     struct row_set *set = &stage->side[side];
     cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
-    /* Each of these batches may have another builder. Waiting for the newest is not enough: one without cold rows has not waited
-     * for those before it. */
+    /* Each of these batches may have another builder, so each is waited for. Waiting for the newest is not enough: if it has no
+     * cold rows, it has not waited for the batches before it. */
     for (int i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
         row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts, side, others,
@@ -185,7 +187,7 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     return 0;
 }
 
-/* Returns 1 if the set has rows in a file, which the host's threads move. */
+/* Returns 1 if a store of the set's table is in a file: then the host needs the ids, since its threads move the rows. */
 static int needs_ids(const struct row_set *set) {
     for (int i = 0; i < set->table->parts; i++)
         if (cuda_in_file(&set->table->stores[i])) return 1;
@@ -225,8 +227,8 @@ static struct record_move move_of(const struct row_set *set, int part) {
     return m;
 }
 
-/* Fetches a file's rows through staging, which the host's threads fill once they have the ids. Rows that will be forwarded are
- * read too, but not used. */
+/* Fetches rows of a file: the host's threads read them into staging once they have the ids, and the GPU copies them to the
+ * slots. Rows that will be forwarded are read, too, but not used. */
 static int fetch_file(struct backend *b, struct stage *stage, struct row_set *set, int part) {
     const uint32_t *ids;
     CK(cudaEventSynchronize(stage->prepared));
@@ -275,8 +277,9 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
 
 /* ---- copying back ---- */
 
-/* Copies slots to staging. If blocks have one target, a batch has nearly as many distinct targets as blocks: the copy engine
- * then copies all slots, which does not slow the step. Otherwise a kernel copies the slots in use, whose number it knows. */
+/* Copies the slots to staging. If blocks have one target, a batch has nearly as many distinct targets as blocks: then the copy
+ * engine copies all slots, which does not slow the step. Otherwise a kernel copies only the slots in use, whose number the GPU
+ * knows. */
 static int copy_to_staging(struct backend *b, const struct stage *stage, struct row_set *set, int part) {
     uint64_t stride = set->table->stores[part].stride;
     uint64_t most = most_cold(set, set->count) * stride, capacity = most_cold(set, set->capacity) * stride;

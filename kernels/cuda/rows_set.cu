@@ -1,4 +1,4 @@
-/* rows_set: see rows_set.cuh. This file has the host's functions for all row sets, of batches and of calls. */
+/* rows_set: see rows_set.cuh. This file has the host's functions for all row sets: of batches, of calls, and of announced lists. */
 #include "cuda.cuh"
 
 /* ---- which stores are cold ---- */

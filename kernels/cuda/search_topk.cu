@@ -1,15 +1,16 @@
-/* search_topk: exact nearest rows on the GPU. Slice after slice, float32 products by cuBLAS rule out most rows, and the
- * few others are scored as kernels/search.h defines. So neither the base table nor all products need to fit the GPU, no size of a
- * slice changes an answer, and the CPU finds the same answers to the bit.
+/* search_topk: exact nearest rows on the GPU. The base rows are searched slice after slice: float32 products by cuBLAS rule out
+ * most rows of a slice, and the few others are scored as kernels/search.h defines. So neither the base table nor all products need
+ * to fit the GPU, the size of a slice changes no answer, and the CPU finds the same answers to the bit.
  *
- *   base slice -> GPU   (the next one is copied while this one is searched); the length of its longest row
- *   queries x slice     cublasSgemm, no TF32
- *   select              for each query: the k-th best of (its best so far, its products) by radix selection over 64-bit
- *                       keys; rows whose products are near it are scored; the k best of (its best so far, those scores)
- *   at the end          a segmented sort orders each query's k
+ *   base slice -> GPU   copied while the slice before is searched; also the length of the slice's longest row
+ *   queries x slice     products by cublasSgemm, without TF32
+ *   select              for each query: finds the k-th best of its answers so far and its products, by radix selection over
+ *                       64-bit keys; scores the rows whose products are near the k-th best or above it; keeps the k best of its
+ *                       answers so far and these scores
+ *   at the end          a segmented sort orders the k answers of each query
  *
- * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the better answer;
- * of equal scores the smaller row wins. 0 is no answer: a banned row, -infinity, NaN.
+ * A key is a score's bits, in rising order, then the complement of the row's id. So keys differ, and a larger key is a better
+ * answer; of equal scores, the lower id is better. Key 0 is no answer: a banned row, a score of -infinity, or NaN.
  */
 #include "cuda.cuh"
 
@@ -28,12 +29,12 @@ namespace {
 typedef unsigned long long answer_key;
 
 enum {
-    THREADS = 256,          /* threads of a block of select_kernel */
-    QUERIES_AT_ONCE = 1024, /* queries in one product */
-    GROUP = 1 << 16,        /* queries whose answers are kept on the GPU at the same time */
-    BASE_BYTES = 256 << 20, /* bytes of one slice of base rows */
-    SCORES = 64 << 20,      /* floats of one product */
-    NEAR = 1024             /* scored rows of a slice that a block keeps in shared memory */
+    THREADS = 256,          /* number of threads of a block of select_kernel */
+    QUERIES_AT_ONCE = 1024, /* number of queries of one product */
+    GROUP = 1 << 16,        /* number of queries whose answers are on the GPU at the same time */
+    BASE_BYTES = 256 << 20, /* most bytes of one slice of base rows */
+    SCORES = 64 << 20,      /* most floats of one product */
+    NEAR = 1024             /* most keys of a slice's scored rows that a thread block keeps in shared memory */
 };
 
 struct topk_memory {
@@ -52,7 +53,7 @@ template <class Each> void each_array(topk_memory *m, Each each) {
 
 __device__ answer_key key_of(float score, uint32_t row) {
     if (!(score > -INFINITY)) return 0;
-    uint32_t bits = __float_as_uint(score + 0.0f); /* makes -0 equal to 0 */
+    uint32_t bits = __float_as_uint(score + 0.0f); /* adding 0 makes -0 equal to 0 */
     bits ^= bits >> 31 ? 0xFFFFFFFFu : 0x80000000u;
     return (answer_key)bits << 32 | (0xFFFFFFFFu - row);
 }
@@ -69,9 +70,10 @@ __host__ __device__ float score_of(answer_key key) {
 
 /* ---- kernels ---- */
 
-constexpr uint32_t MASKED = 0xFFC0BA2Du; /* marks a banned row's product: a NaN that no arithmetic makes */
+constexpr uint32_t MASKED = 0xFFC0BA2Du; /* replaces the product of a banned row: a NaN that no arithmetic produces */
 
-/* Masks each query's banned rows in its products with rows [first, first + rows). One block a query. */
+/* Replaces the products of each query's banned rows by MASKED, in a slice of rows first .. first + rows - 1. One thread block a
+ * query. */
 __global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts,
                             const uint32_t *banned, uint64_t base) {
     uint64_t low = starts[blockIdx.x] - base, end = starts[blockIdx.x + 1] - base;
@@ -80,8 +82,8 @@ __global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const 
             scores[blockIdx.x * rows + banned[i] - first] = __uint_as_float(MASKED);
 }
 
-/* Computes the squared length of the longest row, as the bits of a float, which rise with it. Rows with NaN are ignored, since
- * they are never answers. One row a warp. */
+/* Computes the squared length of the longest row, as the bits of a float: for positive floats, larger bits mean a larger float.
+ * Rows with NaN are ignored, since they are never answers. One warp a row. */
 __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, uint32_t *longest) {
     uint64_t warps = (uint64_t)gridDim.x * blockDim.x / 32;
     float most = 0;
@@ -94,7 +96,7 @@ __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, u
     if (lane_number() == 0) atomicMax(longest, __float_as_uint(most));
 }
 
-/* Computes search_sum() with a warp: each lane adds its columns in order, then lanes are added by halves. */
+/* Computes search_sum() by a warp: each lane adds its columns in order, then the lanes' sums are added by halves. */
 __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     static_assert(SEARCH_LANES == 32, "a lane a column");
     double sum = 0;
@@ -102,22 +104,22 @@ __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     return warp_sum(sum);
 }
 
-/* The keys from which one query chooses: its answers so far, and either keys of scored rows (near) or the products of a slice's
- * rows (values). */
+/* The keys among which one query chooses: the keys of its answers so far (before), and of a slice's rows: either the keys of
+ * scored rows (near), or their products (values). */
 struct choice {
     const answer_key *before, *near;
     const float *values;
-    uint64_t k, count; /* k: answers in `before`; count: keys in all */
-    uint32_t first;    /* the row of the first value */
+    uint64_t k, count; /* k: number of answers in `before`; count: number of all keys */
+    uint32_t first;    /* id of the row of values[0] */
 
     __device__ answer_key at(uint64_t i) const {
         return i < k ? before[i] : near ? near[i - k] : key_of(values[i - k], first + (uint32_t)(i - k));
     }
 };
 
-/* Returns the k-th largest key, or 1 if fewer than k keys are answers. It finds digit after digit from the top: a histogram of
- * the keys that agree with the digits found so far shows the digit of the k-th key. It stops as soon as all keys that agree are
- * wanted. */
+/* Returns the k-th largest key; 1 if fewer than k keys are answers. It finds one digit after another, the highest first: a
+ * histogram of the keys that begin with the digits found so far shows the next digit. It stops as soon as all keys that begin
+ * with them are among the k largest. */
 __device__ answer_key find_least(const choice &c, uint64_t k) {
     __shared__ uint32_t histogram[256];
     __shared__ uint64_t wanted_shared;
@@ -155,12 +157,12 @@ __device__ answer_key find_least(const choice &c, uint64_t k) {
 struct slice {
     const float *base; /* [rows x dim] */
     uint64_t rows;
-    uint32_t dim, first;     /* first: the number of its first row */
-    const uint32_t *longest; /* the result of lengths_kernel */
+    uint32_t dim, first;     /* first: id of its first row */
+    const uint32_t *longest; /* on the GPU: the result of lengths_kernel */
 };
 
-/* Returns the least product with which a row may be among the k best. The product of the k-th best may be above its score by the
- * margin, and a better row's product may be below its score by as much. */
+/* Returns the lowest product of a row that may be among the k best. It is the k-th best product minus twice the margin: the k-th
+ * product may be above its score by the margin, and a better row's product may be below its score by the margin. */
 __device__ float least_product(const choice &products, const slice &s, const float *query) {
     double squares = sum_of(query, query, s.dim);
     float least = score_of(find_least(products, products.k));
@@ -168,8 +170,8 @@ __device__ float least_product(const choice &products, const slice &s, const flo
     return least > -INFINITY ? least - 2 * margin : -INFINITY;
 }
 
-/* Scores the rows that their products do not rule out, one warp a row. Writes the first NEAR of them to `near` as keys, and
- * counts all; or, if near is NULL, replaces every product by the score or by MASKED. */
+/* Scores the rows whose products are at least `least`, one row a warp. If `near` is given, writes the keys of the first NEAR of
+ * these rows to it, and counts all of them. If `near` is NULL, replaces every product by the row's score, or by MASKED. */
 __device__ void score_rows(float *products, float least, const slice &s, const float *query, answer_key *near,
                            uint32_t *count) {
     for (uint64_t base = threadIdx.x / 32 * 32; base < s.rows; base += THREADS) {
@@ -190,7 +192,7 @@ __device__ void score_rows(float *products, float least, const slice &s, const f
     __syncthreads();
 }
 
-/* Selects the k best of each query's answers so far and of a slice's rows, in any order. One block a query. */
+/* Selects the k best, in any order, of each query's answers so far and of the rows of a slice. One thread block a query. */
 __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *before, answer_key *after, uint64_t k,
                                                          float *products, const float *queries, slice s) {
     __shared__ answer_key near[NEAR];
@@ -244,12 +246,12 @@ int open_memory(backend *backend, topk_memory **out) {
     return 0;
 }
 
-/* Queries that are compared with all slices together. */
+/* The queries whose answers are on the GPU at the same time; each slice is compared with all of them. */
 struct group {
     const topk_request *request;
-    uint64_t first, count; /* queries */
+    uint64_t first, count; /* queries first .. first + count - 1 of the call */
     uint64_t k, slice, chunk;
-    int newest; /* index of the newest of best[] */
+    int newest; /* index in best[] of the newest answers */
 };
 
 int size_memory(backend *backend, topk_memory *m, const group &g) {
@@ -285,7 +287,8 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
     return 0;
 }
 
-/* Multiplies all queries of the group with a slice on the GPU, and selects the best answers so far, including the slice's rows. */
+/* Multiplies all queries of the group with a slice on the GPU. Then selects each query's best answers among its answers so far
+ * and the slice's rows. */
 int search_slice(backend *backend, topk_memory *m, group *g, const float *base, uint64_t first, uint64_t rows) {
     const topk_request *r = g->request;
     float *scores = (float *)m->scores.data;
@@ -337,7 +340,7 @@ int search_slices(backend *backend, topk_memory *m, group *g) {
     return 0;
 }
 
-/* Sorts each query's answers, into the other one of best[]. */
+/* Sorts each query's answers, from best[newest] into the other array of best[]. */
 int sort_answers(backend *backend, topk_memory *m, group *g) {
     uint64_t *offsets = (uint64_t *)m->offsets.data;
     const answer_key *in = (const answer_key *)m->best[g->newest].data;
@@ -395,8 +398,8 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     group g = {};
     g.request = request;
     g.k = std::min<uint64_t>(request->k, request->base_rows);
-    /* With few queries slices are long; with many they leave memory for the scores. A slice has at most 2^31 - 1 rows, which is
-     * cuBLAS's limit. If tables fill the budget, both are shares of what is left. */
+    /* With few queries slices are long; with many queries they leave memory for the scores. A slice has at most 2^31 - 1 rows,
+     * which is cuBLAS's limit. If tables use up the budget, slices and scores are shares of the memory that is left. */
     uint64_t capacity = backend->gpu_budget - backend->gpu_used;
     each_array(m, [&](gpu_array *array) { capacity += array->bytes; });
     uint64_t kept = std::min<uint64_t>(512u << 20, capacity / 16), slice = std::min<uint64_t>(BASE_BYTES, capacity / 4);

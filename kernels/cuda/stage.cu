@@ -38,8 +38,9 @@ void cuda_stage_use(struct stage *stage, int copy) {
     }
 }
 
-/* Writes the copy that the previous batch did not use. Whatever still reads that copy belongs to an older batch, whose rows have
- * been copied back. Stages are used in turn, and so are builders, so each copy of a stage always has the same builder. */
+/* Makes the stage use the copy of distinct ids and counts that its previous batch did not use. Work that still reads this copy
+ * belongs to an older batch, whose rows have been copied back. Stages and builders are both used in turn, so each copy of a
+ * stage is always filled by the same builder. */
 static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
     cuda_stage_use(stage, stage->state == STAGE_HOME ? !stage->copy : stage->copy);
     unsigned turn = number + (b->builders_in_use < b->depth && b->depth % 2 ? (unsigned)stage->copy : 0);
@@ -54,7 +55,7 @@ int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
     if (stage->state == STAGE_STEPPING) return fail("stage %u has a batch whose step failed", number);
     CK(cudaSetDevice(b->device));
     if (land(b, stage)) return -1;
-    CK(cudaEventSynchronize(stage->prepared)); /* waits for a batch that was made and never stepped */
+    CK(cudaEventSynchronize(stage->prepared)); /* waits for the making of a batch that was never stepped */
     take_turn(b, stage, number);
     stage->state = STAGE_EMPTY;
     *out = stage;
@@ -73,8 +74,8 @@ static int holds(const struct stage *stage, const struct backend_table *table) {
     return stage->side[SIDE_TARGET].table == table || stage->side[SIDE_CONTEXT].table == table;
 }
 
-/* Waits until batches have landed that use one of these tables on the other side: rows are forwarded, and copied back in order,
- * only between equal sides. */
+/* Waits until older batches have landed in which one of these two tables is on the other side (targets here, contexts there).
+ * Rows are forwarded, and copied back in order, only between equal sides. */
 static int wait_turn(struct backend *b, const struct stage *stage, const struct step_request *request) {
     if (request->target->cache || request->context->cache) return fail("rows of a table with a cache (gpu_rows) are not trained in batches");
     if (request->target == request->context) return fail("targets and contexts of a batch are to be rows of two tables");
@@ -95,7 +96,7 @@ static int has_cold(const struct stage *stage) {
 static int fetch(struct backend *b, struct stage *stage) {
     if (!has_cold(stage)) return 0;
     CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
-    /* The newest step's forwarding may still read these slots, for this stage's older batch. */
+    /* The newest step may still read these slots to forward rows of the batch that the stage had before. */
     CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
     for (int side = 0; side < 2; side++)
         if (cuda_rows_fetch(b, stage, side)) return -1;
@@ -135,7 +136,7 @@ static int scatter(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-/* Records in the stage which step its batch makes, before any of it is enqueued. */
+/* Records in the stage how its batch will be stepped, before any work of the step is enqueued. */
 static void begin(struct backend *b, struct stage *stage, const struct step_request *request) {
     stage->side[SIDE_TARGET].table = request->target;
     stage->side[SIDE_CONTEXT].table = request->context;
@@ -166,13 +167,13 @@ static struct stage *oldest_going_home(struct backend *b) {
     return oldest;
 }
 
-/* Waits until the stage's rows have landed. Older batches land first: if two batches contain the same row, the newer value must
- * be the last one written. */
+/* Waits until the stage's rows are back in the tables. Older batches are completed first: if two batches contain the same row,
+ * the newer value must be written last. */
 static int land(struct backend *b, struct stage *stage) {
     while (stage->state == STAGE_GOING_HOME) {
         struct stage *oldest = oldest_going_home(b);
-        if (exchange_await(b, oldest->done)) return -1; /* the GPU's last work for this batch, whose step waited for everything
-                                                         * before */
+        if (exchange_await(b, oldest->done)) return -1; /* recorded after all of the GPU's work for this batch, whose step waited
+                                                         * for all earlier work */
         for (int side = 0; side < 2; side++)
             if (row_set_land(b, &oldest->side[side])) return -1;
         oldest->state = STAGE_HOME;

@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-/* Updates rows whose sums were stored: bounds each sum by its squares over all columns, and applies the rule. One kernel serves
- * all rules. */
+/* Updates the rows whose gradients were stored: bounds each gradient by its squares, summed over all columns, and applies the
+ * rule. One kernel serves all rules. */
 template <class F, int G>
 static __global__ void __launch_bounds__(CTA)
     finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
@@ -28,12 +28,12 @@ static __global__ void __launch_bounds__(CTA)
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
-        uint32_t at = first + threadIdx.x / G, row = at < count ? at : first; /* a group past the last row works on `first`, and
-                                                                               * writes nothing */
+        uint32_t at = first + threadIdx.x / G, row = at < count ? at : first; /* past the last row, a group works on row `first`,
+                                                                               * and writes nothing */
         uint32_t places = side.rows.distinct_starts[row + 1] - side.rows.distinct_starts[row];
         uint32_t id = side.rows.distinct_ids[row];
-        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* only rows with several places that are not
-                                                                                * frozen have posted squares */
+        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* squares were posted only for rows that occur
+                                                                                * several times and are not frozen */
         if (G >= 32 && !real) continue;
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
         const float *sum = work.row_sums + row * v.span;
@@ -63,10 +63,10 @@ struct result_view {
     const double *losses;
     const struct batch_counts *counts;
     int one_vector;         /* 1: one loss a block; 0: one loss a target */
-    uint64_t cold_bytes[2]; /* by side: bytes of a cold row */
+    uint64_t cold_bytes[2]; /* by side: bytes of the record of a cold row */
     int written;            /* 1: cold rows are copied back */
     uint64_t words;
-    uint32_t shared; /* number of negatives that are compared with every target */
+    uint32_t shared; /* number of negatives that all targets share */
     struct step_result *to;
 };
 
@@ -100,10 +100,11 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
 
 struct sums {
     struct sum_kernels of;
-    uint32_t group; /* threads that work on a row */
+    uint32_t group; /* number of threads that work on a row */
 };
 
-constexpr uint32_t PLAIN_HALVES = 128; /* quads; for wider rows of bfloat16 the kernels for any record are a third faster */
+constexpr uint32_t PLAIN_HALVES = 128; /* quads of a row: bfloat16 rows that are wider use the kernels for any record, which are
+                                        * a third faster */
 
 template <class F, bool LEARNED> struct plain_sums {
     template <int G, int VEC, bool> struct family {
@@ -114,7 +115,7 @@ template <class F, bool LEARNED> struct plain_sums {
     };
 };
 
-/* Chooses kernels for records of any rule and width. */
+/* Chooses the kernels for records with the state of any rule, by the width of a row. */
 template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks) {
     constexpr int Q = F::QUADS;
     if (chunks <= 8) return {sum_kernels_any<F, 8, Q, LEARNED>(), 8};
@@ -126,9 +127,9 @@ template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks)
     return {sum_kernels_any<F, 32, Q, LEARNED>(), 32};
 }
 
-/* Records without state have separate kernels: with the kernels for any record, sums for text were 20% slower; and kernels with
- * LEARNED made records with state 6 to 9% slower. For bfloat16 fewer kernels are compiled: those with LEARNED do everything
- * else. */
+/* Chooses the kernels. Records without state have kernels of their own, since sums for text were 20% slower with the kernels for
+ * any record. For float32 there are kernels with LEARNED and without it, since records with state were 6 to 9% slower with it.
+ * For bfloat16 fewer kernels are compiled: those for any record have LEARNED. */
 static struct sums sums_for(const struct record_layout *layout, bool learned) {
     uint32_t quads = record_quads(layout), chunks = quads / bfloat16_rows::QUADS;
     if (has_halves(layout)) {
@@ -164,11 +165,13 @@ static struct live_side live_side_of(const struct stage *stage, int side) {
 static int check_tables(const struct step_request *r) {
     const struct record_layout *t = &r->target->spec.layout, *c = &r->context->spec.layout;
     struct rule_slot slots[RULE_SLOTS];
-    if (t->dim != c->dim || t->span != c->span || t->slots != c->slots || t->counted != c->counted ||
+    if (t->dim != c->dim || t->span != c->span || t->slots != c->slots || t->counted != c->counted || t->by_row != c->by_row ||
         t->field[RECORD_WEIGHTS].type != c->field[RECORD_WEIGHTS].type || state_halves(t) != state_halves(c))
         return fail("the target and context tables have different records");
     if (!r->loss_only && (uint32_t)rule_slots(r->rule, slots) != t->slots)
         return fail("the rule has %d slots and the tables have %u", rule_slots(r->rule, slots), t->slots);
+    if (!r->loss_only && RULE_BY_ROW(r->rule->rule) != (int)t->by_row)
+        return fail("the rule and the tables differ in whether a row has one sum");
     if (t->span % 4) return fail("rows of %u floats are not whole 16 bytes", t->span);
     if (t->dim < 1 || t->dim > COLUMNS_MOST) return fail("model.dim %u is not in 1..%d", t->dim, (int)COLUMNS_MOST);
     return 0;
@@ -185,7 +188,7 @@ static __global__ void fill_corrections(struct rule_options rule, double lr, str
     to->by_updates[updates] = make_float4(k.lr, k.a, k.correction, 0);
 }
 
-/* Computes the corrections by a row's number of updates; again whenever the rate changes. */
+/* Computes the constants by a row's number of updates, if the rule or the learning rate has changed. */
 static int prepare_corrections(struct backend *b, const struct rule_options *rule, double lr, cudaStream_t stream) {
     static_assert(sizeof(struct corrections) <= CORRECTIONS_BYTES, "arrays.h gives it less capacity");
     if (gpu_grow(b, &b->corrections, CORRECTIONS_BYTES, "bias corrections")) return -1;
@@ -202,9 +205,12 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
                       const struct record_layout *layout, cudaStream_t stream, struct rule_view *view) {
     struct rule_slot slots[RULE_SLOTS];
     view->constants = rule_prepare(rule, lr, updates);
-    view->rule = rule->rule;
-    view->slots = (uint32_t)rule_slots(rule, slots);
-    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : 0;
+    view->by_row = layout->by_row;
+    view->rule = view->by_row ? RULE_SGD : rule->rule;
+    view->slots = view->by_row ? 0 : (uint32_t)rule_slots(rule, slots);
+    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset
+                     : view->by_row  ? (uint32_t)record_slot(layout, 0)->offset
+                                     : DRAW_NONE;
     for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
     for (uint32_t &slot : view->slot_number) slot = 0;
     view->halves = state_halves(layout);
@@ -264,7 +270,7 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     return 0;
 }
 
-/* The work of one or two sides; most: an upper bound for the pieces of each. */
+/* Work on one side, or on both sides. most: an upper bound of the number of pieces of either. */
 struct sides {
     struct works works;
     uint32_t count, most[2];
@@ -275,7 +281,7 @@ static void add_side(struct sides *to, const struct work *work, uint32_t most) {
     to->most[to->count++] = most;
 }
 
-/* Launches a kernel over the rows or pieces of some sides; *work->count says how many of them exist. */
+/* Launches a kernel that works on the rows, or the pieces, of some sides. *work->count, on the GPU, says how many there are. */
 static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, const struct step_view *v,
                         const struct sides *sides) {
     uint32_t most = 0, widest = 16 * (uint32_t)b->processors;
@@ -304,7 +310,7 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     work.row_sums = norms ? (float *)b->row_sums.data + (behind ? capacity->targets * v->span : 0) : NULL;
     work.squares_slot = capacity->terms + (behind ? capacity->targets : 0);
     work.frozen = l->frozen[side];
-    if (behind && stage->one_vector) { /* SUM_TARGETS */
+    if (behind && stage->one_vector) { /* contexts are sums of coefficient x target: SUM_TARGETS */
         work.pooled = l->pooled;
         work.own = l->lengths[SIDE_CONTEXT];
     }
@@ -312,7 +318,7 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     return alone;
 }
 
-/* Returns the work for a side's rows of several pieces: adding up the pieces' sums. */
+/* Returns the work on a side's rows that have several pieces: adding the pieces' sums. */
 static struct work longs_of(const struct stage *stage, const struct step_view *v, const struct work *pieces) {
     struct work work = *pieces;
     work.items = (pieces->side == SIDE_TARGET ? &v->target : &v->context)->rows.longs;
@@ -320,7 +326,7 @@ static struct work longs_of(const struct stage *stage, const struct step_view *v
     return work;
 }
 
-/* Launches the work on pieces, then on rows of several pieces. */
+/* Launches the work on pieces, then the work on rows that have several pieces. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
                        const struct sides *pieces, enum sum_of of) {
     struct sides longs;
@@ -329,7 +335,7 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
         struct work work = longs_of(stage, v, &pieces->works.of[i]);
         if (pieces->most[i] > UPDATE_PIECE) add_side(&longs, &work, pieces->most[i] / UPDATE_PIECE + 1);
     }
-    uint32_t threads = k->group < 32 ? 32 : k->group; /* threads that work on a row of several pieces */
+    uint32_t threads = k->group < 32 ? 32 : k->group; /* number of threads that work on a row of several pieces */
     if (launch_sides(b, k->of.accumulate[of], k->group, v, pieces)) return -1;
     return launch_sides(b, k->of.add_partials, threads, v, &longs);
 }
@@ -338,7 +344,7 @@ template <class F> static sum_kernel *finish_of(uint32_t group) {
     return group == 8 ? finish_rows<F, 8> : group == 16 ? finish_rows<F, 16> : finish_rows<F, 32>;
 }
 
-/* Sums the squares of all rows over ranks at once, and updates the rows that wait for them. */
+/* Sums over ranks the squares of all rows that were posted, and updates these rows. */
 static int finish(struct backend *b, const struct stage *stage, const struct step_view *v, struct sides sides) {
     uint64_t first = stage->capacity.terms, squares = (uint64_t)stage->capacity.targets + stage->sizes.contexts;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, first, squares)) return -1;
@@ -347,9 +353,9 @@ static int finish(struct backend *b, const struct stage *stage, const struct ste
     return launch_sides(b, v->halves ? finish_of<bfloat16_rows>(group) : finish_of<float32_rows>(group), group, v, &sides);
 }
 
-/* Enqueues the second half of a step: each row's sum and its update. If blocks have one vector, contexts read the old targets,
- * so they are updated first; otherwise both sides are updated at once. Squares of both sides are posted before any are waited
- * for. */
+/* Enqueues the second half of a step: sums each row's gradient, and updates the row. If blocks have one vector, contexts read
+ * the old targets, so contexts are updated first; otherwise both sides are updated at once. The squares of both sides are posted
+ * before any are collected. */
 static int launch_rows(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
                        const struct learn_view *l) {
     struct sides contexts = side_of(b, stage, v, l, SIDE_CONTEXT), targets = side_of(b, stage, v, l, SIDE_TARGET);
@@ -371,8 +377,8 @@ static int begin_exchange(struct backend *b, const struct stage *stage, const st
     return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms, lengths), view);
 }
 
-/* Enqueues the first half of a step, from old rows: by the kernels of step_dots.cu, by the passes of step_learn.cuh, or as
- * matrix products. */
+/* Enqueues the first half of a step, from old rows. learned: 1: by the passes of step_learn.cuh; 0: by the kernels of
+ * step_dots.cu. With shared negatives, as matrix products. */
 static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
                          const struct step_view *v, struct learn_view *l) {
     if (stage->shared.count) return shared_launch(b, stage, request, v, l);
@@ -388,6 +394,7 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     struct learn_view l;
     memset(&l, 0, sizeof l);
     if (check_tables(request)) return -1;
+    if (layout->by_row && stage->early_singles) return fail("the batch was made before the tables were opened");
     if (!sizes->blocks) return 0;
     if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v) ||
         begin_exchange(b, stage, request, &v.exchange) || launch_blocks(b, stage, request, learned, &v, &l))

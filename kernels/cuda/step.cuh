@@ -1,6 +1,8 @@
-/* step: shared by the kernels of a step: a batch as they receive it, and rows in registers. A group of G threads works on a
- * row, each on VEC quads: a warp or a part of one up to 512 columns, four warps above (step_widths.cuh). F is the form of the
- * tables' rows (values.cuh): thread t has the quads of chunks t, t + G and so on.
+/* step: shared by the kernels of a step: a batch as they receive it, and rows in registers.
+ *
+ * A group of G threads works on a row: a warp or a part of a warp for up to 512 columns, four warps for more (step_widths.cuh).
+ * Each thread has VEC quads of the row. F is the form of the tables' rows (values.cuh). Thread t has the quads of chunks t, t + G,
+ * t + 2 G ..
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
@@ -10,12 +12,13 @@
 
 enum {
     CTA = 128,
-    REGISTERS = 96 /* registers of a thread for rows in flight */
+    REGISTERS = 96 /* number of a thread's registers that hold rows in flight */
 };
 
 /* ---- what the kernels are given ---- */
 
-/* One part of a batch's rows: rows below hot_rows are in `resident`, the others in slots. */
+/* The weights, or the state, of a batch's rows: rows below hot_rows are in `resident`, by their ids; the others are in the
+ * stage's slots. */
 struct live_part {
     char *resident, *slots;
     uint64_t stride, hot_rows;
@@ -24,12 +27,12 @@ struct live_part {
 struct live_side {
     struct live_part weights, state;
     struct row_set_view rows;
-    const uint32_t *block_of; /* [ids] the block that each id belongs to */
+    const uint32_t *block_of; /* [ids] the block that contains each id */
     int side;
 };
 
-/* A rule's constants by a row's number of updates, {lr, a, correction, -}, for small numbers; and what larger ones are computed
- * from. */
+/* by_updates[n]: a rule's constants {lr, a, correction, -} for a row that has had n updates. For larger n kernels compute the
+ * constants from rule and lr. */
 struct corrections {
     struct rule_options rule;
     double lr;
@@ -38,13 +41,15 @@ struct corrections {
 
 struct rule_view {
     struct rule_step constants;
-    const struct corrections *corrections; /* NULL: bias correction is global */
+    const struct corrections *corrections; /* NULL: bias corrections do not depend on the row */
     int rule;
     uint32_t slots;               /* number of a record's slots */
     uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from the beginning of the state; DRAW_NONE: no such slot */
     uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
     bool halves;                  /* slots are bfloat16 */
-    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates */
+    bool by_row;                  /* records have the row's sum and no slots (RULE_BY_ROW); the rule is then RULE_SGD */
+    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates, or its sum;
+                                   * DRAW_NONE: rows have neither */
 };
 
 struct step_view {
@@ -54,18 +59,18 @@ struct step_view {
     const uint32_t *target_starts, *context_starts, *term_starts, *positives;
     float *coefficients, *target_gradients, *context_gradients;
     double *losses;
-    uint32_t quads, dim, parts; /* quads: of a row; parts: groups that share a block's contexts */
-    uint32_t run;               /* step_dots_held.cuh: consecutive blocks that a group works on */
-    uint32_t held;              /* step_dots_held.cuh: rows that a warp holds */
-    uint64_t span; /* 4 x quads: floats of a row of working memory */
-    uint32_t weights_bytes, state_bytes; /* of a stored record */
+    uint32_t quads, dim, parts; /* quads: of a row; parts: number of groups that share a block's contexts */
+    uint32_t run;               /* for step_dots_held.cuh: number of consecutive blocks that a group works on */
+    uint32_t held;              /* for step_dots_held.cuh: number of rows that a warp holds */
+    uint64_t span; /* floats of a row of working memory: 4 x quads */
+    uint32_t weights_bytes, state_bytes; /* bytes of the weights, and of the state, of a stored record */
     int mean, loss_only;
-    bool halves;                 /* rows are bfloat16 */
-    struct rounding_keys rounding[2]; /* by side; for bfloat16 rows */
-    struct exchange_view exchange; /* with other ranks; all zeros for a single rank */
+    bool halves;                 /* true: rows are bfloat16 */
+    struct rounding_keys rounding[2]; /* by side; used only for bfloat16 rows */
+    struct exchange_view exchange; /* the exchange with other ranks; all zeros for a single rank */
 };
 
-/* A row and its side, from which the random bits for rounding it are made. */
+/* A row and its side: they determine the random bits for rounding the row. */
 struct named_row {
     uint32_t id;
     int side;
@@ -78,14 +83,14 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
     return id < p.hot_rows ? p.resident + id * p.stride : p.slots + (uint64_t)(distinct - cold_first) * p.stride;
 }
 
-/* The address of one row of a side, as found by a lane; the rows of a warp, up to 32, can be anywhere in memory. */
+/* A row as one lane has found it. The up to 32 rows of a warp can be anywhere in memory. */
 struct found_row {
-    unsigned long long weights, state; /* addresses; 0: the slot was left out, or there is no state */
+    unsigned long long weights, state; /* addresses of its weights and its state; 0: the slot was left out, or rows have no state */
     int single;
     uint32_t id;
 };
 
-/* Finds the row of one place. distinct: the row's number among the distinct rows, with SINGLE_BIT; id: its id. */
+/* Finds a row. distinct: its number among the distinct rows, with SINGLE_BIT if it occurs once; id: its id. */
 static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct,
                                                              uint32_t id) {
     uint32_t row = distinct & ~SINGLE_BIT;
@@ -104,9 +109,9 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
-/* If a batch has no blocks, or only pooled ones without targets, no rank would post a value. One is posted all the same, so that
- * the ranks wait for each other: otherwise a rank could run ahead and, two steps later, overwrite a box that others still read
- * (ranks_exchange.cuh). If there is a target it has a positive, and so a posted value. */
+/* Makes ranks wait for each other in a step that has no target: without it, no rank would post a value, and a rank could run
+ * ahead and, two steps later, overwrite a box that others still read (ranks_exchange.cuh). A step has no target if its batch has
+ * no blocks, or only pooled blocks without targets. A target has a positive, so other steps post a value. */
 static __device__ __forceinline__ void meet_without_words(const struct step_view &v) {
     if (blockIdx.x || threadIdx.x || !v.exchange.box || v.counts->targets) return;
     exchange_post(v.exchange, 0, 0);
@@ -115,12 +120,12 @@ static __device__ __forceinline__ void meet_without_words(const struct step_view
 
 /* ---- a row in registers ---- */
 
-/* Number of a warp's lanes that work on one row. */
+/* Returns how many of a warp's lanes work on one row. */
 template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
 
-/* Returns the chunk of a row that holds a thread's quad v, and the number of that quad in the row. */
+/* chunk_of: returns the chunk of a row that contains a thread's quad v. quad_of: returns the number of that quad in the row. */
 template <class F, int G> static __device__ __forceinline__ uint32_t chunk_of(int v, uint32_t tid) {
     return v / F::QUADS * G + tid;
 }
@@ -128,7 +133,7 @@ template <class F, int G> static __device__ __forceinline__ uint32_t quad_of(int
     return chunk_of<F, G>(v, tid) * F::QUADS + v % F::QUADS;
 }
 
-/* A thread's chunks of a row's weights in registers, as they are stored. */
+/* A thread's chunks of a row's weights, in registers, in the form in which they are stored. */
 template <class F, int VEC> struct stored_row {
     static_assert(VEC % F::QUADS == 0, "a thread has whole chunks");
     float4 chunk[VEC / F::QUADS];
@@ -168,7 +173,7 @@ static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct s
     }
 }
 
-/* Reads a row of a table, or of working memory (values.cuh). */
+/* Reads a row of a table, or a row of working memory (values.cuh). */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
     struct stored_row<F, VEC> stored;
@@ -209,7 +214,8 @@ template <int VEC> static __device__ __forceinline__ void clear_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v] = make_float4(0, 0, 0, 0);
 }
 
-/* Returns `sum` plus the dot product, added in the order of columns: a row in parts gives the same bits as the whole row. */
+/* Returns `sum` plus the dot product. Products are added in the order of columns, so a row that is read in parts gives the same
+ * bits as the whole row. */
 template <int VEC>
 static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC], float sum = 0) {
 #pragma unroll
@@ -244,8 +250,8 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row, for rows i .. i + U - 1 of the `here` rows that `found` lists; each lane of the group holds one entry of
- * `found` and of `factor`. Row: char for rows of a table, float for working memory. */
+/* sum += factor x row, for rows i .. i + U - 1 of the `here` rows that `found` lists. Each lane of the group has one entry of
+ * `found`, and the factor of that row. Row is char for rows of a table, float for rows of working memory. */
 template <class F, int G, int VEC, int U, typename Row>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {
@@ -264,7 +270,7 @@ static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned lo
     }
 }
 
-/* Sums over the threads of a group; all of them get the same bits. */
+/* Sums each value over the threads of a group; all threads get the same bits. */
 template <int G, int U> static __device__ __forceinline__ void group_sum(float (&s)[U]) {
 #pragma unroll
     for (int width = lanes_of<G>() / 2; width; width /= 2)
@@ -272,7 +278,7 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
         for (int u = 0; u < U; u++) s[u] += __shfl_xor_sync(ALL_LANES, s[u], width);
     if constexpr (G > 32) {
         __shared__ float warps[G / 32][U];
-        __syncthreads(); /* the values of the sum before have been read */
+        __syncthreads(); /* all threads have read the values of the previous sum */
         if ((threadIdx.x & 31) == 0)
 #pragma unroll
             for (int u = 0; u < U; u++) warps[threadIdx.x / 32][u] = s[u];
@@ -286,8 +292,8 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
     }
 }
 
-/* Returns the first of the groups, numbered in the thread block, that this warp contains, or that share a block with this warp.
- * These groups begin at the same time. */
+/* Returns the number, in the thread block, of the first group in this warp or, if groups are wider than a warp, of the group that
+ * contains this warp. */
 template <int G> static __device__ __forceinline__ uint32_t first_of_warp() {
     return threadIdx.x / 32 * 32 / G;
 }
@@ -297,21 +303,22 @@ template <int G> static __device__ __forceinline__ void group_wait() {
     else __syncthreads();
 }
 
-/* Returns how many rows a group has in flight at once: as many as `registers` of a thread can hold. */
+/* Returns how many rows a group has in flight at once: as many as fit into `registers` of a thread, if each needs `floats`. */
 static constexpr __host__ __device__ int rows_at_once(int floats, int registers) {
     int rows = registers / floats, power = 1;
     while (2 * power <= rows && power < 8) power *= 2;
     return power;
 }
 
-/* step.cu: computes on `stream` the constants of an update at rate lr after `updates` earlier ones, for records of this layout. */
+/* step.cu: computes, on `stream`, the constants of the rule for an update with learning rate lr after `updates` earlier updates,
+ * for records of this layout. */
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
                       const struct record_layout *layout, cudaStream_t stream, struct rule_view *view);
 
-/* step_dots.cu: enqueues on the compute stream every block's dot products, loss, coefficients and gradients; the grid is for
- * stage->sizes.blocks blocks. */
+/* step_dots.cu: enqueues, on the compute stream, the dot products, loss, coefficients and gradients of every block.
+ * stage->sizes.blocks is an upper bound of the number of blocks. */
 int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view);
-/* Returns 1 if dot products of this step are summed over ranks. */
+/* Returns 1 if this step's dot products are summed over ranks. */
 static inline int has_parts(const struct step_view *view) {
     return view->exchange.ranks > 1;
 }

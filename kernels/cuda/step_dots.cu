@@ -4,9 +4,11 @@
 #include "step_dots_windows.cuh"
 
 enum {
-    RESIDENT = 4,        /* thread blocks of step_dots_held.cuh on a multiprocessor, roughly */
-    LONGEST_RUN = 4,     /* most consecutive blocks for a group of step_dots_held.cuh: the first of each run must be waited for */
-    SHARED_BLOCKS = 8192 /* up to this number of blocks of one target, groups of a thread block share each block's contexts */
+    RESIDENT = 4,        /* number of thread blocks of step_dots_held.cuh that fit on a multiprocessor, roughly */
+    LONGEST_RUN = 4,     /* most consecutive blocks that a group of step_dots_held.cuh works on: it waits for the first block of
+                          * each run */
+    SHARED_BLOCKS = 8192 /* if a batch has at most this many blocks of one target, groups of a thread block share the contexts of
+                          * a block */
 };
 
 static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct dot_kernels *k) {
@@ -28,7 +30,7 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 /* ---- with other ranks ---- */
 
-/* Launches two passes: the first posts partial dot products, the second uses their sums. */
+/* Launches two kernels: the first posts partial dot products, the second uses their sums over ranks. */
 static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v) {
     struct dot_kernels post = dot_kernels_post(v), collect = dot_kernels_collect(v);
     if (launch(b, stage, *v, &post)) return -1;
@@ -36,19 +38,21 @@ static int launch_passes(struct backend *b, const struct stage *stage, const str
     return launch(b, stage, *v, &collect);
 }
 
-/* Returns the bytes of rows that a thread block can hold; older cards have less shared memory than HELD_BYTES. */
+/* Returns the most bytes of rows that a thread block can hold. Older cards have less shared memory than HELD_BYTES. */
 static uint32_t held_bytes(const struct backend *b) {
     return b->shared_most < HELD_BYTES ? b->shared_most : (uint32_t)HELD_BYTES;
 }
 
-/* Returns how many rows a warp holds: its share of a block's contexts; if these do not fit, rounds of equal size. */
+/* Returns how many rows a warp holds at a time. These are its share of a block's contexts if they fit into shared memory;
+ * otherwise the warp takes several rounds of equal size. */
 static uint32_t rows_of_a_warp(const struct backend *b, uint32_t contexts, uint32_t parts, uint32_t bytes) {
     uint32_t share = blocks_for(contexts, parts), fit = held_bytes(b) / (HELD_WARPS * bytes);
     if (fit > HELD_MOST) fit = HELD_MOST;
     return blocks_for(share, blocks_for(share, fit));
 }
 
-/* Launches thread blocks, each for a run of consecutive blocks: short enough that some begin while others end. */
+/* Launches thread blocks that each work on a run of consecutive blocks. Runs are so short that some thread blocks begin while
+ * others end. */
 static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, struct step_view v) {
     uint32_t turns = wanted / (2 * RESIDENT * (uint32_t)b->processors);
     uint32_t bytes = HELD_WARPS * v.held * v.weights_bytes;
@@ -59,11 +63,11 @@ static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, s
     return 0;
 }
 
-/* Launches one kernel that posts and collects, if ranks can address each other's memory; otherwise two, with the same sums in
- * the same order. */
+/* If ranks can address each other's memory, launches one kernel that posts and collects; otherwise two kernels, which add in the
+ * same order. */
 static int launch_held(struct backend *b, const struct stage *stage, struct step_view v, const struct held_kernels *k) {
     const struct batch_sizes *sizes = &stage->sizes;
-    uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* of a block, about */
+    uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* average number of contexts of a block */
     if (!contexts) contexts = 1;
     v.parts = contexts >= HELD_SHARED_FROM ? HELD_WARPS : 1;
     v.held = rows_of_a_warp(b, contexts, v.parts, v.weights_bytes);

@@ -1,15 +1,17 @@
-/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients; each target occurrence's
- * gradient is written to a buffer.
+/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and the gradient of each
+ * occurrence of a target, which is written to a buffer. What happens to contexts depends on the block:
  *
- *   one target       a context that occurs once in the batch is updated here, while it is in registers, so it is read and
- *                    written once. The coefficients of all other contexts are stored
- *   several targets  each context occurrence's gradient is written to a buffer
+ *   one target       a context that occurs once in the batch is updated here, while its row is in registers, so the row is read
+ *                    and written once. For all other contexts only the coefficients are stored
+ *   several targets  the gradient of each occurrence of a context is written to a buffer
  *
- * If ranks share the columns, each rank computes a part of each dot product: parts are posted, and their sums collected before
- * rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them parts may be summed in any way.
- * DOTS_NEAR does both in one kernel, if GPUs can address each other's memory: for blocks of one target with up to 256 columns,
- * whose rows are held in shared memory meanwhile (step_dots_held.cuh), and for blocks of several targets with up to 512 columns,
- * whose rows are held in registers (step_dots_windows.cuh).
+ * If ranks share the columns, each rank computes a part of each dot product. It posts its parts, and collects their sums before
+ * rows change:
+ *
+ *   DOTS_POST, DOTS_COLLECT   two kernels, which read the rows twice; between them the parts may be summed in any way
+ *   DOTS_NEAR                 one kernel that posts and collects, if GPUs can address each other's memory. Meanwhile it holds the
+ *                             rows: in shared memory for blocks of one target, up to 256 columns (step_dots_held.cuh); in
+ *                             registers for blocks of several targets, up to 512 columns (step_dots_windows.cuh)
  */
 #ifndef SPTX_CUDA_STEP_DOTS_CUH
 #define SPTX_CUDA_STEP_DOTS_CUH
@@ -19,14 +21,14 @@
 enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
 
 enum {
-    WIDE_CTA = 384,   /* threads of a thread block if a batch has too few blocks to fill the GPU: more groups share the contexts
-                       * of each */
-    WIDE_BLOCKS = 256, /* most blocks of such a batch */
-    HELD_QUADS = 64    /* most quads of a row that is held: too few wider rows would fit into shared memory (step_dots_held.cuh) */
+    WIDE_CTA = 384,   /* number of threads of a thread block if a batch has too few blocks to fill the GPU: then more groups
+                       * share the contexts of a block */
+    WIDE_BLOCKS = 256, /* a batch of at most this many blocks uses thread blocks of WIDE_CTA threads */
+    HELD_QUADS = 64    /* most quads of a row that is held in shared memory; of wider rows too few would fit (step_dots_held.cuh) */
 };
 
-/* Numbers thread blocks in the order in which they begin, so that every rank works on the earliest unfinished block. All threads
- * of a thread block must call this. */
+/* Returns the number of this thread block, in the order in which thread blocks begin; so every rank works on the earliest
+ * unfinished block. All threads of a thread block must call this. */
 static __device__ __forceinline__ uint32_t number_in_order(const struct step_view &v) {
     __shared__ uint32_t number;
     meet_without_words(v);
@@ -41,12 +43,12 @@ static __device__ __forceinline__ float loss_of(float logit, bool positive) {
     return sgns_loss_linear(logit, positive ? 1.0f : 0.0f) + log1pf(sgns_loss_tail(logit));
 }
 
-/* Returns the factor of a block's gradients, the same bits as on the CPU. */
+/* Returns the factor of all gradients of a batch, with the same bits as on the CPU. */
 static __device__ __forceinline__ float scale_of(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->blocks) : 1.0f;
 }
 
-/* Number of rows that a warp works on at once; and which of them this thread works on. */
+/* rows_beside: returns how many rows a warp works on at once. own_beside: returns which of these rows this thread works on. */
 template <int G> static constexpr __host__ __device__ int rows_beside() {
     return G < 32 ? 32 / G : 1;
 }
@@ -54,15 +56,16 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
     return G < 32 ? (threadIdx.x & 31) / G : 0;
 }
 
-/* A context's address: NULL if its slot was left out or is past the end; and its state, if the context occurs once in the batch. */
+/* A context. weights: its row's address; NULL: its slot was left out, or it is past the end. state: its state's address. single:
+ * true: it occurs once in the batch. */
 struct context_row {
     char *weights, *state;
     uint32_t id;
     bool single;
 };
 
-/* Reads contexts i .. i + U x rows_beside - 1 of the `here` contexts in `found`, one a lane, into registers; and the state of
- * contexts that occur once, if records have state. */
+/* Reads U x rows_beside contexts, from number i on, into registers; `found` has the `here` contexts, one in each lane. If
+ * records have state, also reads the state of contexts that occur once. */
 template <class F, int G, int VEC, bool STATE, int U>
 static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (&w)[U], struct held_state<VEC, STATE> (&held)[U],
                                                      struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
@@ -74,7 +77,7 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
         row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
         row.single = __shfl_sync(ALL_LANES, found.single, from);
         row.state = STATE ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        row.id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, found.id, from) : 0; /* only bfloat16 is rounded */
+        row.id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, found.id, from) : 0; /* needed only for rounding bfloat16 */
         if (own >= here) row.weights = NULL, row.single = false;
         if (row.weights) read_stored<F, G, VEC>(w[u], row.weights, tid, v.quads);
         else clear_stored<F, VEC>(w[u]);
@@ -86,8 +89,8 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
     }
 }
 
-/* Prefetches the records of contexts i .. i + U x rows_beside - 1. With bfloat16 a thread's registers hold too few bytes to keep
- * the memory busy; float32 rows were 5% slower with this. */
+/* Prefetches the records of U x rows_beside contexts, from number i on. Used for bfloat16, since a thread's registers hold too
+ * few bytes of it to keep the memory busy; float32 rows were 5% slower with this. */
 template <class F, int G, bool STATE, int U>
 static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here,
                                                         const struct step_view &v) {
@@ -112,7 +115,8 @@ static __device__ __forceinline__ void update_single(const struct context_row &r
     update_held<F, G, VEC, STATE>(held, gradient, w, row.weights, row.state, tid, v, {row.id, SIDE_CONTEXT});
 }
 
-/* Returns to lane l the value of row l of those in flight; `value` holds one value for each of a thread group's rows. */
+/* Returns, to lane l, the value of row l of the rows in flight. `value`: U values, one for each row that this thread's group has
+ * in flight. */
 template <int G, int U> static __device__ __forceinline__ float to_lanes(const float (&value)[U], uint32_t lane) {
     constexpr uint32_t R = rows_beside<G>();
     float mine = 0;
@@ -124,7 +128,7 @@ template <int G, int U> static __device__ __forceinline__ float to_lanes(const f
     return mine;
 }
 
-/* Sums the values of a warp's groups; every group gets the same bits. */
+/* Sums the values of a warp's groups; all groups get the same bits. */
 template <int G, int VEC> static __device__ __forceinline__ void sum_beside(float4 (&x)[VEC]) {
     if constexpr (G < 32)
 #pragma unroll
@@ -138,16 +142,17 @@ template <int G, int VEC> static __device__ __forceinline__ void sum_beside(floa
             }
 }
 
-/* Contexts [first, end) of a block, to be trained with one target. The block's contexts begin at `start`; the first `positives`
- * of them are positive; `terms`: the number of the target's term with context `start`. */
+/* Contexts first .. end - 1 of a block, to be trained with one target. start: the block's first context; positives: how many
+ * contexts, from `start` on, are positive; terms: the number of the target's term with context `start`. */
 struct meeting {
     uint32_t start, first, end, positives;
     uint64_t terms;
 };
 
-/* Returns how many rows are in flight: each has `vec` quads a thread, with or without state. */
+/* Returns how many rows a group has in flight. Each has `vec` quads a thread; state: whether its state is read, too. */
 template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, bool state, bool one) {
-    int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* bfloat16 rows need more registers opened than stored */
+    int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* bfloat16 rows need more registers when they are converted to
+                                                                   * floats than as stored */
     return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(state), one && group <= 32 ? some : REGISTERS);
 }
 
@@ -155,7 +160,7 @@ static __device__ __forceinline__ float coefficient_of(float logit, bool positiv
     return sgns_coefficient(logit, positive ? 1.0f : 0.0f) * scale;
 }
 
-/* Writes a lane's coefficient and returns its loss, if it has a context. Only one warp of a group writes. */
+/* If the lane has a context, writes its coefficient, and returns its loss; otherwise returns 0. Only one warp of a group writes. */
 template <int G>
 static __device__ __forceinline__ double keep_term(const struct step_view &v, const struct meeting &m, uint32_t context,
                                                    bool real, float logit, float coefficient) {
@@ -164,7 +169,7 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
     return real ? (double)loss_of(logit, context - m.start < m.positives) : 0;
 }
 
-/* Adds coefficient x row to the target's gradient, for rows in registers; with ONE, updates a row that occurs once. */
+/* Adds coefficient x row to the target's gradient, for rows in registers. ONE: rows that occur once are updated, too. */
 template <class F, int G, int VEC, bool STATE, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const float (&coefficient)[U], const struct stored_row<F, VEC> (&stored)[U],
@@ -183,8 +188,8 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
     }
 }
 
-/* Trains contexts if this rank has all columns: adds to the target's gradient, updates rows that occur once, and returns the
- * loss. */
+/* Trains contexts with a target if this rank has all columns: adds to the target's gradient, updates rows that occur once, and
+ * returns the loss. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
@@ -224,7 +229,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 
 /* ---- with other ranks ---- */
 
-/* Posts the parts of the contexts' logits, one context a lane. */
+/* Posts this rank's partial sums of the contexts' logits, one context for each lane. */
 template <class F, int G, int VEC, bool ONE>
 static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                      const struct meeting &m) {
@@ -252,7 +257,7 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
     }
 }
 
-/* Does the work of meet_contexts() with the sums over ranks of the posted dot products. */
+/* Does the work of meet_contexts() from the sums over ranks of the dot products that post_contexts() has posted. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
@@ -278,7 +283,7 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
-            if (STATE) group_wait<G>(); /* all threads have read the rows' counts */
+            if (STATE) group_wait<G>(); /* all threads have read the rows' counts of updates */
             change_rows<F, G, VEC, STATE, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
@@ -297,26 +302,26 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* ---- blocks of one target ---- */
 
-/* Least number of thread blocks of dot_one on a multiprocessor. If rows are updated as soon as they are read, many warps with
- * few rows each are faster than few warps with many rows. */
+/* Returns the least number of thread blocks of dot_one on a multiprocessor. Rows are updated as soon as they are read; then many
+ * warps with few rows each are faster than few warps with many rows. */
 template <class F> static constexpr int resident_blocks(int group, bool state, int threads) {
     return group > 32 || threads > CTA ? 1 : state ? 3 : 4;
 }
 
-/* Returns the contexts of a block that group number `part` of v.parts works on. */
+/* Returns the contexts of a block that group number `part`, of v.parts groups, works on. */
 static __device__ __forceinline__ struct meeting share_of(const struct step_view &v, uint32_t block, uint32_t part) {
     uint32_t start = v.context_starts[block], end = v.context_starts[block + 1], each = (end - start + v.parts - 1) / v.parts;
     uint32_t first = start + part * each, last = first + each < end ? first + each : end;
     return {start, first < last ? first : last, last, v.positives[block], start};
 }
 
-/* Shared memory with one row for each group of a thread block, `stride` quads from row to row. */
+/* Shared memory with one row for each group of a thread block; consecutive rows are `stride` quads apart. */
 struct group_rows {
     float4 *rows;
     uint32_t stride;
 };
 
-/* Adds the groups' gradients, in the groups' order, with all threads. */
+/* Adds the gradients of all groups, in the groups' order. All threads of the thread block work on it. */
 template <int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float *out, uint32_t quads) {
     for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
@@ -330,7 +335,7 @@ static __device__ __forceinline__ void add_groups(const struct group_rows &sums,
     }
 }
 
-/* Writes a block's loss and its target's gradient, added over all groups of the thread block. */
+/* Writes a block's loss and its target's gradient: sums over all groups of the thread block. */
 template <class F, int VEC, int G, int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void finish_block(const struct step_view &v, uint32_t block, double loss,
                                                     const float4 (&gradient)[VEC], const struct group_rows &sums) {
@@ -347,7 +352,7 @@ static __device__ __forceinline__ void finish_block(const struct step_view &v, u
     if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, v.target_gradients + block * v.span, v.quads);
 }
 
-/* Writes a block's loss and gradient, which one group has, or all groups share. */
+/* Writes a block's loss and its target's gradient: values of one group, or sums over all groups of the thread block. */
 template <class F, int G, int VEC, int THREADS>
 static __device__ __forceinline__ void end_block(const struct step_view &v, uint32_t block, double loss,
                                                  const float4 (&gradient)[VEC], const struct group_rows &sums) {
@@ -362,15 +367,17 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
     if constexpr (GROUPS > 1) finish_block<F, VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
 }
 
-/* v.parts groups of a thread block share a block's contexts; their sums are added in the groups' order. */
+/* Trains blocks of one target. v.parts groups of a thread block share a block's contexts; their sums are added in the groups'
+ * order. */
 template <class F, int G, int VEC, bool STATE, int THREADS, int MODE>
 static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that work on a block's contexts together */
+    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* WIDTH: number of threads that work on a block's
+                                                                           * contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
     uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
-    if (block >= v.counts->blocks) return; /* all groups that share a block return, or none does */
+    if (block >= v.counts->blocks) return; /* groups that share a block all return here, or none does */
     float4 target[VEC], gradient[VEC];
     struct meeting m = share_of(v, block, group % v.parts);
     read_target<F, G, VEC>(v, block, target);
@@ -387,7 +394,8 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, T
 
 /* ---- blocks of several targets ---- */
 
-/* Computes a context's gradient: the sum of targets [t0, t1), each times its coefficient; coefficients are `stride` apart. */
+/* Returns a context's gradient: the sum over targets t0 .. t1 - 1 of coefficient x target. The context's coefficients are
+ * `stride` floats apart. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const struct step_view &v, uint32_t t0,
                                                    uint32_t t1, const float *coefficients, uint32_t stride) {
@@ -402,8 +410,8 @@ static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const str
     }
 }
 
-/* For rows that are too wide for a warp's registers: each thread block works on one block, and reads rows again from the first
- * cache. */
+/* Trains blocks of several targets whose rows are too wide for a warp's registers: a thread block works on each block, and reads
+ * rows again from the first cache. */
 template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -431,7 +439,7 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
         if (!v.loss_only) write_row<F, G, VEC>(sum, v.target_gradients + t * v.span, tid, v.quads);
     }
     if (v.loss_only || MODE == DOTS_POST) return;
-    __syncthreads(); /* all coefficients are written */
+    __syncthreads(); /* all threads have written their coefficients */
     for (uint32_t c = group; c < contexts; c += GROUPS) {
         sum_targets<F, G, VEC>(sum, v, t0, t1, coefficients + c, contexts);
         write_row<F, G, VEC>(sum, v.context_gradients + (c0 + c) * v.span, tid, v.quads);

@@ -1,4 +1,4 @@
-/* step_dots_alone: the kernels of step_dots.cuh for a rank that has all columns. */
+/* step_dots_alone: compiles the kernels of step_dots.cuh for a single rank, which has all columns. */
 #include "step_dots_windows.cuh"
 
 struct dot_kernels dot_kernels_alone(const struct step_view *v) {

@@ -1,13 +1,16 @@
-/* step_dots_held: blocks of one target with several ranks, for rows of up to 256 columns. If GPUs can address each other's memory,
- * a block's rows are held in shared memory from its partial dot products until the sums over all ranks arrive, some 2 us later:
- * a row is read once and written once, as with a single rank (step_dots.cuh). Otherwise two kernels give the same bytes.
+/* step_dots_held: blocks of one target, with several ranks, for rows of up to 256 columns. Two ways give the same bytes:
  *
- * All warps of a thread block hold a block's rows, or one warp if blocks have few contexts. The addresses of a block's rows are
- * looked up while the block before is worked on: otherwise the GPU would wait for one read after the other, with too few rows in
- * flight. State is read when the sums have arrived; reading it earlier gained nothing.
+ *   GPUs can address each other's memory   one kernel. It holds a block's rows in shared memory from its partial dot products until
+ *                                          the sums over all ranks arrive, some 2 us later. So a row is read once and written
+ *                                          once, as with a single rank (step_dots.cuh)
+ *   otherwise                              two kernels, which read the rows twice
  *
- * Thread blocks take runs of consecutive blocks in order, on every rank, so that all ranks always work on the earliest unfinished
- * block. A thread block ends with its run: in between, the GPU can make the next batch and copy its rows.
+ * A block's rows are held by all warps of a thread block; if blocks have few contexts, by one warp. The addresses of a block's rows
+ * are looked up while the block before it is worked on: otherwise the GPU would wait for one read after the other, with too few
+ * rows in flight. State is read when the sums have arrived; reading it earlier gained nothing.
+ *
+ * Thread blocks work on runs of consecutive blocks, in order, on every rank. So all ranks always work on the earliest unfinished
+ * block. A thread block ends with its run; before the next one begins, the GPU can make the next batch and copy its rows.
  */
 #ifndef SPTX_CUDA_STEP_DOTS_HELD_CUH
 #define SPTX_CUDA_STEP_DOTS_HELD_CUH
@@ -15,18 +18,21 @@
 #include "step_dots.cuh"
 
 enum {
-    HELD_WARPS = 4, /* warps of a thread block */
+    HELD_WARPS = 4, /* number of warps of a thread block */
     HELD_THREADS = 32 * HELD_WARPS,
-    HELD_MOST = 32,        /* most rows that a warp holds, one a lane */
-    HELD_BYTES = 72 << 10, /* bytes of the rows of a thread block: three times this fits a multiprocessor of sm_90 */
-    HELD_SHARED_FROM = 16, /* from this number of contexts on, all warps of a thread block share a block */
-    HELD_PAUSE = 600       /* ns before a warp first looks for messages: few arrive sooner, and looking slows the warps that work */
+    HELD_MOST = 32,        /* most rows that a warp holds: each lane looks up one of them */
+    HELD_BYTES = 72 << 10, /* most bytes of the rows that a thread block holds: three thread blocks fit on a multiprocessor of
+                            * sm_90 */
+    HELD_SHARED_FROM = 16, /* if blocks have at least this many contexts, all warps of a thread block share a block */
+    HELD_PAUSE = 600       /* nanoseconds before a warp first looks whether values of other ranks have arrived: few arrive
+                            * sooner, and looking slows the warps that work */
 };
 
-/* What is looked up of a block before it is worked on: its target, and one context a lane. */
+/* The target of a block, and one of its contexts for each lane, looked up before the block is worked on. */
 struct ahead {
     uint32_t start, end, positives;
-    uint32_t target, target_id, context, context_id; /* places among the distinct rows, and ids */
+    uint32_t target, target_id, context, context_id; /* target, context: numbers among the distinct rows; target_id, context_id:
+                                                      * their ids */
 };
 
 static __device__ __forceinline__ uint32_t first_of(const struct ahead &a, uint32_t part, uint32_t rows) {
@@ -47,7 +53,7 @@ static __device__ __forceinline__ void find_context(struct ahead &a, const struc
     a.context_id = v.context.rows.ids[first + lane];
 }
 
-/* Looks up the target and the lane's context of a block whose bounds (start, end, positives) are known. */
+/* Looks up a block's target and the lane's context. The block's bounds (start, end, positives) must have been read. */
 static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct step_view &v, uint32_t block, uint32_t blocks,
                                                   uint32_t part) {
     if (block < blocks) {
@@ -62,9 +68,9 @@ static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct 
 
 /* The context rows of a block that one warp holds. */
 struct warp_rows {
-    char *rows;             /* [here x v.weights_bytes], in shared memory */
-    struct found_row found; /* this lane's row */
-    unsigned real;          /* bit l: lane l has a row */
+    char *rows;             /* in shared memory: [here x v.weights_bytes] the rows' weights */
+    struct found_row found; /* the row that this lane has looked up */
+    unsigned real;          /* bit l is 1 if lane l has a row */
     uint32_t here;
 };
 
@@ -72,7 +78,8 @@ static __device__ __forceinline__ bool has_row(unsigned bits, uint32_t row) {
     return row < 32 && (bits >> row & 1);
 }
 
-/* Returns the row that this thread's group works on; the warp's groups work on consecutive rows from row i on. */
+/* Returns the number of the row that this thread's group works on, if the warp works on as many consecutive rows, from row i on,
+ * as it has groups. */
 template <int G> static __device__ __forceinline__ uint32_t group_row(uint32_t i) {
     return i + own_beside<G>();
 }
@@ -94,7 +101,7 @@ static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, 
     }
 }
 
-/* Returns the dot product of this lane's row with the target. */
+/* Returns the dot product of the target with the row that this lane has looked up. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct warp_rows &held,
                                                   const struct step_view &v) {
@@ -119,7 +126,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
     return own;
 }
 
-/* Adds coefficient x row to the target's gradient, and updates the rows that occur once. */
+/* Adds coefficient x row to the target's gradient, and updates rows that occur once. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const struct warp_rows &held, float coefficient, const struct step_view &v) {
@@ -140,7 +147,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
             if (STATE && rows[u].single) read_state<F, G, VEC, STATE>(state[u], rows[u].state, tid, v);
         }
-        if (STATE) __syncwarp(); /* all threads have read the rows' counts */
+        if (STATE) __syncwarp(); /* all threads have read the rows' counts of updates */
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
@@ -158,7 +165,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 
 /* ---- a block ---- */
 
-/* Trains the contexts from `first` on, one a lane. Returns the lane's loss. */
+/* Trains the block's contexts from number `first` on, one for each lane. Returns the lane's loss. */
 template <class F, int G, int VEC, bool STATE, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
@@ -170,13 +177,13 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     held.real = __ballot_sync(ALL_LANES, real);
     bring_rows<F, G, VEC>(held, v);
     wait_for_copies();
-    float own = 0; /* DOTS_COLLECT does not need it: the sum includes it */
+    float own = 0; /* with DOTS_COLLECT it stays 0: the exchange's sum includes this rank's part */
     if constexpr (MODE != DOTS_COLLECT) {
         own = held_dots<F, G, VEC>(target, held, v);
         if (real) exchange_post(v.exchange, context, own);
     }
     if constexpr (MODE == DOTS_POST) {
-        __syncwarp(); /* the rows have been read */
+        __syncwarp(); /* all lanes have read the rows */
         return 0;
     }
     if constexpr (MODE == DOTS_NEAR) __nanosleep(HELD_PAUSE);
@@ -186,16 +193,16 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     float coefficient = real ? coefficient_of(logit, positive, scale) : 0;
     if ((threadIdx.x & 31) < held.here && !v.loss_only) v.coefficients[context] = coefficient;
     if (!v.loss_only) change_held<F, G, VEC, STATE>(gradient, target, held, coefficient, v);
-    __syncwarp(); /* the rows have been read */
+    __syncwarp(); /* all lanes have read the rows */
     return real ? (double)loss_of(logit, positive) : 0;
 }
 
-/* Returns how many thread blocks registers allow on a multiprocessor; rows in shared memory may allow fewer. */
+/* Returns how many thread blocks fit on a multiprocessor by their registers; shared memory may allow fewer. */
 static constexpr int held_resident(int vec, bool state) {
     return state ? 3 : vec < 4 ? 6 : 5;
 }
 
-/* v.parts: how many warps share a block's contexts: 1, or all warps of the thread block. */
+/* Trains blocks of one target. v.parts: number of warps that share a block's contexts: 1, or all warps of the thread block. */
 template <class F, int G, int VEC, bool STATE, int MODE>
 static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE))
     dot_held(const __grid_constant__ struct step_view v) {
@@ -205,7 +212,8 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)
     uint32_t begin = number * v.run * step, end = begin + v.run * step, blocks = end < v.counts->blocks ? end : v.counts->blocks;
     uint32_t block = begin + warp / v.parts;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
-    uint32_t bytes = v.held * v.weights_bytes; /* of a warp's rows; the warp later writes its gradient there */
+    uint32_t bytes = v.held * v.weights_bytes; /* bytes of a warp's rows; the warp later writes its part of the target's gradient
+                                                * to the same memory */
     struct group_rows rows = {all_rows, bytes / (uint32_t)sizeof(float4)};
     float scale = scale_of(v);
     struct ahead next, later;
@@ -230,7 +238,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)
         if (MODE == DOTS_POST) continue;
         sum_beside<G, VEC>(gradient);
         end_block<F, G, VEC, HELD_THREADS>(v, block, loss, gradient, rows);
-        if (v.parts > 1) __syncthreads(); /* the warps' sums have been read */
+        if (v.parts > 1) __syncthreads(); /* all warps have read the sums of the others */
     }
 }
 

@@ -1,4 +1,5 @@
-/* step_dots_ranks: the kernels of step_dots.cuh and step_dots_held.cuh for ranks that share the columns. */
+/* step_dots_ranks: compiles the kernels of step_dots.cuh and step_dots_held.cuh for several ranks, each of which has some
+ * columns. */
 #include "step_dots_held.cuh"
 #include "step_dots_windows.cuh"
 
@@ -36,11 +37,11 @@ struct held_kernels dot_kernels_held(const struct step_view *v) {
     return kernels;
 }
 
-/* Ranks that exchange a block's terms in one pass must all hold the same number of its contexts at a time. Some ranks have one
- * chunk more than others: if that gives them smaller tiles, terms are exchanged in two passes, the first of which waits for no
- * rank. */
+/* Returns true if some ranks hold smaller tiles than others. Ranks that exchange a block's terms in one pass must all hold the
+ * same number of its contexts at a time. If some ranks have one chunk of columns more than others, and so smaller tiles, terms
+ * are exchanged in two passes; the first pass waits for no rank. */
 static bool has_smaller_tiles(uint32_t quads, uint32_t chunk) {
-    constexpr uint32_t TWO_A_THREAD = 64; /* quads of the widest rows for which a thread of a warp holds two */
+    constexpr uint32_t TWO_A_THREAD = 64; /* most quads of a row of which each thread of a warp holds two */
     static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts,
                   "tiles change where a thread's third quad begins, and nowhere else");
     return quads == TWO_A_THREAD + chunk;

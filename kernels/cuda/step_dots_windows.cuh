@@ -1,17 +1,19 @@
-/* step_dots_windows: step_dots.cuh for windows, whose blocks have several targets. G lanes, a warp or a part of one, hold a
- * block's rows, and a warp may work on several blocks at once. This file also chooses the kernels for a row's width. */
+/* step_dots_windows: the kernels of step_dots.cuh for windows, whose blocks have several targets. A block's rows are held by G
+ * lanes, a warp or a part of a warp, so a warp may work on several blocks at once. This file also chooses the kernels for a
+ * row's width. */
 #ifndef SPTX_CUDA_STEP_DOTS_WINDOWS_CUH
 #define SPTX_CUDA_STEP_DOTS_WINDOWS_CUH
 
 #include "step_dots.cuh"
 
-/* How many targets and contexts of a window G lanes hold at a time. Ranks that wait for one another within a block must all hold
- * the same number of contexts (step_dots_ranks.cu); numbers of targets may differ. */
+/* How many targets, and how many contexts, of a window G lanes hold at a time. Ranks that wait for one another within a block
+ * must all hold the same number of contexts (step_dots_ranks.cu); their numbers of targets may differ. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
 };
 
-/* Reads N rows, whose addresses are in `found` of N lanes of the group, from lane `first` on; zeros for places past the end. */
+/* Reads N rows into registers. Lanes first .. first + N - 1 of the group have the rows' addresses in `found`. Places past the
+ * end are read as zeros. */
 template <class F, int G, int N, int VEC>
 static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first,
                                                  uint32_t quads) {
@@ -23,7 +25,8 @@ static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigne
     }
 }
 
-/* Number of a tile's terms for each lane: term i = j x CC + k, of target j and context k, is number i / G of lane i % G. */
+/* TERMS: how many terms of a tile each lane has. With CC contexts in a tile, the term of target j and context k has number i = j
+ * x CC + k; it is number i / G of lane i % G. */
 template <int G, int VEC> static constexpr int TERMS = (tile<VEC>::targets * tile<VEC>::contexts + G - 1) / G;
 
 template <int G, int TT, int CC, int VEC>
@@ -37,8 +40,8 @@ static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], cons
     sum_over_lanes<G>(products, logit);
 }
 
-/* Adds to the gradients of the tile's `count` targets and of its contexts, by the lanes' coefficients. Targets' gradients are in
- * memory, row after row; the first tile of contexts sets them, later ones add. */
+/* Adds to the gradients of a tile's `count` targets, in memory, and of its contexts, in registers, by the lanes' coefficients.
+ * The block's first tile of contexts sets the targets' gradients; later tiles add to them. */
 template <class F, int G, int TT, int CC, int VEC>
 static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC],
                                                  const float4 (&w)[CC][VEC], float4 (&gained)[CC][VEC],
@@ -62,7 +65,8 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
     }
 }
 
-/* Posts the logits of a lane's terms, or collects their sums over ranks, or both. Each term that is `real` has its own slot. */
+/* Depending on MODE, posts the logits of a lane's terms, collects their sums over ranks, or does both. Each term that is `real`
+ * has a slot of its own. */
 template <int MODE, int N>
 static __device__ __forceinline__ void exchange_logits(const struct step_view &v, float (&logit)[N], const uint64_t (&term)[N],
                                                        const bool (&real)[N]) {
@@ -76,7 +80,7 @@ static __device__ __forceinline__ void exchange_logits(const struct step_view &v
     if constexpr (MODE != DOTS_POST) exchange_collect_all(v.exchange, term, real, logit);
 }
 
-/* Computes the loss and the coefficients of a lane's terms; the tile's first `positives` contexts are positive. */
+/* Computes the loss and the coefficients of a lane's terms. The first `positives` contexts of the tile are positive. */
 template <int G, int CC, int N>
 static __device__ __forceinline__ double coefficients_of(const struct step_view &v, const float (&logit)[N],
                                                          const bool (&real)[N], uint32_t positives, float (&coefficient)[N]) {
@@ -91,7 +95,8 @@ static __device__ __forceinline__ double coefficients_of(const struct step_view 
     return loss;
 }
 
-/* A block: its first target, context and term, and how many it has of each; zeros past the last block. */
+/* A block: its first target, first context and first term, and its numbers of targets, contexts and positives. All are 0 past
+ * the last block. */
 struct window {
     uint32_t target, targets, context, contexts, positives, terms;
 };
@@ -101,10 +106,10 @@ static __device__ __forceinline__ struct window window_of(const struct step_view
     return {t0, v.target_starts[block + 1] - t0, c0, v.context_starts[block + 1] - c0, v.positives[block], v.term_starts[block]};
 }
 
-/* What must be read before an occurrence's row can be found: its place among the distinct rows, and its id. Both are requested
- * at once, so that the rows of a window wait once, not twice. */
+/* The two values that must be read before the row of an occurrence can be found: its number among the distinct rows, and its id.
+ * Both are requested at once, so that the rows of a window wait once, not twice. */
 struct looked_up {
-    uint32_t distinct, id; /* DRAW_NONE as `distinct`: the slot was left out, or the lane has no occurrence */
+    uint32_t distinct, id; /* distinct = DRAW_NONE: the slot was left out, or the lane has no occurrence */
 };
 static __device__ __forceinline__ struct looked_up look_up(const struct live_side &side, uint32_t occurrence, bool real) {
     if (!real) return {DRAW_NONE, 0};
@@ -115,13 +120,13 @@ static __device__ __forceinline__ unsigned long long row_of(const struct live_si
     return at.distinct == DRAW_NONE ? 0 : place_row(side, cold_first, at.distinct, at.id).weights;
 }
 
-/* G lanes work on a block; the blocks of a warp take as many rounds as the largest of them needs. A tile of contexts and their
- * gradients stay in registers while all targets are visited; for each further tile of contexts, all targets are visited again,
- * and their gradients added to. */
+/* Trains one block with each G lanes of a warp. The warp takes as many rounds as its largest block needs. A tile of contexts and
+ * their gradients stay in registers while all targets are visited, tile after tile; for the next tile of contexts, all targets
+ * are visited again, and their gradients added to. */
 template <class F, int G, int VEC, int MODE>
 static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block, uint32_t blocks) {
     constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts, N = TERMS<G, VEC>;
-    constexpr uint32_t AHEAD = G / TT * TT; /* targets looked up together, one a lane */
+    constexpr uint32_t AHEAD = G / TT * TT; /* number of targets that are looked up together, one for each lane */
     uint32_t lane = threadIdx.x % G;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
     struct window own = window_of(v, block, blocks);
@@ -136,7 +141,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
         read_tile<F, G, CC, VEC>(w, context, 0, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
-        bool there[N]; /* for each of the lane's terms: it exists */
+        bool there[N]; /* for each of the lane's terms: true: its target and its context exist */
 #pragma unroll
         for (int n = 0; n < N; n++)
             there[n] = __shfl_sync(ALL_LANES, context, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
@@ -174,16 +179,18 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
     for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* the first has the block's */
 }
 
-/* Least number of thread blocks of dot_windows on a multiprocessor, such that a thread has the registers for a tile of one quad. */
+/* Returns the least number of thread blocks of dot_windows on a multiprocessor, chosen so that a thread has the registers for a
+ * tile of one quad. */
 static constexpr int resident_windows(int quads, int mode) {
     return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
 }
 
-/* Thread blocks that wait for other ranks take their blocks in order, as in step_dots_held.cuh. */
+/* Trains blocks of several targets. Thread blocks that wait for other ranks take their blocks in order, as in
+ * step_dots_held.cuh. */
 template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
-    uint32_t blocks = v.counts->blocks; /* read before thread blocks are numbered */
+    uint32_t blocks = v.counts->blocks; /* read before number_in_order(), which may wait */
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
     dot_window<F, G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G, blocks);
@@ -194,13 +201,13 @@ static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
 typedef void dot_kernel(const struct step_view);
 
 struct dot_kernels {
-    dot_kernel *one, *wide; /* wide: like `one`, with thread blocks of WIDE_CTA threads; or NULL */
-    uint32_t one_threads;   /* threads of `one` that work on a block's contexts together */
+    dot_kernel *one, *wide; /* for blocks of one target; wide: with thread blocks of WIDE_CTA threads; may be NULL */
+    uint32_t one_threads;   /* number of threads of `one` that work on a block's contexts together */
     dot_kernel *many;
-    uint32_t many_threads;  /* threads of `many` that work on a block */
+    uint32_t many_threads;  /* number of threads of `many` that work on a block */
 };
 
-/* Kernels of step_dots_held.cuh, for blocks of one target with several ranks. */
+/* The kernels of step_dots_held.cuh, for blocks of one target with several ranks. */
 struct held_kernels {
     dot_kernel *near, *post, *collect;
 };
@@ -209,11 +216,11 @@ template <class F, int MODE> struct of_mode {
     /* For blocks of one target. */
     template <int G, int VEC, bool STATE> struct one {
         static struct dot_kernels get(void) {
-            if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* step_dots_held.cuh has them */
+            if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* step_dots_held.cuh has the kernels */
             else return {dot_one<F, G, VEC, STATE && MODE != DOTS_POST, CTA, MODE>, NULL, G < 32 ? 32 : G, NULL, 0};
         }
     };
-    /* For widths that are compiled only for records without state. */
+    /* one_plain: for widths that are compiled only for records without state. */
     template <int G, int VEC, bool> struct one_plain : one<G, VEC, false> {};
     template <int G, int VEC, bool STATE> struct wide {
         static dot_kernel *get(void) {
@@ -241,7 +248,7 @@ template <int MODE> static struct dot_kernels dot_kernels_of_halves(uint32_t qua
     return with_many(kernels_for_narrow_halves<mode::template one>(quads, state),
                      kernels_for_short_halves<mode::template many>(quads, false));
 }
-/* halves: 1: rows are bfloat16; state: 1: records have state. */
+/* Returns the kernels for a width. halves: 1: rows are bfloat16; state: 1: records have state. */
 template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, bool state) {
     typedef of_mode<float32_rows, MODE> mode;
     if (halves) return dot_kernels_of_halves<MODE>(quads, state);

@@ -2,7 +2,7 @@
  * after the other, by a warp, or by a thread block if blocks have many contexts. Also the launch of all passes. */
 #include "step_learn.cuh"
 
-/* Waits until all threads of the group can read what any of them has written. */
+/* Waits until all threads of the group can read what each of them has written. */
 template <int WIDTH> static __device__ void wait_for_group() {
     if (WIDTH > 32) __syncthreads();
     else __syncwarp();
@@ -10,16 +10,16 @@ template <int WIDTH> static __device__ void wait_for_group() {
 
 /* ---- a vector's scores ---- */
 
-/* The scores of one vector, positives first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
+/* The scores of one vector; the positives are first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
 struct line {
     float *score, *coefficient; /* [count] */
-    const uint32_t *distinct;   /* [count] DRAW_NONE: a slot that was left out */
+    const uint32_t *distinct;   /* [count] numbers among the distinct rows; DRAW_NONE: the slot was left out */
     const uint32_t *ids;        /* [count] */
-    const float *weights;       /* [positives]; NULL: all weigh 1 */
-    const uint32_t *unchanged;  /* one bit a row: contexts whose terms are left out of the loss; NULL: none */
-    uint32_t count, positives, negatives; /* negatives: without slots left out */
+    const float *weights;       /* [positives] weights; NULL: every positive weighs 1 */
+    const uint32_t *unchanged;  /* bit map of rows: contexts whose bit is set have no term in the loss; NULL: all contexts have */
+    uint32_t count, positives, negatives; /* count: number of contexts; negatives: without slots that were left out */
     uint32_t tid;
-    float scale, inverse; /* factor of the gradients; 1 / temperature */
+    float scale, inverse; /* scale: factor of the gradients; inverse: 1 / temperature */
 
     __device__ float &score_at(uint32_t i) const {
         return score[i];
@@ -40,7 +40,8 @@ struct line {
 
 /* ---- cosines ---- */
 
-/* Replaces the squares of the block's contexts by 1 / length. Each thread handles those that it reads later. */
+/* Replaces the squared length of each of the block's contexts by 1 / length. Each thread converts the contexts that it reads
+ * later. */
 template <int WIDTH>
 static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s,
                                       uint32_t place) {
@@ -50,7 +51,7 @@ static __device__ void invert_lengths(const struct step_view &v, const struct le
         lengths[i] = s.is_there(i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
 }
 
-/* Reads whole scores: dot products, summed over ranks; for cosines divides them by both lengths. */
+/* Reads the vector's dot products, summed over ranks; if scores are cosines, divides them by the lengths of both rows. */
 template <int WIDTH>
 static __device__ void take_scores(const struct step_view &v, const struct line &s, uint64_t term, const float *lengths,
                                    float inverse_length) {
@@ -60,8 +61,8 @@ static __device__ void take_scores(const struct step_view &v, const struct line 
     }
 }
 
-/* Converts coefficients of cosines to those of dot products, and replaces scores by cosine x coefficient. Returns the vector's
- * factor in its own gradient. */
+/* For cosines: converts the coefficients of cosines to coefficients of dot products, and replaces each score by cosine x its
+ * coefficient. Returns the vector's factor in its own gradient. */
 template <int WIDTH> static __device__ float finish_cosines(const struct line &s, const float *lengths, float inverse_length) {
     float sum = 0;
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
@@ -85,10 +86,10 @@ static __device__ void finish_contexts(const struct line &s, const float *produc
 
 /* ---- frozen rows ---- */
 
-/* Which pairs of a block are kept if rows are frozen, as in kernels/cpu/frozen.c. */
+/* Tells which pairs of a block are left out because their rows are frozen, as kernels/cpu/frozen.c does. */
 struct left {
-    bool vectors, contexts; /* some vector can change; some context can change */
-    bool by_pairs;          /* true: a pair is kept if either of its rows can change; false: the whole block is */
+    bool vectors, contexts; /* vectors: true: some vector can change; contexts: true: some context can change */
+    bool by_pairs;          /* true: a pair is kept if one of its two rows can change; false: all pairs of the block are kept */
     unsigned long long terms, pairs;
 };
 
@@ -111,7 +112,7 @@ static __device__ struct left left_of(const struct step_view &v, const struct le
     return left;
 }
 
-/* Returns true if some pairs of a vector are kept; marks and counts the contexts that are left out. */
+/* Returns true if some pairs of a vector are kept. Marks and counts the contexts whose pairs are left out. */
 template <int WIDTH>
 static __device__ bool leave_out(const struct learn_view &l, struct left &left, struct line &s, uint32_t target) {
     uint32_t positives = 0, negatives = 0;
@@ -165,7 +166,8 @@ static __device__ struct line line_of(const struct step_view &v, const struct le
     return s;
 }
 
-/* Computes loss and coefficients of one vector, that of the target at `place`. Returns the thread's part of the loss. */
+/* Computes the loss and the coefficients of one vector: of the target at `place`, or of the pooled targets that begin there.
+ * Returns the thread's part of the loss. */
 template <int WIDTH>
 static __device__ double learn_vector(const struct step_view &v, const struct learn_view &l, struct line &s, struct left &left,
                                       uint64_t term, uint32_t place, const float *lengths) {
@@ -178,7 +180,7 @@ static __device__ double learn_vector(const struct step_view &v, const struct le
     wait_for_group<WIDTH>();
     double loss = learn_line<WIDTH>(l.loss, s);
     if (!own) return some ? loss : 0;
-    wait_for_group<WIDTH>(); /* other threads may have written coefficients of positives */
+    wait_for_group<WIDTH>(); /* other threads may have written the coefficients of positives */
     float factor = finish_cosines<WIDTH>(s, lengths, inverse_length);
     if (s.tid == 0) *own = factor;
     return some ? loss : 0;
@@ -201,12 +203,13 @@ static __global__ void __launch_bounds__(LEARN_CTA)
     for (uint32_t k = 0; k < vectors; k++)
         loss += learn_vector<WIDTH>(v, l, s, left, terms + (uint64_t)k * s.count, place + k, lengths);
     s.coefficient = v.coefficients + terms;
-    if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets still has terms */
+    if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets has no vector, but it has terms */
     if (lengths) finish_contexts<WIDTH>(s, l.scores + terms, vectors, lengths);
     tell_left(l, left, s, vectors);
     loss = across<WIDTH>(loss, plus());
     for (uint32_t k = s.tid; k < (l.one_vector ? 1 : targets); k += WIDTH)
-        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* losses are summed over targets, or over blocks */
+        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* the first of a block's losses is the whole block's, the
+                                                                      * others are 0 */
 }
 
 /* ---- launching ---- */
@@ -241,7 +244,7 @@ static int fill_learn(struct backend *b, const struct stage *stage, const struct
     return 0;
 }
 
-/* Launches a pass. Several groups of threads share a block if it has enough contexts for all of them. */
+/* Launches a pass. If blocks have enough contexts, several groups of threads share a block. */
 static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct learn_view *l,
                   const struct learn_launch_of *k, const char *name) {
     const struct batch_sizes *sizes = &stage->sizes;

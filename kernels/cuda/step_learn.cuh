@@ -20,25 +20,27 @@
 #include "step_dots.cuh"
 #include "step_learn_line.cuh"
 
-enum { LEARN_CTA = 256 }; /* threads of a thread block, except for rows that need CTA threads */
+enum { LEARN_CTA = 256 }; /* number of threads of a thread block; it is CTA for rows that more than a warp works on */
 
 struct learn_view {
     struct loss_options loss;
     struct example_pool pool;
-    float *scores;              /* [terms] first dot products, then scores, then (cosines) coefficient x cosine */
-    float *lengths[2];          /* by side, [places]: squares, then 1 / length, then the row's factor in its own gradient. NULL:
-                                 * scores are not cosines. A pooled vector uses the place of its block's first target */
-    float *pooled;              /* [blocks x span] pooled vectors; NULL: vectors are target rows */
-    const float *weights;       /* [contexts] weights of positives; NULL: all weigh 1 */
-    const uint32_t *frozen[2];  /* by side: one bit a row; NULL: no row is frozen */
+    float *scores;              /* [terms] first dot products; learn replaces them by scores, then, if scores are cosines, by
+                                 * coefficient x cosine */
+    float *lengths[2];          /* by side, [places]: first squares of the rows, then 1 / length, then the row's factor in its
+                                 * own gradient. A pooled vector uses the place of its block's first target. NULL: scores are not
+                                 * cosines */
+    float *pooled;              /* [blocks x span] pooled vectors; NULL: a block's vectors are its target rows */
+    const float *weights;       /* [contexts] weights of positives; NULL: every positive weighs 1 */
+    const uint32_t *frozen[2];  /* by side: bit map of the frozen rows; NULL: no row is frozen */
     struct batch_counts *counts;
-    uint64_t length_slots[2];   /* by side: the exchange's slot of place 0 */
+    uint64_t length_slots[2];   /* by side: slot of the exchange for place 0; place p uses the slot p further on */
     int one_vector;             /* 1: every block has one vector */
 };
 
 /* ---- by kernels ---- */
 
-/* Writes a partial sum: posts it to a slot of the exchange, or, if this is the only rank, stores it at to[at]. */
+/* Writes this rank's partial sum: posts it to a slot of the exchange; a single rank stores it at to[at]. */
 static __device__ __forceinline__ void give_part(const struct step_view &v, float *to, uint64_t at, uint64_t slot, float part) {
     if (v.exchange.ranks > 1) {
         exchange_post(v.exchange, slot, part);
@@ -51,7 +53,8 @@ static __device__ __forceinline__ float take_whole(const struct step_view &v, co
     return v.exchange.ranks > 1 ? exchange_collect(v.exchange, slot, exchange_kept(v.exchange, slot)) : from[at];
 }
 
-/* Reads a block's vector. occurrence: its target, or its first pooled target. Zeros for a pooled block without targets. */
+/* Reads a block's vector: a target row, or the pooled vector (zeros if the block has no targets). occurrence: the target, or the
+ * first pooled target. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
                                                    uint32_t occurrence, float4 (&x)[VEC]) {
@@ -59,16 +62,17 @@ static __device__ __forceinline__ void read_vector(const struct step_view &v, co
     else read_target<F, G, VEC>(v, occurrence, x);
 }
 
-/* threads: threads of a thread block; width: threads that work together as a group; count: groups in a thread block. */
+/* threads: number of threads of a thread block; width: number of threads that work together as a group; count: number of groups
+ * in a thread block. */
 template <int G> struct learn_groups {
     static constexpr int threads = G > 32 ? (int)CTA : (int)LEARN_CTA, width = G < 32 ? 32 : G, count = threads / width;
 };
 
-/* A group's share of a block: it is number `part` of the v.parts groups that share the block's contexts. */
+/* A group's share of a block. v.parts groups share the block's contexts; this one is number `part`. */
 struct block_share {
     uint32_t block, part, group;
-    uint32_t start, end;   /* the block's contexts */
-    uint32_t first, last;  /* this group's contexts */
+    uint32_t start, end;   /* all contexts of the block: start .. end - 1 */
+    uint32_t first, last;  /* contexts of this group: first .. last - 1 */
     uint32_t target, targets;
 };
 template <int G> static __device__ __forceinline__ bool take_share(const struct step_view &v, struct block_share &s) {
@@ -76,7 +80,7 @@ template <int G> static __device__ __forceinline__ bool take_share(const struct 
     s.group = threadIdx.x / WIDTH;
     s.block = (blockIdx.x * GROUPS + s.group) / v.parts;
     s.part = s.group % v.parts;
-    if (s.block >= v.counts->blocks) return false; /* all groups that share a block return, or none does */
+    if (s.block >= v.counts->blocks) return false; /* groups that share a block all return false, or none does */
     s.start = v.context_starts[s.block], s.end = v.context_starts[s.block + 1];
     uint32_t each = (s.end - s.start + v.parts - 1) / v.parts, first = s.start + s.part * each;
     s.first = first < s.end ? first : s.end;
@@ -88,7 +92,7 @@ template <int G> static __device__ __forceinline__ bool take_share(const struct 
 
 /* ---- by the host ---- */
 
-/* Returns the weights of a batch's positives for the loss of a step; NULL: all weigh 1. */
+/* Returns the weights of a batch's positives, if the loss of this step uses them; NULL: every positive weighs 1. */
 static inline const float *weights_of(const struct stage *stage, const struct step_request *request) {
     return stage->weighted && request->loss.weighted ? (const float *)stage->weights.data : NULL;
 }
@@ -96,24 +100,24 @@ static inline const float *weights_of(const struct stage *stage, const struct st
 typedef void learn_kernel(const struct step_view, const struct learn_view);
 struct learn_launch_of {
     learn_kernel *kernel;
-    uint32_t threads, groups; /* threads of a thread block, and groups in it */
+    uint32_t threads, groups; /* threads: of a thread block; groups: in a thread block */
 };
 
 /* step_learn_score.cu, step_learn_gain.cu */
 struct learn_launch_of learn_score(const struct step_view *view);
 struct learn_launch_of learn_gain_many(const struct step_view *view);
 struct learn_launch_of learn_gain_one(const struct step_view *view);
-/* step_learn_pool.cu: enqueue the passes `pool` and `share` for this number of blocks. */
+/* step_learn_pool.cu: enqueue the passes `pool` and `share`. blocks: upper bound of the number of blocks. */
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 
-/* Returns 1 if a step needs these passes. */
+/* Returns 1 if a step needs the passes of this file. */
 int learn_is_wanted(const struct stage *stage, const struct step_request *request);
-/* step_shared.cu: enqueues the first half of a step with shared negatives, instead of these passes. Sets the fields of *learn
- * that the second half needs. */
+/* step_shared.cu: enqueues the first half of a step with shared negatives, which replaces the passes of this file. Sets those
+ * fields of *learn that the second half needs. */
 int shared_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
                   const struct step_view *view, struct learn_view *learn);
-/* Enqueues all passes on the compute stream; sets *learn, which the second half of the step needs. */
+/* Enqueues all passes on the compute stream. Sets *learn; the second half of the step needs it. */
 int learn_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
                  const struct step_view *view, struct learn_view *learn);
 

@@ -3,8 +3,8 @@
  * gradient is known. */
 #include "step_learn.cuh"
 
-/* One context a lane, number base + lane of the group's `here` contexts: its row, its coefficient, and its factor in its own
- * gradient. */
+/* A context of this lane, of the group's `here` contexts from number `base` on: its row, its coefficient, and its factor in its
+ * own gradient. */
 struct gained {
     struct found_row found;
     float coefficient, own;
@@ -42,14 +42,14 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
                 coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
                 own[u] = __shfl_sync(ALL_LANES, g.own, from);
             }
-            if (STATE) group_wait<G>(); /* all threads have read the rows' counts */
+            if (STATE) group_wait<G>(); /* all threads have read the rows' counts of updates */
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 float4 w[VEC];
                 open_row<F, VEC>(w, stored[u]);
                 if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w);
                 if (!rows[u].single) continue;
-                float4 own_gradient[VEC]; /* coefficient x vector, plus own factor x own row */
+                float4 own_gradient[VEC]; /* coefficient x vector, plus the row's factor x the row itself */
                 clear_row<VEC>(own_gradient);
                 add_row<VEC>(own_gradient, coefficient[u], x);
                 add_row<VEC>(own_gradient, own[u], w);

@@ -32,12 +32,12 @@ struct larger {
     }
 };
 
-/* Combines the values of all threads in a fixed order; all threads get the same bits. */
+/* Returns the combination of the values of all threads of the group, made in a fixed order: all threads get the same bits. */
 template <int WIDTH, class T, class Combine> static __device__ T across(T x, Combine combine) {
     for (int width = 16; width; width /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, width));
     if constexpr (WIDTH > 32) {
         __shared__ T warps[WIDTH / 32];
-        __syncthreads(); /* the values of the call before have been read */
+        __syncthreads(); /* all threads have read the values of the previous call */
         if ((threadIdx.x & 31) == 0) warps[threadIdx.x / 32] = x;
         __syncthreads();
         x = warps[0];
@@ -92,7 +92,8 @@ template <int WIDTH, class Line> static __device__ double learn_softmax(const st
     return loss;
 }
 
-/* For every positive a thread visits the same negatives, so it adds up their coefficients in place. */
+/* Bayesian personalized ranking. A thread visits the same negatives for every positive, so it adds up their coefficients in
+ * place. */
 template <int WIDTH, class Line> static __device__ double learn_bpr(const Line &s) {
     double loss = 0;
     float factor = s.scale * s.inverse;
@@ -138,7 +139,7 @@ template <int WIDTH, class Line> static __device__ double learn_line(const struc
     if (s.negatives && o.kind == LOSS_SOFTMAX) return learn_softmax<WIDTH>(o, s);
     if (o.kind == LOSS_BPR) return learn_bpr<WIDTH>(s);
     if (o.kind == LOSS_CONTRASTIVE) return learn_contrastive<WIDTH>(o, s);
-    learn_nothing<WIDTH>(s); /* softmax needs both positives and negatives */
+    learn_nothing<WIDTH>(s); /* softmax compares positives with negatives, so it needs both */
     return 0;
 }
 

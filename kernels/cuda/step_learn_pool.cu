@@ -1,9 +1,9 @@
-/* step_learn_pool: the first and the last pass of step_learn.cuh for pooled targets, one block a warp. */
+/* step_learn_pool: the passes `pool` and `share` of step_learn.cuh, for pooled targets. A warp works on a block. */
 #include "step_learn.cuh"
 
-enum { AT_ONCE = 8 }; /* rows in flight; a window has about ten rows, a list a hundred */
+enum { AT_ONCE = 8 }; /* number of rows in flight: a window has about ten rows, a list a hundred */
 
-/* Computes a block's vector: the weighted sum of its rows, in order. Each lane finds the address of one of 32 rows. */
+/* Computes a block's vector: the weighted sum of its rows, in order. Each lane finds the address of one row of 32. */
 template <class F>
 static __global__ void __launch_bounds__(CTA)
     pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(CTA)
     }
 }
 
-/* Distributes the vector's gradient, which is at its block's first target, to all targets of the block. */
+/* Distributes the gradient of a block's vector, which is stored in the place of the block's first target, to all its targets. */
 static __global__ void __launch_bounds__(CTA)
     share_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32;

@@ -1,10 +1,10 @@
-/* step_learn_score: the passes of step_learn.cuh that compute dot products and squares, and the gradients of blocks of several
- * vectors from the coefficients. */
+/* step_learn_score: two passes of step_learn.cuh: `score`, which computes dot products and squares; and `gain` for blocks of
+ * several vectors, which computes gradients from the coefficients. */
 #include "step_learn.cuh"
 
 /* ---- score ---- */
 
-/* Adds the values of rows in flight over groups and lanes; returns one value a lane. */
+/* Adds the values of each row in flight over groups and lanes. Returns one row's sum to each lane. */
 template <int G, int U> static __device__ __forceinline__ float finish_values(float (&value)[U]) {
     group_sum<G, U>(value);
     return to_lanes<G, U>(value, threadIdx.x & 31);
@@ -16,8 +16,8 @@ template <class F, int VEC> static __device__ __forceinline__ float squares_of(c
     return dot_rows<VEC>(x, x);
 }
 
-/* Computes the dot products of the group's contexts with a vector, for the terms from number `terms` on, and, only for a block's
- * first vector, the squares of the contexts. */
+/* Computes the dot products of the group's contexts with a vector; the first of them is the term number `terms`. For a block's
+ * first vector, also computes the squares of the contexts. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l,
                                                       const struct block_share &s, const float4 (&x)[VEC], uint64_t terms,
@@ -35,7 +35,7 @@ static __device__ __forceinline__ void score_contexts(const struct step_view &v,
             read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             uint32_t place = base + i + lane;
-            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums, so one writes */
+            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums, so one warp writes them */
 #pragma unroll
             for (int u = 0; u < U; u++) value[u] = dot_stored<F, VEC>(x, w[u]);
             float part = finish_values<G, U>(value);
@@ -83,8 +83,8 @@ struct learn_launch_of learn_score(const struct step_view *v) {
 
 /* ---- gradients of blocks of several vectors ---- */
 
-/* Computes a target's gradient: the sum of coefficient x row over the contexts of its block, plus its own row times its own
- * factor (cosines: losses.h). */
+/* Computes a target's gradient: the sum over the contexts of its block of coefficient x context, plus the target itself x its
+ * own factor (used for cosines: losses.h). */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_target(const struct step_view &v, const struct learn_view &l,
                                                    const struct block_share &s, uint32_t place, const float *coefficients) {
@@ -118,14 +118,14 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
     write_row<F, G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
-/* Computes the gradient of a context's place: the sum of coefficient x target over the block's targets, plus its own row times
- * its own factor. */
+/* Computes the gradient of a context in one place: the sum over the block's targets of coefficient x target, plus the context
+ * itself x its own factor. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_context(const struct step_view &v, const struct learn_view &l,
                                                     const struct block_share &s, uint32_t place, const float *coefficients) {
     uint32_t tid = threadIdx.x % G, distinct = v.context.rows.distinct[place];
     float4 sum[VEC];
-    if (distinct == DRAW_NONE) return; /* the slot was left out, and nothing reads its gradient */
+    if (distinct == DRAW_NONE) return; /* the slot was left out, so nothing reads its gradient */
     sum_targets<F, G, VEC>(sum, v, s.target, s.target + s.targets, coefficients + place - s.start, s.end - s.start);
     if (l.lengths[SIDE_CONTEXT]) {
         float4 w[VEC];

@@ -31,8 +31,8 @@ static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, ui
     if (4 * quad + 2 >= dim) x.z = 0;
     x.w = 0;
 }
-/* Sets to zero the columns past the dimension, which a row's last chunk may have: a rule may turn a zero gradient into another
- * value. */
+/* Sets the columns of a chunk that are not in the dimension to zero: a row's last chunk may have such columns, and a rule may
+ * turn a zero gradient into another value. */
 template <class F>
 static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk, const struct step_view &v) {
     constexpr uint32_t COLUMNS = 4 * F::QUADS;
@@ -43,24 +43,28 @@ static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk,
 
 /* ---- a record's slots in registers ---- */
 
-/* STATE: a kernel is compiled for records with the state of any rule, or without state (sgd without momentum). A slot's role is
- * its number among the slots that its rule can have (rule_slots). Slots of the first two roles are kept in registers. The slot
- * of the third role, which few rules have, is read when it is changed, since registers for it would be missing elsewhere.
- * Kernels compiled for each number of roles were 1 to 4% faster with word2vec's loss, but there were three times as many. */
+/* A kernel is compiled twice: for records with state, of any rule (STATE = true), and for records without state (sgd without
+ * momentum).
+ *
+ * A slot's role is its number among the slots that its rule can have (rule_slots). Slots of the first two roles are kept in
+ * registers. Few rules have a slot of the third role; it is read when it is changed, because registers for it would leave too few
+ * for other uses. Kernels compiled for each number of roles were 1 to 4% faster with word2vec's loss, but there were three times as
+ * many.
+ */
 enum { HELD_ROLES = 2, THIRD = 2 };
 
 static constexpr __host__ __device__ int held_roles(bool state) {
     return state ? HELD_ROLES : 0;
 }
 
-/* Returns the quads of a slot; 0 if the rule does not have it. A bound instead of a branch keeps a row's reads in one basic
- * block, which the compiler can reorder. */
+/* Returns the number of quads of the slot with this role; 0 if the rule has no such slot. A bound instead of a branch keeps all
+ * reads of a row in one basic block, which the compiler can reorder. */
 static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
     return v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* A thread's part of a record's state: its chunks of the slots, by role, as stored; and the record's count of updates, if
- * records have one. */
+/* A thread's part of a record's state: its chunks of the slots, by role, as stored; and the record's count of updates. The count
+ * is read only if records have one. */
 template <int VEC, bool STATE> struct held_state {
     float4 s[STATE ? HELD_ROLES : 1][VEC];
     uint32_t updates;
@@ -69,13 +73,13 @@ template <int VEC, bool STATE> struct held_state {
 static __device__ __forceinline__ uint32_t *count_of(const struct step_view &v, char *state) {
     return (uint32_t *)(state + v.rule.count_at);
 }
-/* Returns a row's count of updates before this one. A group must read it, then wait for all its threads, and only then change
- * rows. */
+/* Returns a row's count of updates before this one, or the bits of its sum. A group must read it, then wait for all its threads,
+ * and only then change rows. */
 static __device__ __forceinline__ uint32_t read_updates(const struct step_view &v, char *state) {
-    return v.rule.corrections ? *count_of(v, state) : 0;
+    return v.rule.count_at != DRAW_NONE ? *count_of(v, state) : 0;
 }
 static __device__ __forceinline__ void write_updates(const struct step_view &v, char *state, uint32_t updates, uint32_t tid) {
-    if (v.rule.corrections && tid == 0) *count_of(v, state) = updates;
+    if (v.rule.count_at != DRAW_NONE && tid == 0) *count_of(v, state) = updates;
 }
 
 template <class F, int G, int VEC, bool STATE>
@@ -128,10 +132,10 @@ static __device__ __forceinline__ void write_state(const struct held_state<VEC, 
         }
 }
 
-/* Instead of one of enum rule: the rule that a kernel is told. */
+/* A value of RULE for kernels compiled for every rule: the rule is then an argument. */
 enum { ANY_RULE = RULE_COUNT };
 
-/* A quad of a record: its weights, and its slots by role. */
+/* Four columns of a record: their weights, and their values in the slots, by role. */
 struct record_quad {
     float4 w, s[RULE_SLOTS];
 };
@@ -143,28 +147,29 @@ struct record_quad {
                 rule_##name(&k, (&g.x)[c], &quad.w.x + c, &quad.s[0].x + c, &quad.s[1].x + c, &quad.s[2].x + c);       \
         }                                                                                                              \
         break;
-/* Applies RULE to a quad; or `rule`, if RULE is ANY_RULE. */
+/* Updates a quad by the rule RULE or, if RULE is ANY_RULE, by `rule`. */
 template <int RULE>
 static __device__ __forceinline__ void change_quad(struct record_quad &quad, const struct rule_step &k, float4 g, int rule) {
     switch (RULE == ANY_RULE ? rule : RULE) { RULES(CHANGE_QUAD) }
 }
 #undef CHANGE_QUAD
 
-/* Returns the quad as any rule changes it. Kernels call this for rules that few runs use: code for all ten in each kernel took
+/* Returns the quad as any rule changes it. Kernels call this for rules that few runs use: code for all in each kernel took
  * twice as long to compile. */
 static __device__ __noinline__ struct record_quad changed_quad(struct record_quad quad, struct rule_step k, float4 g, int rule) {
     change_quad<ANY_RULE>(quad, k, g, rule);
     return quad;
 }
 
-/* Applies a rule to a thread's quads of a record: w and two slots are in registers, the third is in memory. */
+/* Updates a thread's quads of a record by RULE. w, and the slots of the first two roles, are in registers; the slot of the third
+ * role is in memory. */
 template <class F, int RULE, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_columns(struct held_state<VEC, STATE> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
                                                       const struct step_view &v, const struct rounding_keys &rounding) {
     constexpr int HELD = held_roles(STATE);
     struct rule_step k = constants;
-    if (!STATE) k.momentum = 0; /* lets the compiler leave momentum out */
+    if (!STATE) k.momentum = 0; /* 0 already, but now the compiler can leave momentum out */
 #pragma unroll
     for (int i = 0; i < VEC / F::QUADS; i++) {
         float4 absent[F::QUADS];
@@ -195,7 +200,7 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, STA
     }
 }
 
-/* Applies the rule and writes the record back. */
+/* Updates a record that is in registers, and writes it back to memory. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_record(struct held_state<VEC, STATE> &held, const struct rule_step &k,
                                                      const float4 (&g)[VEC], float4 (&w)[VEC], char *weights, char *state,
@@ -220,7 +225,8 @@ static __device__ __forceinline__ void change_record(struct held_state<VEC, STAT
     write_state<F, G, VEC, STATE>(held, state, tid, v, rounding);
 }
 
-/* Applies the rule to a record in registers. All threads of the group must have read its count of updates. */
+/* Updates a record that is in registers, and counts the update. All threads of the group must have read its count of updates
+ * before. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE> &held, const float4 (&g)[VEC],
                                                    float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
@@ -233,7 +239,7 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE>
     }
 }
 
-/* B quads of a record, as stored. */
+/* B quads of a record, in the form in which they are stored. */
 template <class F, int B> struct stored_record {
     struct stored_row<F, B> weights;
     struct held_state<B, true> state;
@@ -246,7 +252,8 @@ static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r
     read_state<F, G, B, true>(r.state, state, chunk, v);
 }
 
-/* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates. */
+/* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates.
+ * `updates`: that count, or the bits of the row's new sum. */
 template <class F, int G, int B>
 static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights,
                                                      char *state, uint32_t updates, uint32_t chunk, const struct step_view &v,
@@ -254,10 +261,11 @@ static __device__ __forceinline__ void change_stored(struct stored_record<F, B> 
     float4 w[B];
     open_row<F, B>(w, r.weights);
     struct rule_step k = row_constants(v.rule, updates); /* computed here so that the record's reads need not wait for it */
+    if (v.rule.by_row) k.lr = rule_row_rate(&k, __uint_as_float(updates));
     change_record<F, G, B, true>(r.state, k, g, w, weights, state, chunk, v, row);
 }
 
-/* Prefetches memory into the GPU's cache, which the group will read a little later. */
+/* Prefetches `bytes` of memory into the GPU's cache; the group reads them a little later. */
 template <int G> static __device__ __forceinline__ void ask_for_lines(const char *from, uint64_t bytes) {
     constexpr uint32_t LINE = 128;
     for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE)
@@ -266,11 +274,11 @@ template <int G> static __device__ __forceinline__ void ask_for_lines(const char
 
 /* ---- a piece of an update: some of a row's gradients, or all ---- */
 
-/* A row's partial sums are divided into shares. Each share is added in order, then the shares in theirs, so the bits are the
- * same whether several groups add one share each or one group adds all. */
+/* Number of shares into which a row's partial sums are divided. The partial sums of a share are added in order, then the shares'
+ * sums in order. So the bits are the same whether several groups add one share each or one group adds all shares. */
 enum { PARTIAL_SHARES = 4 };
 
-/* Adds share number `share` of `count` partial sums, which are stored row after row. */
+/* Adds share number `share` of a row's `count` partial sums, which are consecutive rows of `partials`. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float *partials, uint32_t share, uint32_t count,
                                                  uint32_t tid, const struct step_view &v) {
@@ -288,7 +296,8 @@ static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float
     }
 }
 
-/* Returns the squared norm of a row's gradient `sum`, if the rule bounds it; otherwise 0. All threads of a warp must call it. */
+/* Returns the squared norm of a row's gradient `sum`; 0 if the rule does not bound gradients. All threads of a warp must call
+ * it. */
 template <int G, int VEC>
 static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], const struct step_view &v) {
     if (!(v.rule.constants.clip > 0)) return 0;
@@ -297,23 +306,25 @@ static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], co
     return squares[0];
 }
 
-/* Returns the factor that bounds a row's gradient. starts: distinct_starts of the row set. */
+/* Returns the factor that bounds a row's gradient, whose squared norm is `squares`; 1 if the rule does not bound gradients.
+ * starts: distinct_starts of the row set. */
 static __device__ __forceinline__ float share_of_row(const struct step_view &v, const uint32_t *starts, uint32_t row,
                                                      float squares) {
     float clip = v.rule.constants.clip;
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;
 }
 
-/* Where the sum of a piece is written if it does not update its row, and how many places the row has if it does. */
+/* Where the sum of a piece of a row's gradients is written, or how the row is updated by it. */
 struct piece_end {
-    const uint32_t *starts; /* distinct_starts of the row set */
-    float *partials;        /* rows of span floats */
-    float *kept;            /* span floats: the row's whole sum is stored here and used later; NULL: it is used now */
+    const uint32_t *starts; /* distinct_starts of the row set: they give the row's number of places */
+    float *partials;        /* rows of span floats; the sum is written here if the row has several pieces */
+    float *kept;            /* [span] the row's whole sum is written here, and another kernel updates the row; NULL: this kernel
+                             * updates the row */
 };
 
 /* Uses the sum of a piece of a record that may have state: updates the row, or stores the sum as the row's whole or partial sum.
  * gained(chunk, sum) sums B quads of a thread; all threads of a warp must call it. real: the thread's group has a piece. A row
- * wider than G x B quads is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule bounds it. */
+ * wider than G x B quads is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule uses it. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state,
                                                   const struct named_row &row, const struct piece_end &to,
@@ -321,18 +332,19 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     constexpr uint32_t STEP = G * B / F::QUADS;
     const uint32_t chunks = v.quads / F::QUADS;
     uint32_t tid = threadIdx.x % G;
-    bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
+    bool squared = v.rule.constants.clip > 0 || v.rule.by_row, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 sum[B]; /* computed here if rows of one warp may take different branches below */
+    float4 sum[B]; /* if rows of one warp may take different branches below, the sum is computed before them */
     float squares[1] = {0};
     __syncwarp(); /* all threads have read the row's count of updates */
 #pragma unroll 1
-    for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
+    for (uint32_t chunk = tid; (G < 32 || squared) && chunk - tid < chunks; chunk += STEP) {
         gained(chunk, sum);
         squares[0] = dot_rows<B>(sum, sum, squares[0]);
     }
-    if (bounded) group_sum<G, 1>(squares);
+    if (squared) group_sum<G, 1>(squares);
     float share = updated ? share_of_row(v, to.starts, item.row, squares[0]) : 1;
+    if (v.rule.by_row) updates = __float_as_uint(rule_row_sum(__uint_as_float(updates), share * share * squares[0], v.dim));
 #pragma unroll 1
     for (uint32_t chunk = tid; real && chunk - tid < chunks; chunk += STEP) {
         struct stored_record<F, B> record;
@@ -345,7 +357,7 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
             write_row<F, G, B>(sum, to.kept ? to.kept : to.partials + item.partial * v.span, chunk, v.quads);
         }
     }
-    if (updated) write_updates(v, state, updates + 1, tid);
+    if (updated) write_updates(v, state, v.rule.by_row ? updates : updates + 1, tid);
     return squares[0];
 }
 

@@ -1,16 +1,17 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step_shared.c has the formulas. T targets are compared with K negatives, which are the first K
- * places of the contexts; each target's positive is behind them.
+ * matrices. kernels/cpu/step_shared.c has the formulas. There are T targets and K negatives. The contexts of the batch are the K
+ * negatives, then the positive of each target.
  *
- *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 if scores are cosines; the positives' scores
+ *   gather     a group of threads a row: U [T x span] of targets, V [K x span] of negatives, with rows of length 1 if scores are
+ *              cosines; and the positives' scores
  *   cuBLAS     Z = U V^T
- *   learn      a thread block an example: its loss and its coefficients C, which replace Z
- *   cuBLAS     C V, into the targets' gradients; C^T U, into those of the first K contexts
- *   finish     a group a row: the positive's contribution; for cosines the gradient of the division by the length
+ *   learn      a thread block an example: its loss, and its coefficients C, which replace Z
+ *   cuBLAS     adds C V to the gradients of the targets, and C^T U to those of the first K contexts
+ *   finish     a group a row: adds the positive's part; for cosines, converts gradients of rows of length 1 to those of the rows
  *
- * The host knows an upper bound of T, which is above 0. Rows behind the last target are zeros, and so are their scores and
+ * The host knows only an upper bound of T, which is above 0. Rows after the last target are zeros, and so are their scores and
  * coefficients. A batch without targets has no negatives either: their places are DRAW_NONE. The second half of the step reads the
- * gradients of all places from buffers, as for blocks of several vectors.
+ * gradients of all places from buffers, as it does for blocks of several vectors.
  */
 #include "blas.cuh"
 #include "step_learn.cuh"
@@ -19,20 +20,20 @@ namespace {
 
 struct shared_view {
     struct loss_options loss;
-    uint32_t targets, negatives; /* T, an upper bound; K */
+    uint32_t targets, negatives; /* targets: an upper bound of T; negatives: K */
     int cosine, masked;
-    const float *weights;        /* [K + T] weights of positives, at their places; NULL: all weigh 1 */
-    float *unit[2];              /* by side: U; V */
-    float *scores;               /* [T x K] Z, then C */
-    float *inverse[2];           /* by side: 1 / length of targets; of negatives */
+    const float *weights;        /* [K + T] weights by place, used for positives; NULL: every positive weighs 1 */
+    float *unit[2];              /* unit[SIDE_TARGET]: U; unit[SIDE_CONTEXT]: V */
+    float *scores;               /* [T x K] first Z, then C */
+    float *inverse[2];           /* by side: 1 / length of each target, and of each negative */
     float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
 };
 
 /* The row that a group of threads works on: a target or a negative. */
 struct shared_row {
     uint32_t side, at; /* at: its place on this side */
-    bool real;         /* false: there is no row here (past the last one), or it is a zero row past the last target */
-    bool written;      /* true: the buffers have a place for it */
+    bool real;         /* false: past the last row, or a row of zeros past the last target */
+    bool written;      /* true: the row has a place in the buffers */
 };
 template <int G> __device__ struct shared_row row_of_group(const struct step_view &v, const struct shared_view &s) {
     uint32_t number = blockIdx.x * (CTA / G) + threadIdx.x / G;
@@ -44,7 +45,7 @@ template <int G> __device__ struct shared_row row_of_group(const struct step_vie
     return row;
 }
 
-/* Reads the row of a place; zeros if the place is empty. */
+/* Reads the row at a place; zeros if the place has no row. */
 template <class F, int G, int VEC>
 __device__ void read_place(float4 (&x)[VEC], const struct step_view &v, const struct live_side &side, uint32_t place, bool real) {
     struct found_row found = find_row(side, v.counts->cold_first[side.side], place, real);
@@ -60,7 +61,7 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 
 /* ---- gather ---- */
 
-/* If scores are cosines, makes a row's length 1; returns 1 / its length. */
+/* If scores are cosines, scales a row to length 1. Returns 1 / its old length; 1 for dot products. */
 template <int G, int VEC> __device__ float make_unit(float4 (&x)[VEC], const struct shared_view &s) {
     if (!s.cosine) return 1;
     float inverse = loss_inverse_length(dot_of_group<G, VEC>(x, x));
@@ -88,20 +89,20 @@ __global__ void __launch_bounds__(CTA)
 
 /* ---- learn ---- */
 
-/* Returns the factor of gradients; for a mean, 1 / number of examples, each of which has one target. */
+/* Returns the factor of gradients: 1 or, if gradients are averaged, 1 / number of examples, each of which has one target. */
 __device__ float scale_of_examples(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->targets) : 1.0f;
 }
 
-/* Four scores of an example, and whether each is used in the example's sum: it is if it is a negative that is not the example's
- * own positive. */
+/* Four scores of an example. counts: true if the score is a negative's and the negative is not the example's own positive: only
+ * then is it in the example's sum. */
 struct four_scores {
     alignas(16) float score[4];
     bool counts[4];
 };
 
-/* Reads scores from place `at` on. own: the positive's id, if it is masked. A row of scores is aligned to 16 bytes only if K is
- * a multiple of four. */
+/* Reads four scores from place `at` on. own: the id of the example's positive, which is left out; DRAW_NONE: none is left out. A
+ * row of scores is aligned to 16 bytes only if K is a multiple of four. */
 __device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end,
                                                           uint32_t own) {
     struct four_scores four;
@@ -131,7 +132,8 @@ __device__ __forceinline__ void write_scores(float *scores, uint32_t at, uint32_
         if (at + k < end) scores[at + k] = four.score[k];
 }
 
-/* For some scores: how many, the largest, and the sum of their exponentials relative to the largest (loss_power()). */
+/* A sum over some scores: how many there are, the largest, and the sum of their exponentials relative to the largest
+ * (loss_power()). */
 struct power_sum {
     uint32_t count;
     float most, sum;
@@ -146,7 +148,7 @@ __device__ __forceinline__ void add_scores(struct power_sum &all, const struct f
     for (int k = 0; k < 4; k++)
         if (four.counts[k]) all.sum += loss_power(four.score[k], most, inverse), all.count++;
 }
-/* Combines the values of all threads of the block. */
+/* Returns the combination of the values of all threads of the thread block. */
 __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &own, float inverse) {
     struct power_sum all;
     all.count = across<LEARN_CTA>(own.count, plus());
@@ -155,7 +157,7 @@ __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &
     return all;
 }
 
-/* Sets coefficients to 0 for an example without negatives: there is nothing to compare its positive with. */
+/* Sets the coefficients of an example without negatives to 0: there is nothing with which to compare its positive. */
 __device__ void learn_none(const struct step_view &v, const struct shared_view &s, uint32_t at, float *scores) {
     for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA) scores[i] = 0;
     if (threadIdx.x) return;
@@ -163,7 +165,7 @@ __device__ void learn_none(const struct step_view &v, const struct shared_view &
     v.losses[at] = 0;
 }
 
-/* Computes loss and coefficients of the softmax of losses.h, one example a thread block. */
+/* Computes the loss and the coefficients of the softmax of losses.h. One thread block an example. */
 __global__ void __launch_bounds__(LEARN_CTA)
     learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
@@ -197,7 +199,8 @@ __global__ void __launch_bounds__(LEARN_CTA)
 
 /* ---- finish ---- */
 
-/* Replaces g by (g - (g.x) x) x inverse: from the gradient of a unit row x to that of the row itself. */
+/* If scores are cosines, converts g, the gradient of the unit row x, to the gradient of the row itself: (g - (g.x) x) x inverse,
+ * where inverse is 1 / the row's length. */
 template <int G, int VEC> __device__ void through_length(float4 (&g)[VEC], const float4 (&x)[VEC], float inverse, bool cosine) {
     if (!cosine) return;
     float along = dot_of_group<G, VEC>(g, x);
@@ -237,7 +240,7 @@ __global__ void __launch_bounds__(CTA)
 typedef void shared_kernel(const struct step_view, const struct shared_view);
 struct shared_kernels {
     shared_kernel *gather, *finish;
-    uint32_t groups; /* groups in a thread block */
+    uint32_t groups; /* number of groups in a thread block */
 };
 template <class F> struct kernels_of {
     template <int G, int VEC, bool> struct family {
@@ -290,7 +293,8 @@ int launch_rows(struct backend *b, shared_kernel *kernel, const struct shared_ke
     return error == cudaSuccess ? 0 : cuda_failed(error, name);
 }
 
-/* cuBLAS stores matrices by columns, these are stored by rows, so each product is computed of transposed matrices. */
+/* Computes Z = U V^T. cuBLAS expects matrices stored by columns, and these are stored by rows, so it is told to multiply the
+ * transposed matrices. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
     const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, k, k, t, span,

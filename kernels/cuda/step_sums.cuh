@@ -13,48 +13,52 @@
 
 #include "step_rule.cuh"
 
-/* How a side's gradients are computed: as sums of coefficient x target, or from rows of a buffer. */
+/* The summands of a side's gradients: coefficient x target row (SUM_TARGETS), or rows of a buffer (SUM_BUFFER). */
 enum sum_of { SUM_TARGETS, SUM_BUFFER };
 
 struct work {
     const struct item *items;
     const uint32_t *count;
-    const float *buffer; /* SUM_BUFFER: rows of span floats */
+    const float *buffer; /* SUM_BUFFER: rows of span floats, one for each place of the side */
     int side;
-    float *partials;       /* rows of span floats: partial sums */
-    float *row_sums;       /* [distinct rows x span] whole sums, if squares are summed over ranks; otherwise NULL */
-    uint64_t squares_slot; /* the exchange's slot of the side's place 0 */
-    const uint32_t *frozen; /* the side's frozen rows, one bit a row; NULL: no row is frozen. This and the fields below: LEARNED */
-    const float *pooled;    /* SUM_TARGETS: [blocks x span] vectors that replace targets; NULL: target rows */
-    const float *own;       /* SUM_TARGETS: [places] factor of each place's row in its own gradient; NULL: none */
+    float *partials;       /* partial sums, in rows of span floats */
+    float *row_sums;       /* if squares are summed over ranks: [distinct rows x span] whole sums of rows; otherwise NULL */
+    uint64_t squares_slot; /* slot of the exchange for place 0 of the side */
+    const uint32_t *frozen; /* bit map of the side's frozen rows; NULL: no row is frozen. This field and the next two are used
+                             * only with LEARNED */
+    const float *pooled;    /* SUM_TARGETS: [blocks x span] pooled vectors, used instead of target rows; NULL: targets are not
+                             * pooled */
+    const float *own;       /* SUM_TARGETS: [places] factor of a place's row in its own gradient; NULL: rows are not in their own
+                             * gradients */
 };
 
-/* One launch works on one side or, if neither side reads rows that the other changes, on both; blockIdx.y is the side. */
+/* The work of one launch: on one side, or on both sides if neither side reads rows that the other side changes. blockIdx.y is
+ * the side's index in of[]. */
 struct works {
     struct work of[2];
 };
 
-/* A piece of work, and what has been read for it so far. To find its rows takes four reads (SUM_TARGETS) or two, each of which
- * needs the result of the one before; so the reads for later pieces are made while the current one is worked on. Each lane has
- * one of the first summands. */
+/* A piece of work, with the values that have been read for it so far. Finding its rows takes four reads (SUM_TARGETS) or two,
+ * and each read needs the result of the one before; so they are made while earlier pieces are worked on. Each lane looks up one
+ * of the piece's first summands. */
 struct coming {
     struct item item;
-    bool real;           /* there is a piece, and its row is not frozen */
-    uint32_t id;         /* the row's id */
-    uint32_t occurrence; /* the place of the lane's summand in the batch */
-    uint32_t block;      /* SUM_TARGETS: the block of the summand, and its target */
+    bool real;           /* true: the piece exists, and its row is not frozen */
+    uint32_t id;         /* the id of the row whose gradient is summed */
+    uint32_t occurrence; /* place in the batch of the lane's summand */
+    uint32_t block;      /* SUM_TARGETS: the block that contains the lane's summand; target, target_id: that block's target */
     uint32_t target, target_id;
     float factor;
 };
 
-/* Reads piece `at` of `count`; c.real is false past the last one. */
+/* Reads piece number `at`; if at >= count, sets c.real to false. */
 static __device__ __forceinline__ void take_item(struct coming &c, const struct work &work, uint32_t at, uint32_t count) {
     c.item = {0, 0, 0, DRAW_NONE};
     c.real = at < count;
     if (c.real) c.item = work.items[at];
 }
 
-/* Reads the place of the lane's summand in the batch. `lane`: which of the piece's summands it is. */
+/* Reads which place in the batch the lane's summand has. lane: the summand's number in the piece. */
 static __device__ __forceinline__ void take_place(struct coming &c, const struct live_side &side, uint32_t lane) {
     c.occurrence = lane < c.item.count ? side.rows.order[c.item.first + lane] : 0;
 }
@@ -83,7 +87,7 @@ static __device__ __forceinline__ void take_targets(struct coming &c, const stru
     c.target = v.target.rows.distinct[c.block] & ~SINGLE_BIT;
 }
 
-/* Returns the address of the lane's summand. */
+/* Returns the address of the row that the lane has looked up as a summand. */
 template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ unsigned long long summand(const struct coming &c, const struct step_view &v,
                                                              const struct work &work, uint32_t cold_first) {
@@ -92,7 +96,7 @@ static __device__ __forceinline__ unsigned long long summand(const struct coming
     return (unsigned long long)(uintptr_t)live_row(v.target.weights, c.target_id, c.target, cold_first);
 }
 
-/* Prefetches the piece's record into the GPU's cache, for use one or two pieces later. */
+/* Prefetches the record of the piece's row into the GPU's cache; it is used one or two pieces later. */
 template <int G>
 static __device__ __forceinline__ void ask_for_row(const struct coming &c, const struct step_view &v,
                                                    const struct live_side &side, uint32_t cold_first) {
@@ -101,12 +105,13 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
     ask_for_lines<G>(live_row(side.state, c.id, c.item.row, cold_first), v.state_bytes);
 }
 
-/* Sums a piece's summands in order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds as the
- * longest of them needs. The thread sums chunks tid, tid + G .. of the row. */
+/* Sums a piece's summands in order, with U rows in flight at once. `c` has the first summands looked up. A warp takes as many
+ * rounds as the longest of its groups' pieces needs. Each thread sums chunks tid, tid + G .. of the row. */
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
-    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two summands; the registers serve more pieces instead */
+    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two summands, so the registers are better used for more pieces at
+                                           * once */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
     uint32_t lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
@@ -120,7 +125,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
             take_targets<LEARNED, OF>(c, v, work, base + lane);
         }
         unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
-        /* Tables of float32 store a row as working memory does: one loop reads both. */
+        /* A float32 row of a table is stored as a row of working memory is, so one loop reads both. */
         bool stored = F::QUADS == 1 || (OF == SUM_TARGETS && !(LEARNED && work.pooled));
         for (uint32_t i = 0; i < rounds; i += U)
             if (stored) add_found<F, G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);
@@ -128,7 +133,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
     }
 }
 
-/* Returns the factor by which the places of a piece add the old row itself to its gradient. */
+/* Returns the factor of the old row itself in the piece's gradient: the sum of the factors of the piece's places. */
 template <int G>
 static __device__ __forceinline__ float own_factor(const struct live_side &side, const struct work &work, const struct item &item) {
     constexpr uint32_t LANES = lanes_of<G>();
@@ -143,17 +148,17 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
                                                const struct work &work, const struct item &item, const char *weights) {
     float own = own_factor<G>(side, work, item);
     float4 row[VEC];
-    if (!item.count) return; /* this group has no piece, but another group of the warp has one */
+    if (!item.count) return; /* this group has no piece, though another group of the warp has one */
     read_row<F, G, VEC>(row, weights, threadIdx.x % G, v.quads);
     add_row<VEC>(sum, own, row);
 }
 
-/* Returns the slot of the row's first place, in which ranks exchange the row's squares. */
+/* Returns the exchange's slot for a row's squares: the slot of the row's first place. */
 static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
     return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
 }
 
-/* Posts the squares of a row's gradient over this rank's columns, and keeps them for finish_rows. */
+/* Posts the squares of a row's gradient in this rank's columns, and stores them for finish_rows, which collects the sum. */
 static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side,
                                                     const struct work &work, uint32_t row, float squares) {
     uint64_t slot = squares_of(side, work, row);
@@ -161,7 +166,8 @@ static __device__ __forceinline__ void post_squares(const struct step_view &v, c
     exchange_keep(v.exchange, slot, squares);
 }
 
-/* Returns 1 if a row's last piece stores the whole gradient for finish_rows, because its squares must be summed over ranks. */
+/* Returns true if the whole gradient of the row is stored for finish_rows, which needs its squares summed over ranks, instead of
+ * updating the row now. */
 static __device__ __forceinline__ bool is_kept(const struct live_side &side, const struct work &work, const struct item &item) {
     return work.row_sums && item.partial == DRAW_NONE &&
            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
@@ -169,8 +175,8 @@ static __device__ __forceinline__ bool is_kept(const struct live_side &side, con
 
 /* ---- records without state ---- */
 
-/* Uses the sum of a piece: updates the row, or stores the sum. All threads of a warp must call it. real: there is a piece; w:
- * its row, if the piece is the row's last. */
+/* Updates the row by a piece's sum, or writes the sum to memory. All threads of a warp must call it. real: the group has a
+ * piece; w: the weights of its row, needed if the row is updated. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC],
                                                char *weights, const struct step_view &v, const struct live_side &side,
@@ -190,7 +196,7 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
     }
 }
 
-/* Sums a piece, and updates its row if it is the row's last piece. */
+/* Sums a piece's summands; then updates its row, if the row has no other piece, or writes the sum to memory. */
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
@@ -207,7 +213,7 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
 
 /* ---- any record ---- */
 
-/* Does the work of end_sum() for any record; gained(chunk) computes the sums, B quads of a thread at a time. */
+/* Does the work of end_sum() for records with state, too; gained(chunk) computes the sum, B quads of a thread at a time. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state, uint32_t id,
                                                    const struct step_view &v, const struct live_side &side,
@@ -237,12 +243,13 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
 
 /* ---- pieces in their turn ---- */
 
-/* Least number of thread blocks on a multiprocessor: kernels that only look up and add use few registers, so more of them fit. */
+/* Returns the least number of thread blocks on a multiprocessor. Kernels that only look up rows and add them need few registers,
+ * so more of their thread blocks fit. */
 static constexpr int resident_sums(int vec, enum sum_of of) {
     return vec > 6 ? 1 : vec <= 2 && of == SUM_BUFFER ? 6 : 4;
 }
 
-/* Works on the pieces of the thread's group one after the other. Each piece is looked up while those before it are worked on. */
+/* Works on the pieces of the thread's group one after the other. Each piece is looked up while earlier ones are worked on. */
 template <int G, bool LEARNED, enum sum_of OF, typename Work>
 static __device__ __forceinline__ void take_pieces(const struct step_view &v, const struct works &works, Work work_piece) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -251,7 +258,8 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t lane = threadIdx.x % lanes_of<G>(), count = *work.count, cold_first = v.counts->cold_first[work.side];
     uint32_t first = blockIdx.x * GROUPS, step = gridDim.x * GROUPS, at = first + threadIdx.x / G;
-    struct coming coming[AHEAD]; /* pieces at different stages of looking up: item; row and places; blocks; targets */
+    struct coming coming[AHEAD]; /* the next pieces, each looked up one read further than the one after it: item; row and places;
+                                  * blocks; targets */
 #pragma unroll
     for (int i = AHEAD - 1; i >= 0; i--) {
         take_item(coming[i], work, at, count);
@@ -293,7 +301,7 @@ static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
 
 /* ---- rows of several pieces ---- */
 
-/* Adds a row's partial sums. Groups of a warp add one share each; then every group gets the whole sum. */
+/* Returns the sum of a row's partial sums. Groups of a warp add one share each; then every group gets the whole sum. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const float *partials, uint32_t count, uint32_t tid,
                                                   const struct step_view &v) {
@@ -313,8 +321,8 @@ static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const floa
     }
 }
 
-/* Works on rows of several pieces, with a warp or more threads for each. `first`: the one of the groups with the row's sum that
- * uses it. */
+/* Works on the rows of several pieces, a warp (or more threads) for each row. first: true for one of the groups that have the
+ * row's sum: this group uses it. */
 template <int G, typename Work>
 static __device__ __forceinline__ void take_longs(const struct step_view &v, const struct works &works, Work work_row) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, ROWS = CTA / WIDTH;

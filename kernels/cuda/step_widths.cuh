@@ -85,7 +85,7 @@ template <template <int, int, bool> class Family> auto kernels_for_short_halves(
     if (quads <= 64) return kernels_by_state<Family, 32, 2>(state);
     return kernels_for_whole_halves<Family>(quads, state);
 }
-/* Six quads and their state would not fit a thread's registers. */
+/* Six quads are compiled only without state, since with their state they would not fit into a thread's registers. */
 template <template <int, int, bool> class Family> auto kernels_for_narrow_halves(uint32_t quads, bool state) {
     if (quads <= 16) return kernels_by_state<Family, 8, 2>(state);
     if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);

@@ -17,11 +17,12 @@
 
 #include "older_cards.cuh"
 
-enum { CHUNK_BYTES = 16 }; /* bytes that a thread reads or writes at once; every field of a record is a multiple of this */
+enum { CHUNK_BYTES = 16 }; /* number of bytes that a thread reads or writes at once; the bytes of every field of a record are a
+                            * multiple of it */
 
 /* ---- forms of rows ---- */
 
-/* QUADS: how many quads a chunk has. */
+/* The form of rows of float32. QUADS: number of quads in a chunk. */
 struct float32_rows {
     static constexpr int QUADS = 1;
 };
@@ -41,7 +42,7 @@ static __device__ __forceinline__ void copy_chunk(char *to, const char *from, ui
     ((uint4 *)to)[chunk] = ((const uint4 *)from)[chunk];
 }
 
-/* Copies a chunk of a row into shared memory. The whole warp may read it after wait_for_copies(). */
+/* Copies a chunk of a row into shared memory. After wait_for_copies() all lanes of the warp may read it. */
 static __device__ __forceinline__ void bring_chunk(char *to, const char *from, uint32_t chunk, uint32_t chunks) {
     if (chunk < chunks) copy_to_shared((uint4 *)to + chunk, (const uint4 *)from + chunk);
 }
@@ -62,15 +63,16 @@ static __device__ __forceinline__ uint32_t upper_halves(uint32_t first, uint32_t
     return __byte_perm(first, second, 0x7632);
 }
 
-/* Returns bits whose upper half is the result of bfloat16_round(). It compares floats, which takes a GPU one instruction. */
+/* Returns 32 bits whose upper half is the result of bfloat16_round(). It compares floats, since a GPU does that in one
+ * instruction. */
 static __device__ __forceinline__ uint32_t round_value(float x, uint32_t random16) {
     uint32_t bits = __float_as_uint(x);
     if (fabsf(x) < __uint_as_float(BFLOAT16_LARGEST)) bits += random16;
     if (x != x) bits |= BFLOAT16_NAN;
     return bits;
 }
-/* Round two values by the 16 random bits for each in `bits`; the second function only works if both are below the largest
- * bfloat16. */
+/* Round two values; each uses 16 of the random bits in `bits`. The second function is correct only if both values are below the
+ * largest bfloat16. */
 static __device__ __forceinline__ uint32_t round_two(float first, float second, uint32_t bits) {
     return upper_halves(round_value(first, bits & 0xFFFFu), round_value(second, bits >> 16));
 }
@@ -91,7 +93,7 @@ static __device__ __noinline__ float4 close_large_halves(float4 x, float4 y, str
     return make_float4(__uint_as_float(round_two(x.x, x.y, bits.word[0])), __uint_as_float(round_two(x.z, x.w, bits.word[1])),
                        __uint_as_float(round_two(y.x, y.y, bits.word[2])), __uint_as_float(round_two(y.z, y.w, bits.word[3])));
 }
-/* Rounds eight values. One sum shows that all of them are finite and below the largest bfloat16, which avoids a check of each. */
+/* Rounds eight values. One sum shows whether all of them are finite and below the largest bfloat16, so each need not be checked. */
 static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], struct draw4 bits) {
     if (!(sum_of_sizes(x[0]) + sum_of_sizes(x[1]) < __uint_as_float(BFLOAT16_LARGEST)))
         return close_large_halves(x[0], x[1], bits);
@@ -108,13 +110,15 @@ static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored)
     open_halves(x, stored);
 }
 
-/* Keys of the random bits for stochastic rounding in a step: of all fields of a table, or of one row (kernels/rounding.h). */
+/* Keys of the random bits for stochastic rounding in a step. They are the keys of all fields of a table, or of one row
+ * (kernels/rounding.h). */
 struct rounding_keys {
     uint32_t weights, state;
-    uint32_t group; /* index of the first group of eight columns that this process has, counted in the whole row */
+    uint32_t group; /* this process has some of a row's columns; the number, in the whole row, of its first group of eight
+                     * columns */
 };
 
-/* Returns the keys of a step, which the host makes. `purpose`: of the random bits for the weights. */
+/* Returns a step's keys; for the host. purpose: the purpose of the random bits for the weights. */
 static inline struct rounding_keys keys_of_step(const struct rounding *table, enum draw_purpose purpose, uint64_t global_step) {
     struct rounding_keys keys;
     keys.weights = round_step_key(table, purpose, global_step);
@@ -137,7 +141,7 @@ static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk
 
 /* ---- a slot's columns of a chunk ---- */
 
-/* Returns where a slot stores the columns of a chunk of weights of form F. */
+/* Returns where a slot stores the columns that are in chunk number `chunk` of weights of form F. */
 template <class F> static __device__ __forceinline__ const float4 *state_at(const char *slot, uint32_t chunk, bool halves) {
     return (const float4 *)(slot + (uint64_t)chunk * (F::QUADS == 1 || halves ? CHUNK_BYTES : 2 * CHUNK_BYTES));
 }
@@ -146,8 +150,8 @@ template <class F> static __device__ __forceinline__ void prefetch_state_chunk(c
     asm volatile("prefetch.L2 [%0];" ::"l"(state_at<F>(slot, chunk, halves)));
 }
 
-/* Reads a slot's columns of a chunk as stored: two chunks if the state is float32 and the weights are bfloat16. Call
- * open_state_chunk() only when the values are needed, so that many reads can be in flight. */
+/* Reads a slot's values in the columns of a chunk, as they are stored: they take two chunks if the state is float32 and the
+ * weights are bfloat16. Call open_state_chunk() only when the values are needed, so that many reads can be in flight. */
 static __device__ __forceinline__ void read_state_chunk(float4 (&x)[1], const char *slot, uint32_t chunk, bool) {
     x[0] = read_chunk(slot, chunk);
 }
@@ -178,10 +182,10 @@ static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t ch
 
 /* ---- quads of rows that other warps may be changing ---- */
 
-/* Read a quad of a row of form F: 16 bytes of float32, or 8 bytes of bfloat16. */
+/* Read a quad of a row of form F: 16 bytes of float32, or 8 bytes of bfloat16. on: false: returns zeros. */
 template <class F> static __device__ __forceinline__ float4 read_quad_past_cache(const char *field, uint32_t quad, bool on);
 
-/* Returns zeros if `on` is false. The asm writes results before it reads the address. It still needs no "=&f", which older
+/* If `on` is false, the asm returns zeros: it writes them before it reads the address. It still needs no "=&f", which older
  * Toolkits refuse, because PTX keeps floats, integers and addresses in different registers. */
 template <>
 __device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char *field, uint32_t quad, bool on) {
@@ -207,9 +211,9 @@ __device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char
     return values_of(v);
 }
 
-/* Returns what must be added to the bfloat16 `old` so that the sum is old + gain, rounded stochastically. Adding the gain itself
- * would round to nearest, and lose a gain that is small beside `old`. A NaN stays a NaN: added bits could turn it into a number,
- * and nothing else here checks for it. */
+/* Returns what to add to the bfloat16 `old` so that the sum is old + gain, rounded stochastically. Adding the gain itself would
+ * round to nearest, and lose a gain that is small relative to `old`. A NaN stays a NaN: added bits could turn it into a number,
+ * and no later check would find it. */
 static __device__ __forceinline__ float whole_step(float old, float gain, uint32_t random16) {
     float sum = old + gain, now = upper_value(__float_as_uint(sum) + random16);
     return fmaf(sum, 0.0f, now - old);
@@ -233,7 +237,7 @@ static __device__ __forceinline__ void add_quad_over_link(char *field, uint32_t 
     add_each((float *)field + 4 * quad, value);
 }
 
-/* Adds to one column, and returns its old value. */
+/* Adds `value` to one column of a field, and returns the column's old value. */
 static __device__ __forceinline__ float add_column(char *field, uint32_t column, float value) {
     return atomicAdd((float *)field + column, value);
 }

@@ -19,14 +19,14 @@ template <int G = 32> static __device__ __forceinline__ double warp_sum(double x
     return x;
 }
 
-/* Returns the largest x among the lanes that have this lane's place in their groups. */
+/* Returns the largest x among the lanes that have the same place in their groups as this lane has in its group. */
 template <int G> static __device__ __forceinline__ uint32_t most_beside(uint32_t x) {
     for (int width = G; width < 32; width *= 2) x = max(x, __shfl_xor_sync(ALL_LANES, x, width));
     return x;
 }
 
-/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, where M is the smallest power of two not below
- * N. In each round a lane gives half of its values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
+/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, where M is the smallest power of two that is at
+ * least N. In each round a lane gives half of its values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
 template <int N, int M> struct transposed_sum {
     static __device__ __forceinline__ float run(float (&v)[N]) {
         if constexpr (M == 1) {
@@ -49,7 +49,7 @@ __host__ __device__ constexpr int power_from(int n) {
     while (m < n) m *= 2;
     return m;
 }
-/* Like transposed_sum, within each group of G neighbouring lanes; N <= G. */
+/* Sums N <= G values over each group of G neighbouring lanes, as transposed_sum does over the warp. */
 template <int G, int N> __device__ __forceinline__ float sum_over_group(float (&v)[N]) {
     constexpr int M = power_from(N);
     float sum = transposed_sum<N, M>::run(v);
@@ -94,7 +94,7 @@ static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 
 /* ---- the corpus ---- */
 
-/* Returns the sentence that contains a position. All lanes search together, 32 probes a round. */
+/* Returns the number of the sentence that contains a position. All lanes search together, with 32 probes a round. */
 static __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
     uint64_t low = s.first_sentence, high = s.sentences;
     while (high - low > 1) {

@@ -12,13 +12,13 @@
 
 /* The codes that ranks send each other: 0, the exit code of a failure, or one of these. */
 enum {
-    CODE_BUSY = -1,  /* the rank is still working */
-    CODE_RESULT = 16 /* this plus r: the rank's result r above 0 */
+    CODE_BUSY = -1,  /* the rank's work is not done yet */
+    CODE_RESULT = 16 /* RESULT + r: the rank's result is r, above 0 */
 };
 enum {
-    LOOK_NANOSECONDS = 100000, /* pause between two checks whether work is done */
-    TURN_SECONDS = 5,          /* seconds in which mpirun ends all other ranks after one has ended with an error, even on a busy
-                                * machine */
+    LOOK_NANOSECONDS = 100000, /* nanoseconds between two checks whether work is done */
+    TURN_SECONDS = 5,          /* seconds after the end of one rank with an error, within which mpirun ends all other ranks, even
+                                * on a busy machine */
     TURNS = 4
 };
 
@@ -46,9 +46,9 @@ void agree_on_nothing(const struct ranks *ranks, int code) {
     ranks->calls->end(ranks->group, code);
 }
 
-/* Decides which rank prints the error. All ranks that have waited know which ranks are missing: the first rank that is not
- * missing prints, the others only if it does not. A rank that finds nobody missing was stopped itself; it continues until mpirun
- * ends it. */
+/* Waits so that only one rank prints the error. All ranks that waited know which ranks are missing. The first rank that is not
+ * missing prints the error; each of the others prints it only if the ranks before it have not. A rank for which no rank is
+ * missing was itself stopped for a while: it continues until mpirun ends it. */
 static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
     unsigned turn = !missing ? ranks->number - 1 : missing < ranks->count ? ranks->number : ranks->number + 1;

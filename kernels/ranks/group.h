@@ -41,8 +41,8 @@ struct group_ops {
     int (*share)(struct group *group, unsigned from, void *bytes, uint64_t size, double seconds);
     /* Sends bytes from one rank to another. Only these two call it. */
     int (*pass)(struct group *group, unsigned from, unsigned to, void *bytes, uint64_t size, double seconds);
-    /* To be called after a call that took too long. Returns the first rank that does not call this, too, within `seconds`; or
-     * count if all do. */
+    /* Call this after a call that took too long. Returns the first rank that does not call it, too, within `seconds`; `count` if
+     * all ranks call it. */
     unsigned (*missing)(struct group *group, double seconds);
     int *(*counts)(struct group *group); /* [4 x count] memory for the caller's counts and offsets */
 };

@@ -75,7 +75,7 @@ void ranks_close(struct ranks *ranks) {
 
 /* ---- sums ---- */
 
-static const char step[] = "a step"; /* for messages: what a late rank should have sent its part of */
+static const char step[] = "a step"; /* for messages: the work for which a late rank should have sent its values */
 
 /* Computes the offset and the size, in bytes, of each rank's share of `count` floats. */
 static void share_out(const struct ranks *ranks, uint64_t count, int *counts, int *at) {

@@ -1,6 +1,6 @@
-/* Where the numbers are found: /proc/self/cgroup names the process's group in each hierarchy, /proc/self/mountinfo tells where a
- * hierarchy is mounted, and a group's directory has files with its limit and its use. The parent directories, up to the
- * mount point, are the groups above it, whose limits hold, too. */
+/* cgroup: reads limits from three places. /proc/self/cgroup names the process's group in each hierarchy; /proc/self/mountinfo
+ * says where a hierarchy is mounted; and a group's directory has files with its limit and its use. The directories above it, up
+ * to the mount point, are the groups that contain it; their limits apply, too. */
 #include "cgroup.h"
 
 #include "text.h"

@@ -55,8 +55,8 @@ struct reading {
     int waited;              /* how often the pipe was checked and had no writer yet */
 };
 
-/* Decides what it means that a pipe reads as empty: its last writer has closed it (returns 1), or its first writer has not
- * opened it yet (waits a little, and returns 0). Returns -1 after fail() if no writer opens it in time. */
+/* Finds out why a pipe is empty. Returns 1 if its last writer has closed it. If its first writer has not opened it yet, waits a
+ * little and returns 0. Returns -1 after fail() if no writer opens it in time. */
 static int await_writer(struct reading *reading) {
     struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
     if (reading->had_writer || reading->used) return 1;

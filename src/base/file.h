@@ -52,7 +52,7 @@ int file_write_at(struct file_writer *writer, uint64_t offset, const void *data,
 int file_finish(struct file_writer *writer);   /* writes and syncs all bytes, but does not rename yet, so that file_commit() can
                                                 * hardly fail */
 int file_commit(struct file_writer *writer);   /* finishes, and renames the file to PATH; always closes the writer */
-void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
+void file_abandon(struct file_writer *writer); /* may be called on a closed writer */
 
 /* Opens a new nameless file in the directory of `path`, for reading and writing. The system removes it with its last descriptor
  * or mapping, even if the process is killed. Returns a descriptor, or -1 after fail(). */

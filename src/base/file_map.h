@@ -16,7 +16,7 @@ int file_map_open(struct file_map *map, const char *path);
 /* Opens a map of `size` zero bytes in memory, without a file, for data that this process first writes and then reads like a mapped
  * file. Returns the writable bytes, or NULL after fail(). `what` names the data in the error message. */
 char *file_map_memory(struct file_map *map, uint64_t size, const char *what);
-void file_map_close(struct file_map *map); /* harmless on a zeroed one */
+void file_map_close(struct file_map *map); /* may be called on a struct of zeros */
 
 /* Makes SIGBUS end the process with exit code 1 and a message that names the mapped file. Only programs call this: a library
  * leaves signals to its caller. */

@@ -15,7 +15,7 @@ int file_part_of(struct file_part *part, const struct file_writer *writer);
 /* Opens a part in another process. `path` is the file's final path, `partial` the temporary path that the writer uses. Returns
  * 0, or -1 if this process cannot open `partial`. */
 int file_part_join(struct file_part *part, const char *path, const char *partial);
-void file_part_close(struct file_part *part); /* harmless on a closed one */
+void file_part_close(struct file_part *part); /* may be called twice */
 
 int file_part_write(struct file_part *part, uint64_t offset, const void *data, uint64_t length);
 int file_part_sync(struct file_part *part);

@@ -31,8 +31,8 @@ typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or b
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* To be called regularly by long work that needs no cleanup. Returns 0 to continue, or -1 after fail_stopped(): the thread's
- * flag is set or, for a thread without a flag, a signal has arrived and interrupt_ends_work(1) was called. */
+/* For long work that needs no cleanup, which calls this regularly. Returns 0 to continue, or -1 after fail_stopped(): the
+ * thread's flag is set or, for a thread without a flag, a signal has arrived and interrupt_ends_work(1) was called. */
 int interrupt_check(void);
 
 /* Sets whether a signal makes interrupt_check() fail. 1: before training begins. 0, the default: during training, which writes a

@@ -12,7 +12,7 @@ struct json {
     uint64_t used, capacity;
     int failed; /* 1: memory was short and fail() was called; later calls do nothing */
 };
-void json_release(struct json *json); /* harmless on a zeroed one */
+void json_release(struct json *json); /* may be called on a struct of zeros */
 
 /* Appends formatted text without escaping: brackets, commas, the program's own names. */
 void json_print(struct json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -24,7 +24,7 @@ int lock_move(struct lock *lock, const char *path);
 /* Returns 1 if the lock file still exists; 0 if somebody has removed it, so that others may lock too; -1 after fail(). */
 int lock_stands(const struct lock *lock);
 
-/* Releases the lock, and removes its file if it is still the one that was locked. Harmless on a zeroed lock. */
+/* Releases the lock, and removes its file if it is still the one that was locked. May be called on a struct of zeros. */
 void lock_give(struct lock *lock);
 
 #endif

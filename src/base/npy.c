@@ -36,7 +36,7 @@ static int take_word(struct cursor *cursor, const char *wanted) {
     return 1;
 }
 
-/* Reads a quoted string without escapes into `out`. Returns 1, or 0 if there is none. */
+/* Reads a quoted string without escapes into `out`. Returns 1, or 0 if the text is no such string. */
 static int take_quoted(struct cursor *cursor, char *out, size_t capacity) {
     char quote = take_mark(cursor, '\'') ? '\'' : take_mark(cursor, '"') ? '"' : 0;
     size_t n = 0;
@@ -60,7 +60,7 @@ static int take_number(struct cursor *cursor, uint64_t *value) {
     return cursor->at > first;
 }
 
-/* Reads a tuple of at most two numbers. Returns how many numbers it has, or -1 if it is none. */
+/* Reads a tuple of at most two numbers. Returns how many numbers it has, or -1 if the text is no such tuple. */
 static int take_shape(struct cursor *cursor, uint64_t shape[2]) {
     int n = 0;
     if (!take_mark(cursor, '(')) return -1;

@@ -71,7 +71,7 @@ typedef void report_hear(void *user, const char *warning);
 /* Opens a sink. `hear` receives its warnings; NULL: they are dropped. Returns NULL if memory is short, without a sentence, since
  * no sink could store it. */
 struct report *report_open(report_hear *hear, void *user);
-void report_close(struct report *report); /* harmless on NULL */
+void report_close(struct report *report); /* NULL: does nothing */
 /* Sets this thread's sink; NULL: the program's sink. Returns the sink that it used before. */
 struct report *report_use(struct report *report);
 struct report *report_current(void); /* returns this thread's sink; NULL: the program's sink */

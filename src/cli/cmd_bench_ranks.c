@@ -32,8 +32,8 @@ static struct share share_of(const struct bench_training *t, const struct ranks 
     return share;
 }
 
-/* Returns the share of a step's time that is spent waiting for other ranks: what a step without waiting saves. 0 for a single
- * rank, where a step without waiting is not measured. */
+/* Returns the share of a step's time that is spent waiting for other ranks: 1 - (time of a step without waiting / time of a
+ * step). Returns 0 for a single rank, for which steps without waiting are not measured. */
 static double exchange_share(const struct share *share) {
     double step = share->phase[PHASE_STEP], apart = share->phase[PHASE_ALONE];
     return apart > 0 && step > apart ? (step - apart) / step : 0;

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is measured: a corpus, and the files that it becomes. */
+/* A measurement: a corpus, and the files that are made of it. */
 struct reading {
     const struct bench_call *call;
     struct corpus_options options;

@@ -13,8 +13,8 @@ static double per_step(const struct bench_training *t, uint64_t count) {
     return t->steps ? (double)count / (double)t->steps : 0;
 }
 
-/* Returns the speed at which training moves bytes, as a share of the speed of plain copies on this machine. The bytes are those
- * that the plan expects of a step; for lock-free training they are the bytes of the rows in all examples, though the GPU's cache
+/* Returns the bytes a second that training moves / the bytes a second of plain copies on this machine. The bytes of a step are
+ * those that the plan expects. For lock-free training they are the bytes of the rows in all examples, although the GPU's cache
  * serves frequent rows. */
 static double memory_share(const struct bench_training *t) {
     double bytes = t->hogwild ? (double)t->row_bytes : t->plan.memory_bytes * (double)t->steps;

@@ -76,8 +76,8 @@ static int print_object(struct asked *asked, const struct recommended *answer) {
     return 0;
 }
 
-/* Prints an answer. Fails, which ends the work, if the reader has closed the pipe or the disk is full: nobody could read the
- * rest. */
+/* Prints an answer. If the reader has closed the pipe or the disk is full, it fails, which ends the work: the remaining answers
+ * could not be read. */
 static int print_answer(void *user, const struct recommended *answer) {
     struct asked *asked = user;
     if (asked->json ? print_object(asked, answer) : (print_lines(asked, answer), 0)) return -1;

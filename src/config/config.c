@@ -58,7 +58,7 @@ int config_read_times(const char *text, struct config_times *times) {
     return 0;
 }
 
-/* Returns NULL if a text has the form; otherwise what it should be, for an error message. */
+/* Returns NULL if a text has the required form; otherwise a description of the form, for an error message. */
 static const char *refuse_form(enum config_form form, const char *text) {
     double rating;
     struct config_times times;
@@ -76,8 +76,8 @@ static const char *refuse_form(enum config_form form, const char *text) {
     return NULL;
 }
 
-/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise what it should be, for an error
- * message. */
+/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise a description of texts that can, for
+ * an error message. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";

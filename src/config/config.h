@@ -21,7 +21,7 @@ enum { TRUTH_AUTO = 2 };
 /* The choices of these keys are enums of the kernels (kernels/backend.h, kernels/optimizers.h). config.def lists their names in
  * the kernels' order and "auto" after them; these are the numbers of "auto". The kernels have no loss of LOSS_HIERARCHICAL: for
  * them it is the logistic loss over other contexts (example_paths). */
-enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2 };
+enum { PLACE_AUTO = 3, RULE_AUTO = 11, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2 };
 
 /* Choices of the other keys, in the order of their lists in config.def. */
 enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_AUTO }; /* the kernels' first */
@@ -52,7 +52,7 @@ enum {
 #include "config.def"
 };
 
-/* The values of all keys, in fields named section_key, and what is derived from them. */
+/* The values of all keys, in fields named section_key, and values that are computed from them. */
 struct config {
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help) char *section##_##key;
@@ -112,7 +112,7 @@ struct loss_options config_loss(const struct config *config);
 /* Returns 1 if contexts are inner nodes of a Huffman tree of the words (train.loss = hierarchical). */
 int config_has_tree(const struct config *config);
 
-/* Returns what a line of the corpus is called: "sentences", "lists", or "lines" if each begins with a target. */
+/* Returns the name of a line of the corpus in messages: "sentences"; "lists"; or "lines" if each line begins with a target. */
 const char *config_lines(const struct config *config);
 
 /* Returns how words are split into n-grams (examples.subwords, model.buckets). */

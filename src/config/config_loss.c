@@ -20,7 +20,7 @@ void config_choose_real(double *value, double chosen) {
     if (isnan(*value)) *value = chosen;
 }
 
-/* With cosines, contexts must not begin as zeros: the cosine of a row of zeros has no gradient. */
+/* If scores are cosines, contexts must not be zeros at the beginning: the cosine of a row of zeros has no gradient. */
 static int choose_context_init(struct config *c) {
     const char *chosen = is_cosine(c) ? "word2vec" : "zeros";
     if (strcmp(c->model_context_init, "auto")) return 0;

@@ -34,8 +34,9 @@ static int is_encoded(const struct config *c) {
     return kind < 0 ? -1 : !strcmp(head, CORPUS_STREAM_MAGIC);
 }
 
-/* Chooses the mode for lists. Rows of their own distinguish lists best. Lists without names, and runs with a key that does not
- * work with such rows, train items against items. Returns 0, or -1 after fail(). */
+/* Chooses examples.mode for lists. User mode distinguishes lists best, since each list has a row. If lists have no names, or if
+ * a key is set that does not work with rows of lists, items are trained against items (list mode). Returns 0, or -1 after
+ * fail(). */
 static int choose_mode_of_lists(struct config *c) {
     int items = c->train_update == UPDATE_HOGWILD || (c->examples_targets != TARGETS_AUTO && c->negatives_per != PER_BATCH);
     if (!items) items = is_encoded(c);
@@ -97,7 +98,7 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* The defaults are those of torch.optim. The rates of sgd are word2vec's, or found by experiment (configs/notes/rules.md). */
+/* Defaults are those of torch.optim. sgd's learning rates are word2vec's, or found by experiment (configs/notes/rules.md). */
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
@@ -330,8 +331,10 @@ static int check_optimizer(const struct config *c) {
         return fail("optimizer.beta1 = %g and beta2 = %g: %s divides by 1 - beta, so both must be below 1",
                     c->optimizer_beta1, c->optimizer_beta2, rule);
     if (!rules_has(c->optimizer_rule, "weight_decay") && c->optimizer_weight_decay != 0)
-        return fail("optimizer.weight_decay = %g: %s has no weight decay, as in PyTorch; set it to 0, or use %s",
-                    c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam" : "another rule");
+        return fail("optimizer.weight_decay = %g: %s has no weight decay; set it to 0, or use %s",
+                    c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam"
+                                                     : RULE_BY_ROW(c->optimizer_rule)      ? "adagrad"
+                                                                                           : "another rule");
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
         return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min, c->optimizer_step_max);
     return 0;
@@ -342,6 +345,9 @@ static int check_ranks(const struct config *c) {
     if (c->device_gpus > 1 && ranks != c->device_gpus)
         return fail("device.gpus = %" PRIu64 ", and this run has %u ranks: begin it without mpirun, or leave the key out",
                     c->device_gpus, ranks);
+    if (ranks > 1 && RULE_BY_ROW(c->optimizer_rule))
+        return fail("optimizer.rule = rowwise-adagrad needs all columns of a row in one process, and this run has %u ranks, which "
+                    "share them out; set optimizer.rule = adagrad, or begin it without ranks", ranks);
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
     return 0;

@@ -77,7 +77,7 @@ static void put_lines(struct json *out, const char *indent, size_t width, char *
     }
 }
 
-/* Writes what a key is for, what values it takes (after the first line of its help), and its defaults by size. */
+/* Writes a key's help, its possible values (after the first line of the help), and its defaults by size. */
 static void put_key_help(struct json *out, const struct config_key *key, const char *indent, size_t width) {
     char kind[256], text[2048], sizes[DEFAULTS_HELP];
     int first = (int)strcspn(key->help, "\n");

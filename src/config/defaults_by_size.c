@@ -154,9 +154,12 @@ static int is_unbounded(const struct config *c) {
     return (data_of(c) & (OF_TEXT | OF_GRAPHS)) && c->train_update == UPDATE_BATCH && c->optimizer_rule == RULE_SGD && c->optimizer_clip == 0;
 }
 
-/* Returns 1 if the key of this row may be set. For lists, the rows of [examples] and negatives.per require may_share(). If the user
- * sets optimizer.rule, the learning rate is that rule's default. Those of the table were measured with negatives: along the paths of a
- * tree, 0.05 made no better vectors of 16.7 million words than 0.025 (analogies .342 for .360). */
+/* Returns 1 if the key of this row of the table may be set. For lists, rows of [examples] and of negatives.per require may_share().
+ *
+ * The learning rate is not set if the user has set optimizer.rule, whose own default then applies; nor with a tree, since the
+ * table's rates were measured with negatives: along the paths of a tree, 0.05 made no better vectors of 16.7 million words than
+ * 0.025 (analogies .342 for .360).
+ */
 static int may_choose(const struct config *c, const struct sized_default *row) {
     int rate = is_key(row, "optimizer", "lr");
     int examples = !strcmp(row->section, "examples");

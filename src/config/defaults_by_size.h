@@ -1,9 +1,8 @@
 /* defaults_by_size: the keys whose default depends on the size and shape of the data.
  *
- * config_resolve() runs before the data is read and sets these keys to defaults for any size. Once the data is encoded, the session
- * counts it, and defaults_by_size() replaces these defaults by the values of the table (defaults_by_size.def). A key that the user
- * has set never changes. The counts are those of all of the data, so they do not depend on threads,
- * ranks or the backend.
+ * config_resolve() runs before the data is read, and sets these keys to defaults for data of any size. When the data is encoded,
+ * the session counts it, and defaults_by_size() replaces these defaults by the values of a table (defaults_by_size.def). A key that
+ * the user has set is never changed. The counts are of the whole data, so they do not depend on threads, ranks or the backend.
  */
 #ifndef SPTX_DEFAULTS_BY_SIZE_H
 #define SPTX_DEFAULTS_BY_SIZE_H

@@ -15,7 +15,8 @@ struct bigram bigram_of_text(const char *text, uint64_t length) {
     return (struct bigram){hash.low64, (uint32_t)hash.high64 | 1};
 }
 
-/* Returns the hash of a bigram: MurmurHash3's finalizer. It is also used for bigrams named by text, whose key is a hash already. */
+/* Returns the hash of a bigram, by MurmurHash3's finalizer. It is used, too, for bigrams that are identified by their text's
+ * hash. */
 static inline uint64_t hash_of(struct bigram bigram) {
     uint64_t hash = bigram.key ^ bigram.tag;
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
@@ -27,8 +28,8 @@ static inline unsigned shard_of(uint64_t hash) {
     return (unsigned)(hash >> (64 - SHARD_BITS));
 }
 
-/* Returns the 32 hash bits after the shard's bits. They decide in which sweep a bigram is counted, and at which slot its search
- * begins. */
+/* Returns the 32 bits of the hash after the shard's bits. They decide in which sweep a bigram is counted, and at which slot the
+ * search for it begins. */
 static inline uint64_t order_of(uint64_t hash) {
     return hash << SHARD_BITS >> 32;
 }
@@ -57,7 +58,7 @@ static inline uint64_t home_of(const struct bigram_shard *shard, uint64_t hash) 
     return order_of(hash) * shard->slot_count >> 32;
 }
 
-/* Returns the slot of the bigram, or, if it is absent, the free slot where it belongs. */
+/* Returns the slot of the bigram; if the table lacks it, the free slot in which to store it. */
 static inline struct bigram_slot *find_slot(const struct bigram_shard *shard, struct bigram bigram, uint64_t hash) {
     uint64_t i = home_of(shard, hash);
     while (shard->slots[i].count && (shard->slots[i].key != bigram.key || shard->slots[i].tag != bigram.tag))
@@ -65,8 +66,8 @@ static inline struct bigram_slot *find_slot(const struct bigram_shard *shard, st
     return &shard->slots[i];
 }
 
-/* Replaces the shard's table by one of `slots` slots. Keeps only bigrams met at least `least` times whose order_of() is below
- * `high`. */
+/* Replaces the shard's table by one of `slots` slots. Keeps only bigrams that occur at least `least` times and whose order_of()
+ * is below `high`. */
 static int move_slots(struct bigram_shard *shard, uint64_t slots, uint64_t high, uint32_t least) {
     struct bigram_shard moved = {.slots = mem_zalloc(slots, sizeof *moved.slots, "the bigrams' counts"), .slot_count = slots};
     if (!moved.slots) return -1;
@@ -91,7 +92,7 @@ static int refuse_memory(const struct bigrams *bigrams) {
                 text_of_bytes(bytes, bigrams->memory));
 }
 
-/* Makes a free slot: enlarges the table as long as memory allows, otherwise halves the range of hashes that this sweep counts. */
+/* Makes a free slot. It enlarges the table as long as memory allows; then it halves the range of hashes that this sweep counts. */
 static int make_place(const struct bigrams *bigrams, struct bigram_shard *shard) {
     uint64_t slots = shard->slot_count ? shard->slot_count * 2 : FIRST_SLOTS, most = bigrams->shard_most;
     if (slots > most) slots = most;
@@ -108,7 +109,7 @@ static inline int is_full(const struct bigram_shard *shard) {
     return shard->size * 4 >= shard->slot_count * 3;
 }
 
-/* Adds `met` to the count of a bigram, unless another sweep counts it. */
+/* Adds `met` to the count of a bigram, unless the bigram is counted in another sweep. */
 static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, struct bigram bigram, uint64_t hash, uint32_t met,
                    uint32_t kept) {
     uint64_t order = order_of(hash);
@@ -123,7 +124,7 @@ static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, st
     return 0;
 }
 
-/* A bigram of a batch; the batch is sorted by shard. */
+/* A bigram of a batch, with its hash; the batch is sorted by shard. */
 struct sorted {
     struct bigram bigram;
     uint32_t count;

@@ -12,36 +12,37 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* What identifies a bigram: the numbers of its two words (tag 0), or 95 bits of the hash of its text (tag above 0). */
+/* A key that identifies a bigram: the numbers of its two words (tag 0), or 95 bits of the hash of its text (tag above 0). */
 struct bigram {
     uint64_t key;
     uint32_t tag;
 };
 
-/* A place in a shard's hash table. */
+/* A slot of a shard's hash table: a bigram and its count. */
 struct bigram_slot {
     uint64_t key;
     uint32_t tag;
-    uint32_t count; /* 0: the slot is free; BIGRAM_KEPT is set if sweeps must never drop the bigram */
+    uint32_t count; /* number of times that the bigram occurs; 0: the slot is free; with BIGRAM_KEPT set, sweeps never drop the
+                     * bigram */
 };
 
 #define BIGRAM_KEPT ((uint32_t)1 << 31)
-#define BIGRAM_MOST (BIGRAM_KEPT - 1) /* the highest count; higher counts are stored as this */
+#define BIGRAM_MOST (BIGRAM_KEPT - 1) /* the highest count that is stored; higher counts are stored as this one */
 
 /* The bigrams whose hashes have the same highest 6 bits. */
 struct bigram_shard {
     pthread_mutex_t lock;
     struct bigram_slot *slots; /* [slot_count] */
     uint64_t slot_count, size;
-    uint64_t low, high;        /* this sweep counts bigrams whose order_of() (32 hash bits) is from low up to high - 1;
-                                * low == 2^32: all are counted */
+    uint64_t low, high;        /* the current sweep counts bigrams whose order_of() (32 bits of the hash) is low .. high - 1; low
+                                * = 2^32: all bigrams are counted */
 };
 
 enum { BIGRAM_SHARDS = 64, BIGRAM_BATCH = 1 << 16 };
 struct bigrams {
     struct bigram_shard shards[BIGRAM_SHARDS];
-    uint64_t shard_most; /* highest number of slots of a shard */
-    uint64_t memory;     /* bytes that all shards may use, for messages */
+    uint64_t shard_most; /* most slots of a shard */
+    uint64_t memory;     /* bytes that all shards together may use; for messages */
     uint64_t distinct;   /* number of different bigrams that finished sweeps have counted */
 };
 
@@ -54,11 +55,11 @@ struct bigram bigram_of_text(const char *text, uint64_t length);
 void bigrams_init(struct bigrams *bigrams, uint64_t memory);
 void bigrams_release(struct bigrams *bigrams);
 
-/* Counts `count` bigrams (BIGRAM_BATCH at most), in any order. counts: [count] how often each was met; NULL: once each. kept =
- * 1: sweeps never drop them. Any thread may call it. Returns 0, or -1 after fail(). */
+/* Counts `count` bigrams (at most BIGRAM_BATCH), in any order. counts: [count] how often each occurs; NULL: each occurs once.
+ * kept: 1: sweeps never drop these bigrams. Any thread may call it. Returns 0, or -1 after fail(). */
 int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_t *counts, uint32_t count, int kept);
 
-/* Ends a sweep. Returns 0 if all bigrams are counted. Returns 1 if the text must be read once more; bigrams met fewer than
+/* Ends a sweep. Returns 0 if all bigrams are counted. Returns 1 if the text must be read again; bigrams that occur fewer than
  * `least` times are then dropped. Returns -1 after fail(). */
 int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
 
@@ -66,7 +67,7 @@ int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
 typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count);
 int bigrams_filter(struct bigrams *bigrams, bigrams_keeps *keeps, void *user);
 
-/* Returns how often the bigram was met; 0 if it is not in the table. */
+/* Returns how often the bigram occurs; 0 if it is not in the table. */
 uint32_t bigrams_count(const struct bigrams *bigrams, struct bigram bigram);
 
 #endif

@@ -22,11 +22,11 @@ static const struct {
     const char *name, *magic;
 } kinds[KINDS] = {[IDS] = {"corpus.ids", CORPUS_STREAM_MAGIC}, [GRAPH] = {"corpus.graph", GRAPH_MAGIC}};
 
-/* State of opening or making one cache. */
+/* State of one call of cache_open(). */
 struct cache {
     const char *directory;
     char *encoded[KINDS], *words, *lock; /* paths of the cache's files; owned */
-    int kind;                            /* kind of this corpus: IDS or GRAPH */
+    int kind;                            /* kind of the corpus: IDS or GRAPH */
     struct corpus *corpus;
     const struct corpus_options *options;
     struct pool *pool;
@@ -35,7 +35,7 @@ struct cache {
     struct graph *graph;
 };
 
-/* Opens the encoded corpus if it was made with this vocabulary. Returns 1 if so, otherwise 0, perhaps after fail(). */
+/* If the encoded corpus was made with this vocabulary, opens it and returns 1. Otherwise returns 0, perhaps after fail(). */
 static int reuse(struct cache *c) {
     const char *path = c->encoded[c->kind];
     if (c->kind == GRAPH)
@@ -43,14 +43,13 @@ static int reuse(struct cache *c) {
     return idstream_reuse(c->stream, path, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool);
 }
 
-/* Opens the vocabulary and the encoded corpus if both files exist and belong together. Returns 1 if so, otherwise 0, without a
- * sentence: the caller then makes both again, and if the directory is unusable, that fails with its own message. */
+/* If the vocabulary and the encoded corpus exist and belong together, opens both and returns 1. Otherwise returns 0, without a
+ * message: the caller then makes both again, and if the directory cannot be used, that fails with its own message. */
 static int find(struct cache *c) {
     const char *given = c->options->vocab; /* the user's vocabulary, which is read instead of the cache's copy, since it may have
                                             * changed */
     const char *words = c->options->grown ? c->options->grown : c->words;
-    if (c->options->older) return 0; /* the cached vocabulary may contain words of a different older run, so words are counted
-                                      * again */
+    if (c->options->older) return 0; /* the cached vocabulary may contain words of another older run, so words are counted again */
     int there = file_exists(c->encoded[c->kind]) == 1 && file_exists(c->words) == 1;
     if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, words)) && reuse(c)) return 1;
     report_clear();
@@ -100,8 +99,8 @@ static int refuse_cache(const char *path) {
                 path);
 }
 
-/* Returns 1 if the file is an encoded corpus of this kind, even an incomplete one; 0 if it does not exist; -1 after fail(), if
- * it is anything else. */
+/* Returns 1 if the file is an encoded corpus of this kind, perhaps an incomplete one; 0 if it does not exist; -1 after fail() if
+ * it is another file. */
 static int check_encoded(const struct cache *c, int kind) {
     char head[16] = "";
     _Static_assert(sizeof CORPUS_STREAM_MAGIC <= sizeof head && sizeof GRAPH_MAGIC <= sizeof head, "a magic number fits");
@@ -155,7 +154,7 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
-/* Removes what a killed process left: its lock file, which locks nothing any more, and its half-written files. */
+/* Removes the files of a killed process: its lock file, which locks nothing any more, and its half-written files. */
 static void tidy(const struct cache *c) {
     char holder[LOCK_HOLDER];
     struct lock lock;

@@ -23,8 +23,8 @@
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused);
 
-/* Removes the cache's files from a directory. It is no error if the files or the directory do not exist. Returns 0, or -1 after
- * fail(). */
+/* Removes the cache's files from a directory. It is no error if the files, or the directory, do not exist. Returns 0, or -1
+ * after fail(). */
 int cache_remove(const char *directory);
 
 /* Returns 1 if `name` is one of the cache's files, or a file that a process left half written when it was killed. */

@@ -68,8 +68,8 @@ static char *pass_blanks(char *at, char *end, const char *separator) {
     return at;
 }
 
-/* Returns the closing quote of the field that begins with the quote at `at`, or `end` if the quote is not closed. Two quotes in
- * a row stand for one quote in the text and do not close the field. */
+/* Returns the closing quote of the field whose opening quote is at `at`; `end` if the quote is not closed. Two quotes one after
+ * the other are a quote in the text, and do not close the field. */
 static char *find_closing(char *at, char *end) {
     for (at++; at < end; at++) {
         if (*at != '"') continue;
@@ -97,7 +97,7 @@ static char *join_quotes(char *from, char *to) {
     return out;
 }
 
-/* Reads a field whose first byte is a quote. Returns the end of the field; NULL if the quote is just a byte of the text
+/* Reads a field whose first byte is a quote. Returns the end of the field; NULL if the quote is a byte of the text
  * (QUOTES_LENIENT). */
 static char *take_quoted(char *at, char *end, const struct columns_form *form, int keep, struct column_field *field) {
     char *closing = find_closing(at, end);
@@ -151,8 +151,8 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
     }
 }
 
-/* Splits a line of up to 63 bytes by masks of its bytes, at a separator of one byte or at blanks. Returns 1, or 0 if the line is
- * longer, or has quotes or blanks that columns_part() must look at. */
+/* Splits a line of at most 63 bytes by masks of its bytes, at a separator of one byte or at blanks. Returns 1. Returns 0 if
+ * columns_part() must split it: the line is longer, or it has quotes or blanks. */
 static int part_by_masks(struct table_line *line, struct corpus_cursor *cursor, const struct columns_form *form) {
     const char *at = cursor->at, *start = at;
     int blanks = *form->separator == ' ';
@@ -240,7 +240,7 @@ unsigned columns_value(const struct table_line *line, const struct columns_form 
 
 /* ---- numbers ---- */
 
-enum { EXACT_DIGITS = 15 }; /* a double stores every whole number of up to 15 decimal digits, and 10^0 to 10^15, exactly */
+enum { EXACT_DIGITS = 15 }; /* a double can store every whole number of this many decimal digits, and 10^0 .. 10^15, exactly */
 
 /* Reads a number of digits with at most one `point` among them. The digits as an integer, and the power of ten by which they are
  * divided, are both exact, so the quotient is the nearest double, as from text_real(). Returns 0, or -1 if the word is anything
@@ -264,7 +264,8 @@ static int read_plain(const char *word, uint64_t length, char point, double *val
     return 0;
 }
 
-/* Moves *word and *length to the number after 'weight': in the attributes of networkx. Returns 1, or 0 if there is no weight. */
+/* Finds the weight in the attributes of networkx: sets *word and *length to the number after 'weight':. Returns 1; 0 if there is
+ * no weight. */
 static int find_weight(const char **word, uint64_t *length) {
     static const char *const names[] = {"'weight':", "\"weight\":"};
     const char *end = *word + *length;

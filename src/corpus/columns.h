@@ -28,7 +28,7 @@ enum column_meaning { COLUMN_A, COLUMN_B, COLUMN_VALUE, COLUMN_MEANINGS };
 /* The kinds of tables. Each kind has a list of known column names in columns.def. */
 enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES, COLUMNS_OF_LABELS, COLUMNS_OF_TITLES, COLUMNS_OF_WORDS, COLUMN_SETS };
 
-/* What messages call the three columns of a table. */
+/* The names of a table's three columns in messages. */
 struct columns_words {
     const char *a, *b, *value;
 };
@@ -41,7 +41,8 @@ unsigned column_rank(enum column_set set, enum column_meaning meaning, const cha
 /* Returns the meaning (enum column_meaning) that a column's name fits best, or -1 if it fits none. */
 int column_meaning(enum column_set set, const char *name, uint64_t length);
 
-enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* a line's first 64 fields are stored; later fields are only counted */
+enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* number of first fields of a line that are stored; later fields are only
+                                                       * counted */
 
 /* Returns 1 if a line of an edge file that begins with this byte is a comment. */
 static inline int columns_comment(char byte) {
@@ -50,7 +51,7 @@ static inline int columns_comment(char byte) {
 
 /* The meaning of a double quote at the beginning of a field. */
 enum column_quotes {
-    QUOTES_BYTES,   /* nothing: it is a byte of the field */
+    QUOTES_BYTES,   /* it has none: it is a byte of the field */
     QUOTES_LENIENT, /* it opens a quoted field if a closing quote ends the field; otherwise it is a byte of the field */
     QUOTES_STRICT   /* it opens a quoted field; a field without a closing quote at its end is an error */
 };
@@ -59,11 +60,11 @@ enum column_quotes {
 struct columns_form {
     char separator[3];               /* text between two fields; " ": any run of blanks */
     uint8_t quotes;                  /* enum column_quotes */
-    uint8_t decimal_comma;           /* 1: numbers are written 1,5 */
+    uint8_t decimal_comma;           /* 1: numbers have a decimal comma: 1,5 */
     uint8_t braces;                  /* 1: a field that begins with { extends to the end of its line */
     uint8_t unnamed;                 /* 1: lists have no names, so each list is named by its line number (corpus.names) */
     uint8_t named;                   /* 1: column[] was chosen by the header or by corpus.columns, not by position */
-    uint8_t column[COLUMN_MEANINGS]; /* index of the column with each meaning, from 0, or NO_COLUMN */
+    uint8_t column[COLUMN_MEANINGS]; /* by meaning: index of the column, from 0; NO_COLUMN: the table has no such column */
     uint64_t most;                   /* largest number of fields that a line may have; 0: no limit */
 };
 #define COLUMNS_PLAIN                                                                                                  \
@@ -73,55 +74,54 @@ struct columns_form {
 
 /* ---- field by field ---- */
 
-/* The rest of a line, while its fields are read one by one. */
+/* A line whose fields are read one after the other; it has the fields that are not read yet. */
 struct column_walk {
     char *at, *end;
     int more; /* 1: the line has another field, which may be empty */
 };
 /* One field of a line. */
 struct column_field {
-    char *word; /* the field's text, without its quotes and without blanks at its ends, outside or inside the quotes */
+    char *word; /* the field's text, without quotes, and without the blanks at its ends (outside and inside the quotes) */
     uint64_t length;
     int quoted; /* 1: the field had quotes, which were removed */
-    int open;   /* 1: an error: the field's quote is not closed, or bytes follow its closing quote */
+    int open;   /* 1: the field is wrong: its quote is not closed, or bytes follow its closing quote */
 };
 
 /* Prepares to read the fields of the line [at, end) by column_walk_next(). A line of blanks only has no fields. */
 void column_walk_start(struct column_walk *walk, char *at, char *end, const struct columns_form *form);
-/* Returns 1 and stores the next field, or returns 0 at the end of the line. keep = 0: doubled quotes in a quoted field are
- * replaced by one, in the line's own bytes, so that a line can be walked only once. keep = 1: the line's bytes do not change. */
+/* Stores the next field and returns 1, or returns 0 at the end of the line. keep: 0: two quotes in a quoted field are replaced
+ * by one, in the line's bytes, so the fields of a line can be read only once; 1: the line's bytes do not change. */
 int column_walk_next(struct column_walk *walk, const struct columns_form *form, int keep, struct column_field *field);
 
 /* ---- line by line ---- */
 
-/* All fields of a line, which point into the line's bytes. */
+/* All fields of a line. They point into the line's bytes. */
 struct table_line {
     const char *word[COLUMNS_READ];
     uint64_t length[COLUMNS_READ];
-    uint64_t count; /* number of fields of the line, which may be larger than COLUMNS_READ */
+    uint64_t count; /* number of fields; it may be larger than COLUMNS_READ */
     int quoted;     /* 1: at least one field was quoted */
     int open;       /* 1: at least one field has a quote that is not closed */
-    int plain;      /* 1: no field has white space in it */
+    int plain;      /* 1: no field contains white space */
 };
 
-/* Splits the line [at, end) into fields; keep: as in column_walk_next(). */
+/* Splits the line at .. end - 1 into fields. keep: as in column_walk_next(). */
 void columns_part(struct table_line *line, char *at, char *end, const struct columns_form *form, int keep);
 
-/* Reads the next line of a block. Returns 1, also for a line without fields, or 0 at the end of the block. The block must consist
- * of whole lines; its bytes may change. */
+/* Reads the next line of a block. Returns 1, also for a line without fields; 0 at the end of the block. The block must consist
+ * of whole lines; its bytes may be changed. */
 int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line);
 
-/* Checks a line. It is an error if COLUMN_A or COLUMN_B is missing or empty, if the line has more fields than form->most, if a
- * quote is not closed, or if a word has a tab or a line end in it, which a vocabulary file cannot store. Returns 0, or -1 after
- * fail(). */
+/* Returns -1 after fail() for a wrong line: COLUMN_A or COLUMN_B is missing or empty; it has more fields than form->most; a
+ * quote is not closed; or a word contains a tab or a line end, which a vocabulary file cannot store. Otherwise returns 0. */
 int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
                   uint64_t number);
 
-/* Returns the index of the line's rating, weight or score; NO_COLUMN if the line has none or it is empty. */
+/* Returns the index of the field with the line's rating, weight or score; NO_COLUMN if it is missing or empty. */
 unsigned columns_value(const struct table_line *line, const struct columns_form *form);
 
-/* Reads a number in the file's format: 4.5, 1e3, with decimal commas 4,5, or the weight among the attributes of networkx. Returns
- * 0, or -1 if the field is not a finite number. */
+/* Reads a number in the file's format: 4.5 or 1e3; with decimal commas 4,5; or the weight among the attributes of networkx.
+ * Returns 0, or -1 if the field is no finite number. */
 int columns_number(const struct columns_form *form, const char *word, uint64_t length, double *value);
 
 /* Returns the name of a separator for messages: "tabs". */

@@ -27,10 +27,10 @@
 /* A file of the corpus. */
 struct corpus_file {
     char *path;
-    const char *name; /* what messages call it: its path, or "standard input" */
+    const char *name; /* name of the file in messages: its path, or "standard input" */
     uint64_t size;
     uint64_t modified[2]; /* modification time: seconds, nanoseconds */
-    uint64_t sample;      /* hash of some of its bytes (sample_bytes) */
+    uint64_t sample;      /* hash of some of the file's bytes (sample_bytes) */
     struct first_bytes front;
     int looked_at; /* 1: `front` is filled in */
 };
@@ -42,26 +42,27 @@ struct corpus {
     uint64_t block_bytes, max_word;
     const struct corpus_format_properties *format;
     struct look_keys keys;
-    int stream; /* 1: the only file is an id stream */
-    int spool;  /* copy of standard input, which can be read only once (base/spool.h); -1: it is no file of the corpus */
+    int stream; /* 1: the corpus is one file, an id stream */
+    int spool;  /* a copy of standard input, which can be read only once (base/spool.h); -1: standard input is not part of the
+                 * corpus */
     struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
     uint64_t replaced_count;
     int replacement; /* the nameless file with the text that replaces `replaced`; -1: corpus_replace() was not called */
-    struct numbered *numbered;          /* the caller's; or NULL */
-    struct gathered *gathered;          /* the caller's; NULL: the corpus is read from files */
+    struct numbered *numbered;          /* owned by the caller; NULL: not set */
+    struct gathered *gathered;          /* owned by the caller; NULL: the corpus is read from files */
     struct gathered *replaced_gathered; /* the gathered data whose text corpus_replace() replaced; NULL: none */
 
     pthread_mutex_t lock; /* held while the fields below are used */
     struct reader reader; /* reads the current file; only one file is open at a time */
-    uint64_t next;        /* index of the file to open after the current one */
-    uint64_t skip;        /* number of bytes at the current file's front that are not data and not yet in a block */
+    uint64_t next;        /* index of the next file to open */
+    uint64_t skip;        /* of the bytes at the beginning of the current file that are not data: how many are not in a block yet */
     char said[240];       /* the last printed description of a file's format (look.said) */
-    int said_rows;        /* number of files whose lines look like another format; only the first is reported */
-    int said_encoding;    /* number of files that are not UTF-8; only the first is reported */
-    uint64_t list_lines;   /* lists without names: number of lines read so far, which names the current list */
-    char *carry;          /* bytes that were read with an earlier block and belong to the next one */
+    int said_rows;        /* number of files whose lines look like another format; a warning names only the first */
+    int said_encoding;    /* number of files that are not UTF-8; a warning names only the first */
+    uint64_t list_lines;   /* for lists without names: number of lines read so far, by which the current list is named */
+    char *carry;          /* bytes that were read together with an earlier block and belong to the next block */
     uint64_t carried, carry_capacity;
-    uint64_t number, offset, line; /* the values of struct corpus_block for the next block */
+    uint64_t number, offset, line; /* the fields of this name in the next struct corpus_block */
     int line_open;
     _Atomic uint64_t done;
 };
@@ -131,7 +132,7 @@ static int add_directory(struct corpus *corpus, const char *path) {
     int64_t count = directory_list(path, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
-        int hidden = *names[i] == '.'; /* hidden files belong to an editor or the system */
+        int hidden = *names[i] == '.'; /* skipped: hidden files belong to an editor or to the system */
         char *inner = result || hidden ? NULL : file_join(path, names[i]);
         if (!hidden && (!inner || add_entry(corpus, inner))) result = -1;
         free(inner);
@@ -236,7 +237,7 @@ uint64_t corpus_done(const struct corpus *corpus) {
     return atomic_load_explicit(&corpus->done, memory_order_relaxed);
 }
 
-/* Returns the files that the user named, even if their text has been replaced. */
+/* Returns the files that the user named, even if corpus_replace() has replaced their text. */
 static const struct corpus_file *named_files(const struct corpus *corpus, uint64_t *count) {
     int replaced = corpus->replacement >= 0;
     *count = replaced ? corpus->replaced_count : corpus->count;
@@ -306,7 +307,7 @@ static const struct columns_form *form_of(const struct corpus_file *file) {
     return &file->front.look.form;
 }
 
-/* Returns 1 if blocks may end only at line ends: lines are read as a whole, or words may have blanks in them, or lines get
+/* Returns 1 if blocks may end only where lines end: because lines are read as a whole, words may contain blanks, or lines get
  * numbers. */
 static int needs_whole_lines(const struct corpus *corpus, const struct corpus_file *file) {
     if (corpus->format->whole_lines) return 1;
@@ -317,7 +318,8 @@ static int needs_whole_lines(const struct corpus *corpus, const struct corpus_fi
 /* ---- blocks ---- */
 
 /* Returns the length at which a block may be cut: just after the last white byte (or line end) in bytes[looked .. length - 2]; 0
- * if there is none. The very last byte always goes into the next block, so that another block follows unless the file has ended. */
+ * if there is no white byte. The very last byte always belongs to the next block, so that a block follows unless the file has
+ * ended. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
@@ -349,8 +351,8 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if there is none. Such a word covers
- * at least one of the bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
+/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if no word is so long. A word of more
+ * than `most` bytes covers at least one of bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;
@@ -464,8 +466,8 @@ static int open_next(struct corpus *corpus) {
 
 enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the separator after it */
 
-/* Writes its line number and a separator before each non-empty line of a block. A list without a name is so named by its line
- * number. */
+/* Writes a line number and a separator at the beginning of each non-empty line of a block. So a list without a name is named by
+ * its line number. */
 static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
     uint64_t lines = count_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
     char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;

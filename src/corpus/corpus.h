@@ -4,10 +4,13 @@
  *   first bytes are those of a packed file -> blocks of a few MiB, numbered -> tokens
  *
  * Any thread may ask for the next block; a lock is held only while the block is read. A block never cuts a token in two. It may cut
- * a line, since a text may have no newlines: line_open = 1 then says that its last line continues in the next block.
+ * a line, since a text may have no line ends: then line_open is 1, and the block's last line continues in the next block.
+ *
+ * A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All these bytes are kept, even NUL and invalid UTF-8; only a
+ * byte order mark at the beginning of a file is left out. Lines end in LF, or in CR if the file has no LF.
+ *
  * A file that is not text is refused when the corpus is opened, by its first bytes (kind.h). A token of more than max_word bytes is
- * refused when it is read. A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All other bytes are kept, even NUL
- * and invalid UTF-8; only a byte order mark at a file's front is left out. Lines end in LF, or in CR if the file has no LF.
+ * refused when it is read.
  */
 #ifndef SPTX_CORPUS_H
 #define SPTX_CORPUS_H
@@ -33,53 +36,54 @@ enum pair_weights { PAIR_WEIGHTS_NONE, PAIR_WEIGHTS_LINEAR, PAIR_WEIGHTS_LOG };
 struct corpus_options {
     const char *path;  /* corpus.path as the user wrote it, for messages */
     const char *vocab; /* path of a vocabulary that is read instead of counting words; "" or NULL: words are counted */
-    const struct vocab *older; /* vocabulary of an older run, whose words are added (vocab_older.h); NULL: there is no older run */
-    const char *grown; /* path of vocab.tsv of a resumed run that kept words of an older run; read instead of counting; NULL: no
-                        * such run */
+    const struct vocab *older; /* vocabulary of an older run whose words are added (vocab_older.h); NULL: no words are added */
+    const char *grown; /* for a resumed run that kept words of an older run: path of its vocab.tsv, which is read instead of
+                        * counting words; otherwise NULL */
     enum corpus_format format;
     enum corpus_order order;
-    struct look_keys look; /* keys that override the format of lines which look.h finds */
+    struct look_keys look; /* the user's keys about the format of lines; for keys that are not set, look.h finds the format */
     struct phrase_options phrases; /* which words of a text are joined before they are counted */
-    uint64_t max_sentence;     /* a sentence of running text is cut after this many tokens */
-    uint64_t max_word;     /* bytes; a longer word is an error; 0: CORPUS_WORD */
+    uint64_t max_sentence;     /* most tokens of a sentence of running text; a longer one is cut */
+    uint64_t max_word;     /* most bytes of a word; a longer word is an error; 0: CORPUS_WORD */
     uint64_t min_count;    /* words that occur less often are left out */
-    uint64_t max_vocab;    /* only this many of the most frequent words are kept; 0: all */
+    uint64_t max_vocab;    /* most words that are kept: the most frequent ones; 0: all words */
     double min_rating;     /* pairs with a lower rating are left out; -infinity: all pairs are kept */
-    enum pair_weights pair_weights; /* of pairs; unless it is PAIR_WEIGHTS_NONE, pairs of weight 0 are left out */
-    int directed;          /* graphs. 1: an edge leads only from its first node to its second; 0: both ways */
-    enum corpus_weights weights; /* graphs. graph_settle() replaces WEIGHTS_AUTO; if it is still WEIGHTS_AUTO, edges have no
-                                  * weights */
-    int list_rows;         /* 1: each list has a row of its own, whose id begins the list's sentence (vocab.h) */
-    double report_seconds; /* time between two updates of the progress line */
+    enum pair_weights pair_weights; /* how pairs are weighted by their ratings; unless it is PAIR_WEIGHTS_NONE, pairs of weight 0
+                                     * are left out */
+    int directed;          /* for graphs: 1: an edge leads only from its first node to its second; 0: it leads both ways */
+    enum corpus_weights weights; /* for graphs: whether edges have weights. graph_settle() replaces WEIGHTS_AUTO; before it,
+                                  * WEIGHTS_AUTO means no weights */
+    int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h) */
+    double report_seconds; /* seconds between two updates of the progress line */
 };
 
 struct corpus; /* the files of a run in order, with their open files */
 
-/* Some bytes of one file, unpacked, that end where a token ends. */
+/* Consecutive bytes of one file, unpacked, that end where a token ends. */
 struct corpus_block {
-    char *bytes;       /* owned by the block; grows when needed; CORPUS_PADDING bytes behind the last one may be read */
-    uint64_t length;   /* bytes in use */
+    char *bytes;       /* owned by the block, grown when needed; CORPUS_PADDING bytes after the last one may be read */
+    uint64_t length;   /* number of bytes of the block */
     uint64_t capacity;
-    uint64_t skip;     /* number of bytes at the front that are not data: a byte order mark, a header */
-    uint64_t number;   /* 0, 1, 2.. over the blocks of all files, without a gap */
-    uint64_t offset;   /* bytes of the unpacked corpus before bytes[0] */
-    uint64_t line;     /* number of the line of bytes[0] in its file, from 1 */
+    uint64_t skip;     /* number of bytes at the beginning that are not data: a byte order mark, a header */
+    uint64_t number;   /* number of the block, from 0, counted over all files */
+    uint64_t offset;   /* number of bytes of the unpacked corpus before this block */
+    uint64_t line;     /* number of the line, in its file, that contains bytes[0]; from 1 */
     const char *path;  /* the name of the file in messages; owned by the corpus */
     const struct columns_form *form; /* format of the file's lines; owned by the corpus; NULL: COLUMNS_PLAIN */
     const char *value_name;          /* name of the rating or weight column in the header, or ""; owned by the corpus */
-    int line_open;     /* 1: the last line continues in the next block, and has had a token so far */
-    int continues;     /* 1: the first line began in an earlier block, and had a token there */
+    int line_open;     /* 1: the block's last line continues in the next block, and already has a token */
+    int continues;     /* 1: the block's first line began in an earlier block, and has a token there */
 };
 
-#define CORPUS_INPUT "-" /* the path that means standard input, which is read to its end when the corpus is opened */
+#define CORPUS_INPUT "-" /* this path means standard input, which is read to its end when the corpus is opened */
 
 /* Opens the files and directories that corpus.path names (config_paths() splits it). Returns NULL after fail(): a path does not
  * exist or is not readable, or a directory has no file in it. */
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
-/* Makes the file `fd` the corpus' text: blocks are read from it. Fingerprints and checks for changes still use the original
- * files or gathered data. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
+/* Replaces the corpus' text by the file `fd`: blocks are then read from it. Fingerprints and checks for changes still use the
+ * original files or gathered data. The corpus owns `fd` from now on. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
 /* Opens a corpus of data that a program has handed over (gathered.h); it has no files and no blocks. `gathered` stays the
@@ -94,8 +98,8 @@ struct numbered;
 void corpus_set_numbered(struct corpus *corpus, struct numbered *numbered);
 struct numbered *corpus_numbered(const struct corpus *corpus);
 
-/* Reads the next block into `block`, whose memory is reused. Returns 1, 0 at the end, -1 after fail(). corpus_block_release()
- * frees the block's bytes. */
+/* Reads the next block into `block`, whose memory is used again. Returns 1; 0 at the end; -1 after fail().
+ * corpus_block_release() frees the block's bytes. */
 int corpus_next(struct corpus *corpus, struct corpus_block *block);
 void corpus_block_release(struct corpus_block *block);
 void corpus_rewind(struct corpus *corpus);
@@ -111,7 +115,7 @@ void corpus_read_as(struct corpus *corpus, const struct corpus_options *options)
 /* Bytes of a word: the default of corpus.max_word, and its highest value. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
 
-enum { CORPUS_LOOK_FILES = 16 }; /* number of first files whose first lines are examined, if a corpus has many files */
+enum { CORPUS_LOOK_FILES = 16 }; /* most files whose first lines are examined: the first files of the corpus */
 /* Reads the first whole lines of each of the first `files` files, and passes them to `take` as one block a file. `take` returns
  * 0, or -1 after fail(). Used to examine the data before all of it is read. */
 int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
@@ -129,8 +133,8 @@ uint64_t corpus_done(const struct corpus *corpus);
  * KiB). A cache is valid only for a corpus with the same hash. */
 uint64_t corpus_fingerprint(const struct corpus *corpus);
 
-/* Returns 0 if each file still has the size and modification time that it had at corpus_open(), so that every reading saw the
- * same bytes. Returns -1 after fail(), which names a changed file. */
+/* Returns 0 if each file still has the size and the modification time that it had at corpus_open(): then all readings saw the
+ * same bytes. Otherwise returns -1 after fail(), which names a changed file. */
 int corpus_check_unchanged(const struct corpus *corpus);
 
 /* Sets the cursor to the first token of a block (tokens.h). */

@@ -14,7 +14,7 @@ static const struct columns_form *form_of(const struct corpus_block *block) {
     return block->form ? block->form : &plain;
 }
 
-/* Skips a comment line if the cursor is at one. Returns 1 if so, otherwise 0. */
+/* If the cursor is at a comment line, skips the line and returns 1; otherwise returns 0. */
 static int pass_comment(struct corpus_cursor *cursor) {
     const char *at = cursor->at, *end = cursor->end;
     while (at < end && *at != '\n' && token_is_white(*at)) at++;
@@ -25,7 +25,7 @@ static int pass_comment(struct corpus_cursor *cursor) {
     return 1;
 }
 
-/* Stores the fields of the next line that has any. Returns 1, or 0 at the block's end. */
+/* Stores the fields of the next line that has fields. Returns 1; 0 at the end of the block. */
 static int next_line(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns,
                      uint64_t *line) {
     for (;;) {
@@ -42,8 +42,8 @@ int edges_weight(double value, float *weight) {
     return 0;
 }
 
-/* Stores the weight of an edge. With WEIGHTS_AUTO the first edges had no weights, so an edge with a weight is an error. Returns
- * 0, or -1 after fail(). */
+/* Stores the weight of an edge. WEIGHTS_AUTO means that the first edges had no weights; an edge with a weight is then an error.
+ * Returns 0, or -1 after fail(). */
 static int read_weight(const struct table_line *columns, const struct columns_form *form, enum corpus_weights weights,
                        const char *path, uint64_t line, float *weight) {
     unsigned column = columns_value(columns, form);

@@ -8,7 +8,7 @@
 
 #include "corpus.h"
 
-/* An edge, read from one line. */
+/* An edge, as read from one line. */
 struct edge_line {
     const char *from, *to; /* words of the two nodes; they point into the block */
     uint64_t from_length, to_length;
@@ -16,7 +16,7 @@ struct edge_line {
     float weight; /* 1 if edges have no weights */
 };
 
-/* How many edges were left out: self-loops, and edges of weight 0. */
+/* Numbers of edges that were left out: self-loops, and edges of weight 0. */
 struct edges_left {
     uint64_t loops, zeros;
 };
@@ -29,8 +29,8 @@ int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, e
  * -1 after fail(). */
 int edges_look_weighted(const struct corpus *corpus, const struct corpus_options *options);
 
-/* Converts a weight. Returns 0, or -1 if it is negative, not finite, or too large or small for a float (no sentence of fail() is
- * kept). */
+/* Converts a weight to float. Returns 0, or -1 if it is negative, not finite, or too large or too small for a float. Does not
+ * call fail(). */
 int edges_weight(double value, float *weight);
 
 #endif

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
-enum { LOOK = 2 << 8 }; /* version of look.h: raise it when the same file would give other words */
+enum { ENCODING = 2 }; /* version of the encoding: to be raised if the same corpus gives other ids or sentences than before */
+enum { LOOK = 2 << 8 }; /* version of look.h: to be raised if the same file gives other words than before */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
@@ -54,7 +54,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
 /* A list of pairs. */
 struct list {
     uint64_t items;
-    uint32_t row;  /* WORDS_ABSENT if lists have no rows */
+    uint32_t row;  /* row of the list; WORDS_ABSENT: lists have no rows */
     uint64_t next; /* while items are grouped: index in the output of the list's next item */
 };
 
@@ -63,11 +63,11 @@ struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
-    const struct numbered *numbered; /* NULL: the corpus is gathered data */
-    _Atomic uint64_t next;           /* the next number to encode */
+    const struct numbered *numbered; /* the numbered corpus; NULL: the corpus is gathered data */
+    _Atomic uint64_t next;           /* index of the next number to encode */
     struct progress progress;
     struct idstream_writer writer;
-    uint64_t open_start; /* index of the open sentence's first token in the stream */
+    uint64_t open_start; /* index in the stream of the first token of the sentence that has no end yet */
     int line_lost;       /* adjacency, 1: the open line's target is not in the vocabulary, so its contexts are dropped */
     int held;            /* adjacency, 1: of the open line, only the target is known so far; it is written when a context follows */
     uint32_t held_id;
@@ -76,7 +76,7 @@ struct encoding {
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    struct encoded *ring; /* [ring_size]: block n waits at index n % ring_size to be committed */
+    struct encoded *ring; /* [ring_size] block n waits at index n % ring_size until it is its turn to be committed */
     uint64_t ring_size, committed;
     int committing, failed;
 };
@@ -172,7 +172,7 @@ static int hand_over(struct encoding *encoding, struct encoded *mine) {
     return result;
 }
 
-enum { NUMBERS = 1 << 19 }; /* numbers of a block */
+enum { NUMBERS = 1 << 19 }; /* number of corpus numbers of a block */
 
 static int encode_blocks(void *context, unsigned worker) {
     struct encoding *encoding = context;
@@ -198,7 +198,7 @@ static int encode_blocks(void *context, unsigned worker) {
 
 /* ---- pairs: grouping items by list ---- */
 
-enum { GROUP_IDS = 32 << 20 }; /* highest number of ids that are grouped in memory at a time: 128 MiB */
+enum { GROUP_IDS = 32 << 20 }; /* most ids that are grouped in memory at a time: 128 MiB */
 
 /* Returns the number of ids of a list's sentence: its items and, if lists have rows, the list's id. */
 static uint64_t ids_of(const struct encoding *encoding, const struct list *list) {
@@ -233,15 +233,15 @@ static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int
     }
 }
 
-/* All pairs in the order met. Pair i is at index stride * i of each array. */
+/* All pairs, in their order in the corpus. Pair i is at index stride * i of each array. */
 struct pairs_met {
     uint64_t count;
     unsigned stride;
     const uint32_t *ids, *names; /* numbers of the pairs' items and lists */
     const float *weights;        /* NULL: pairs have no weights */
-    const uint32_t *rows, *list_rows; /* row of each item's number; NULL: numbers are rows. Row of each list's number; NULL: lists
-                                       * have no rows */
-    uint64_t list_numbers;       /* one more than the highest number of a list */
+    const uint32_t *rows, *list_rows; /* by number: rows of items, and of lists. rows = NULL: an item's number is its row;
+                                       * list_rows = NULL: lists have no rows */
+    uint64_t list_numbers;       /* 1 + the highest number of a list */
     uint32_t *numbers;           /* [list_numbers]: place of each list in encoding.lists; UINT32_MAX: none */
 };
 

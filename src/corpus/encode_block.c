@@ -15,9 +15,10 @@ void encoded_release(struct encoded *encoded) {
 struct encoder {
     struct encoded *out;
     int adjacency;
-    uint64_t line_start; /* index in out->ids of the line's first id */
-    int line_began;      /* 1: the line began in this block, not in an earlier one */
-    int has_target;      /* lines with targets, 1: the line's first token was seen, in this block or an earlier one */
+    uint64_t line_start; /* index in out->ids of the first id of the current line */
+    int line_began;      /* 1: the current line began in this block; 0: in an earlier one */
+    int has_target;      /* for lines with targets: 1: the first token of the current line was read, in this block or an earlier
+                          * one */
 };
 
 int encode_are_rows(const struct corpus_options *options) {
@@ -41,8 +42,8 @@ void encode_rows(const struct vocab *vocab, const struct corpus_options *options
 
 static int take_line_end(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    uint64_t least = encoder->adjacency && encoder->line_began; /* a target without a context is dropped, and so is a line
-                                                                 * without ids */
+    uint64_t least = encoder->adjacency && encoder->line_began; /* a line with only a target is dropped, and so is a line without
+                                                                 * ids */
     if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
     if (!encoder->line_began || out->count > encoder->line_start) {
         if (mem_grow(&out->ends, &out->ends_capacity, out->lines + 1, sizeof *out->ends, "the lines of a block"))

@@ -11,27 +11,28 @@
 
 #include <stdint.h>
 
-/* A block: some numbers of the corpus, and their ids. */
+/* An encoded block: the ids of consecutive numbers of the corpus. */
 struct encoded {
-    uint64_t number;     /* 0, 1, 2.. over the blocks of the corpus */
-    int continues;       /* 1: the first line began in an earlier block, and had a word there */
-    int line_open;       /* 1: the last line continues in the next block, and has had a word so far */
+    uint64_t number;     /* number of the block in the corpus, from 0 */
+    int continues;       /* 1: the block's first line began in an earlier block, and has a word there */
+    int line_open;       /* 1: the block's last line continues in the next block, and already has a word */
     uint32_t *ids; /* [count] */
     uint64_t count, ids_capacity;
-    uint64_t *ends; /* [lines]: ids[ends[i]] is the first id after line i. Only lines that end in this block */
+    uint64_t *ends; /* [lines] ids[ends[i]] is the first id after line i; lines that end in a later block are not counted */
     uint64_t lines, ends_capacity;
-    int target_lost; /* 1: the last line began in this block, and its target is not in the vocabulary; only for lines with
-                      * targets */
-    int ready;       /* 1: encoded, and waits in the ring (encode.c) to be committed */
+    int target_lost; /* only for lines with targets: 1: the last line began in this block, and its target is not in the
+                      * vocabulary */
+    int ready;       /* 1: the block is encoded, and waits in the ring (encode.c) until it is its turn to be appended */
 };
-void encoded_release(struct encoded *encoded); /* harmless on a zeroed one */
+void encoded_release(struct encoded *encoded); /* may be called on a struct of zeros */
 
 /* Returns 1 if each sentence is a target and its contexts: because of the format, or because lists have rows. */
 static inline int encode_has_targets(const struct corpus_options *options) {
     return corpus_formats[options->format].targets || options->list_rows;
 }
 
-/* Returns 1 if each word is the number of its row: corpus.order = given, and no corpus.vocab that gives words their rows. */
+/* Returns 1 if each word is the number of its row: corpus.order = given, and no vocabulary of corpus.vocab gives words other
+ * rows. */
 int encode_are_rows(const struct corpus_options *options);
 
 /* Stores in rows[] the rows of the words of `count` queries (prepared by words_ask(), WORDS_BATCH at most); WORDS_ABSENT if a
@@ -56,7 +57,7 @@ struct gathered_rows {
     uint32_t *lists; /* [lists.words.size]; NULL if lists have no rows */
 };
 int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
-void gathered_rows_release(struct gathered_rows *rows); /* harmless on a zeroed one */
+void gathered_rows_release(struct gathered_rows *rows); /* may be called on a struct of zeros */
 
 /* Encodes the gathered sentences first .. end - 1; the result is that of encode_numbered() for these lines. */
 int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,

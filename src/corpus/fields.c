@@ -60,7 +60,7 @@ int fields_of_lists(struct corpus_fields *fields, struct corpus_field *field) {
             *field = (struct corpus_field){.part = PART_WORD, .line = fields->line};
             return 1;
         }
-        if (!column.length) continue; /* an empty field: two separators in a row, or one at the end of the line */
+        if (!column.length) continue; /* the field is empty: two separators follow each other, or one ends the line */
         if (column.open || token_has_break(column.word, column.length)) return refuse_list(fields, &column);
         *field = (struct corpus_field){corpus_part(fields->format, fields->index++), column.word, column.length, fields->line, 1};
         return 1;
@@ -82,7 +82,7 @@ int fields_of_tokens(struct corpus_fields *fields, struct corpus_field *field) {
     return 1;
 }
 
-/* Stores the second field of the pair or edge that was read last, if it was not returned yet. Returns 1 if so, otherwise 0. */
+/* If the second field of the last pair or edge was not returned yet, stores it and returns 1; otherwise returns 0. */
 static int take_later(struct corpus_fields *fields, struct corpus_field *field) {
     if (!fields->has_later) return 0;
     *field = fields->later;

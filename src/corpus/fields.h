@@ -5,30 +5,30 @@
 #include "corpus.h"
 #include "edges.h"
 
-/* A field of a line, or the end of a line. */
+/* A field of a line; or the end of a line. */
 struct corpus_field {
     enum token_part part;
-    const char *text; /* points into the block; NULL: this is the end of a line, and no field */
+    const char *text; /* points into the block; NULL: the end of a line */
     uint64_t length;
-    uint64_t line; /* its number in the file, from 1 */
-    float weight;  /* of the pair or the edge; not set for text and lists */
+    uint64_t line; /* number of the line in the file, from 1 */
+    float weight;  /* weight of the pair or edge; not set for text and lists */
 };
 
-/* State of a walk over the fields of one block. */
+/* The state of reading the fields of one block. */
 struct corpus_fields {
     const struct corpus_format_properties *format;
     const struct corpus_block *block;
     struct corpus_cursor cursor;
     double min_rating;
     enum pair_weights pair_weights;
-    enum corpus_weights weights; /* graphs: whether edges have weights */
-    struct edges_left left;      /* graphs: how many edges were left out so far */
-    uint64_t index;            /* index of the next token in its line */
-    struct corpus_field later; /* the second field of a pair or an edge, returned by the next call */
+    enum corpus_weights weights; /* for graphs: whether edges have weights */
+    struct edges_left left;      /* for graphs: numbers of edges that were left out so far */
+    uint64_t index;            /* index in its line of the next token */
+    struct corpus_field later; /* second field of a pair or an edge; the next call returns it */
     int has_later;
-    struct column_walk walk; /* lists with a separator: the rest of the current line */
+    struct column_walk walk; /* for lists with a separator: the current line, with the fields that are not read yet */
     uint64_t line;           /* number of the line of `walk` */
-    int in_line;             /* 1: `walk` is within a line */
+    int in_line;             /* 1: the line of `walk` may have more fields */
 };
 
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
@@ -37,7 +37,7 @@ void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block
 /* Returns 1 if the fields of a block are its words between blanks. */
 int fields_are_tokens(const struct corpus_block *block, const struct corpus_options *options);
 
-/* Stores the next field. Returns 1, 0 at the block's end, -1 after fail(). */
+/* Stores the next field. Returns 1; 0 at the end of the block; -1 after fail(). */
 static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus_field *field) {
     return fields->format->read(fields, field);
 }

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An open file and its first bytes. */
+/* An open file, and its first bytes. */
 struct beginning {
     struct reader reader;
     char *bytes; /* [FIRST_BYTES] */
     uint64_t length;
-    int whole; /* 1: the file has no more bytes than `bytes` */
+    int whole; /* 1: `bytes` is the whole file */
 };
 
 static int fill_head(struct beginning *file) {
@@ -54,7 +54,8 @@ static uint64_t whole_lines(const struct beginning *file) {
     return file->whole ? file->length : newline ? (uint64_t)(newline - file->bytes) + 1 : 0;
 }
 
-/* Returns the number of the line with the first byte that is not UTF-8, or 0. A character that is cut off at the end is allowed. */
+/* Returns the number of the line that contains the first byte that is not UTF-8; 0 if there is none. A character that is cut off
+ * at the end is allowed. */
 static uint64_t find_bad_line(const char *bytes, uint64_t length) {
     uint64_t line = 1;
     for (uint64_t i = 0; i < length;) {

@@ -21,29 +21,29 @@ enum token_part { PART_WORD, PART_NAME, PART_RATING };
 
 struct corpus_fields;
 struct corpus_field;
-/* Stores the next field and returns 1; returns 0 at the block's end, -1 after fail(). */
+/* Stores the next field and returns 1; returns 0 at the end of the block; -1 after fail(). */
 typedef int corpus_reader(struct corpus_fields *fields, struct corpus_field *field);
 
 struct corpus_format_properties {
-    const char *name;         /* its name as a value of corpus.format */
+    const char *name;         /* value of corpus.format */
     corpus_reader *read;      /* reads a block field by field (fields.h) */
-    const char *lines;        /* what messages call the lines: "lists" */
-    enum token_part parts[3]; /* the meaning of a line's first field, of its second, and of all later fields */
+    const char *lines;        /* name of the lines in messages: "lists" */
+    enum token_part parts[3]; /* meaning of a line's first field, of its second field, and of all later fields */
     int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
-    int targets;              /* 1: a line's first word is a target, and the others are its contexts */
+    int targets;              /* 1: the first word of a line is a target, the others are its contexts */
     int documents;            /* 1: a line is a document: its name, which always has a row of its own, then text that is not cut */
-    int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
+    int names;                /* 1: lists have names, so each may have a row of its own (corpus_options.list_rows) */
     enum look_rows rows;      /* the meaning of a line, for finding its format (look.h) */
-    int columns;              /* 1: all lines have the same columns; corpus.columns may be set */
+    int columns;              /* 1: all lines have the same columns, and corpus.columns may be set */
     int ratings;              /* 1: lines may have a column of ratings */
     int edges;                /* 1: a line is an edge, and the corpus is encoded as a graph (graph.h) instead of an id stream */
-    const char *wanted;       /* the fields of a line, for messages; only formats with columns */
-    int whole_lines;          /* 1: all fields of a line are read together, so that blocks must end at line ends */
-    int scattered;            /* 1: a line has one item of a list; the other items of that list may be on any lines */
+    const char *wanted;       /* for formats with columns: the fields of a line, for messages */
+    int whole_lines;          /* 1: all fields of a line are read together, so blocks must end where lines end */
+    int scattered;            /* 1: a line has one item of a list, and other lines anywhere may have its other items */
 };
 extern const struct corpus_format_properties corpus_formats[CORPUS_FORMATS];
 
-/* Returns the meaning of token `index` of a line. */
+/* Returns the meaning of field number `index` of a line. */
 static inline enum token_part corpus_part(const struct corpus_format_properties *format, uint64_t index) {
     return format->parts[index < 2 ? index : 2];
 }

@@ -39,7 +39,7 @@ static const char *what_of(const struct gathered *gathered, const struct gathere
     return words == &gathered->lists ? "name of a list" : "token";
 }
 
-/* Fails if a file could not hold the token as one word. */
+/* Fails if the token could not be one word of a file. */
 static int check_word(const struct gathered *gathered, const struct gathered_words *words, const char *word,
                       uint64_t length) {
     uint64_t most = gathered->options->max_word ? gathered->options->max_word : CORPUS_WORD, id;
@@ -55,7 +55,7 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
     return 0;
 }
 
-/* Returned instead of a word's number for an empty token. */
+/* result for an empty token, instead of a word's number */
 enum { NO_WORD = -2 };
 
 /* Returns the number of a word, and adds the word if it is new. NO_WORD: the token is empty. -1 after fail(). */
@@ -72,7 +72,8 @@ static int64_t number_of_word(struct gathered *gathered, struct gathered_words *
     return number;
 }
 
-/* The word of an integer below this is found by a table (of_integer); the word of a larger integer, by hashing its digits. */
+/* the word of an integer below this number is found by a table (of_integer), the word of a larger integer by the hash of its
+ * digits */
 enum { INTEGERS_MOST = 1 << 26 };
 
 static int hold_integer(struct gathered_words *words, uint64_t integer) {
@@ -116,7 +117,7 @@ static int64_t number_of_text(struct gathered *gathered, struct gathered_words *
     return number_of_word(gathered, words, (const char *)tokens->data + begin, (uint64_t)(end - begin));
 }
 
-/* Returns the number of the word of token i; NO_WORD if the token is empty; -1 after fail(). */
+/* Returns the number of the word that token i is; NO_WORD if the token is empty; -1 after fail(). */
 static inline int64_t number_at(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens,
                                 uint64_t i) {
     if (tokens->kind == TOKENS_TEXT) return number_of_text(gathered, words, tokens, i);
@@ -158,7 +159,7 @@ static int numbers_of(struct gathered *gathered, struct gathered_words *words, c
                 : number_all(gathered, words, numbers32, first, count, out);
 }
 
-/* Counts a token of a word; `before` is the number of all tokens before it. */
+/* Counts an occurrence of a word; `before` is the number of all tokens before it. */
 static void meet(struct gathered_words *words, int64_t number, uint64_t before) {
     struct word_count *met = &words->counts[number];
     if (!met->count++) met->first = before;
@@ -227,8 +228,8 @@ static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint6
     }
 }
 
-/* Adds a sentence of the words numbers[count]. `numbers` may be later in gathered->ids than where they are stored. Fails if a
- * token is empty. */
+/* Adds a sentence of the words numbers[count]. `numbers` may be a later part of gathered->ids than the place where they are
+ * stored. Fails if a token is empty. */
 static int keep_sentence(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
         if (numbers[i] == WORDS_ABSENT)
@@ -258,8 +259,8 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 
 /* ---- pairs ---- */
 
-/* Fails if a rating is missing (NaN) although it decides whether a pair is kept or what it weighs, or if a rating cannot be a
- * weight. */
+/* Fails if a rating cannot be used: it is missing (NaN), though it decides whether a pair is kept or how much it weighs; or it
+ * cannot be a weight. */
 static int check_ratings(const struct gathered *gathered, const double *ratings, uint64_t count) {
     const char *key = gathered->options->pair_weights ? "weights" : "min_rating";
     float weight;
@@ -352,9 +353,10 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     if (count != to->count) return fail_usage("%" PRIu64 " nodes and %" PRIu64 " nodes are no edges", count, to->count);
     if (!count) return 0;
     if (interrupt_check() || grow_weights(gathered, weights, count) || grow_ids(gathered, 3 * count)) return -1;
-    uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* scratch `count` ids ahead: keep_edge()
-                                                                                        * appends two ids an edge, which never
-                                                                                        * reach the edges still to be read */
+    uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* scratch, `count` ids further on:
+                                                                                        * keep_edge() appends two ids an edge,
+                                                                                        * and does not overwrite edges that are
+                                                                                        * not read yet */
     if (numbers_of(gathered, &gathered->items, from, 0, count, ends) ||
         numbers_of(gathered, &gathered->items, to, 0, count, others))
         return -1;

@@ -22,28 +22,29 @@
 
 /* The form in which a program hands tokens over. */
 enum token_kind {
-    TOKENS_TEXT,    /* text; token i is the bytes data[offsets[i] .. offsets[i + 1]) */
-    TOKENS_NUMBERS, /* integers from 0; their decimal digits are their words: 7 is the word "7" */
-    TOKENS_KNOWN,   /* indices into the dictionary that gathered_learn() has made */
+    TOKENS_TEXT,    /* token i is the bytes data[offsets[i]] .. data[offsets[i + 1] - 1] */
+    TOKENS_NUMBERS, /* integers from 0; the word of an integer is its decimal digits: 7 is the word "7" */
+    TOKENS_KNOWN,   /* indices into the dictionary of gathered_learn() */
 };
 
 /* An array of tokens, in the caller's memory. */
 struct tokens {
     enum token_kind kind;
-    unsigned bits;       /* size of an integer or of an offset: 32 or 64 */
+    unsigned bits;       /* number of bits of an integer or of an offset: 32 or 64 */
     const void *data;    /* TOKENS_TEXT: bytes; otherwise [count] integers */
-    const void *offsets; /* [count + 1] where each token begins in `data`; TOKENS_TEXT only */
+    const void *offsets; /* for TOKENS_TEXT: [count + 1] where each token begins in `data` */
     uint64_t count;
 };
 
 /* The different words of one kind: words of the data, or names of lists. */
 struct gathered_words {
     struct words words;
-    struct word_count *counts; /* [words.size]; `first` is the number of tokens before the word's first one */
+    struct word_count *counts; /* [words.size]; the field `first` is the number of tokens before the word's first occurrence */
     uint64_t counts_capacity;
-    uint32_t *known; /* [known_count]: the dictionary of gathered_learn(): each entry's number in `words` */
+    uint32_t *known; /* [known_count] the dictionary of gathered_learn(): the number in `words` of each of its words */
     uint64_t known_count, known_capacity;
-    uint32_t *of_integer; /* [of_integer_count]: for each integer the number of its word in `words`, plus one; 0: not added yet */
+    uint32_t *of_integer; /* [of_integer_count] for each integer: 1 + the number of its word in `words`; 0: the word is not added
+                           * yet */
     uint64_t of_integer_count;
 };
 
@@ -52,21 +53,21 @@ struct gathered {
     const struct corpus_options *options; /* the caller's; the keys used are format, order, min_rating, pair_weights, weights,
                                            * max_word and list_rows */
     struct gathered_words items, lists;
-    uint32_t *ids; /* [tokens]: for each token the number of its word in items.words */
+    uint32_t *ids; /* [tokens] for each token: the number of its word in items.words */
     uint64_t tokens, ids_capacity;
-    uint64_t *ends; /* [sentences]: token ends[i] is the first one after sentence i. Unused for pairs */
+    uint64_t *ends; /* [sentences] token ends[i] is the first token after sentence i; not used for pairs */
     uint64_t sentences, ends_capacity;
-    uint32_t *names; /* [named]: for each sentence or pair the number of its list's name in lists.words; empty if lists have no
+    uint32_t *names; /* [named] for each sentence or pair: the number of its list's name in lists.words; empty if lists have no
                       * names */
     uint64_t named, names_capacity;
-    float *weights; /* graphs: [tokens / 2], for the edge from ids[2 i] to ids[2 i + 1]. Pairs: [tokens]. NULL: edges or pairs
-                     * have no weights */
+    float *weights; /* for pairs: [tokens]; for graphs: [tokens / 2], of the edge from ids[2 i] to ids[2 i + 1]; NULL: they have
+                     * no weights */
     uint64_t weights_capacity;
     struct edges_left left; /* numbers of edges that were left out */
     struct ratings ratings; /* ratings of all pairs, collected only if neither corpus.min_rating nor corpus.weights uses them */
 };
 
-void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */
+void gathered_release(struct gathered *gathered); /* may be called on a struct of zeros */
 
 /* Appends words to the dictionary of items, or of names of lists if lists = 1. Returns 0, or -1 after fail(). */
 int gathered_learn(struct gathered *gathered, int lists, const struct tokens *words);

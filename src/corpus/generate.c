@@ -26,7 +26,7 @@ struct generator {
     struct progress progress;
 };
 
-/* Returns the letter that each word has before its number; 0: no letter. */
+/* Returns the letter with which each word begins, before its number; 0: words have no letter. */
 static char letter_of(const struct generator *generator) {
     return *generator->lines.shape.letter;
 }
@@ -39,19 +39,19 @@ static char letter_of(const struct generator *generator) {
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 
-/* PIECE_LINES lines in a row, or fewer at the end. */
+/* PIECE_LINES consecutive lines; fewer at the end. */
 struct piece {
     uint64_t first, lines;
     char *bytes; /* output of take_line() for all lines */
     uint64_t used, capacity;
     uint32_t length[PIECE_LINES]; /* bytes of each line in `bytes` */
-    char *packed;                 /* `bytes` as a zstd frame, if the corpus is packed */
+    char *packed;                 /* if the corpus is packed: `bytes` as a zstd frame */
     uint64_t packed_used, packed_capacity;
 };
 
 /* Writes a drawn line to `out`, at most LINE_BYTES bytes, and returns their number; called on any thread. */
 typedef uint64_t take_line(void *context, const struct drawn_line *line, uint64_t number, char *out);
-/* Writes a piece to the corpus; called in order. each_line() also accepts NULL: nothing is written. */
+/* Writes a piece to the corpus. Called in the order of the pieces. NULL: nothing is written. */
 typedef int put_piece(void *context, const struct piece *piece);
 enum { LINE_BYTES = 32 * (LINE_TOKENS + 1) };
 
@@ -228,7 +228,7 @@ static int write_groups(struct generator *generator, const char *path) {
 struct id_output {
     const struct generator *generator;
     _Atomic uint64_t *counts; /* [rows]: how often each row occurs */
-    uint32_t *ranks;  /* [rows]: the id of each row */
+    uint32_t *ranks;  /* [rows] id of each row */
     struct idstream_writer stream;
 };
 
@@ -273,8 +273,8 @@ static int by_rank(const void *a, const void *b) {
     return x->row < y->row ? -1 : 1;
 }
 
-/* Sorts rows by falling count, and rows of equal count by number. The few rows with high counts are sorted by qsort(), the many
- * others by a counting sort. */
+/* Sorts rows by count, the highest first, and rows with equal counts by number. The few rows with high counts are sorted by
+ * qsort(), the many others by a counting sort. */
 static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
     uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking"), high = 0;
     struct ranked *top = NULL;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ATTEMPTS = 16 }; /* most draws of one token until it is one that the line does not have yet */
+enum { ATTEMPTS = 16 }; /* most draws of a token, if the line already has each drawn one */
 
 #define SHARE(x) ((uint32_t)((x)*4294967295.0))
 static const struct line_shape shapes[] = {

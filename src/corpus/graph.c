@@ -30,11 +30,11 @@ static int header_fits(const struct file_map *map, struct graph_header *header) 
            header->flags <= (GRAPH_DIRECTED | GRAPH_WEIGHTED) && sizes_agree(header, map->size);
 }
 
-/* State of checking a graph's rows, with all threads. It is needed beside the checksum: even a file with the right checksum may
- * hold rows that graph.h forbids. */
+/* State of checking a graph's rows, with all threads. The checksum does not replace this check: a file with the right checksum
+ * may contain rows that graph.h forbids. */
 struct checking {
     const struct graph *graph;
-    _Atomic uint64_t next, senseless; /* next: the next row to check; senseless: a row with wrong arcs, UINT64_MAX: none was
+    _Atomic uint64_t next, senseless; /* next: the next row to check; senseless: a row with wrong arcs; UINT64_MAX: none was
                                        * found */
 };
 

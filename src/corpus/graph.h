@@ -38,6 +38,6 @@ uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted);
 
 /* Maps a graph's file, which must have this fingerprint and `rows` nodes, and checks all of it. Returns 0, or -1 after fail(). */
 int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
-void graph_close(struct graph *graph); /* harmless on a zeroed one */
+void graph_close(struct graph *graph); /* may be called on a struct of zeros */
 
 #endif

@@ -9,7 +9,7 @@ enum { GRAPH_VERSION = 1, GRAPH_DIRECTED = 1, GRAPH_WEIGHTED = 2 };
 struct graph_header {
     char magic[8];
     uint32_t version, flags;                /* flags: GRAPH_DIRECTED | GRAPH_WEIGHTED */
-    uint64_t fingerprint, nodes, arcs, sum; /* sum: checksum of all bytes after the header (piece_sum.h) */
+    uint64_t fingerprint, nodes, arcs, sum; /* sum: checksum of all bytes after this header (piece_sum.h) */
     char rest[GRAPH_HEADER - 48];
 };
 _Static_assert(sizeof(struct graph_header) == GRAPH_HEADER, "neighbours start at byte 128");

@@ -31,9 +31,9 @@ static void say_left_out(uint64_t loops, uint64_t zeros) {
     if (zeros) note("graph      %" PRIu64 " edge%s of weight 0 left out", zeros, zeros == 1 ? "" : "s");
 }
 
-/* What making a graph needs, both for edges read from files (numbered) and for edges that the caller passed (gathered). */
+/* The data and files from which a graph is made: edges read from files (numbered), or edges that the caller passed (gathered). */
 struct making {
-    const char *path; /* of the graph's file */
+    const char *path; /* path of the graph's file */
     uint64_t fingerprint, nodes;
     const struct corpus_options *options;
     struct pool *pool;
@@ -51,8 +51,8 @@ static int write_edges(const struct making *making, const struct edges *edges, c
     return 0;
 }
 
-/* Returns 1 if each node's count is the number of its arcs: edges lead both ways, all of their nodes have rows of their own, and the
- * counts are those of this corpus. */
+/* Returns 1 if each node's count is the number of its arcs: edges lead both ways, every node of the edges has a row of its own,
+ * and the counts were made from this corpus alone. */
 static int counts_are_degrees(const struct corpus_options *options, const struct numbered *numbered, const struct vocab *vocab) {
     return numbered->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
 }

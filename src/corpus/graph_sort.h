@@ -7,13 +7,13 @@
 /* Limits for a group of rows, so that it fits a core's cache; a single row may have more arcs. */
 enum { SORT_ARCS = 1 << 15, SORT_ROWS = 1 << 15 };
 
-/* The memory of one worker. */
+/* Memory of one worker for sorting. */
 struct graph_sort {
-    uint64_t *ends;         /* [SORT_ROWS], set by graph_sort(): index after each row's last arc */
+    uint64_t *ends;         /* [SORT_ROWS] result of graph_sort(): for each row, the index after its last arc */
     uint64_t *keys, *other; /* [capacity] each */
     float *weights, *other_weights;
     uint64_t capacity;
-    uint64_t wrong_row; /* after a failure: the row and neighbour whose summed weight is too large */
+    uint64_t wrong_row; /* after a failure: the row, and the neighbour, of the arc whose summed weight is too large */
     uint32_t wrong_neighbour;
 };
 

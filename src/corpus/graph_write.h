@@ -12,15 +12,15 @@
 #include "base/pool.h"
 #include "graph.h"
 
-/* Edges in the caller's memory; the graph is made of them. */
+/* The edges of which a graph is made, in the caller's memory. */
 struct edges {
-    const uint32_t *ends; /* the nodes of edge i are ends[stride * i] and ends[stride * i + 1] */
-    const uint32_t *rows; /* the row of each node; WORDS_ABSENT: the node's edges are left out. NULL: nodes are rows */
-    const float *weights; /* the weight of edge i is weights[weight_stride * i]; used if `weighted` is 1 */
+    const uint32_t *ends; /* edge i connects nodes ends[stride * i] and ends[stride * i + 1] */
+    const uint32_t *rows; /* row of each node; WORDS_ABSENT: the node's edges are left out. NULL: a node's number is its row */
+    const float *weights; /* if `weighted` is 1: the weight of edge i is weights[weight_stride * i] */
     unsigned stride, weight_stride;
     int weighted;
     uint64_t count;
-    const uint64_t *degrees; /* number of arcs of each row, counting doubles; NULL: graph_write() counts them */
+    const uint64_t *degrees; /* number of arcs of each row, in which equal arcs count each time; NULL: graph_write() counts them */
 };
 
 struct graph_wanted {

@@ -15,8 +15,8 @@ static uint64_t count_of(uint64_t items, double share, uint32_t seed, uint64_t l
     return items <= STAY ? 0 : count < items - STAY ? count : items - STAY;
 }
 
-/* Where the next trained id, the next held-out id and the next trained id's weight are written; weights = NULL: ids have no
- * weights. */
+/* The places where the next trained id, the next held-out id, and the next trained id's weight will be written. weights: NULL:
+ * ids have no weights. */
 struct ends {
     uint32_t *trained, *out;
     float *weights;

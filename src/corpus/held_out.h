@@ -14,15 +14,16 @@
 #include "idstream.h"
 
 struct held_out {
-    struct idstream trained; /* what is trained; its arrays are owned, and its checksum is that of the whole stream */
-    uint32_t *ids;           /* [starts[lists]]: ids of the items that are held out, list by list */
+    struct idstream trained; /* the stream without the held-out items; its arrays are owned, and its checksum is that of the
+                              * whole stream */
+    uint32_t *ids;           /* [starts[lists]] ids of the held-out items, list after list */
     uint64_t *starts;        /* [lists + 1]: the held-out items of list i are ids[starts[i]] .. ids[starts[i + 1] - 1] */
     uint64_t lists;
-    int own; /* 1: the first id of each list is not one of its items */
+    int own; /* 1: the first id of each list is not an item of it */
 };
 
 /* Splits the stream, which must outlive the split. Returns 0, or -1 after fail(), also if no item is held out. */
 int held_out_split(struct held_out *held_out, const struct idstream *whole, int own, double share, uint32_t seed);
-void held_out_release(struct held_out *held_out); /* harmless on a zeroed one */
+void held_out_release(struct held_out *held_out); /* may be called on a struct of zeros */
 
 #endif

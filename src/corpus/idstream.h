@@ -23,7 +23,7 @@ struct idstream {
     const uint32_t *ids;    /* [tokens] */
     const uint64_t *starts; /* [sentences + 1] */
     const float *weights;   /* [tokens]; NULL: no item has a weight */
-    enum pair_weights weighed; /* how the weights were computed from ratings */
+    enum pair_weights weighed; /* how weights were computed from ratings */
     uint64_t tokens, sentences;
     uint64_t checksum; /* of ids, weights and starts; streams with equal contents have equal checksums */
     struct file_map map;
@@ -32,21 +32,22 @@ struct idstream {
 /* Returns the size of a stream's file in bytes. weighed: 1 if it has weights. */
 uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences, int weighed);
 
-/* Maps a stream. `rows`: size of its vocabulary. `fingerprint`: what the stream's header must contain: encode_fingerprint() if
- * it was encoded from a corpus, the vocabulary's fingerprint if the stream is itself the corpus. Returns 0, or -1 after fail(). */
+/* Maps a stream. `rows`: size of its vocabulary. `fingerprint`: the fingerprint that the stream's header must contain:
+ * encode_fingerprint() if it was encoded from a corpus; the vocabulary's fingerprint if the stream is itself the corpus. Returns
+ * 0, or -1 after fail(). */
 int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
 /* Works like idstream_open(), but accepts a stream with any fingerprint. */
 int idstream_open_any(struct idstream *stream, const char *path, uint64_t rows, struct pool *pool);
 
-/* Returns 1 and opens *stream if `path` is a stream with this fingerprint, otherwise 0 (no sentence of fail() is kept). */
+/* If `path` is a stream with this fingerprint, opens *stream and returns 1; otherwise returns 0. Does not call fail(). */
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
-void idstream_close(struct idstream *stream); /* harmless on a zeroed one */
+void idstream_close(struct idstream *stream); /* may be called on a struct of zeros */
 
-/* Writes a stream. idstream_append() adds a whole sentence. idstream_put() adds any number of ids, and idstream_end_sentence()
- * tells where a sentence ends, before or after its ids are put. If `weighed` is set before the commit, idstream_put_weights()
- * must add one weight for each id, in the same order, after all ids. */
+/* A stream that is being written. idstream_append() adds a whole sentence. Or idstream_put() adds any number of ids, and
+ * idstream_end_sentence() says where a sentence ends, before or after its ids are added. If `weighed` is set before the commit,
+ * idstream_put_weights() must add one weight for each id, in the same order, after all ids. */
 struct idstream_writer {
     struct file_writer file;
     struct piece_sum sum;

@@ -1,7 +1,8 @@
-/* integers: fast tables for words that are plain numbers, as the ids in many files are. Data of such a word is stored in an array
- * at the index that is the number, so no hash table is searched.
+/* integers: fast tables for words that are plain numbers, such as the ids in many files. The data of a word is stored in an array
+ * at the index that is this number, so no hash table is searched.
  *
- * An integer is one of 0 .. INTEGERS - 1, written in digits without a leading zero, so that equal numbers are equal words.
+ * Words count as integers if they are 0 .. INTEGERS - 1, written in digits without a leading zero, so that equal numbers are equal
+ * words.
  */
 #ifndef SPTX_INTEGERS_H
 #define SPTX_INTEGERS_H
@@ -15,7 +16,7 @@
 enum { INTEGERS = 1 << 26, INTEGER_DIGITS = 8 };
 #define NO_INTEGER UINT32_MAX
 
-/* Returns the integer that a word is, or NO_INTEGER. */
+/* Returns the integer that the word represents; NO_INTEGER if it represents none. */
 static inline uint32_t integer_of(const char *word, uint64_t length) {
     uint32_t value = 0;
     if (length > INTEGER_DIGITS || (*word == '0' && length > 1)) return NO_INTEGER;
@@ -30,17 +31,17 @@ static inline uint32_t integer_of(const char *word, uint64_t length) {
 /* ---- integers to rows ---- */
 
 struct integer_rows {
-    uint32_t *rows; /* [size]: the row of each integer, or WORDS_ABSENT */
-    uint64_t size;  /* 0: no table was made, since few words are integers */
+    uint32_t *rows; /* [size] the row of each integer; WORDS_ABSENT: it has no row */
+    uint64_t size;  /* 0: there is no table, since few words are integers */
 };
 int integer_rows_make(struct integer_rows *rows, const struct vocab *vocab);
-void integer_rows_release(struct integer_rows *rows); /* harmless on a zeroed one */
+void integer_rows_release(struct integer_rows *rows); /* may be called on a struct of zeros */
 
 /* ---- counting by several threads ---- */
 
 struct integer_count {
     _Atomic uint64_t count;
-    _Atomic uint64_t after; /* ~place of the integer's first occurrence in the corpus; 0: it does not occur */
+    _Atomic uint64_t after; /* ~(place in the corpus of the integer's first occurrence); 0: it does not occur */
 };
 struct integer_counts {
     struct integer_count *counts; /* [size] */
@@ -50,7 +51,7 @@ struct integer_counts {
 void integer_counts_make(struct integer_counts *counts, uint64_t most);
 void integer_counts_release(struct integer_counts *counts);
 
-/* Counts an integer at a byte of the corpus. alone: 1 if no other thread counts. */
+/* Counts an integer that occurs at byte `place` of the corpus. alone: 1: no other thread counts. */
 static inline void integer_counts_add(struct integer_counts *counts, uint32_t integer, uint64_t place, int alone) {
     struct integer_count *met = &counts->counts[integer];
     uint64_t after = atomic_load_explicit(&met->after, memory_order_relaxed);

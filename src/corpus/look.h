@@ -1,12 +1,14 @@
 /* look: finds the format of a table file (lists, pairs, edges ..) from its first lines: the separator, what quotes mean, whether
- * the first line is a header, which column has which meaning, how numbers are written. No other module guesses formats. If the
- * first lines contradict each other, or a later line contradicts the format, an error message names the line.
+ * the first line is a header, what each column means, and how numbers are written. No other module guesses formats. If the first
+ * lines contradict each other, or a later line contradicts the format, an error message names the line.
  *
  *   separator   the first of tab, ::, ; | comma and blanks that splits all lines into the same number of fields. For lists, whose
- *               lines differ in length: the first that splits at least half of the lines, otherwise blanks
- *   header      the first line has known column names (columns.def), or a word in a column that has numbers in all other lines
- *   columns     those of corpus.columns; else those that the header names; else the first two, and the third if it has numbers
- *   decimals    commas, if with decimal commas all values are numbers, and with decimal points some are not
+ *               lines differ in length: the first that splits at least half of the lines; blanks if none does
+ *   header      the first line is a header if it has known column names (columns.def), or a word in a column that has numbers in
+ *               all other lines
+ *   columns     the columns that corpus.columns names; if it is not set, the columns with known names in the header; if there are
+ *               none, the first two, and the third if it has numbers
+ *   decimals    commas, if all values are numbers with decimal commas, and some are no numbers with decimal points
  *
  * Keys of [corpus] override each of these. This module reads no file (first_bytes.h does) and prints nothing: `said` describes the
  * format, and the caller prints it.
@@ -20,7 +22,7 @@
 
 /* The meaning of a file's lines. */
 enum look_rows {
-    LOOK_TEXT,      /* running text: it has no fields, so it needs no format */
+    LOOK_TEXT,      /* running text: it has no fields, so it has no format of fields */
     LOOK_LISTS,     /* a list: its name and any number of items */
     LOOK_ADJACENCY, /* a target and any number of contexts */
     LOOK_PAIRS,     /* list, item[, rating] */
@@ -30,9 +32,9 @@ enum look_rows {
     LOOK_WORDS      /* two words and their score */
 };
 
-/* corpus.header: does the first line of a file name its columns? */
+/* corpus.header: whether the first line of a file names its columns */
 enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
-/* corpus.names: does a list's line begin with its name? */
+/* corpus.names: whether each line of lists begins with the list's name */
 enum corpus_names { NAMES_AUTO, NAMES_YES, NAMES_NO };
 /* corpus.separator, in the order of its choices in config.def */
 enum corpus_separator {
@@ -45,13 +47,13 @@ enum corpus_separator {
     SEPARATOR_BLANK
 };
 
-/* The user's keys that override the format. The caller owns the text. */
+/* Keys by which the user sets the format. The caller owns the text. */
 struct look_keys {
     enum corpus_header header;
     enum corpus_names names;
     enum corpus_separator separator;
     const char *columns; /* corpus.columns: names or numbers, separated by commas; "" or NULL: auto */
-    int no_values;       /* 1: never read a third column (graph.weights = no) */
+    int no_values;       /* 1: a third column is never read (graph.weights = no) */
 };
 #define LOOK_AUTO                                                                                                      \
     (struct look_keys) {                                                                                               \
@@ -60,7 +62,7 @@ struct look_keys {
 
 struct look {
     struct columns_form form;
-    uint64_t skip;   /* number of bytes before the data: the header */
+    uint64_t skip;   /* number of bytes of the header, before the data */
     char said[240];  /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
     char value[32];  /* name of the rating or weight column in the header; "" if the header has no such column */
 };

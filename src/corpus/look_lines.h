@@ -11,7 +11,7 @@ struct looked_line {
     uint64_t number;      /* line number in the file, from 1 */
 };
 struct looked_lines {
-    struct looked_line *line; /* [count]; empty lines and comments are left out */
+    struct looked_line *line; /* [count] lines; empty lines and comments are left out */
     uint64_t count;
     const char *bytes; /* the first byte of the file's first line */
 };
@@ -34,7 +34,7 @@ void looked_separate(struct columns_form *form, const struct looked_lines *lines
  * the same number of fields. */
 int looked_has_two_separators(const struct looked_lines *lines, const struct columns_form *form);
 
-/* Statistics of one column: each counter is the number of the column's fields that have a property. */
+/* Statistics of one column. Each counter is a number of the column's fields. */
 struct looked_column {
     uint64_t filled;        /* number of fields that are not empty */
     uint64_t numbers;       /* number of fields that are numbers: 1.5 */

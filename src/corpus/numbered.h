@@ -21,14 +21,14 @@
 
 struct numbered {
     int fd;                   /* the nameless file of the numbers; -1: not opened */
-    const char *path;         /* the file is on the disk of this path, which messages name; the caller's */
+    const char *path;         /* a path on the disk that has the file, named in messages; owned by the caller */
     const uint32_t *numbers;  /* [count], mapped by numbered_finish() */
     uint64_t count;
     int complete;             /* 1: numbered_finish() was called */
-    uint32_t *items, *lists;  /* rows of words and of names of lists, by their numbers; WORDS_ABSENT: no row. items = NULL: the
-                               * numbers are rows; lists = NULL: lists have no rows. The caller fills them in */
-    uint64_t list_numbers;    /* one more than the highest number of a list's name */
-    struct edges_left left;   /* graphs: how many edges were left out */
+    uint32_t *items, *lists;  /* by number: rows of words, and of names of lists; WORDS_ABSENT: it has no row. items = NULL: a
+                               * word's number is its row; lists = NULL: lists have no rows. The caller fills these arrays */
+    uint64_t list_numbers;    /* 1 + the highest number of a list's name */
+    struct edges_left left;   /* for graphs: numbers of edges that were left out */
     struct file_map map;
     pthread_mutex_t lock;     /* held while the fields below are used */
     pthread_cond_t moved;
@@ -37,11 +37,11 @@ struct numbered {
 };
 
 int numbered_open(struct numbered *numbered, const char *path);
-/* Writes the numbers of block `block` behind those of the blocks before it; any thread may call it, once for each block. Waits
- * until all blocks before it have their place. Returns 0, or -1 after fail() or numbered_give_up(). */
+/* Writes the numbers of block `block` after those of all earlier blocks. Any thread may call it, once for each block. Waits
+ * until it is known where the earlier blocks end. Returns 0, or -1 after fail() or numbered_give_up(). */
 int numbered_put(struct numbered *numbered, uint64_t block, const uint32_t *numbers, uint64_t count);
-void numbered_give_up(struct numbered *numbered); /* after a thread has failed: wakes the threads that wait for its block */
-int numbered_finish(struct numbered *numbered);   /* maps the numbers, after the last block */
+void numbered_give_up(struct numbered *numbered); /* called after a thread has failed: wakes the threads that wait for its block */
+int numbered_finish(struct numbered *numbered);   /* called after the last block: maps the numbers */
 void numbered_close(struct numbered *numbered);
 
 /* How many numbers a line of pairs or edges has. */

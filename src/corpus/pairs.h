@@ -6,21 +6,21 @@
 #include "columns.h"
 #include "corpus.h"
 
-/* A pair, read from one line. */
+/* A pair, as read from one line. */
 struct pair_line {
     const char *list, *item; /* point into the block */
     uint64_t list_length, item_length;
     uint64_t line;
-    double rating; /* NaN if the line has no rating */
-    float weight;  /* 1 with PAIR_WEIGHTS_NONE */
+    double rating; /* NaN: the line has no rating */
+    float weight;  /* 1 with PAIR_WEIGHTS_NONE; otherwise computed from the rating */
 };
 
-/* Converts a rating to a weight: 0 or a positive finite float. Returns 0, or -1 if the rating is negative, NaN, or too large or
- * small for a float (no sentence of fail() is kept). */
+/* Converts a rating to a weight: 0, or a positive finite float. Returns 0, or -1 if the rating is negative, NaN, or too large or
+ * too small for a float. Does not call fail(). */
 int pairs_weight(enum pair_weights weights, double rating, float *weight);
 
-/* Reads the next pair with a rating of at least min_rating (-infinity: any) and a weight above 0. Returns 1, 0 at the block's
- * end, -1 after fail(). The block must consist of whole lines. */
+/* Reads the next pair whose rating is at least min_rating (-infinity: any pair) and whose weight is above 0. Returns 1; 0 at the
+ * end of the block; -1 after fail(). The block must consist of whole lines. */
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating, enum pair_weights weights,
                struct pair_line *pair);
 

@@ -161,7 +161,7 @@ static int add_compounds(struct joining *j) {
     return 0;
 }
 
-/* Returns the index of the token with which a bigram that ends at `at` begins; NOWHERE if there is none. */
+/* Returns the index of the first token of a bigram whose last token is `at`; NOWHERE if there is no such bigram. */
 static uint64_t begin_before(const struct joining *j, uint64_t at) {
     while (at-- > 0) {
         uint32_t id = j->tokens.ids[at];

@@ -7,18 +7,19 @@
 
 #include <stdint.h>
 
-enum { SUM_PIECE = 1 << 18 }; /* bytes */
+enum { SUM_PIECE = 1 << 18 }; /* number of bytes of a piece */
 
 /* ---- while a file is written ---- */
 
 struct piece_sum {
-    struct XXH3_state_s *piece, *all; /* states of the hash of the current piece, and of the hash of all earlier pieces' hashes */
-    uint64_t in_piece;                /* number of bytes of the current piece so far */
+    struct XXH3_state_s *piece, *all; /* piece: state of the hash of the current piece; all: state of the hash of all earlier
+                                       * pieces' hashes */
+    uint64_t in_piece;                /* number of bytes that the current piece has so far */
 };
-int piece_sum_open(struct piece_sum *sum); /* the caller must call piece_sum_close() even after a failure */
+int piece_sum_open(struct piece_sum *sum); /* call piece_sum_close() even if this fails */
 void piece_sum_add(struct piece_sum *sum, const void *data, uint64_t length);
 uint64_t piece_sum_end(struct piece_sum *sum); /* returns the checksum of all bytes */
-void piece_sum_close(struct piece_sum *sum);   /* harmless on a zeroed one */
+void piece_sum_close(struct piece_sum *sum);   /* may be called on a struct of zeros */
 
 /* ---- of an existing file ---- */
 

@@ -12,9 +12,9 @@ struct corpus_options;
 /* The first ratings of a corpus, and the range of all its ratings. */
 struct ratings {
     double *values; /* [count], at most RATINGS_KEPT */
-    double least, most; /* smallest and largest rating so far; not set if count is 0 */
+    double least, most; /* smallest and largest rating so far; not set while count is 0 */
     uint64_t count, capacity, missing; /* count: number of stored ratings; missing: number of pairs without a rating */
-    char name[32]; /* name of the rating column in the first file's header; "" if it has none */
+    char name[32]; /* name of the rating column in the header of the first file; "" if it has no header */
 };
 enum { RATINGS_KEPT = 1 << 20 };
 
@@ -22,7 +22,7 @@ enum { RATINGS_KEPT = 1 << 20 };
 int ratings_meet(struct ratings *ratings, double rating);
 /* If the ratings differ, prints a line with their range, which says that they have no effect and which key would use them. */
 void ratings_say(const struct ratings *ratings);
-void ratings_release(struct ratings *ratings); /* harmless on a zeroed one */
+void ratings_release(struct ratings *ratings); /* may be called on a struct of zeros */
 
 /* Calls ratings_say() for the ratings in the first bytes of the corpus' files, or for the ratings that a program has given; does
  * nothing if corpus.min_rating or corpus.weights uses ratings. Returns 0, or -1 after fail(). */

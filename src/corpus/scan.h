@@ -8,18 +8,19 @@
 
 enum { SCAN_BYTES = 64 };
 
-/* Vectors of 16 bytes, which the compiler turns into a processor's own (SSE2, NEON). */
+/* A vector of 16 bytes, for which the compiler uses the processor's vectors (SSE2, NEON). */
 typedef uint8_t scan_vector __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint64_t scan_halves __attribute__((vector_size(16)));
 
-/* Returns a bit for each byte of a comparison's result: 1 where all bits of the byte are set. */
+/* Returns a bit for each byte of a comparison's result: 1 if all bits of the byte are set. */
 static inline uint64_t scan_bits(scan_vector equal) {
     const scan_vector bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    const uint64_t ones = 0x0101010101010101u; /* a product by it has the sum of all 8 bytes in its highest byte */
+    const uint64_t ones = 0x0101010101010101u; /* multiplying by it gives the sum of all 8 bytes in the highest byte */
     scan_halves halves = (scan_halves)(equal & bits);
     return halves[0] * ones >> 56 | halves[1] * ones >> 56 << 8;
 }
-/* Masks of the bytes at[0] .. at[length - 1] and up to 15 more: of those that are `byte`, and of white ones. */
+/* Bit masks of the bytes at[0] .. at[length - 1] and up to 15 more: one marks the bytes equal to `byte`, the other the white
+ * bytes. */
 static inline uint64_t scan_byte(const char *at, uint64_t length, char byte) {
     uint64_t mask = 0;
     for (uint64_t i = 0; i < length; i += 16)
@@ -38,8 +39,8 @@ static inline uint64_t scan_white(const char *at, uint64_t length) {
 /* A walk over the tokens of a block. */
 struct scan {
     const char *at, *end;    /* at: the 64 bytes of the masks */
-    const char *start;       /* the word that has begun */
-    uint64_t white, newline; /* bytes that are white, and line ends */
+    const char *start;       /* first byte of the word that has begun */
+    uint64_t white, newline; /* masks: the white bytes, and the line ends */
     uint64_t edges;          /* bit i: white space begins or ends at byte i. The bits of visited bytes are cleared */
     uint64_t events;         /* bit i: byte i is an edge or a line end, and is not visited yet */
     uint64_t line;           /* number of the line that the last token is on, from 1 */

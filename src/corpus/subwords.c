@@ -119,8 +119,8 @@ static int gather_words(struct subwords *s, const struct vocab *vocab) {
     return result;
 }
 
-/* A bucket that has n-grams of words in the vocabulary. count: number of such n-grams in all tokens of the corpus; words: number
- * of such n-grams in the distinct words. */
+/* A bucket that contains n-grams of words in the vocabulary. count: number of its n-grams in all tokens of the corpus; words:
+ * number of its n-grams in the distinct words. */
 struct named {
     uint64_t count;
     uint32_t bucket, words;

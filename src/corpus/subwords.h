@@ -22,13 +22,13 @@ struct vocab;
 #define SUBWORDS_END "</s>" /* fastText's word for a line's end; it has no n-grams */
 enum { SUBWORDS_LONGEST = 255 }; /* largest number of characters of an n-gram */
 
-/* Which n-grams words have, and how many buckets there are. */
+/* The lengths of n-grams, and the number of buckets. */
 struct subword_form {
-    uint32_t min, max; /* smallest and largest number of characters of an n-gram; max = 0: words have no n-grams */
+    uint32_t min, max; /* fewest and most characters of an n-gram; max = 0: words have no n-grams */
     uint32_t buckets;
     int used;          /* 1: only buckets that contain an n-gram of the vocabulary get rows */
-    int in_order;      /* 1: rows are in the order of the buckets' numbers, as in fastText's files; 0: by use, the most used
-                        * bucket first */
+    int in_order;      /* 1: rows are in the order of the buckets' numbers, as in fastText's files; 0: the row of the most used
+                        * bucket is first */
 };
 
 /* Reads "none" or a range such as "3-6" into form->min and form->max. Returns 0, or -1 (without a call of fail()). */
@@ -49,19 +49,19 @@ struct subwords {
     struct subword_form form;
     uint64_t words;   /* number of words of the vocabulary, which is also the first row of a bucket */
     uint64_t rows;    /* number of rows of buckets; 0: words have no n-grams */
-    uint64_t named;   /* number of buckets with n-grams of the vocabulary, whose rows are first; with form.in_order, number of
-                       * all buckets */
+    uint64_t named;   /* number of buckets that contain n-grams of the vocabulary; their rows are first. With form.in_order:
+                       * number of all buckets */
     uint64_t *starts; /* [words + 1]: the rows of word w are row[starts[w]] .. row[starts[w + 1] - 1] */
     uint32_t *row;    /* [starts[words]]: for each word its own row, then the rows of its n-grams */
     uint32_t *row_of; /* [buckets]: the row of each bucket; WORDS_ABSENT: it has no row */
-    uint64_t *counts; /* [rows]: how many n-grams of the corpus' tokens are in the bucket of each row */
+    uint64_t *counts; /* [rows] for the bucket of each row: how many of its n-grams occur in the corpus' tokens */
     uint64_t most;    /* largest number of rows of a word */
 };
 
-/* Finds the rows of all words of a vocabulary; with form->max = 0 there are none. Returns 0, or -1 after fail(); the caller must
- * call subwords_release() in both cases. */
+/* Finds the rows of all words of a vocabulary. If form->max is 0, words have no rows of n-grams. Returns 0, or -1 after fail().
+ * The caller must call subwords_release() in both cases. */
 int subwords_make(struct subwords *subwords, const struct subword_form *form, const struct vocab *vocab);
-void subwords_release(struct subwords *subwords); /* harmless on a zeroed one */
+void subwords_release(struct subwords *subwords); /* may be called on a struct of zeros */
 uint64_t subwords_bytes(const struct subwords *subwords); /* bytes of memory in use */
 uint64_t subwords_making_bytes(const struct subwords *subwords); /* largest number of bytes in use during subwords_make() */
 

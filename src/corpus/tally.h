@@ -1,7 +1,8 @@
-/* tally: the words that one thread has met lately, with how often it met each since they were last added up.
+/* tally: counts the words of one thread. It has the words that the thread has read lately; each count is since the last time that
+ * counts were added to the totals. A full tally doubles; at its largest size it is emptied.
  *
- * A word of up to 16 bytes is compared in two loads, without a look at its text. The words' numbers are those of a larger table that
- * all threads share, which the owner of the tally keeps (word_counts.c). A full tally doubles; at its largest size it is emptied.
+ * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers are those of a larger table,
+ * which all threads share and the owner of the tally keeps (word_counts.c).
  */
 #ifndef SPTX_TALLY_H
 #define SPTX_TALLY_H
@@ -11,33 +12,34 @@
 #include <string.h>
 
 enum { TALLY_SLOTS = 1 << 16, TALLY_SLOTS_MOST = 1 << 21, TALLY_PADDING = 16 };
-#define TALLY_NEW (UINT32_MAX - 2) /* the number of a word that has none yet */
+#define TALLY_NEW (UINT32_MAX - 2) /* number of a word that has no number in the larger table yet */
 
-/* A word, or a free place for one. */
+/* A slot of the hash table: a word, or free. */
 struct tally_slot {
-    uint64_t key[2];         /* the word's bytes, zeros after them; of a longer word its hash */
-    uint32_t word;           /* its place in `words`, from 1; 0: the slot is free */
-    uint32_t length;         /* in bytes */
-    uint32_t count, number;  /* times met; number in the larger table, or TALLY_NEW */
+    uint64_t key[2];         /* bytes of the word, followed by zeros; if it is longer than 16 bytes, its hash */
+    uint32_t word;           /* 1 + index of the word in `words`; 0: the slot is free */
+    uint32_t length;         /* length of the word in bytes */
+    uint32_t count, number;  /* count: how often the thread has read the word since the last time; number: of the word in the
+                              * larger table, or TALLY_NEW */
 };
 
-/* A word of the tally, for the larger table. */
+/* A word of the tally, with its hash and the place of its first occurrence. */
 struct tally_word {
-    uint64_t hash, first; /* first: byte of the corpus at which the word was first met */
+    uint64_t hash, first; /* first: byte of the corpus at which the word first occurs */
     uint32_t slot;
 };
 
 struct tally {
-    struct words words; /* the texts; without a hash table */
-    uint64_t known;     /* the first `known` words have their number */
+    struct words words; /* texts of the words; it has no hash table */
+    uint64_t known;     /* the first `known` words have a number in the larger table */
     struct tally_word *of; /* [words.size] */
-    struct tally_slot *slots; /* [slot_count]: a power of two; three quarters are in use at most */
+    struct tally_slot *slots; /* [slot_count] a power of two; at most three quarters are used */
     uint64_t slot_count, slots_most, of_capacity;
 };
 
 /* Opens an empty tally of TALLY_SLOTS slots, which may grow to `most` bytes. Returns 0, or -1 after fail(). */
 int tally_open(struct tally *tally, uint64_t most);
-void tally_close(struct tally *tally); /* harmless on a zeroed one */
+void tally_close(struct tally *tally); /* may be called on a struct of zeros */
 
 static inline uint64_t tally_mix(uint64_t a, uint64_t b) {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -70,7 +72,7 @@ static inline struct tally_slot *tally_home(struct tally *tally, const struct ta
     return &tally->slots[query->hash >> 32 & (tally->slot_count - 1)];
 }
 
-/* Finds the word, or the free slot where it belongs. */
+/* Returns the slot of the word or, if the tally lacks it, the free slot in which to store it. */
 static inline struct tally_slot *tally_find(struct tally *tally, const struct tally_query *query) {
     struct tally_slot *slot = tally_home(tally, query);
     for (; slot->word; slot = slot + 1 < tally->slots + tally->slot_count ? slot + 1 : tally->slots)
@@ -80,12 +82,13 @@ static inline struct tally_slot *tally_find(struct tally *tally, const struct ta
     return slot;
 }
 
-/* Adds the word to its free slot; `first` as in tally_word. Returns 0, or -1 after fail(). The tally must not be full. */
+/* Stores the word in this free slot, which tally_find() has returned. first: as in tally_word. The tally must not be full.
+ * Returns 0, or -1 after fail(). */
 int tally_add(struct tally *tally, struct tally_slot *slot, const struct tally_query *query, uint64_t first);
 static inline int tally_is_full(const struct tally *tally) {
     return tally->words.size >= tally->slot_count / 4 * 3;
 }
-/* Doubles a full tally, whose slots then change, or empties it. All its words must have their numbers. */
+/* Doubles a full tally, or empties it. Slots then move. All its words must have their numbers. */
 void tally_make_room(struct tally *tally);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct corpus_cursor {
     const char *at, *end;
-    uint64_t line; /* number of the line of `at`, from 1 */
+    uint64_t line; /* number of the line that contains the byte `at`, from 1 */
 };
 enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
 
@@ -23,8 +23,8 @@ static inline int token_has_break(const char *word, uint64_t length) {
     return 0;
 }
 
-/* Returns 1 for white space and for each byte of `separators`. The NUL that ends `separators` is none of them, although strchr()
- * finds it. */
+/* Returns 1 for white space and for each byte of `separators`. Returns 0 for NUL, though strchr() would find the NUL that ends
+ * `separators`. */
 static inline int token_ends(char byte, const char *separators) {
     return token_is_white(byte) || (*separators && byte && strchr(separators, byte));
 }

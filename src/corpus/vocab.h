@@ -23,11 +23,12 @@ struct vocab {
     uint64_t size;      /* number of words, and of their rows; at most WORDS_MOST */
     struct words words; /* [size]: a word's number is its id */
     uint64_t *counts;   /* [size] */
-    uint64_t tokens;    /* number of all counted tokens, including tokens whose words are left out */
-    uint64_t kept;      /* tokens whose words are in the vocabulary */
+    uint64_t tokens;    /* number of all tokens that were counted, including tokens of words that are left out */
+    uint64_t kept;      /* number of tokens whose words are in the vocabulary */
     uint64_t distinct;  /* number of different words in the corpus, before min_count and max_vocab leave words out */
     uint64_t lists;     /* number of rows that are lists; they are the last rows */
-    uint64_t older;     /* number of rows whose word occurs only in the older run (vocab_older.h); 0 if read from a file */
+    uint64_t older;     /* number of rows whose word occurs only in the older run (vocab_older.h); 0 if the vocabulary was read
+                         * from a file */
     struct subwords subwords; /* rows of the words' n-grams, which follow all rows above; all zeros before subwords_make(), or
                                * without n-grams */
 };
@@ -39,24 +40,25 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
 
 #define VOCAB_LIST "list:" /* prefix of a list's name in the vocabulary */
 
-/* Counts the words of the corpus and keeps some of them (keys format, min_count, max_vocab, order, min_rating), or reads
- * options->vocab. Adds the words of options->older. Rewinds the corpus first. Returns 0, or -1 after fail(). It is an error if
- * no word is left: the message says that the corpus has no token, or how often its most frequent word occurs. */
+/* Counts the words of the corpus and keeps some of them (keys format, min_count, max_vocab, order, min_rating); or reads
+ * options->vocab. Then adds the words of options->older. It begins at the first byte of the corpus. Returns 0, or -1 after
+ * fail(). It is an error if no word is left: the message says that the corpus has no token, or how often its most frequent word
+ * occurs. */
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 int vocab_read(struct vocab *vocab, const char *path);
 /* Reads a vocabulary that the user names: skips a byte order mark at its front, and refuses known binary formats. */
 int vocab_read_given(struct vocab *vocab, const char *path);
 int vocab_write(const struct vocab *vocab, const char *path);
-void vocab_release(struct vocab *vocab); /* harmless on a zeroed one */
+void vocab_release(struct vocab *vocab); /* may be called on a struct of zeros */
 uint64_t vocab_bytes(const struct vocab *vocab); /* bytes of memory in use */
 
 /* Reads a token as a row's number, for corpus.order = given. Returns 0, or -1 if it is not such a number (without a call of
  * fail()). */
 int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
-/* Returns the word's id, or -1 if the vocabulary lacks it. */
+/* Returns the word's id; -1 if it is not in the vocabulary. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
-/* Returns the row of the list with this name, or -1 if there is none. */
+/* Returns the row of the list with this name; -1 if no list has it. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* Returns the word, NUL-terminated; *length may be NULL. */
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length);
@@ -72,7 +74,7 @@ uint64_t vocab_fingerprint(const struct vocab *vocab);
 
 /* ---- making a vocabulary word by word ---- */
 
-/* In a zeroed vocabulary, reserves memory for `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after
+/* Reserves memory in a vocabulary of zeros for `size` words, which occupy `bytes` bytes with their NULs. Returns 0, or -1 after
  * fail(). */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
 void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the word gets the next id */

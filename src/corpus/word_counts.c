@@ -382,7 +382,7 @@ static int open_side(struct side *side, const struct counting *counting, struct 
     return !side->tally || tally_open(side->tally, counting->tally_bytes) ? -1 : 0;
 }
 
-/* Adds up what the worker has counted last, and frees its memory. */
+/* Adds a worker's last counts to the total, and frees the worker's memory. */
 static int close_side(struct worker *worker, struct side *side, int failed) {
     if (!failed && side->counts) count_integers(side);
     int result = failed || !side->counts ? 0 : flush(worker, side, 1);

@@ -1,12 +1,12 @@
 /* word_counts: counts all words of a corpus, finds where each first occurs, and writes the corpus as numbers of words.
  *
- *   block -> a worker's tallies: the words that it has met lately (tally.h) -> 64 shards by hash, each with its own lock
+ *   block -> a worker's tallies: the words that it has read lately (tally.h) -> 64 shards by hash, each with its own lock
  *         -> a word that is an integer: a table for integers that all threads share (integers.h)
  *         -> the number of each word, in the corpus' order (numbered.h)
  *
- * The number of an integer is that integer; the numbers of all other words follow. Memory is about that of the different words,
- * and a 64th of the free memory at most for the tallies of all threads. Counts are sums and first positions are minima, so they do not depend on the order or the size
- * of blocks.
+ * The number of an integer is that integer; the numbers of all other words follow. Memory is about that of the different words, and
+ * a 64th of the free memory at most for the tallies of all threads. Counts are sums and first positions are minima, so they do not
+ * depend on the order or the size of blocks.
  */
 #ifndef SPTX_WORD_COUNTS_H
 #define SPTX_WORD_COUNTS_H
@@ -23,7 +23,7 @@
 
 enum { WORD_SHARDS = 64, WORD_SHARD_BITS = 6 }; /* the highest 6 bits of a word's hash are its shard's number */
 
-/* How often a word occurs, and where it first does. */
+/* How often a word occurs, and where it occurs first. */
 struct word_count {
     uint64_t count;
     uint64_t first; /* byte of the corpus at which the word first occurs */
@@ -46,7 +46,7 @@ struct word_counts {
                                   * NULL: nothing is borrowed */
 };
 
-/* What is counted, and where the numbers are written. */
+/* Words to count, and where to write the words' numbers. */
 struct word_counts_wanted {
     struct word_counts *items, *names; /* zeroed; NULL: not counted. Words of a kind that is not counted have no number */
     const struct vocab *given;  /* not NULL: items are not counted, and the number of an item is its row in this vocabulary */
@@ -57,7 +57,7 @@ struct word_counts_wanted {
  * number. Returns 0, or -1 after fail(). */
 int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
                      struct pool *pool);
-void word_counts_release(struct word_counts *counts); /* harmless on a zeroed one */
+void word_counts_release(struct word_counts *counts); /* may be called on a struct of zeros */
 
 /* Returns one more than the highest number of a word. */
 uint64_t word_counts_numbers(const struct word_counts *counts);

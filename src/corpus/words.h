@@ -48,7 +48,7 @@ static inline const char *words_get(const struct words *words, uint64_t number, 
     return words->bytes + words->offsets[number];
 }
 void words_clear(struct words *words);           /* keeps the memory for the next words */
-void words_release(struct words *words);         /* harmless on a zeroed one */
+void words_release(struct words *words);         /* may be called on a struct of zeros */
 uint64_t words_bytes(const struct words *words); /* bytes of memory in use */
 
 /* ---- batches of look-ups ---- */

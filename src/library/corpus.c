@@ -1,4 +1,4 @@
-/* corpus: sptx_corpus_*: converts sptx.h's structs to those of corpus/gathered.h, and trains on the gathered data. */
+/* corpus: sptx_corpus_*: converts structs of sptx.h to structs of corpus/gathered.h, and trains on the gathered data. */
 #include "handles.h"
 
 #include "base/memory.h"
@@ -99,7 +99,7 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
     return leave(corpus->context, result);
 }
 
-/* Which calls a format's data is added with. */
+/* The calls that add data of a format. */
 enum given { SENTENCES, PAIRS, EDGES };
 
 static enum given given_as(const struct corpus_format_properties *format) {

@@ -244,7 +244,7 @@ enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, str
                                   .first = view.data ? view.first : spec->rows,
                                   .rows = view.data ? spec->rows - view.first : 0,
                                   .stride = view.stride,
-                                  .dim = spec->layout.dim,
+                                  .dim = field->columns,
                                   .cuda = (uint32_t)view.gpu_reads,
                                   .dtype = field->type == VALUE_BFLOAT16 ? SPTX_BFLOAT16 : SPTX_FLOAT32};
     return leave(context, give_view(out, &all));

@@ -1,4 +1,4 @@
-/* tune: sptx_tune(): converts sptx.h's structs to those of tune/tune.h. */
+/* tune: sptx_tune(): converts structs of sptx.h to structs of tune/tune.h. */
 #include "handles.h"
 
 #include "base/interrupt.h"

@@ -18,7 +18,7 @@
 
 enum { FASTTEXT_MAGIC = 793712314, FASTTEXT_VERSION = 12, FASTTEXT_NEGATIVES = 2, FASTTEXT_CBOW = 1, FASTTEXT_SKIPGRAM = 2 };
 
-/* How the model was trained, in the order of the file's fields. */
+/* Options with which the model was trained, in the order of the file's fields. */
 struct fasttext_args {
     int32_t dim, window, epochs, min_count, negatives, word_ngrams, loss, model, buckets, min, max, update_rate;
     double subsample;
@@ -28,17 +28,18 @@ struct fasttext_args {
 struct fasttext_file {
     struct fasttext_args args;
     struct file_map map;
-    uint64_t rows, words;    /* number of rows of the input, of the output */
-    uint64_t input, output;  /* offset in bytes at which the rows begin */
+    uint64_t rows, words;    /* rows: number of rows of the input (target rows); words: number of rows of the output (context
+                              * rows) */
+    uint64_t input, output;  /* offsets in bytes, in the file, of the first row of the input and of the output */
 };
 
-/* Returns 1 if the file begins with fastText's magic number; 0 if not, or if there is no file; -1 after fail(). */
+/* Returns 1 if the file begins with fastText's magic number; 0 if it does not, or if there is no file; -1 after fail(). */
 int fasttext_file_is(const char *path);
 
 /* Maps a file and reads its words, with their n-grams, into a zeroed vocabulary. Refuses models that were trained for labels,
  * quantized models, and sizes that do not match the file. Returns 0, or -1 after fail(). The caller releases the vocabulary in
  * any case. */
 int fasttext_file_open(struct fasttext_file *file, struct vocab *vocab, const char *path);
-void fasttext_file_close(struct fasttext_file *file); /* harmless on a zeroed one */
+void fasttext_file_close(struct fasttext_file *file); /* may be called on a struct of zeros */
 
 #endif

@@ -1,5 +1,5 @@
-/* Logarithm, cosine and sine as polynomials without branches, which compilers turn into vector instructions. For tables of
- * billions of values this takes a third of the C library's time. */
+/* normal: see normal.h. Logarithm, cosine and sine are polynomials without branches, for which compilers use vector
+ * instructions. For tables of billions of values this takes a third of the time of the C library. */
 #include "normal.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static inline double minus_log(uint32_t word) {
     return (4503599627370496.0 + 1023 + 32 - power) * ln2 - 2 * s * series;
 }
 
-/* Computes cosine and sine of the angle 2 pi x turn / 2^32: first those of a quarter of the angle, then doubles the angle twice. */
+/* Computes cosine and sine of the angle 2 pi x turn / 2^32: first of a quarter of the angle, which it then doubles twice. */
 static inline void turned(int32_t turn, double *cosine, double *sine) {
     double a = turn * (pi / 2 / 4294967296.0), q = a * a;
     double c = 1 - q * (1 / 2. - q * (1 / 24. - q * (1 / 720. - q * (1 / 40320. - q * (1 / 3628800. - q / 479001600)))));

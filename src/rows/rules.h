@@ -4,17 +4,17 @@
 
 #include "kernels/optimizers.h"
 
-/* Returns the number of the rule of this name, or -1. A hyphen may replace an underscore: "sparse-adam". */
+/* Returns the number of the rule with this name, or -1. A hyphen may replace an underscore: "sparse-adam". */
 int rules_named(const char *name);
 
-/* Returns the rule's options, each at PyTorch's default. */
+/* Returns the rule's options, each with PyTorch's default. */
 struct rule_options rules_defaults(int rule);
 
-/* Returns the name of a rule ("sparse_adam"), or NULL if there is no such rule. */
+/* Returns the name of a rule ("sparse_adam"); NULL if there is no such rule. */
 const char *rules_name(int rule);
 
-/* Returns the name of option number `index` of those that the rule reads ("beta1"), in the order of kernels/optimizers.def; NULL
- * after the last. */
+/* Returns the name of a rule's option ("beta1"): number `index` of the options that the rule reads, in the order of
+ * kernels/optimizers.def; NULL after the last one. */
 const char *rules_option(int rule, unsigned index);
 /* Returns 1 if a rule reads the option of this name. All rules read the options that kernels/optimizers.def does not list. */
 int rules_has(int rule, const char *option);

@@ -8,13 +8,13 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* What the first rank tells the others about its file. */
+/* The first rank's file, as it describes the file to the other ranks. */
 struct notice {
-    char name[4096]; /* path of the file; "": it is too long to send */
-    uint64_t number; /* each rank writes this number plus its own rank number */
+    char name[4096]; /* path of the file; "": the path is too long to send */
+    uint64_t number; /* rank r writes this number + r */
 };
 
-/* What a rank needs to look for the file. */
+/* A rank's search for the file: its arguments and its result. */
 struct probe {
     struct ranks *ranks;
     struct file_part *part;
@@ -64,7 +64,7 @@ unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const str
     return alone < 0 ? 0 : alone ? 1 : ranks->count;
 }
 
-/* What distinguishes a file from every other file. */
+/* The numbers that identify a file on a machine. */
 struct identity {
     uint64_t inode, bytes;
     int64_t seconds, nanoseconds; /* time of the last write */

@@ -15,7 +15,8 @@
 unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
                           uint64_t at);
 
-/* Returns how many ranks find the same file of this name: all, or 1. 0 after fail(). All ranks call it together. */
+/* Returns the number of ranks that can read the file: all, if every rank finds the same file with this name; otherwise 1.
+ * Returns 0 after fail(). All ranks call it together. */
 unsigned shared_file_readers(struct ranks *ranks, const char *path);
 
 #endif

@@ -146,7 +146,7 @@ static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
     for (uint32_t i = 0; i < count; i++) out[i] = draw_unit(words[i]);
 }
 
-enum { TILE = 64 }; /* columns drawn at once */
+enum { TILE = 64 }; /* number of columns that are drawn at a time */
 
 /* Draws `count` random 32-bit words for a row's columns from `first` on; one draw makes four. */
 static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t first, uint32_t count, uint32_t *words) {
@@ -171,7 +171,7 @@ void table_first_weights(const struct init_values *from, uint32_t seed, enum tab
     }
 }
 
-/* The chunk of rows [first, first + count) that is being filled. */
+/* The chunk that is being filled: rows first .. first + count - 1. */
 struct filling {
     struct table *table;
     const struct table_origin *origin; /* NULL: every row gets first values */

@@ -14,11 +14,11 @@
 
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
-/* Bytes of packed records that are filled, loaded or saved at once. Saving needs memory for two such chunks, and that of
- * whole_rows.h. */
+/* TABLE_CHUNK: bytes of packed records that are filled, loaded or saved at a time. Saving needs memory for SAVED_AT_ONCE such
+ * chunks, and for whole_rows.h. */
 enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
-/* The distribution of first weights. */
+/* The distribution from which first weights are drawn. */
 enum init_kind { INIT_ZEROS, INIT_UNIFORM, INIT_NORMAL };
 struct init_values {
     enum init_kind kind;
@@ -26,32 +26,34 @@ struct init_values {
 };
 /* Parses "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" or "notebook M". Returns 0, or -1 without a message. */
 int table_init_values(struct init_values *values, const char *text, enum table_side side, uint32_t dim);
-/* Returns the largest absolute value that a first weight can have. Values past float32's largest number become infinities. */
+/* Returns the largest absolute value that a first weight can have; infinity if it is above float32's largest number. */
 double table_init_reach(const struct init_values *values);
 
 /* The options of a new table. */
 struct table_options {
-    uint64_t rows, hot_rows; /* hot_rows: number of first rows that are kept on the GPU if the table is pinned or in a file */
-    uint64_t gpu_cache;      /* number of rows that are kept on the GPU because they are used often (table_spec) */
+    uint64_t rows, hot_rows; /* hot_rows: number of first rows that are kept on the GPU, if the table is in pinned memory or a
+                              * file */
+    uint64_t gpu_cache;      /* most rows that are kept on the GPU because they are used often (table_spec) */
     uint64_t first_row;      /* id of the table's first row (table_spec) */
-    uint64_t idle;           /* number of last rows that no example names: they are zeros, and take no memory on the CPU until
-                              * they are written */
+    uint64_t idle;           /* number of rows at the end of the table that no example names: they are zeros, and need no memory
+                              * on the CPU until they are written */
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;
     struct init_values init;
-    uint32_t seed;         /* the seed of the first weights */
-    const char *directory; /* directory of the working file, if a place is `file`; the caller's, copied */
-    struct ranks *ranks;   /* the ranks that share out the columns; the caller's; NULL: this process has all columns */
-    const uint32_t *frozen; /* bits of the rows that no step changes (table_spec); the caller's; NULL: none */
+    uint32_t seed;         /* seed from which first weights are drawn */
+    const char *directory; /* directory of the working file, if weights or state are in a file; owned by the caller; the table
+                            * copies it */
+    struct ranks *ranks;   /* the processes that share out the columns; owned by the caller; NULL: this process has all columns */
+    const uint32_t *frozen; /* bit map of the rows that no step changes (table_spec); owned by the caller; NULL: no row is frozen */
 };
 
-/* An open table of this rank: its rows in a backend, and what is needed to fill, save and load them. */
+/* An open table of this rank: its rows in a backend, and the options for filling, saving and loading them. */
 struct table {
     const struct backend_ops *ops;
     struct backend *backend;
-    struct backend_table *store; /* NULL when closed */
-    struct table_spec spec;     /* layout of this rank's columns */
+    struct backend_table *store; /* NULL: the table is closed */
+    struct table_spec spec;     /* with the layout of this rank's columns */
     struct record_layout whole; /* layout of a record of all columns */
     struct columns own;
     struct ranks *ranks; /* the caller's; NULL: this process has all columns */
@@ -59,7 +61,7 @@ struct table {
     struct init_values init;
     uint32_t seed;
     enum table_side side;
-    uint64_t idle; /* as in table_options */
+    uint64_t idle; /* as the field of this name in table_options */
     char *file_path; /* owned, or NULL */
 };
 
@@ -71,8 +73,8 @@ uint64_t table_row_bytes(const struct record_layout *layout, enum place weights,
 /* Allocates the table without setting its rows. Returns 0, or -1 after fail(). */
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
                const struct backend_ops *ops, struct backend *backend);
-void table_release(struct table *table); /* harmless on a zeroed one */
-/* Returns 1 if `file` is the name of a working file that a process may have left behind. */
+void table_release(struct table *table); /* may be called on a struct of zeros */
+/* Returns 1 if `file` is the name of a working file, which a killed process may have left. */
 int table_left(const char *file);
 
 /* Computes the first weights of a row in the given columns. They depend only on (init, seed, side, row, column). */
@@ -82,25 +84,25 @@ void table_first_weights(const struct init_values *init, uint32_t seed, enum tab
 /* Fills the table with first weights and the rule's first state. */
 int table_fill(struct table *table, struct pool *pool);
 
-/* A source of first values for some rows of a table, such as an older run. */
+/* A source of first values for some rows of a table, such as the tables of an older run. */
 struct table_origin {
     void *user;
-    /* Fills `record` of row `row`: packed, with this rank's columns. When called, the record has zero weights and first state.
-     * Returns 1 if it has filled the record; 0 if the row is to get first values; -1 after fail(). Called by any thread, in any
-     * order of rows. */
+    /* Fills `record`, the packed record of row `row` with this rank's columns; before the call it has zero weights and the
+     * rule's first state. Returns 1 if it has filled the record; 0 if the row is to have first values; -1 after fail(). Any
+     * thread calls it, in any order of rows. */
     int (*take)(void *user, const struct table *table, uint64_t row, char *record);
 };
-/* Fills the table with the origin's rows, and with first values if the origin does not have a row. `origin` NULL: first values
- * only. */
+/* Fills the table: rows that the origin has get its values, all others get first values. origin = NULL: all rows get first
+ * values. */
 int table_fill_from(struct table *table, const struct table_origin *origin, struct pool *pool);
 
 /* Returns 1 if the records of a file have the same fields as this table. */
 int table_has_fields(const struct table *table, const struct npy *npy);
 
-/* Returns how many last rows of a new table take no memory on the CPU if the last `idle` rows are idle. Only whole chunks of
- * rows count. */
+/* Returns how many rows at the end of a new table need no memory on the CPU, if its last `idle` rows are idle. Only whole chunks
+ * of rows count. */
 uint64_t table_blank_rows(uint64_t rows, uint64_t idle, const struct record_layout *whole, unsigned ranks);
-/* Returns 1 if the chunk that begins at row `first` takes no memory because all its rows are idle. */
+/* Returns 1 if the chunk that begins at row `first` has no memory, because all its rows are idle. */
 int table_is_blank(const struct table *table, uint64_t first);
 
 /* Returns the number of rows of the chunk that begins at row `first`, the same on every rank; 0 past the last row. The first
@@ -111,7 +113,7 @@ uint64_t table_first_chunk(const struct table *table); /* returns the number of 
 /* Returns the bytes of memory needed while a table of `rows` rows is saved or loaded. `whole`: layout of a record of all
  * columns. */
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
-uint64_t table_file_bytes(const struct table *table); /* returns the size of its file without the header */
+uint64_t table_file_bytes(const struct table *table); /* returns the bytes of the table's file, without the header */
 
 /* Save the table's rows to a structured .npy, and load them. All ranks call these together, and if one rank fails, all fail. Saving
  * uses the first rank's `path`; only the first rank gets *checksum, which is XXH64 of the whole file. Loading verifies the names of

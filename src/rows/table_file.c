@@ -44,12 +44,12 @@ struct saving {
     struct table *table;
     struct whole_rows rounds;
     struct file_part *part;
-    uint64_t data;                   /* offset in bytes at which the rows begin in the file */
-    XXH64_state_t *hash;             /* checksum's state; when this rank continues it, it covers all bytes before this rank's
-                                      * chunk */
+    uint64_t data;                   /* offset in the file, in bytes, of the first row */
+    XXH64_state_t *hash;             /* state of the checksum; when this rank continues it, it includes all bytes before this
+                                      * rank's chunk */
     char *next, *last;               /* next: records of the chunk being gathered; last: of the chunk being written */
     uint64_t last_first, last_count; /* rows of `last` */
-    uint64_t not_finite;             /* first row of this rank with infinity or NaN; UINT64_MAX: none */
+    uint64_t not_finite;             /* first row of this rank that contains infinity or NaN; UINT64_MAX: there is none */
 };
 
 static int record_finite(const struct record_layout *layout, const char *record) {

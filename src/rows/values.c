@@ -37,7 +37,7 @@ void values_write(enum value_type type, void *at, const float *values, uint32_t 
     }
 }
 
-/* In both types, infinity and NaN have an exponent with all bits set. */
+/* float32 and bfloat16: infinity and NaN have an exponent with all bits set. */
 int values_finite(const struct record_field *field, const void *at) {
     const char *from = at;
     int bad = 0;

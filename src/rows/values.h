@@ -9,7 +9,7 @@
 /* Returns the kind of a .npy field (npy.h) that stores values of this type. */
 char values_kind(enum value_type type);
 
-/* Reads columns [first, first + count) of a field of a file. Its kind is 'f' (float32) or 'h' (bfloat16). */
+/* Reads columns first .. first + count - 1 of a field of a file. Its kind is 'f' (float32) or 'h' (bfloat16). */
 void values_of_file(const struct npy_field *field, const void *at, uint32_t first, uint32_t count, float *out);
 
 /* Writes `count` numbers to a packed field. For bfloat16 it rounds to nearest: rounding at random is only needed for many small

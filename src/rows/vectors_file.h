@@ -21,25 +21,24 @@ enum vectors_format { VECTORS_BINARY, VECTORS_TEXT, VECTORS_NPY };
 /* An open, mapped file of words and vectors. */
 struct vectors_file {
     enum vectors_format format;
-    const char *path;     /* the caller's */
-    struct words words;   /* [rows]: the number of a word is its row */
+    const char *path;     /* owned by the caller */
+    struct words words;   /* [rows] a word's number is its row */
     uint64_t rows;
     uint32_t dim;
-    struct file_map map;  /* the mapped file; only if it is binary or text */
-    uint64_t *starts;     /* [rows] offsets in bytes at which the numbers of a row begin; only if it is binary or text */
+    struct file_map map;  /* the mapped file, for the formats other than npy */
+    uint64_t *starts;     /* for the formats other than npy: [rows] offset in bytes at which the numbers of each row begin */
     struct npy npy;
 };
 
 /* Opens a file and recognizes its format by its first bytes. `vocabulary`: file with the words of an npy; NULL for other
- * formats. Refuses a number of rows that the file cannot hold, truncated rows, and a word that occurs twice. Returns 0, or -1
- * after fail(). */
+ * formats. Refuses a file that is too short for its number of rows, and a word that occurs twice. Returns 0, or -1 after fail(). */
 int vectors_file_open(struct vectors_file *file, const char *path, const char *vocabulary);
-void vectors_file_close(struct vectors_file *file); /* harmless on a zeroed one */
+void vectors_file_close(struct vectors_file *file); /* may be called on a struct of zeros */
 
 /* Frees the words once they are no longer needed. */
 void vectors_file_drop_words(struct vectors_file *file);
 
-/* Reads columns [first, first + count) of a row. Returns 0, or -1 after fail() if the row's text is not D numbers. */
+/* Reads columns first .. first + count - 1 of a row. Returns 0, or -1 after fail() if the row's text is not D numbers. */
 int vectors_file_row(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out);
 
 #endif

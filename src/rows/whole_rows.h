@@ -18,21 +18,22 @@ struct whole_rows {
     struct table *table;
     unsigned takers;
     uint64_t first, count;         /* rows of the current round */
-    uint64_t own_first, own_count; /* rows of this rank's chunk; count 0: this rank has no chunk */
-    char *own;                     /* [takers x chunk] packed records with this rank's columns */
-    char *parts;                   /* [chunk] records of rank 0's columns, then of rank 1's, ..; NULL if this rank is no taker */
-    uint64_t *by_taker, *by_rank;  /* [ranks] bytes. by_taker: this rank's columns of each taker's chunk; by_rank: each rank's
-                                    * columns of this rank's chunk */
+    uint64_t own_first, own_count; /* rows of the chunk that this rank collects; own_count = 0: it collects none in this round */
+    char *own;                     /* [takers x chunk] packed records of this rank's columns */
+    char *parts;                   /* [chunk] packed records of rank 0's columns, then of rank 1's, and so on; NULL: this rank is
+                                    * no taker */
+    uint64_t *by_taker, *by_rank;  /* [ranks] numbers of bytes. by_taker: of this rank's columns of each taker's chunk; by_rank:
+                                    * of each rank's columns of this rank's chunk */
 };
 
-int whole_rows_init(struct whole_rows *rounds, struct table *table, unsigned takers); /* -1 after fail() */
+int whole_rows_init(struct whole_rows *rounds, struct table *table, unsigned takers); /* returns 0, or -1 after fail() */
 void whole_rows_release(struct whole_rows *rounds);
 
 /* Advances to the next round; the first call begins the first round. Returns 1, or 0 if no rows are left. */
 int whole_rows_next(struct whole_rows *rounds);
 
-/* gather: collects this rank's chunk as packed records of all columns, from the columns that the ranks have in their tables.
- * scatter: the reverse. If one rank fails, all do. */
+/* whole_rows_gather() collects this rank's chunk as packed records of all columns, from the tables of all ranks.
+ * whole_rows_scatter() writes such records to the tables of all ranks. If one rank fails, all ranks fail. */
 int whole_rows_gather(struct whole_rows *rounds, char *whole);
 int whole_rows_scatter(struct whole_rows *rounds, const char *whole);
 

@@ -31,7 +31,8 @@
 
 enum { READ_PIECE = 1 << 20 };
 
-/* Prints a failure that does not stop the caller as a warning, then clears the message, unless an earlier failure had set it. */
+/* Prints a failure that does not stop the caller as a warning, and clears its message. Does nothing if an earlier failure had
+ * already set a message (failed_before). */
 static void pass_over(const char *what, const char *name, int failed_before) {
     if (failed_before) return;
     warn("%s '%s': %s", what, name, report_sentence());
@@ -40,7 +41,7 @@ static void pass_over(const char *what, const char *name, int failed_before) {
 
 /* ---- verifying ---- */
 
-/* Returns 1 if the directory has a state.ini, 0 if not, -1 after fail() if that is not known. */
+/* Returns 1 if the directory has a state.ini; 0 if not; -1 after fail() if this cannot be found out. */
 static int has_state(const char *directory) {
     char *path = file_join(directory, "state.ini");
     int has = path ? file_exists(path) : -1;
@@ -93,7 +94,7 @@ static int check_file(const char *directory, const char *name, const struct tabl
     return result;
 }
 
-/* Returns 0 if the checkpoint is whole, otherwise -1 after fail(), with *broken as state_read() sets it. */
+/* Returns 0 if the checkpoint is whole; otherwise -1 after fail(), with *broken as state_read() sets it. */
 static int check_whole(const char *directory, struct run_state *state, int *broken) {
     struct run_state read;
     if (state_read(directory, &read, broken)) return -1;
@@ -126,7 +127,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
             good = one->path, one->path = NULL;
             break;
         }
-        if (report_exit_code() == REPORT_STOPPED) { /* the caller stopped the check, so nothing is known about the checkpoint */
+        if (report_exit_code() == REPORT_STOPPED) { /* the caller has stopped the check, so the checkpoint may be whole */
             checkpoints_release(&all);
             return NULL;
         }
@@ -210,8 +211,8 @@ static int save_known(struct writing *w) {
     return result;
 }
 
-/* Gives the filled directory its final name. An older checkpoint of this step is first moved aside, and removed only after the
- * new one has the name. */
+/* Renames the filled directory to its final name. If there is an older checkpoint of this step, it is moved aside before, and
+ * removed after. */
 static int put_in_place(char *const paths[], uint64_t step) {
     const struct checkpoint_entry aside = {.path = paths[CHECKPOINT_ASIDE], .step = step, .kind = CHECKPOINT_ASIDE, .own = 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
@@ -269,7 +270,7 @@ void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t s
     if (prune(run, checkpoint, step, keep, best)) pass_over("cannot remove older checkpoints of", run, failed_before);
 }
 
-/* Gives the complete directory its final name, and removes older checkpoints. */
+/* Renames the complete directory to its final name, and removes older checkpoints. */
 static int end_directory(void *user) {
     struct writing *w = user;
     const struct frozen *frozen = w->what->frozen;

@@ -17,7 +17,7 @@
 #include "rows/table.h"
 #include "state.h"
 
-/* All that is written into a checkpoint. */
+/* The data of a checkpoint, for writing it. */
 struct checkpoint {
     struct table *target, *context;
     struct progress_state progress;
@@ -30,23 +30,23 @@ struct checkpoint {
  * TABLE_NOT_FINITE after fail() if a table holds infinity or NaN. After a failure the older checkpoints are unchanged. */
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep);
 
-/* Returns the path of the newest whole checkpoint of RUN, for the caller to free, and its state in *state, if that is not NULL.
- * Skips checkpoints that are not whole, with a warning. Returns NULL with *found = 0 if no checkpoint is whole, with *found = -1
- * after fail(). */
+/* Returns the path of the newest whole checkpoint of RUN, for the caller to free, and stores its state in *state unless that is
+ * NULL. Skips checkpoints that are not whole, with a warning. Returns NULL with *found = 0 if no checkpoint is whole; NULL with
+ * *found = -1 after fail(). */
 char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 
 /* Counts the checkpoints in RUN, whole or not. */
 int checkpoint_count(const char *run, uint64_t *count);
 
-/* Ends a run at its best checkpoint, which is the one of `step`: records the end in its state.ini and in `latest`, and removes
- * the later checkpoints. `ended`: the last step of the run if no epochs can be added later (state.h), otherwise 0. If this is
- * killed halfway, --resume ends the run with the same result. */
+/* Ends a run at its best checkpoint, that of step `step`: records the end in the checkpoint's state.ini and in `latest`, and
+ * removes later checkpoints. `ended`: the last step of the run, if no epochs can be added later (state.h); otherwise 0. If the
+ * process is killed meanwhile, --resume ends the run with the same result. */
 int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended);
 
-/* Writes `progress` into the state.ini of the checkpoint of step progress->step. */
+/* Writes `progress` to the state.ini of the checkpoint of step progress->step. */
 int checkpoint_amend(const char *run, const struct progress_state *progress);
 
-/* Points `latest` of RUN at this checkpoint. A killed process may have left it pointing at an older one. */
+/* Writes this checkpoint's name to `latest` of RUN. A killed process may have left the name of an older one. */
 int checkpoint_name_latest(const char *run, const char *checkpoint);
 
 /* Finishes the removals that a killed process may have left undone after it wrote this checkpoint (of step `step`): removes

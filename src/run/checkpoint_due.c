@@ -16,8 +16,8 @@ void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double to
     due->took = took;
 }
 
-/* Returns 1 if the disk has space for the checkpoints of run.keep and the one being written. With checkpoint_every = auto, an
- * intermediate checkpoint must not use up the space that the last one needs. */
+/* Returns 1 if the disk has space for the checkpoints of run.keep, and for the one that is being written. With checkpoint_every
+ * = auto, a checkpoint before the end must not use the space that the last one needs. */
 static int disk_has_space(struct checkpoint_due *due) {
     char space_text[TEXT_BYTES], wanted[TEXT_BYTES];
     uint64_t space, count = due->config->run_keep + 1, bytes;

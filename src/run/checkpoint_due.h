@@ -4,15 +4,15 @@
 
 #include "config/config.h"
 
-/* When a run wrote its last checkpoint, and what decides when the next is due. */
+/* When a run has written its last checkpoint, and the numbers that decide when the next one is due. */
 struct checkpoint_due {
     const struct config *config;
-    const char *run;    /* directory of the checkpoints; the caller's */
-    uint64_t bytes;     /* size of a checkpoint */
-    uint64_t present;   /* number of checkpoints that a resumed run found there */
-    double last;        /* time of the last checkpoint, or of the start of training; seconds by progress_now() */
+    const char *run;    /* directory of the checkpoints; owned by the caller */
+    uint64_t bytes;     /* bytes of a checkpoint */
+    uint64_t present;   /* number of checkpoints that a resumed run has found */
+    double last;        /* time of the last checkpoint, or of the beginning of training, in seconds (progress_now()) */
     double took;        /* seconds that the last checkpoint took to write; 0: none has been written */
-    uint64_t last_step; /* step of the last checkpoint, or the step that this process started from */
+    uint64_t last_step; /* step of the last checkpoint, or the step at which this process began */
     int without;        /* 1: with run.checkpoint_every = auto, the disk has too little space and a warning was given; only the
                          * last checkpoint is written */
 };

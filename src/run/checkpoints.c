@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT_MOST = 1000 }; /* largest number tried in PATH.kept-<number> */
+enum { KEPT_MOST = 1000 }; /* largest number that is tried in PATH.kept-<number> */
 
 static const char prefix[] = "checkpoint-";
 static const char *const suffixes[] = {
@@ -31,7 +31,7 @@ void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_
     snprintf(name, CHECKPOINT_NAME, "%s%" PRIu64 "%s", prefix, step, suffixes[kind]);
 }
 
-/* Returns 1 if `name` is exactly a checkpoint's, with its step and kind in *out. */
+/* If `name` is exactly the name of a checkpoint, stores its step and kind in *out and returns 1; otherwise returns 0. */
 static int parse_name(const char *name, struct checkpoint_entry *out) {
     char same[CHECKPOINT_NAME];
     if (strncmp(name, prefix, sizeof prefix - 1)) return 0;
@@ -57,7 +57,8 @@ int checkpoint_holds(const char *name) {
     return 0;
 }
 
-/* Returns 1 if `name` is a checkpoint's file, or the partial file of one that a killed process was writing. */
+/* Returns 1 if this is the name of a file of a checkpoint, or the name of a partial file that a killed process has left of such
+ * a file. */
 static int is_content(const char *name) {
     for (int i = 0; i < CONTENTS; i++)
         if (file_is_partial(name, contents[i])) return 1;
@@ -162,7 +163,7 @@ int checkpoint_remove(const struct checkpoint_entry *one) {
     return result;
 }
 
-/* Renames `path` to a name that no checkpoint has, with a warning; `what` describes it there. */
+/* Renames `path` to a name that is no checkpoint's, with a warning. `what`: what it is, for the warning. */
 static int move_aside(const char *path, const char *what) {
     int taken = 1;
     uint64_t capacity = strlen(path) + 16;

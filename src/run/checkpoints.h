@@ -21,31 +21,32 @@ struct checkpoint_entry {
     char *path; /* RUN/name, owned */
     uint64_t step;
     enum checkpoint_kind kind;
-    int own;    /* 1: this program has made the directory */
-    int linked; /* 1: a symbolic link to a checkpoint; it is read like a checkpoint, and may be renamed, but is never removed */
+    int own;    /* 1: this program has written the directory */
+    int linked; /* 1: a symbolic link to a checkpoint: it is read as a checkpoint, and may be renamed, but is never removed */
 };
-/* All such directories of a run. */
+/* All directories of a run that have a checkpoint's name. */
 struct checkpoints {
-    struct checkpoint_entry *list; /* sorted by falling step; within a step: the checkpoint, the one moved aside, the partial one */
+    struct checkpoint_entry *list; /* sorted by step, the highest first; of a step, first the checkpoint, then the one moved
+                                    * aside, then the partial one */
     uint64_t count, capacity;
 };
 
-/* Lists RUN's directories that have a checkpoint's name, and links to such directories. Returns -1 after fail(). */
+/* Lists the directories in RUN, and the links to directories, that have the name of a checkpoint. Returns -1 after fail(). */
 int checkpoints_find(const char *run, struct checkpoints *all);
 void checkpoints_release(struct checkpoints *all);
 
-/* Returns 1 if a checkpoint has a file of this name. */
+/* Returns 1 if this is the name of a file of a checkpoint. */
 int checkpoint_holds(const char *name);
 
 void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_kind kind);
 
-/* Removes a checkpoint of this program. Succeeds if it is absent already. Files in it that are not a checkpoint's stay, with a
- * warning. */
+/* Removes a checkpoint of this program; it is no error if it is gone. Files in it that are not files of a checkpoint stay, with
+ * a warning. */
 int checkpoint_remove(const struct checkpoint_entry *one);
 /* Removes all checkpoints of RUN. Renames links to checkpoints to PATH.kept-1, with a warning. */
 int checkpoints_remove(const char *run);
 
-/* If anything not made by this program has the path `path`, renames it to PATH.kept-1, with a warning. */
+/* If something that this program has not made has the path `path`, renames it to PATH.kept-1, with a warning. */
 int checkpoint_make_way(const char *path, enum checkpoint_kind kind);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { HEADER_MOST = 4096 };
 
-/* Allocates the bits of one table. all: 1: every row is frozen; 0: none. */
+/* Allocates the bit map of one table. all: 1: every row is frozen; 0: none is. */
 static int open_side(struct frozen *frozen, enum table_side side, int all) {
     uint64_t words = table_frozen_words(frozen->rows);
     frozen->bits[side] = mem_zalloc(words, sizeof(uint32_t), "which rows are frozen");

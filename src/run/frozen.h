@@ -20,14 +20,14 @@
 struct frozen {
     uint64_t rows;
     int known;         /* 1: train.freeze = known */
-    uint32_t *bits[2]; /* by enum table_side: [table_frozen_words(rows)] words of 32 bits, one bit a row, in the layout of
-                        * table_options.frozen; NULL: the table has no frozen row */
+    uint32_t *bits[2]; /* by enum table_side: [table_frozen_words(rows)] bit map of the rows, as table_options.frozen; NULL: the
+                        * table has no frozen row */
 };
 
 /* Allocates and sets the bits that the config asks for, for tables of this number of rows. With train.freeze = known, no bit is
  * set yet. Returns 0, or -1 after fail(). Call frozen_release() in any case. */
 int frozen_init(struct frozen *frozen, const struct config *config, uint64_t rows);
-void frozen_release(struct frozen *frozen); /* harmless on a zeroed one */
+void frozen_release(struct frozen *frozen); /* may be called on a struct of zeros */
 
 void frozen_add(struct frozen *frozen, enum table_side side, uint64_t row);
 
@@ -37,6 +37,7 @@ int frozen_read(struct frozen *frozen, const char *path);
 /* Reads known.npy of a checkpoint. All ranks call it together, since only the first one may see the file. */
 int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks);
 
-uint64_t frozen_bytes(const struct frozen *frozen); /* returns the largest size of known.npy; 0: the run has no such file */
+uint64_t frozen_bytes(const struct frozen *frozen); /* returns the most bytes that known.npy can have; 0: the run has no such
+                                                     * file */
 
 #endif

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 enum {
-    PLATEAU_REPORTS = 100, /* reports at the untrained loss after which a warning is given */
-    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) gets no warning */
-    LINE_MOST = 4096       /* longest line, in bytes; lines that a run writes have a tenth of that */
+    PLATEAU_REPORTS = 100, /* a warning is given if the loss is still untrained after this many reports */
+    PLATEAU_STEPS = 100,   /* no warning is given for a finished run with fewer exact steps (train.update = batch) than this */
+    LINE_MOST = 4096       /* most bytes of a line that is read; lines that a run writes have a tenth of this */
 };
 static const double ln2 = 0.69314718055994530942;
 
@@ -87,15 +87,15 @@ static double untrained_loss(const struct metrics *metrics, const struct loss *l
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
-/* Returns a note that explains a loss below 0, or "" if the loss cannot be negative. With train.negative_power above 0 (BSL's
- * loss) it can, because the sum over negatives does not contain the positive. */
+/* Returns a note that explains a loss below 0, or "" if the loss cannot be below 0. It can with train.negative_power above 0
+ * (BSL's loss), because the sum over negatives does not contain the positive. */
 static const char *zero_of(const struct config *config) {
     return config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "";
 }
 
 /* ---- a loss that stays where it began ---- */
 
-/* A mean over the batch slows only SGD and ASGD: other rules divide a gradient by its own size, so its scale does not matter. */
+/* Averaging over a batch makes only SGD and ASGD slower: other rules divide a gradient by its own size. */
 void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
     int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
     if (scaled && c->train_reduction == REDUCTION_MEAN)
@@ -218,7 +218,7 @@ static void begin_line(struct json *line, const struct standing *at) {
     json_decimals(line, at->done, 6);
 }
 
-/* Writes a line with its loss; `rates`: further keys, or empty. */
+/* Writes a line with a loss. rates: further keys of the line; may be empty. */
 static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const struct json *rates) {
     struct json line = {.used = 0};
     begin_line(&line, at);
@@ -342,7 +342,7 @@ static int is_past(const char *line, const struct progress_state *stand) {
     return step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs);
 }
 
-/* Copies the lines that a resumed run keeps: those up to `stand`. */
+/* The copying of the lines that a resumed run keeps: all lines up to `stand`. */
 struct cutting {
     const struct progress_state *stand;
     struct file_writer writer;

@@ -9,16 +9,16 @@
 #include "checkpoint.h"
 #include "config/config.h"
 
-/* Sums since the last report. */
+/* Sums over the time since the last report. */
 struct tally {
     double loss;
-    uint64_t loss_examples, loss_pairs, loss_terms; /* number of examples, pairs and terms that `loss` is summed over */
+    uint64_t loss_examples, loss_pairs, loss_terms; /* numbers of examples, pairs and terms whose losses are in `loss` */
     uint64_t words, pairs, link_bytes;
-    double began; /* time of the last report, by progress_now() */
+    double began; /* time of the last report, in seconds (progress_now()) */
 };
 
-/* One loss in three averages. example: summed over an example's terms, averaged over examples, as the loss of a batch is usually
- * printed. pair: the same sum divided by the number of pairs. term: divided by the number of terms. */
+/* One loss as three averages. example: sum over an example's terms, averaged over examples, as the loss of a batch is usually
+ * printed. pair: the sum / the number of pairs. term: the sum / the number of terms. */
 struct loss {
     double example, pair, term;
 };
@@ -28,32 +28,32 @@ enum { METRICS_LINE = 256 };
 /* The losses and rates that a run has to report, and its metrics.jsonl. */
 struct metrics {
     const struct config *config;
-    char *path; /* RUN/metrics.jsonl, owned; NULL: this rank is not the first and writes nothing */
+    char *path; /* path of RUN/metrics.jsonl, owned; NULL: this rank is not the first, and writes no file */
     struct tally tally;
-    struct loss first, last; /* first: of the first batch, before any update (0: not known); last: of the last report */
-    struct loss held_out_first, held_out; /* first and last measured loss of examples that are never trained */
+    struct loss first, last; /* first: loss of the first batch before any update (0: unknown); last: loss of the last report */
+    struct loss held_out_first, held_out; /* the first and the last measured loss of held-out examples */
     uint64_t held_out_times;
-    double began_term; /* loss of a term in the first batch or lock-free span; 0: none yet */
-    double words_per_second, pairs_per_second; /* as of the last report */
+    double began_term; /* loss of a term in the first batch or span of lock-free training; 0: not measured yet */
+    double words_per_second, pairs_per_second; /* rates of the last report */
     uint64_t reports;
     char line[METRICS_LINE]; /* live line of the last report */
     uint64_t lost;           /* number of lines that could not be written */
-    char lost_because[256];  /* why the first of these lines could not be written */
-    int plateau_over; /* 1: the loss has left its untrained value, or the warning about that has been given */
+    char lost_because[256];  /* why the first of the lost lines could not be written */
+    int plateau_over; /* 1: the loss differs from its untrained value, or the warning that it does not has been given */
 };
 
-/* How far the run is when a line is written. */
+/* How far the run has come when a line is written. */
 struct standing {
     const struct progress_state *state;
     double done;    /* share of the run that is done, 0..1 */
-    double seconds; /* seconds of training in the whole run */
+    double seconds; /* seconds of training of the whole run */
     double lr;
 };
 
 /* Starts empty sums. If `run` is NULL, the loss is watched but no line is written. */
 int metrics_open(struct metrics *metrics, const struct config *config, const char *run);
 void metrics_close(struct metrics *metrics);
-/* Tells that metrics.jsonl has moved to `run`, with the lines written so far. */
+/* Says that metrics.jsonl, with the lines written so far, is now in `run`. */
 int metrics_move(struct metrics *metrics, const char *run);
 
 /* Clears the sums, so that the next rates count from now on. */

@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maps DIRECTORY/NAME, a table with `part` rows, or with one row a word as in older runs, and checks that its size fits the
- * model. */
+/* Maps DIRECTORY/NAME, and checks that its size fits the model. The table has `part` rows or, in older runs, one row for each
+ * word. */
 static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t part) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
-    int shared = model->vocab.subwords.rows && part > model->rows; /* rows of n-grams are always there */
+    int shared = model->vocab.subwords.rows && part > model->rows; /* every table has the rows of n-grams */
     if (!result && (!weights || weights->kind == 'u')) result = fail("'%s' has no field 'weights' of float32 or bfloat16", path);
     if (!result && npy->rows != part && (shared || npy->rows != model->rows))
         result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words%s", path, npy->rows,
@@ -62,7 +62,7 @@ static struct fasttext_args args_of(const struct config *config, const struct su
                                   .buckets = form->max ? (int32_t)form->buckets : 0,
                                   .min = (int32_t)form->min,
                                   .max = (int32_t)form->max,
-                                  .update_rate = 100, /* fastText's default: how often its threads report */
+                                  .update_rate = 100, /* fastText's default: how often its threads report progress */
                                   .subsample = config->examples_subsample};
 }
 
@@ -81,12 +81,12 @@ static int take_keys(struct model *model, const struct config *config) {
     const struct subword_form form = config_subwords(config);
     if (subwords_make(&model->vocab.subwords, &form, &model->vocab)) return -1;
     model->trained = args_of(config, &form);
-    if (model->mode == MODE_AUTO) return 0; /* without config.ini the first values are not known */
+    if (model->mode == MODE_AUTO) return 0; /* without config.ini the first values are unknown */
     return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
                    tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT) ? -1 : 0;
 }
 
-/* Reads the keys that the rows were trained with. If config.ini is lost, the defaults are assumed. */
+/* Reads the keys with which the rows were trained. If config.ini is lost, the keys have their defaults. */
 static int read_keys(struct model *model) {
     struct config config;
     char *path = file_join(model->directory, "config.ini");
@@ -239,7 +239,7 @@ const void *model_table_row(const struct model *model, enum table_side side, con
     return row < first || row - first >= table->rows ? NULL : npy_row(table, field, row - first);
 }
 
-enum { FIRST_COLUMNS = 4 }; /* columns that are compared first, because one draw makes this many */
+enum { FIRST_COLUMNS = 4 }; /* number of columns that are compared first: as many as one draw gives */
 
 int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out) {
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");

@@ -9,7 +9,7 @@
 #include "corpus/vocab.h"
 #include "state.h"
 
-/* An open run, model of fastText, or file of vectors. */
+/* An open run, model of fastText, or file of words with their vectors. */
 struct model {
     struct vocab vocab;
     /* The tables of a checkpoint. Context rows are items, so that table ends before the lists' rows. If no item is a target, the
@@ -19,31 +19,32 @@ struct model {
     uint32_t dim;
     int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO if its config.ini is lost */
     int cosine; /* 1: the score of a pair was a cosine (train.score) */
-    int tree;   /* 1: contexts are not words but inner nodes of a Huffman tree (train.loss = hierarchical); there is one fewer
-                 * than words */
+    int tree;   /* 1: contexts are inner nodes of a Huffman tree (train.loss = hierarchical), one fewer than words; 0: they are
+                 * words or items */
     struct loss_options loss; /* the loss that the rows were trained with; zeros if mode is MODE_AUTO */
     struct model_negatives {
         uint64_t count;       /* number of negatives of an example, or of a batch that shares them */
-        int law, exclude;     /* negatives.law; negatives.exclude, 1: a list's own items are not among its negatives */
+        int law, exclude;     /* law: negatives.law; exclude: 1: a list's own items are not among its negatives
+                               * (negatives.exclude) */
         double power;         /* negatives.power */
     } negatives;
     double own; /* examples.own. Below 1, a list's row is averaged with its items' target rows */
-    int item_targets; /* of a run whose lists have rows: 1: items have trained target rows, too */
+    int item_targets; /* for a run whose lists have rows: 1: items have trained target rows, too */
     int documents;    /* 1: lists are documents (corpus.format) */
-    struct init_values first[2]; /* by enum table_side: first values of the rows, by which untrained rows are recognized */
-    uint32_t seed;               /* the seed of `first` */
+    struct init_values first[2]; /* by enum table_side: first values of the rows; an untrained row still has them */
+    uint32_t seed;               /* seed of these first values */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() makes them */
-    struct fasttext_args trained; /* training options as a file of fastText has them; model = 0: fastText has no model that was
-                                   * trained this way */
-    char *directory;   /* path of the run directory, links followed; or of fastText's file */
-    struct run_state state; /* state of its checkpoint */
+    struct fasttext_args trained; /* training options in fastText's form; model = 0: fastText has no model that was trained in
+                                   * this way */
+    char *directory;   /* path of the run directory (or of fastText's file), without links */
+    struct run_state state; /* state of the run's checkpoint */
 };
 
 /* Opens RUN: a run directory, one checkpoint in it, a model of fastText (.bin), or a file of words with their vectors
  * (vectors_file.h). Such a file has one table, which serves as target and as context table. Verifies checksums before it uses
  * anything, and refuses tables and a vocabulary that do not belong together. */
 int model_open(struct model *model, const char *run);
-void model_close(struct model *model); /* harmless on a zeroed one */
+void model_close(struct model *model); /* may be called on a struct of zeros */
 /* Reads only the vocabulary of a run, a checkpoint or a model of fastText. Returns 0, or -1 after fail(). */
 int model_read_vocab(struct vocab *vocab, const char *run);
 
@@ -51,11 +52,11 @@ int model_read_vocab(struct vocab *vocab, const char *run);
  * floats are not aligned. */
 const void *model_table_row(const struct model *model, enum table_side side, const struct npy_field *field, uint64_t row);
 
-/* Reads columns [first, first + count) of a row's weights. Returns 1; 0 if the table does not have the row. */
+/* Reads columns first .. first + count - 1 of a row's weights. Returns 1; 0 if the table does not have the row. */
 int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out);
 
-/* Returns 1 if a row was trained, that is, if it differs from its first values. Without config.ini the first values are not
- * known; every row then counts as trained. */
+/* Returns 1 if a row was trained: if it differs from its first values. Without config.ini the first values are unknown; then
+ * every row counts as trained. */
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row);
 
 #endif

@@ -25,7 +25,7 @@ static int begins(const struct line *line, const char *with) {
     return !strncmp(line->at, with, strlen(with));
 }
 
-/* Returns 0 for sections that may differ between ranks: those about where a machine stores things and how it works. */
+/* Returns 0 for sections whose keys may differ between ranks: they say where a machine stores data, and how it works. */
 static int section_counts(const struct line *line) {
     return !begins(line, "[device]") && !begins(line, "[memory]") && !begins(line, "[run]");
 }

@@ -56,7 +56,8 @@ char *replacement_place(const char *run) {
 
 /* ---- removing ---- */
 
-/* Removes the directory. The mark is removed last, so that a directory left by a killed process is still recognized as ours. */
+/* Removes the directory, its mark last: so a directory that a killed process has left is still recognized as made by this
+ * program. */
 static int remove_place(const char *place) {
     if (checkpoints_remove(place) || run_files_remove(place) || run_files_remove_pieces(place)) return -1;
     return directory_mark_remove(place, &mark);
@@ -86,8 +87,8 @@ static int is_same(const char *a, const char *b) {
     return !lstat(a, &x) && !lstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Gives the new run's file also the older run's name, in place of the older file, as a hard link. The first name stays, so that
- * the new run is whole all the time. If the file system has no hard links, copies the file. */
+/* Gives the new run's file the name of the older run's file, too, as a hard link that replaces the older file. The file keeps
+ * its first name, so the new run is whole all the time. If the file system has no hard links, copies the file. */
 static int link_over(const char *from, const char *to) {
     if (is_same(from, to)) return 0;
     char *own = file_own_name(to);
@@ -107,7 +108,7 @@ static int replace_file(const char *place, const char *run, enum run_file file) 
     return result;
 }
 
-/* Moves the new run's checkpoints to RUN. The newest, which `latest` names, moves last. */
+/* Moves the new run's checkpoints to RUN; the newest, which `latest` names, is moved last. */
 static int move_checkpoints(const char *place, const char *run) {
     struct checkpoints all;
     char line[CHECKPOINT_NAME + 1];
@@ -126,7 +127,7 @@ static int move_checkpoints(const char *place, const char *run) {
     return result;
 }
 
-/* Each step can be repeated, because after a kill all are done again from the start. */
+/* After a kill all these steps are done again from the beginning, so each of them can be repeated. */
 static int put_in_place(const char *place, const char *run) {
     if (directory_sync(run) || checkpoints_remove(run)) return -1;
     for (int file = 0; file < RUN_FILES; file++)

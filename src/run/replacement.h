@@ -19,10 +19,10 @@ char *replacement_begin(const char *run);
  * if RUN/replacement is missing or was not made by this program. The caller must hold the run directory's lock. */
 int replacement_settle(const char *run);
 
-/* Returns 1 if RUN has a replacement that this program made, 0 if not, -1 after fail(). */
+/* Returns 1 if RUN has a replacement that this program has made; 0 if it has none; -1 after fail(). */
 int replacement_exists(const char *run);
 
-/* Fails if something that this program did not make has the name RUN/replacement. Returns 0, or -1 after fail(). */
+/* Returns 0, or -1 after fail() if something that this program has not made has the name RUN/replacement. */
 int replacement_check(const char *run);
 
 /* Returns the directory in which readers find the run: RUN/replacement if that has a checkpoint, otherwise RUN. For the caller

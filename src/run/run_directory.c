@@ -26,13 +26,13 @@ static const char lock_name[] = "train.lock";
 
 /* ---- whether it is a place for a run ---- */
 
-/* Returns 1 for names that tell nothing about who made the directory: files that exist before a run has written anything, and
- * files that file systems make. */
+/* Returns 1 for a name that does not show who made the directory: files that exist before a run has written anything, and files
+ * that file systems make. */
 static int tells_nothing(const char *name) {
     return cache_owns(name) || !strcmp(name, lock_name) || run_file_is_piece(name) || !strncmp(name, ".nfs", 4);
 }
 
-/* Returns 1 if the directory has files that a run has written, 0 if not, -1 after fail(). */
+/* Returns 1 if the directory has files that a run has written; 0 if not; -1 after fail(). */
 static int is_run(const char *path) {
     int result = replacement_exists(path);
     for (int file = 0; file < RUN_FILES && !result; file++) {
@@ -59,7 +59,7 @@ static int refuse_others(const char *path) {
     return result;
 }
 
-/* Accepts a directory of a run, and a directory that may be anyone's because it has no telling files. */
+/* Accepts the directory of a run, and a directory whose files do not show who made it. Fails for other directories. */
 static int check_owner(const char *path) {
     int run = is_run(path);
     return run < 0 || (!run && refuse_others(path)) ? -1 : 0;
@@ -89,7 +89,7 @@ static int claim(struct run_directory *run) {
 
 /* ---- where it is ---- */
 
-/* Returns 1 if `path` leads to the open directory, 0 if not, -1 after fail(). */
+/* Returns 1 if `path` leads to the open directory; 0 if not; -1 after fail(). */
 static int is_at(const struct run_directory *run, const char *path) {
     int result = file_is_at(run->fd, path);
     return result < 0 ? fail_system("look at", path) : result;
@@ -107,7 +107,7 @@ static char *path_of(const struct run_directory *run) {
     return NULL;
 }
 
-/* Returns 1 while the run's files are in the replacement of an older run. */
+/* Returns 1 if the run's files are in RUN/replacement, because the older run is not replaced yet. */
 static int is_beside(const struct run_directory *run) {
     return strcmp(run->place, run->path) != 0;
 }
@@ -131,7 +131,7 @@ static int move_to(struct run_directory *run, char *path) {
     return 0;
 }
 
-/* Takes the lock again if its file was removed by hand and no other process has made a new one. */
+/* Takes the lock again, if somebody has removed its file and no other process has made a new one. */
 static int retake(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     struct lock again;
@@ -152,7 +152,7 @@ int run_directory_follow(struct run_directory *run) {
     return locked < 0 || (!locked && retake(run)) ? -1 : !here;
 }
 
-/* Opens the directory itself, so that it can be found after it was renamed. */
+/* Opens the directory, so that it can be found after it was renamed. */
 static int hold(struct run_directory *run) {
     run->fd = retry_open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return run->fd < 0 ? fail_system("open", run->path) : 0;
@@ -216,8 +216,8 @@ static int bytes_of_run(const char *path, uint64_t *bytes) {
     return 0;
 }
 
-/* Checks that the disk has space for a checkpoint of the new run: beside the older run, or, if the older run is removed first,
- * including its space. */
+/* Checks that the disk has space for a checkpoint of the new run, in addition to the older run; if the older run is removed
+ * first, its space counts as free. */
 static int check_space(const struct run_directory *run, int has_older, int now, uint64_t bytes) {
     uint64_t space, older;
     char free_text[TEXT_BYTES], wanted[TEXT_BYTES];

@@ -18,12 +18,12 @@
 
 /* A run directory whose lock this process holds. */
 struct run_directory {
-    char *path;    /* path of the run directory, resolved (path.h); owned; error messages quote it */
-    char *place;   /* directory that the run's files are now in: `path`, or path/replacement while an older run is being
-                    * replaced; owned */
+    char *path;    /* path of the run directory without links (path.h), as in error messages; owned */
+    char *place;   /* directory that has the run's files now: `path`; or path/replacement, while an older run is being replaced;
+                    * owned */
     struct lock lock;
-    int fd;        /* descriptor of the open directory, which stays valid if the directory is renamed; -1: none is open */
-    unsigned made; /* number of directories at the end of `path` that this process has created */
+    int fd;        /* the open directory; it stays valid if the directory is renamed; -1: no directory is open */
+    unsigned made; /* number of the last directories of `path` that this process has created */
 };
 
 /* Creates the directory if it is absent, takes its lock, and finishes the work of a killed process. `resumed`: 1 if the run
@@ -31,12 +31,12 @@ struct run_directory {
  * directory cannot hold a run. */
 int run_directory_open(struct run_directory *run, const char *path, int resumed);
 
-/* Returns 0 if a run may use the directory, which may be absent; otherwise -1 after fail(). Takes no lock, for callers that only
- * look at a run's corpus. */
+/* Returns 0 if a run may use the directory, which may be absent; otherwise -1 after fail(). It does not take the lock: for
+ * callers that only read a run's corpus. */
 int run_directory_check(const char *path);
 
 /* Releases the lock. Removes a replacement that has no checkpoint yet, and the directory if it is empty and this process created
- * it. Harmless on a zeroed one. */
+ * it. May be called on a struct of zeros. */
 void run_directory_close(struct run_directory *run);
 
 /* Removes a run and its directory, which may be absent; other files in it stay. Takes the lock first, so that no other process

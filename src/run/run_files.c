@@ -15,7 +15,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Indexed by enum run_file, in the order of removal: vocab.tsv before config.ini, which tells that vocab.tsv is a run's own. */
+/* Indexed by enum run_file. Files are removed in this order: vocab.tsv before config.ini, which shows that a run has written
+ * vocab.tsv. */
 const char *const run_file_names[RUN_FILES] = {
     [RUN_LATEST] = "latest", [RUN_METRICS] = "metrics.jsonl", [RUN_VOCAB] = "vocab.tsv", [RUN_CONFIG] = "config.ini"};
 
@@ -53,7 +54,8 @@ static int owns_latest(const char *run, const char *head) {
     return digits && (!head[digits] || !strcmp(head + digits, "\n"));
 }
 
-/* Returns 1 if a checkpoint was trained with the vocabulary of this fingerprint. Checkpoints that cannot be read are skipped. */
+/* Returns 1 if a checkpoint was trained with the vocabulary that has this fingerprint. Checkpoints that cannot be read are
+ * skipped. */
 static int is_trained_with(const char *run, uint64_t fingerprint) {
     struct checkpoints all;
     struct run_state state;
@@ -141,7 +143,7 @@ static int write_config(const char *path, const struct config *config, uint64_t 
     return -1;
 }
 
-/* config.ini is written first, since it tells that vocab.tsv is a run's own. */
+/* config.ini is written first, since it shows that a run has written vocab.tsv. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab) {
     char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
     uint64_t fingerprint = vocab_fingerprint(vocab);

@@ -17,22 +17,24 @@ enum run_file_owner { RUN_FILE_ABSENT, RUN_FILE_OWN, RUN_FILE_FOREIGN };
 
 extern const char *const run_file_names[RUN_FILES];
 
-/* Returns a value of enum run_file_owner, or -1 after fail() if the owner cannot be determined. Links and directories count as
+/* Returns a value of enum run_file_owner; -1 after fail() if the owner cannot be found out. Links and directories count as
  * foreign. */
 int run_file_owner(const char *run, enum run_file file);
 
-/* Returns 0 if no foreign file has one of the names; otherwise -1 after fail(), whose message names the file. A resumed run
- * (`resumed` = 1) reads any config.ini, even a foreign one. */
+/* Returns 0 if no foreign file has the name of a file of a run; otherwise -1 after fail(), whose message names the file. If
+ * `resumed` is 1, any config.ini is accepted, since a resumed run reads it. */
 int run_files_check(const char *run, int resumed);
 
 /* Removes the files that a run has written, except its checkpoints. */
 int run_files_remove(const char *run);
-/* Returns 1 if `name` is that of a partial file that a killed process left: of one of these files, or of a table's working file. */
+/* Returns 1 if this is the name of a partial file, which a killed process has left: of one of these files, or of a table's
+ * working file. */
 int run_file_is_piece(const char *name);
 /* Removes these partial files. The caller has the run directory's lock, so no other process writes them. */
 int run_files_remove_pieces(const char *run);
 
-/* Writes config.ini and vocab.tsv. Leaves a foreign config.ini as it is, and a vocab.tsv that already has these words. */
+/* Writes config.ini and vocab.tsv. Does not write a config.ini that is not a run's, nor a vocab.tsv that already has these
+ * words. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns 1 if `name` in `directory` is a run's file, 0 if not, -1 after fail(). */
+/* Returns 1 if the file `name` in `directory` is a file of a run; 0 if not; -1 after fail(). */
 static int owns(const char *directory, const char *name) {
     int config = run_file_owner(directory, RUN_CONFIG);
     if (config < 0) return -1;

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Returns how far the rate has fallen from lr to lr x min_lr_ratio: 0 at the start of the fall, 1 at its end. */
+/* Returns how far the learning rate has fallen from lr to lr x min_lr_ratio: 0: not yet; 1: completely. */
 static double fallen(int schedule, double done) {
     if (schedule == SCHEDULE_LINEAR) return done;
     if (schedule == SCHEDULE_COSINE) return 0.5 * (1 - cos(acos(-1.0) * done));

@@ -9,8 +9,8 @@
  * cosine for `cosine`. */
 double schedule_rate(const struct config *config, double done);
 
-/* Sets *total to the number of examples of the run: those of train.epochs or of train.steps, whichever is fewer. The last batch
- * of an epoch may be smaller. Returns 0, or -1 after fail(). */
+/* Sets *total to the run's number of examples: of train.epochs epochs or of train.steps steps, whichever is fewer. The last
+ * batch of an epoch may be smaller. Returns 0, or -1 after fail(). */
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total);
 
 #endif

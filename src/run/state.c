@@ -20,7 +20,7 @@ static const struct key {
     const char *name;
     size_t offset;
     enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS, REAL } kind;
-    enum { NEEDED, NOT_ZERO } written; /* NOT_ZERO: the line is written only if the number is not 0 */
+    enum { NEEDED, NOT_ZERO } written; /* NEEDED: every state.ini has the line; NOT_ZERO: only if the number is not 0 */
 } keys[] = {
     {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
     {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, NEEDED},
@@ -47,7 +47,7 @@ static const struct key {
 };
 enum {
     KEYS = sizeof keys / sizeof *keys,
-    STATE_MOST = 64 << 10 /* largest file that is read, in bytes; leaves space for lines of later versions */
+    STATE_MOST = 64 << 10 /* most bytes of a file that is read; later versions may write more lines than this one */
 };
 static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
 static const char last_key[] = "state_xxh64"; /* key of the last line: the checksum of all bytes before that line */
@@ -68,7 +68,7 @@ static size_t add_value(char *out, size_t capacity, size_t at, const struct key 
 }
 
 int state_write(const char *directory, const struct run_state *state) {
-    char text[2048], *path = file_join(directory, "state.ini"); /* 24 lines of at most 40 bytes, and a comment */
+    char text[2048], *path = file_join(directory, "state.ini"); /* enough for 24 lines of at most 40 bytes, and a comment */
     size_t n = text_add(text, sizeof text, 0, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
         if (keys[i].written == NOT_ZERO && !*(const uint64_t *)(const void *)((const char *)state + keys[i].offset)) continue;
@@ -84,7 +84,7 @@ int state_write(const char *directory, const struct run_state *state) {
 
 struct reading {
     struct run_state state;
-    unsigned seen; /* keys seen, one bit a key */
+    unsigned seen; /* the keys that were read, one bit a key */
 };
 
 static int parse_value(const struct key *key, const char *text, struct run_state *state) {
@@ -100,7 +100,7 @@ static int parse_value(const struct key *key, const char *text, struct run_state
     return end == text || *end || errno ? -1 : 0;
 }
 
-/* inih's handler. Returns 1 if the line is understood. Keys of later versions are skipped. */
+/* Called by inih for each key. Returns 1 if the line is correct. Keys of later versions are skipped. */
 static int take_line(void *user, const char *section, const char *name, const char *value) {
     struct reading *reading = user;
     if (strcmp(section, "state")) return 1;
@@ -112,7 +112,7 @@ static int take_line(void *user, const char *section, const char *name, const ch
     return 1;
 }
 
-/* Returns 1 if the text ends with the line that state_write() would write, with the right checksum. */
+/* Returns 1 if the text ends with the line that state_write() would write: with the right checksum. */
 static int own_checksum(const char *text, uint64_t length) {
     char line[64];
     int start = snprintf(line, sizeof line, "\n%s", last_key);

@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "rows/table.h"
 
-/* Returns the optimizer's options in the kernels' form, from a resolved config. */
+/* Returns the optimizer's options of a resolved config, in the kernels' form. */
 struct rule_options tables_rule(const struct config *config);
 
 /* Sets how the first weights of a table are drawn. Returns 0, or -1 after fail(). */

@@ -9,7 +9,7 @@
 
 enum { LEAST_DIM = 4 };
 
-/* Writes plan->advice: "it needs A of WHAT and B can be had: ", then what to change (`format`). */
+/* Writes plan->advice: "it needs A of WHAT and B can be had: ", followed by `format`, which says what to change. */
 static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
@@ -25,8 +25,8 @@ static void say_advice(const struct planning *p, uint64_t needed, const char *wh
 
 /* ---- the host ---- */
 
-/* Returns the largest number of columns, in steps of LEAST_DIM, that fits; 0 if not even the fewest fit. `share`: the tables'
- * memory that is available, as a share of what they need now. */
+/* Returns the largest number of columns, in steps of LEAST_DIM, with which the tables fit; 0 if even LEAST_DIM columns do not
+ * fit. `share`: memory that is available for the tables / memory that they need now. */
 static uint32_t fitting_dim(const struct planning *p, double share) {
     uint32_t dim = (uint32_t)((double)p->plan->dim * share) / LEAST_DIM * LEAST_DIM;
     while (dim && !planning_fits_host(p, dim)) dim = (dim - 1 - dim / 64) / LEAST_DIM * LEAST_DIM;
@@ -58,7 +58,8 @@ void advise_host(const struct planning *p) {
 
 /* ---- the GPU ---- */
 
-/* Returns 1 if the plan would fit the budget without hot rows, with the tables marked 1 (`target`, `context`) moved off the GPU. */
+/* Returns 1 if the plan would fit the budget without hot rows and with the given tables moved off the GPU: the targets if
+ * `target` is 1, the contexts if `context` is 1. */
 static int fits_off_gpu(const struct planning *p, int target, int context) {
     struct planning tried = *p;
     struct plan plan = *p->plan;
@@ -70,8 +71,8 @@ static int fits_off_gpu(const struct planning *p, int target, int context) {
     return planning_gpu(&estimate) <= p->budget;
 }
 
-/* Returns the largest half, quarter, .. of the batch that would fit the budget, assuming that the work memory shrinks with it; 0
- * if none does. */
+/* Returns the largest half, quarter, eighth .. of the batch with which the plan would fit the budget; 0 if it fits with none. It
+ * assumes that the work memory becomes smaller in proportion. */
 static uint64_t fitting_batch(const struct planning *p) {
     uint64_t work = p->estimate.work.gpu, others = p->plan->gpu_needed - work - p->plan->hot_bytes, asked = p->source.batch;
     if (others > p->budget) return 0;

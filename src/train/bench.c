@@ -13,11 +13,11 @@
 #include <string.h>
 
 enum {
-    PHASE_STEPS = 20,   /* steps of which each phase is timed alone */
-    RANK_WARM_STEPS = 20, /* steps from which ranks estimate how many steps fit the asked time */
-    SAMPLE_ROWS = 4096, /* rows of a table that are written and read back */
+    PHASE_STEPS = 20,   /* number of steps for which the time of each phase is measured */
+    RANK_WARM_STEPS = 20, /* number of steps by which ranks estimate how many steps fit into the wanted time */
+    SAMPLE_ROWS = 4096, /* number of rows of a table that are written and read back */
 };
-static const double warm_share = 0.1; /* share of the asked seconds */
+static const double warm_share = 0.1; /* seconds of warming up, as a share of the wanted seconds */
 
 /* ---- the machine ---- */
 
@@ -110,7 +110,7 @@ struct training {
     struct steps steps;
     struct bench_training *out;
     struct ranks *ranks;
-    double began, most_seconds; /* start and longest duration of the present measurement */
+    double began, most_seconds; /* when the current measurement began, and how many seconds it may take */
     uint64_t most_steps;        /* if not 0, the measurement ends after this number of steps, whatever the time */
 };
 
@@ -126,11 +126,11 @@ static int prepare(struct training *t) {
     if (session_tables(s) || session_fill(s)) return -1;
     ranks_patience(t->ranks, c->device_rank_timeout, 1);
     t->steps = session_steps(s);
-    t->steps.end = UINT64_MAX; /* begin further epochs as long as there is time */
+    t->steps.end = UINT64_MAX; /* begins another epoch as long as there is time */
     return schedule_examples(c, t->steps.per_epoch, t->steps.batch, &t->steps.run);
 }
 
-/* Returns the number of steps that every rank will do: as many as the slowest rank can do in `seconds`. */
+/* Returns the number of steps that every rank does: as many as the slowest rank can do in `seconds`. */
 static uint64_t steps_for(const struct training *t, double seconds) {
     double own = (double)t->out->steps / t->out->seconds * seconds, all[ranks_count(t->ranks)];
     ranks_exchange(t->ranks, &own, all, sizeof own);
@@ -151,8 +151,8 @@ static int count_batch(void *user, const struct step_result *r) {
     return 0;
 }
 
-/* Returns how many rows the trained blocks name: their targets and their contexts. With negatives.per = pair, the middle word of
- * a window is named by all blocks of the window, and is counted once for each pair. */
+/* Returns how many rows the trained blocks name: their targets and their contexts. With negatives.per = pair all blocks of a
+ * window name its middle word, which is then counted once for each pair. */
 static uint64_t rows_named(const struct example_source *s, const struct hogwild_result *r) {
     uint64_t contexts = 1 + (uint64_t)s->negatives;
     if (!s->per_pair) return r->pairs + r->examples * contexts;
@@ -172,7 +172,7 @@ static int count_piece(void *user, const struct hogwild_result *r, double second
     return 0;
 }
 
-/* Returns 1 once as much has been measured as was asked for. */
+/* Returns 1 when the wanted time or number of steps is reached. */
 static unsigned is_over(void *user, int epoch_ended) {
     struct training *t = user;
     t->out->steps++;
@@ -186,7 +186,7 @@ static int stop_if_over(void *user, int epoch_ended, unsigned over) {
 static void say_nothing(void *user, double lr, int last) {
 }
 
-/* Trains for `seconds`, or `steps` steps if `steps` is not 0, and sets *out to what was counted. */
+/* Trains for `seconds` or, if `steps` is not 0, for `steps` steps. Sets *out to the counts of this time. */
 static int run_steps(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     const struct steps_watch watch = {.user = t,
@@ -216,8 +216,8 @@ static int end_phase(struct training *t, double *began, double *phase) {
     return 0;
 }
 
-/* Makes and trains one batch with no other in flight. apart: 1: computes as if this rank's columns were all columns, without
- * waiting for other ranks; the rows become wrong, which does not matter for timing. */
+/* Makes and trains one batch while no other batch is in flight. apart: 1: computes as if this rank's columns were all columns,
+ * without waiting for other ranks. The rows then become wrong, which does not matter for measuring times. */
 static int measure_step(struct training *t, int apart, double *making, double *stepping) {
     struct steps *s = &t->steps;
     struct batch_request batch = steps_batch(s, s->batch);

@@ -1,4 +1,4 @@
-/* bench: measures how fast the machine moves rows and trains, through the same backend that trains. It returns numbers, which
+/* bench: measures how fast the machine moves rows and trains, by the backend that training uses. It returns numbers, which
  * cmd_bench prints. */
 #ifndef SPTX_BENCH_H
 #define SPTX_BENCH_H
@@ -11,12 +11,12 @@
 struct bench {
     const struct backend_ops *ops;
     struct backend *backend;
-    struct backend_info machine; /* the machine, asked when the backend was opened */
+    struct backend_info machine; /* as the backend described it when it was opened */
     struct bench_limits limits; /* measured limits of the GPU; zeros without a GPU */
 };
-/* Opens the backend and GPU that device.* of a resolved config names. Call bench_close() even if it fails. */
+/* Opens the backend, on the device that device.* of a resolved config names. Call bench_close() even if this fails. */
 int bench_open(struct bench *bench, const struct config *config);
-void bench_close(struct bench *bench); /* harmless on a zeroed one */
+void bench_close(struct bench *bench); /* may be called on a struct of zeros */
 
 /* ---- transfer: rows between a table and a variable on the GPU ---- */
 
@@ -27,8 +27,8 @@ int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint3
 
 /* ---- train: a run's steps, without a run directory's checkpoints ---- */
 
-/* Phases of a batch that are timed one by one: making its examples; the step, which also moves the rows; the step without
- * waiting for other ranks (PHASE_ALONE; only measured with several ranks). */
+/* Parts of a step whose times are measured one by one: making the batch's examples; the step itself, with the moving of rows;
+ * and the step without waiting for other ranks (PHASE_ALONE), measured only if there are several ranks. */
 enum bench_phase { PHASE_MAKE, PHASE_STEP, PHASE_ALONE, PHASES };
 
 /* The results of measuring a run's steps. */
@@ -39,18 +39,19 @@ struct bench_training {
     int gpu, hogwild;
     double loading;                              /* seconds from the call to the first step */
     double seconds;                              /* seconds that the measured steps took */
-    uint64_t steps;                              /* number of measured steps; lock-free: of calls of the backend */
+    uint64_t steps;                              /* number of measured steps; for lock-free training: number of calls of the
+                                                  * backend */
     uint64_t words, examples, pairs, link_bytes; /* sums over the measured steps */
-    uint64_t row_bytes;   /* loss of a pair in the last measured batch or call */
-    double calling;       /* lock-free: seconds within calls of the backend */
-    double loss_pair;     /* loss of a pair in the last measured batch */
-    double phase[PHASES]; /* seconds of a step in each phase, with nothing overlapped; train.update = batch only */
-    uint64_t phase_steps; /* number of steps that `phase` averages; 0: phases were not measured */
+    uint64_t row_bytes;   /* lock-free training: bytes of the rows that the trained blocks name, each read and written */
+    double calling;       /* lock-free training: seconds within calls of the backend */
+    double loss_pair;     /* mean loss of a pair in the last measured batch or call */
+    double phase[PHASES]; /* train.update = batch: seconds of a step in each phase, measured without overlap */
+    uint64_t phase_steps; /* number of steps whose mean is `phase`; 0: phases were not measured */
 };
 
-/* Trains for about a tenth of `seconds` to warm up, then measures for about `seconds`, or `steps` steps if `steps` is not 0. The
- * encoded corpus is stored and reused as by `train`. `ranks`: the processes that train together; NULL: this process alone. Each
- * rank measures itself, but words and pairs are sums over all ranks. */
+/* Trains for about a tenth of `seconds` to warm up. Then measures for about `seconds` or, if `steps` is not 0, for `steps`
+ * steps. The encoded corpus is stored and reused as `train` does. `ranks`: the processes that train together; NULL: this process
+ * alone. Each rank measures its own times; words and pairs are sums over all ranks. */
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks);
 
 /* ---- walks: how fast they are drawn, when nothing is trained on them ---- */
@@ -58,8 +59,8 @@ int bench_train(struct bench_training *out, struct config *config, double second
 /* The results of measuring how fast walks are drawn. */
 struct bench_walks {
     struct backend_info machine;
-    struct graph graph; /* only its counts are set */
-    uint32_t length;    /* nodes of a walk */
+    struct graph graph; /* of its fields only the counts are set */
+    uint32_t length;    /* number of nodes of a walk */
     int on_host;        /* 1: the GPU reads the arcs from host memory */
     uint64_t walks;     /* number of measured walks */
     double seconds;
@@ -71,10 +72,11 @@ int bench_walks(struct bench_walks *out, struct config *config, double seconds);
 /* The results of measuring the memory of a pinned table. */
 struct bench_memory {
     uint64_t rows, dim;
-    uint64_t payload;               /* rows x dim x 4 */
+    uint64_t payload;               /* bytes of the numbers: rows x dim x 4 */
     uint64_t host_bytes, gpu_bytes; /* bytes allocated for the table, as the backend counts them */
-    uint64_t resident;              /* growth of the process's resident memory, as the system counts it */
-    double opening, checking;       /* seconds to allocate the table; seconds to write and read back sample rows */
+    uint64_t resident;              /* bytes by which the process's resident memory grew, as the system counts it */
+    double opening, checking;       /* opening: seconds to allocate the table; checking: seconds to write and read back sample
+                                     * rows */
 };
 int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_memory *out);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Returns the advice beyond a lower rate: other keys against divergence that this run has not set. */
+/* Returns advice for keys other than the learning rate: those against divergence that this run has not set. */
 static const char *other_ways(const struct config *c) {
     int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
     char why[HOGWILD_WHY];

@@ -12,20 +12,20 @@
 uint32_t examples_keep(uint64_t count, uint64_t total, double t) {
     if (t <= 0 || count == 0) return UINT32_MAX;
     double f = (double)count / (double)total, kept = (sqrt(f / t) + 1) * t / f;
-    double threshold = kept * 4294967296.0 - 1; /* a token is kept if its draw <= threshold */
+    double threshold = kept * 4294967296.0 - 1; /* a token is kept if its draw is at most the threshold */
     return threshold >= 4294967295.0 ? UINT32_MAX : threshold <= 0 ? 0 : (uint32_t)threshold;
 }
 
-/* Returns an alias column that gives itself with chance `share`, otherwise `other`. With a share of 0, one draw in 2^32 still
- * gives itself, which no run can notice. */
+/* Returns an alias column that gives row `self` with the chance `share`, otherwise row `other`. Even with a share of 0, one draw
+ * in 2^32 gives `self`, which no run can notice. */
 static struct alias column(double share, uint64_t self, uint32_t other) {
     double threshold = floor(share * 4294967296.0 + 0.5) - 1;
     if (threshold >= 4294967295.0) return (struct alias){UINT32_MAX, (uint32_t)self};
     return (struct alias){threshold <= 0 ? 0 : (uint32_t)threshold, other};
 }
 
-/* Vose (1991). scaled[] has mean 1 and is overwritten. `waiting` holds the columns below 1 at its front and the others at its
- * back; together they never exceed its size. */
+/* Makes the alias table by Vose's method (1991). scaled[]: the rows' shares, with mean 1; overwritten. `waiting` contains the
+ * columns below 1 at its front, the others at its back; together they never exceed its size. */
 static int vose(struct alias *table, double *scaled, uint64_t rows) {
     uint32_t *waiting = mem_alloc(rows, sizeof *waiting, "the table of negatives");
     uint64_t small = 0, large = rows;
@@ -73,7 +73,7 @@ static int make_alias(struct examples *examples, const struct vocab *vocab, doub
     int result = -1;
     examples->alias = mem_zalloc(vocab->size, sizeof *examples->alias, "the table of negatives");
     if (!weights || !examples->alias) goto out;
-    for (uint64_t i = 0; i < rows; i++) /* a word with count 0 is never drawn, whatever the power */
+    for (uint64_t i = 0; i < rows; i++) /* so that a word with count 0 is never drawn, whatever negatives.power is */
         weights[i] = vocab->counts[i] ? pow((double)vocab->counts[i], power) : 0;
     if (scale_to_mean_one(weights, rows)) {
         fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
@@ -119,7 +119,7 @@ static uint64_t count_shorter(const struct example_source *source, uint64_t leas
 }
 
 static int check_corpus(const struct example_source *source, const struct vocab *vocab, uint64_t longest) {
-    uint64_t own = vocab->lists > 0; /* a list's own row, which precedes its items */
+    uint64_t own = vocab->lists > 0; /* the first id of each list, which is the list's own row */
     const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST || own ? "list" : "line";
     if (longest < 2)
         return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
@@ -160,8 +160,8 @@ static int check_negatives(const struct example_source *source, const struct voc
         return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
                     " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
                     drawable, own);
-    if (source->per_batch) own = 0; /* a batch's negatives are drawn for all examples; each example then ignores those that are
-                                     * its own rows */
+    if (source->per_batch) own = 0; /* negatives are drawn once for all examples of a batch; each example then ignores negatives
+                                     * that are its own rows */
     if (source->distinct && slots > drawable - own)
         return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
                     " can be drawn%s; lower negatives.count or set negatives.distinct = no",
@@ -176,8 +176,8 @@ static int check_lists(const struct config *config, const struct vocab *vocab) {
                 "names");
 }
 
-/* With examples.own < 1, refuses a corpus whose lists have no item left for the mean, because all items are positives. Then only
- * the lists' own rows would be trained, though a list is scored with the mean of its items' rows. */
+/* Refuses, with examples.own < 1, a corpus in which no list has an item left for the mean, because all its items are positives.
+ * Only the lists' own rows would be trained, although a list is scored with the mean of its items' rows. */
 static int check_means(const struct config *config, const struct example_source *source) {
     struct example_row row = {.count = source->longest};
     if (config->examples_mode != MODE_USER || config->examples_own == 1) return 0;

@@ -13,15 +13,15 @@
 struct examples {
     struct example_source source;
     uint32_t *keep;      /* [rows] subsampling threshold of each row (examples_keep); NULL: no subsampling */
-    struct alias *alias; /* [rows] alias table from which negatives are drawn; NULL: not needed by this noise distribution */
+    struct alias *alias; /* [rows] alias table from which negatives are drawn; NULL: the noise distribution needs no table */
     struct alias *arcs;  /* [arcs] alias tables from which a walk draws its next arc; NULL: the arcs have no weights */
-    struct huffman tree; /* with train.loss = hierarchical, the tree whose inner nodes are the contexts; otherwise all zeros */
-    uint64_t least;      /* fewest words that a sentence, list or line needs to make an example */
-    uint64_t too_short;  /* number of sentences, lists or lines with fewer words, which are never trained */
+    struct huffman tree; /* with train.loss = hierarchical: the tree whose inner nodes are the contexts; otherwise zeros */
+    uint64_t least;      /* fewest words with which a sentence, list or line makes an example */
+    uint64_t too_short;  /* number of sentences, lists or lines with fewer than `least` words; they are never trained */
     struct {
         double least, most, mean;
-    } weights; /* weights of all items as the stream stores them (as logarithms with corpus.weights = log); zeros if items have
-                * no weights */
+    } weights; /* weights of all items, as the stream stores them (logarithms with corpus.weights = log); zeros if items have no
+                * weights */
 };
 
 /* Make the examples of an id stream, or of a graph (examples.mode = walk). The stream or graph must outlive the examples. Return
@@ -29,11 +29,12 @@ struct examples {
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab, const struct idstream *stream);
 int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,
                         const struct graph *graph, struct pool *pool);
-void examples_release(struct examples *examples); /* harmless on a zeroed one */
-uint64_t examples_bytes(const struct examples *examples); /* bytes of `keep`, `alias`, `arcs` and `tree` */
+void examples_release(struct examples *examples); /* may be called on a struct of zeros */
+uint64_t examples_bytes(const struct examples *examples); /* returns the bytes of `keep`, `alias`, `arcs` and `tree` */
 
-/* Returns the subsampling threshold of a word that occurs `count` times among `total` tokens: a token is kept if its 32-bit draw
- * is at most this. By word2vec's rule the chance is sqrt(t / f) + t / f for a word of frequency f. */
+/* Returns the subsampling threshold of a word that occurs `count` times among `total` tokens: a token of the word is kept if its
+ * 32-bit draw is at most the threshold. By word2vec's rule it is kept with the chance sqrt(t / f) + t / f, where f is the word's
+ * frequency. */
 uint32_t examples_keep(uint64_t count, uint64_t total, double t);
 /* Returns the chance, 0..1, that subsampling keeps a token of this row. */
 double examples_kept(const struct example_source *source, uint64_t row);
@@ -43,18 +44,18 @@ int examples_alias(struct alias *table, const double *weights, uint64_t rows);
 /* Returns the number of examples of a full batch: `batch`, or all examples of an epoch if that is fewer. */
 uint64_t examples_batch(const struct examples *examples, uint64_t batch);
 
-/* What an epoch is expected to contain, computed from counts alone. Used by the plan and by learning-rate schedules. */
+/* Expected numbers of an epoch, computed from counts alone. The plan and the schedule of the learning rate use them. */
 struct examples_expected {
-    double blocks;   /* blocks that an example makes; below 1 if some examples make none */
-    double targets;  /* target rows of a block */
-    double contexts; /* context rows of a block */
-    double pairs;    /* per block */
+    double blocks;   /* expected number of blocks of an example; below 1 if some examples make none */
+    double targets;  /* expected number of target rows of a block */
+    double contexts; /* expected number of context rows of a block */
+    double pairs;    /* expected number of pairs of a block */
 };
 struct examples_expected examples_expect(const struct examples *examples);
 
-/* Returns the memory that every batch of `batch` examples needs, if only the share `share` of the examples is used. It is the
- * size of the largest batch that the sentences make, and a margin for all that is drawn: window widths, dropped words, the order
- * of examples, which examples are used. Reads the whole corpus. */
+/* Returns the sizes for which memory is sufficient for every batch of `batch` examples, if only the share `share` of the
+ * examples is used. They are the sizes of the largest batch that the sentences make, and a margin for all that is drawn: the
+ * sizes of windows, dropped words, the order of examples, and which examples are used. Reads the whole corpus. */
 struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share);
 
 #endif

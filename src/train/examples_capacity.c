@@ -13,21 +13,22 @@ double examples_kept(const struct example_source *source, uint64_t row) {
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
-/* Sums over examples of what they make, by kind. `square`: sums of the squares of these numbers, or a bound of them. */
+/* Sums over examples of their numbers of blocks, targets, contexts and terms. `square`: sums of the squares of these numbers, or
+ * upper bounds of them. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];
 };
-enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* a mean looks at about this many, evenly spaced, since
-                                                                     * lengths vary little */
+enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* most sentences and tokens, evenly spaced, from which a
+                                                                     * mean is computed: lengths vary little */
 
-/* Returns the expected number of pairs of a sentence of `kept` kept words: ordered pairs of words within the drawn windows. kept
- * - i pairs of words are at distance i, and such a pair is within a window with chance (window - i + 1) / window, or 1 if
- * windows are not shrunk. */
+/* Returns the expected number of pairs of a sentence of which `kept` words are kept. A pair is two words, in order, the second
+ * of which is in the drawn window of the first. kept - i pairs of words are at distance i; such a pair is in a window with the
+ * chance (window - i + 1) / window, or always if windows are not shrunk. */
 static double window_pairs(double kept, const struct example_source *source) {
     if (kept <= 1) return 0;
     double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
-    double chances = d, distances = ends; /* sums over i up to d: of the chance, and of the chance times i */
+    double chances = d, distances = ends; /* sums over i = 1 .. d: of the chance, and of the chance x i */
     if (source->shrink) {
         chances = ((window + 1) * d - ends) / window;
         distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;
@@ -35,7 +36,7 @@ static double window_pairs(double kept, const struct example_source *source) {
     return 2 * (kept * chances - distances);
 }
 
-/* Expected numbers of a sentence: the words that are kept, their target rows, and the contexts that predict them. */
+/* Expected numbers of a sentence: its kept words, their target rows, and the contexts that predict them. */
 struct kept {
     double words, rows, contexts;
 };
@@ -53,8 +54,8 @@ static struct kept expected_kept(const struct example_source *source, const uint
     return kept;
 }
 
-/* Adds `value`. No position makes more than `most` of this kind, so the square of its number is at most `most` times that
- * number. */
+/* Adds `value` to the sum of a kind. No position makes more than `most` of this kind, so the square of its number is at most
+ * `most` x that number. */
 static void add_bounded(struct sums *sums, int kind, double value, double most) {
     sums->of[kind] += value;
     sums->square[kind] += value * most;
@@ -197,16 +198,18 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
     }
 }
 
-/* Returns the expected number that a batch makes of a kind, plus a margin that one batch in 10^9 exceeds. Expected is the mean
- * batch if examples are shuffled or walks are drawn, otherwise the largest batch in file order. The margin is Bernstein's bound
- * for a sum of draws, which holds even if a few examples are far larger than the others. No example makes more than `largest`. */
+/* Returns the capacity for one kind: the expected number of a batch, plus a margin that one batch in 10^9 exceeds. The expected
+ * number is that of the mean batch if examples are shuffled or walks are drawn, otherwise that of the largest batch in file
+ * order. The margin is Bernstein's bound for a sum of draws, which holds even if a few examples are far larger than the others.
+ * No example makes more than `largest`. */
 static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
                                const struct sums *all, int kind, double share, double largest) {
-    static const double log_of_chance = 20.7; /* - log 1e-9 */
+    static const double log_of_chance = 20.7; /* minus the natural logarithm of 1e-9 */
     double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
     double base = share * (source->shuffle || source->walks.length ? mean * batches->examples : batches->most[kind]);
     double variance = batches->examples * fmax(0, share * square - share * share * mean * mean);
-    if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* nothing of it is drawn */
+    if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* the sizes of batches do not depend on
+                                                                                        * draws */
     double third = largest * log_of_chance / 3;
     return fmin(base + third + sqrt(third * third + 2 * variance * log_of_chance), batches->examples * largest);
 }

@@ -108,7 +108,7 @@ void expected_rows_init(struct expected_rows *t, const struct config *config, co
 
 /* ---- distinct rows ---- */
 
-/* (1 - share)^times */
+/* Returns (1 - share) ^ times: the chance that none of `times` draws is a row whose share of draws is `share`. */
 static double missed(double share, double times) {
     return share >= 1 ? (times > 0 ? 0 : 1) : exp(times * log1p(-share));
 }
@@ -181,7 +181,7 @@ struct distinct_rows expected_rows_from(const struct expected_rows *t, const str
 
 /* ---- a batch ---- */
 
-/* Returns how many targets of a block are its line's own row. Without pooling all are. With pooling it is 1, or 0 if
+/* Returns how many targets of a block are rows of its line: all, if targets are not pooled. If they are pooled, it is 1, or 0 if
  * examples.own = 0. */
 static double own_targets(const struct expected_rows *t) {
     const struct example_pool *pool = &t->examples->source.pool;

@@ -1,4 +1,4 @@
-/* Prints a plan, as lines for people and as one line of JSON for machines. */
+/* plan_print: prints a plan, as lines for people and as one line of JSON for programs. */
 #include "planner.h"
 
 #include "base/report.h"
@@ -92,7 +92,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     if (*plan->defaults) line(to_stdout, "by size", "%s ('sptx-w2v help keys' has the rule)", plan->defaults);
     const struct record_layout *layout = &plan->layout;
     line(to_stdout, "rows", "%s x %" PRIu32 " %s, %" PRIu32 " %s of optimizer state%s%s", text_of_count(a, plan->rows), plan->dim,
-         name_of(layout, RECORD_WEIGHTS), layout->slots, layout->slots == 1 ? "array" : "arrays",
+         name_of(layout, RECORD_WEIGHTS), layout->slots, layout->by_row ? "number" : layout->slots == 1 ? "array" : "arrays",
          layout->halves && layout->slots ? name_of(layout, RECORD_STATE) : "", layout->counted ? " and a count" : "");
     if (plan->ranks > 1)
         line(to_stdout, "ranks", "%u share out the columns; what follows is one's of %" PRIu32 " columns, and none has more",

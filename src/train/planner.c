@@ -1,4 +1,4 @@
-/* The planner uses only counts, keys and the machine's sizes. It allocates no tables. */
+/* planner: see planner.h. It uses only counts, keys and the machine's sizes, and allocates no tables. */
 #include "planning.h"
 
 #include "base/memory.h"
@@ -11,22 +11,22 @@
 #include <stdlib.h>
 
 enum {
-    HOGWILD_STEP = 131072,   /* positions that lock-free training counts as one step */
-    CPU_WINDOW_BATCH = 8192, /* positions of a corpus of sentences */
-    CPU_ROW_BATCH = 1024,    /* lists or lines */
-    USER_BATCH = 128,        /* examples.mode = user: lists, each of which is an example. Many small steps learn more than few
-                              * large ones, on a GPU too */
-    USER_STEPS = 32,         /* fewest steps of an epoch: if there are few lists or items, the batch is made smaller */
-    USER_LEAST = 16,         /* smallest batch that is made so, in examples */
-    SHARED_BATCH = 2048,     /* user with examples.targets = all: items, each of which is an example. Larger, because negatives
-                              * that a batch shares are most of a step's rows */
-    SHARED_LEAST = 256,      /* smallest such batch, if there are too few items for USER_STEPS steps */
+    HOGWILD_STEP = 131072,   /* number of positions that count as one step of lock-free training */
+    CPU_WINDOW_BATCH = 8192, /* default batch on the CPU, in positions, for a corpus of sentences */
+    CPU_ROW_BATCH = 1024,    /* default batch on the CPU, in lists or lines */
+    USER_BATCH = 128,        /* default batch for examples.mode = user, in lists, each of which is an example: many small steps
+                              * learn more than few large ones, also on a GPU */
+    USER_STEPS = 32,         /* fewest steps of an epoch in user mode: with few lists or items the batch is made smaller */
+    USER_LEAST = 16,         /* smallest batch that is made smaller in this way, in examples */
+    SHARED_BATCH = 2048,     /* default batch for user with examples.targets = all, in items, each of which is an example. It is
+                              * larger, since negatives that a batch shares are most of a step's rows */
+    SHARED_LEAST = 256,      /* smallest batch of items that is made smaller because there are too few for USER_STEPS steps */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
     GPU_WORK_PART = 4,        /* train.batch = auto is halved until batches in flight take at most this fraction (1/4) of the GPU
                                * budget */
-    PROGRAM_BYTES = 22 << 20, /* memory of the program, its libraries, buffers of files, and what the allocator keeps after
-                               * reading the corpus */
+    PROGRAM_BYTES = 22 << 20, /* bytes of the program, its libraries, buffers of files, and memory that the allocator keeps after
+                               * the corpus was read */
 };
 
 /* ---- what the backend says ---- */
@@ -79,8 +79,8 @@ static uint64_t gpu_needed(const struct planning *p) {
 
 /* ---- the batch ---- */
 
-/* Returns the share of examples that is made into batches. Lock-free training makes batches only of held-out examples, one at a
- * time. */
+/* Returns the share of examples that are made into batches: all, or in lock-free training the held-out ones, which are made one
+ * at a time. */
 static double share_made(const struct planning *p) {
     return p->hogwild ? p->config->train_held_out : 1;
 }
@@ -91,8 +91,8 @@ static int is_bounded(const struct planning *p) {
     return example_bound(&p->source, p->source.batch, &most);
 }
 
-/* Returns the expected size of a batch, for batches whose size has no bound. It stands in for the largest batch until the whole
- * corpus has been read. */
+/* Returns the expected size of a batch, for batches whose size has no upper bound. It replaces the size of the largest batch
+ * until the whole corpus has been read. */
 static struct example_sizes expected_capacity(const struct planning *p) {
     const struct examples_expected *e = &p->touches.expected;
     double share = share_made(p), blocks = p->batch.blocks * share;
@@ -157,8 +157,9 @@ static void settle_asked_places(struct planning *p) {
     p->plan->context_state = settle(p, config->memory_context_state);
 }
 
-/* Puts the corpus on the GPU if it and all else fit there; otherwise it is read over the link. Ids are read in sequence, which
- * is cheap over the link, so they may take only a small share of the budget; a graph is read at random. Returns 1 if all fits. */
+/* Puts the corpus on the GPU if the corpus and all other data fit; otherwise the GPU reads it over the link. Ids are read in
+ * sequence, which is cheap over the link, so ids may use only a small share of the budget; a graph is read at random. Returns 1
+ * if all data fits. */
 static int settle_stream(struct planning *p) {
     int graph = p->source.walks.length > 0;
     p->source.stream_on_host = !graph && example_stream_bytes(&p->source) > p->budget / GPU_STREAM_PART;
@@ -167,8 +168,8 @@ static int settle_stream(struct planning *p) {
     return gpu_needed(p) <= p->budget;
 }
 
-/* Replaces "auto" by the GPU for each table that fits beside all that is already there. Contexts are tried first, since a step
- * touches more of them. */
+/* Replaces the place "auto" by "gpu" for each table that fits in addition to what is there already. Contexts are tried first,
+ * since a step touches more of them. */
 static void settle_auto_places(struct planning *p) {
     const struct config *config = p->config;
     struct plan *plan = p->plan;
@@ -200,7 +201,7 @@ static int fits_with_hot(const struct planning *p, uint64_t rows) {
 uint64_t planning_fitting_rows(const struct planning *p) {
     uint64_t low = 0, high = p->plan->rows;
     if (fits_with_hot(p, high)) return high;
-    while (high - low > 1) { /* low fits, or is 0; high does not */
+    while (high - low > 1) { /* `low` hot rows fit, or low is 0; `high` hot rows do not fit */
         uint64_t middle = low + (high - low) / 2;
         if (fits_with_hot(p, middle))
             low = middle;
@@ -263,7 +264,7 @@ static int stays_blank(const struct planning *p) {
     return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
 }
 
-/* Sets columns and record layout to those of the rank with the most columns. */
+/* Sets the plan's columns and record layout: those of the rank with the most columns. */
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;
@@ -273,7 +274,7 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &whole, 1) : 0;
 }
 
-/* Returns the needed bytes that are allocated already, and so are not part of the memory still available. */
+/* Returns how many of the needed bytes are allocated already; they are not part of the memory that is still available. */
 static uint64_t held_already(const struct plan *plan) {
     return plan->vocab_bytes + plan->draw_bytes;
 }
@@ -347,7 +348,7 @@ static void judge(struct planning *p) {
 
 /* ---- traffic ---- */
 
-/* Returns the bytes that cross the link for one row of a table that is not hot. */
+/* Returns the bytes that cross the link for one touch of a row that is not hot. */
 static double link_row(const struct plan *plan, enum table_side side) {
     struct table_spec spec = spec_of(plan, side);
     struct table_shape shape = table_shape(&spec, 1);

@@ -22,7 +22,7 @@ static const double slowest = 1e6, fastest = 1e15;
 
 /* ---- a GPU's file ---- */
 
-/* Writes all that the rates depend on as one line. */
+/* Writes all properties on which the rates depend as one line. */
 static void describe_rates(const struct backend_info *info, char key[KEY]) {
     char processor[128];
     processor_name(processor, sizeof processor);
@@ -62,7 +62,7 @@ static int are_rates(const struct bench_limits *r) {
     return is_rate(r->to) && is_rate(r->from) && is_rate(r->both) && is_rate(r->device);
 }
 
-/* Accepts a text only if writing the rates that were read from it gives the same bytes. */
+/* Reads rates from a text. Refuses the text unless writing these rates gives the same bytes. */
 static int parse(const char *key, const char *text, struct bench_limits *rates) {
     char again[TEXT];
     struct bench_limits r;
@@ -118,7 +118,7 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
     struct bench_limits measured = {0};
     struct lock lock = {.path = NULL};
     if (find(key, rates)) return;
-    int turn = take_turn(key, &lock); /* without the lock it measures all the same */
+    int turn = take_turn(key, &lock); /* if it does not get the lock, it measures all the same */
     if (!find(key, rates) && !measure(backend, &measured) && are_rates(&measured)) {
         keep(key, &measured);
         *rates = measured;
@@ -128,8 +128,8 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
 
 /* ---- without a word ---- */
 
-/* While this is open, error messages go to a sink that nobody reads, because rates are optional. If there is no memory for the
- * sink, the functions below do nothing. */
+/* Opens a place for error messages that are never read, since rates are optional. If there is no memory for it, the functions
+ * below do nothing. */
 struct silence {
     struct report *own, *before;
     char key[KEY];

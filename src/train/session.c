@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets *ops to the backend that trains this config: the CPU's, if only the CPU supports what the config asks for. */
+/* Sets *ops to the backend that trains this config: the CPU backend, if no other one supports all keys of the config. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
@@ -107,10 +107,10 @@ static int read_corpus(struct session *s) {
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
-/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is that of the stream or of the
- * vocabulary's counts, whichever is larger, since those counts include an older run's or those of corpus.vocab. */
+/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is the stream's, or the sum of the
+ * vocabulary's counts if that is larger: it may include the counts of an older run, or be that of corpus.vocab. */
 static struct data_size size_of(const struct session *s) {
-    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* each list's first token is its own row */
+    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* the first token of each list is its own row */
     uint64_t tokens = s->stream.tokens - own;
     int text = corpus_formats[s->config->corpus_format].sentences;
     return (struct data_size){.tokens = text && s->vocab.kept > tokens ? s->vocab.kept : tokens,
@@ -125,7 +125,7 @@ static int settle_defaults(struct session *s, const char *checkpoint) {
     return checkpoint ? 0 : defaults_by_size(s->config, &size, s->defaults);
 }
 
-/* Makes the rows of n-grams. They follow from the vocabulary, so each rank makes them by itself. */
+/* Makes the rows of n-grams. They depend only on the vocabulary, so each rank makes them by itself. */
 static int find_subwords(struct session *s) {
     const struct subword_form form = config_subwords(s->config);
     return subwords_make(&s->vocab.subwords, &form, &s->vocab);
@@ -136,8 +136,8 @@ static int open_source(void *session) {
     return warm_start_open(&s->grow, s->config);
 }
 
-/* Holds out items of the lists, if train.held_out_items asks for it. The first id stays if it is the list's own row, or the
- * target of an adjacency line. */
+/* Holds out items of the lists, if train.held_out_items is set. The first id of a list is never held out if it is the list's own
+ * row, or the target of an adjacency line. */
 static int set_items_apart(struct session *s) {
     const struct config *c = s->config;
     int own = s->vocab.lists > 0 || corpus_formats[c->corpus_format].targets;
@@ -164,7 +164,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
     return rates;
 }
 
-/* Finds the values that rows begin with and which of them are frozen. */
+/* Finds the values with which rows begin, and which rows are frozen. */
 static int find_rows(struct session *s, const char *checkpoint) {
     if (frozen_init(&s->frozen, s->config, vocab_targets(&s->vocab))) return -1;
     if (!checkpoint || !s->frozen.known) return warm_start_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
@@ -226,7 +226,7 @@ int session_open(struct session *s, struct config *config, struct gathered *data
                           .cores = ranks ? ranks->cores : 0};
     ranks_patience(ranks, config->device_rank_timeout, 0);
     if (check_ranks(config, ranks)) return -1;
-    /* The following fail before the corpus is read, which may take an hour. */
+    /* These checks are made before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s) || ranks_agree(ranks, find_grown(s, checkpoint))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);

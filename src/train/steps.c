@@ -7,7 +7,8 @@
 
 #include <inttypes.h>
 
-/* A lock-free span has as many examples as take about this many seconds. Signals and clocks are checked between two spans. */
+/* Lock-free training works in spans of examples that take about piece_seconds each; signals and clocks are checked between two
+ * spans. PIECE_FIRST: number of examples of the first span; PIECE_LEAST: fewest of a span. */
 enum { PIECE_FIRST = 65536, PIECE_LEAST = 16384 };
 static const double piece_seconds = 0.25;
 
@@ -124,7 +125,7 @@ static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_
     return watch->took_piece(watch->user, &result, *seconds);
 }
 
-/* Returns the size of the next span, after one of `piece` examples that took `seconds`. */
+/* Returns the number of examples of the next span, after a span of `piece` examples that took `seconds`. */
 static uint64_t next_piece(uint64_t piece, double seconds) {
     if (seconds > 2 * piece_seconds && piece > PIECE_LEAST) return piece / 2;
     return seconds < piece_seconds ? piece * 2 : piece;

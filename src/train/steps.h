@@ -7,15 +7,15 @@
 #include "rows/table.h"
 #include "run/state.h"
 
-/* A loop over the examples of a run, and how far it is. */
+/* A loop over the examples of a run, and how far it has come. */
 struct steps {
     const struct config *config;
     const struct backend_ops *ops;
     struct backend *backend;
     struct table *target, *context;
-    uint64_t per_epoch; /* examples of an epoch */
-    uint64_t batch;     /* examples of a step; lock-free, each `batch` examples count as one step */
-    uint64_t run;       /* examples of the whole run, over which the learning rate is scheduled */
+    uint64_t per_epoch; /* number of examples of an epoch */
+    uint64_t batch;     /* number of examples of a step; in lock-free training each `batch` examples count as one step */
+    uint64_t run;       /* number of examples of the whole run, over which the learning rate is scheduled */
     uint64_t end;       /* number of examples after which the loop ends; UINT64_MAX: it ends only if between() stops it */
     struct progress_state state;
 };
@@ -23,11 +23,11 @@ struct steps {
 /* Callbacks of the loop. Each gets `user`. */
 struct steps_watch {
     void *user;
-    /* took_batch() receives the result of each batch, in order; took_piece() that of each lock-free span, with the seconds that
-     * it took. Returning -1 after fail() ends the loop. */
+    /* Called with a result, in order: took_batch() with the result of each batch; took_piece() with that of each span of lock-
+     * free training, and the seconds that it took. If it returns -1 after fail(), the loop ends. */
     int (*took_batch)(void *user, const struct step_result *result);
     int (*took_piece)(void *user, const struct hogwild_result *result, double seconds);
-    /* Called after each step: returns the work to do before the next step, as bits that are passed to between(); 0: nothing. */
+    /* Called after each step. Returns the work to do before the next step, as bits, which are passed to between(); 0: no work. */
     unsigned (*wishes)(void *user, int epoch_ended);
     /* Called with no batch in flight, if wishes() returned nonzero or if an epoch or the run has ended. Returns 0 to continue, 1
      * to stop the loop, -1 after fail(). */
@@ -36,17 +36,17 @@ struct steps_watch {
     void (*report)(void *user, double lr, int last);
 };
 
-/* Trains until s->end, or until between() stops it. Returns 0 at the end, 1 if stopped, -1 after fail(). */
+/* Trains until s->end, or until between() stops the loop. Returns 0 at the end; 1 if stopped; -1 after fail(). */
 int steps_train(struct steps *steps, const struct steps_watch *watch);
 
-uint64_t steps_done(const struct steps *steps); /* returns the number of examples done */
-double steps_share(const struct steps *steps);  /* returns the share of the run that is done, at most 1 */
+uint64_t steps_done(const struct steps *steps); /* returns the number of examples that are trained */
+double steps_share(const struct steps *steps);  /* returns the share of the run that is trained, at most 1 */
 
-/* steps_batch() returns the next `most` examples, or the rest of the epoch or of the loop if that is less. steps_request()
- * returns an exact step over them. */
+/* steps_batch() returns the next `most` examples; fewer at the end of the epoch or of the loop. steps_request() returns an exact
+ * step over them. */
 struct batch_request steps_batch(const struct steps *steps, uint64_t most);
 struct step_request steps_request(const struct steps *steps);
-/* Advances the state by `count` examples. Returns 1 if that ended an epoch. */
+/* Counts `count` examples as trained. Returns 1 if they end an epoch. */
 int steps_move(struct steps *steps, uint64_t count);
 
 #endif

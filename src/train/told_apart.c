@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROWS_ASKED = 64, COLUMNS_LEAST = 16 }; /* COLUMNS_LEAST: with fewer columns even good models have high cosines */
+enum { ROWS_ASKED = 64, COLUMNS_LEAST = 16 }; /* ROWS_ASKED: most rows that are compared. COLUMNS_LEAST: fewest columns: with
+                                               * fewer, rows of good models have high cosines, too */
 static const double alike = 0.9;
 
 /* Reads a row's weights and scales them to unit length; a row of zeros stays zeros. */

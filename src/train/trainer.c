@@ -53,15 +53,15 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 
 /* ---- training ---- */
 
-/* Writes the last checkpoint of a run that is finished or was stopped. */
+/* Writes the last checkpoint of a run that is finished, or that was stopped. */
 static int write_last(struct trainer *t, int stopped) {
     t->steps.state.finished = !stopped;
     if (!stopped && trainer_is_judged(t)) return trainer_end_at_best(t);
     return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
 }
 
-/* Warns if the rows in which answers are searched hardly differ. These are the rows of documents; of other corpora the context rows
- * if lists have rows of their own, and the target rows otherwise. */
+/* Warns if the rows in which answers are searched hardly differ: rows of documents; for other corpora context rows if lists have
+ * rows of their own, otherwise target rows. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
     int user = config_has_lists(t->config), documents = config_has_documents(t->config);

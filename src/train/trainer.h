@@ -8,21 +8,21 @@
 
 /* The score of a run on its held-out data. */
 struct trainer_score {
-    double score;   /* higher is better: recall@20, or minus the loss of a pair; NaN: nothing is held out */
-    uint64_t lists; /* number of lists that recall@20 was measured on; 0: the score is a loss */
+    double score;   /* higher is better: recall@20, or minus the loss of a pair; NaN: no data is held out */
+    uint64_t lists; /* number of lists on which recall@20 was measured; 0: the score is a loss */
 };
 
 struct gathered;
 struct held_out;
-/* How a caller wants a run to be trained, beyond its config. */
+/* Wishes of the caller that the config does not contain. */
 struct trainer_options {
-    struct gathered *data; /* data that the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
+    struct gathered *data; /* the corpus, if the caller has gathered it (corpus/gathered.h); NULL: the files of corpus.path */
     int resume;
-    int overwrite;     /* 1: an older run is replaced; it is removed once the new run has a checkpoint */
+    int overwrite;     /* 1: an older run in the directory is replaced; it is removed when the new run has a checkpoint */
     int overwrite_now; /* 1, with `overwrite`: the older run is removed before training begins */
-    struct ranks *ranks; /* the ranks that train together, each of which calls trainer_run(); NULL: this process alone */
-    int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP are left to the caller, whose thread stops the run by a flag
-                        * (base/interrupt.h); 0: these signals write a checkpoint and stop the run */
+    struct ranks *ranks; /* the processes that train together, each of which calls trainer_run(); NULL: this process alone */
+    int keep_signals;  /* 1: the caller handles SIGINT, SIGTERM and SIGHUP, and stops the run by a flag (base/interrupt.h); 0:
+                        * after such a signal the trainer writes a checkpoint and stops */
     sptx_progress_fn *hear; /* called at each report. If it returns a nonzero value, the trainer writes a checkpoint and stops. NULL:
                              * not called */
     void *user;
@@ -30,7 +30,7 @@ struct trainer_options {
      * does not depend on how a finished run is searched; vectors/judge.h has the function. */
     int (*judge)(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                  const struct config *config);
-    struct trainer_score *score; /* receives the score of the run's last checkpoint; NULL: not wanted */
+    struct trainer_score *score; /* the score of the run's last checkpoint is stored here; NULL: it is not stored */
 };
 
 /* Trains a run. The first of several ranks owns the run directory. All ranks return the same result: 0: the run is finished; 1:

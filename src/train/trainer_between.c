@@ -8,7 +8,7 @@
 #include "base/report.h"
 #include "run/schedule.h"
 
-enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* examples looked through for held-out ones */
+enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* most examples of an epoch in which held-out ones are looked for, to measure their loss */
 
 int trainer_writes(const struct trainer *t) {
     return ranks_first(t->ranks);
@@ -20,7 +20,7 @@ static double seconds_trained(const struct trainer *t) {
     return t->seconds_before + (progress_now() - t->began_training) - t->beside;
 }
 
-/* Does work that is not training, and leaves its time out of the run's training time. */
+/* Does work that is not training, and does not count its time as training time. */
 static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
     double began = progress_now();
     int result = work(t);
@@ -36,7 +36,7 @@ struct standing trainer_standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
 }
 
-/* Follows a run directory that was moved. If it was removed or another process has taken it, the run ends. */
+/* If the run directory was moved, continues in its new place. If it was removed, or another process has taken it, the run ends. */
 static int follow(struct trainer *t) {
     int moved = trainer_writes(t) ? run_directory_follow(t->run) : 0;
     if (moved < 0) return -1;
@@ -160,7 +160,7 @@ static int is_to_stop(struct trainer *t) {
     return t->heard_stop || asked;
 }
 
-/* Work to do after a step, as bits. If any rank wants it, all ranks do it, so that they all act after the same step. */
+/* Work to do after a step, as bits. If one rank wants it, all ranks do it, after the same step. */
 enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
 
 static unsigned wishes(void *user, int epoch_ended) {
@@ -199,7 +199,7 @@ int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* Does what is due at an epoch's end, and what was wished. */
+/* Does the work that is due at the end of an epoch, and the work that a signal or the caller has asked for. */
 static int between(void *user, int epoch_ended, unsigned wished) {
     struct trainer *t = user;
     int finished = steps_done(&t->steps) >= t->steps.run;

@@ -23,7 +23,7 @@ struct trainer {
     struct steps steps;
     struct corpus_identity corpus;
     double began, began_training, seconds_before;
-    double beside; /* seconds since began_training that were spent on held-out losses and checkpoints, not on training */
+    double beside; /* seconds, since began_training, of work that is not training: held-out losses and checkpoints */
     struct checkpoint_due due;
     struct metrics metrics;
 };
@@ -31,7 +31,7 @@ struct trainer {
 /* Returns 1 if this process owns the run directory and writes there. */
 int trainer_writes(const struct trainer *t);
 
-uint64_t trainer_checkpoint_bytes(const struct trainer *t); /* returns the bytes of a checkpoint's files */
+uint64_t trainer_checkpoint_bytes(const struct trainer *t); /* returns the bytes of the files of a checkpoint */
 int trainer_start_due(struct trainer *t);
 int trainer_write_checkpoint(struct trainer *t);
 
@@ -42,7 +42,7 @@ int trainer_is_judged(const struct trainer *t);
 /* Writes a checkpoint after an epoch, computes its held-out score, and sets t->impatient. If the score is a loss, it has been
  * measured before. */
 int trainer_judge_epoch(struct trainer *t);
-/* Scores the checkpoint of an epoch if a killed process wrote it but did not score it. */
+/* Scores the checkpoint of an epoch if a process wrote it, but was killed before it scored it. */
 int trainer_judge_left(struct trainer *t);
 /* Ends a run that was scored after each epoch: its best checkpoint becomes the result, and later checkpoints are removed. */
 int trainer_end_at_best(struct trainer *t);

@@ -151,7 +151,7 @@ static enum table_side vector_side(const struct warm_start *grow, uint64_t row) 
  * still recognized as untrained later (answers.h). So does the context row of an item that was a list in the older run. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
-    if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* n-grams have no contexts */
+    if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* rows of n-grams have no contexts */
     return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
 }
 
@@ -235,7 +235,7 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
 
 struct filling {
     const struct warm_start *grow;
-    const struct npy_field *field; /* field of the source's record at which the copied bytes begin */
+    const struct npy_field *field; /* field of the source's record that contains the first copied bytes */
     int state;                     /* 1: whole records are copied, with their state; 0: only weights */
 };
 
@@ -290,8 +290,8 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* Returns 1 if optimizer state can be copied too: if the records have the same fields, and the rule does not count the steps of
- * the run. That count begins anew, so the rule would treat the old averages as those of a few steps. */
+/* Returns 1 if the optimizer's state can be copied, too: if records have the same fields, and the rule does not count the run's
+ * steps. That count begins at 0 again, so the rule would treat averages over many steps as averages over a few. */
 static int takes_state(const struct table *table, const struct npy *npy) {
     return table->whole.fields > RECORD_STATE && table_has_fields(table, npy) &&
            (table->rule.count_rows || !rule_counts(&table->rule));

@@ -38,7 +38,7 @@ enum halving_begin {
     HALVING_LAST  /* a new trial begins if no trial may rise, and if there is time for it and for its next rung */
 };
 
-/* What limits the next job. */
+/* The limits of the next job. */
 struct halving_bounds {
     enum halving_begin begin;
     double left; /* seconds left; a job that is expected to take longer is not chosen. INFINITY: no limit */
@@ -52,7 +52,7 @@ struct halving_job {
 
 void halving_release(struct halving *halving);
 
-/* Chooses the next job. Returns 1; 0 if there is none; -1 after fail(). */
+/* Chooses the next job. Returns 1; 0 if no job is left; -1 after fail(). */
 int halving_next(const struct halving *halving, const struct halving_bounds *bounds, struct halving_job *job);
 
 /* Records the score and the seconds of a finished job. */

@@ -28,9 +28,9 @@ struct space_point {
     int place[SPACE_KEYS];
 };
 
-/* Finds the keys to try: those that `config`, which is not resolved, leaves unset. `resolved`: the same config with all values
- * that a run would use. `wide`: 1 if the score can compare runs with different examples (a loss cannot). `weighable`: 1 if pairs
- * have ratings that can serve as weights (ratings_may_weigh). Returns 0, or -1 after fail(), also if no key is left. */
+/* Finds the keys to try: the keys that `config`, which is not resolved, leaves unset. `resolved`: the same config with all
+ * values that a run would use. `wide`: 1 if the score can compare runs with different examples (a loss cannot). `weighable`: 1
+ * if pairs have ratings that can be weights (ratings_may_weigh). Returns 0, or -1 after fail(), also if no key is left to try. */
 int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide, int weighable);
 
 /* Returns the trial with the user's own keys. */
@@ -47,7 +47,8 @@ int space_equal(const struct space *space, const struct space_point *a, const st
 /* Sets the trial's keys. Returns 0, or -1 after fail(). */
 int space_set(const struct space *space, const struct space_point *point, struct config *config);
 
-/* Writes a trial's keys, without its epochs: "model.dim=256 optimizer.lr=0.001", or "the keys as they are" for the user's own. */
+/* Writes a trial's keys, without its epochs: "model.dim=256 optimizer.lr=0.001"; or "the keys as they are" for the trial that
+ * changes no key. */
 enum { SPACE_TEXT = 512 };
 void space_text(const struct space *space, const struct space_point *point, char out[SPACE_TEXT]);
 

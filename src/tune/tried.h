@@ -20,9 +20,10 @@ extern const char tried_name[]; /* name of the file, without its directory */
 /* Opens the file in `directory`, or begins it. `fingerprint`: of the data and the user's keys. `anew`: 1: earlier lines are
  * removed. Returns 0, or -1 after fail(). */
 int tried_open(struct tried *tried, const char *directory, uint64_t fingerprint, int anew);
-void tried_close(struct tried *tried); /* harmless on a zeroed one */
+void tried_close(struct tried *tried); /* may be called on a struct of zeros */
 
-/* Finds the training with these epochs and keys among those of earlier calls. Returns 1 with its score and seconds, otherwise 0. */
+/* Finds, in earlier calls, the training with these epochs and keys. Returns 1 and sets its score and seconds; 0 if there was
+ * none. */
 int tried_find(const struct tried *tried, uint64_t epochs, const char *keys, double *score, double *seconds);
 int tried_add(const struct tried *tried, uint64_t epochs, const char *keys, double score, double seconds);
 

@@ -161,7 +161,7 @@ static int is_new(const struct tuning *t, const struct space_point *point) {
     return 1;
 }
 
-/* Returns 1 unless a trial would take so long that little time is left for others. */
+/* Returns 1 unless a trial would take so long that little time would be left for other trials. */
 static int is_affordable(const struct tuning *t, const struct space_point *point) {
     double all = t->request->seconds;
     if (!(all > 0) || !t->halving.count) return 1;

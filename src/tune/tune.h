@@ -33,7 +33,7 @@ struct tune_tried {
     int rung;       /* 0 .. 2 */
     uint64_t epochs;
     double score; /* higher is better; NaN: the training failed */
-    double shown; /* the score as it is printed: a loss has its usual sign here, and the opposite sign in `score` */
+    double shown; /* the score for people: a loss has its usual sign here, and the opposite sign in `score` */
     double seconds;
     int known;         /* 1: the result is from an earlier call */
     int leads;         /* 1: no trial has a better score on this rung so far */
@@ -43,7 +43,7 @@ struct tune_tried {
 
 #define TUNE_MINUTES 1e6 /* longest duration of a search that may be asked for */
 
-/* What to search, and for how long. */
+/* The data and keys to search with, and how long to search. */
 struct tune_request {
     const struct config *config;                 /* unresolved: keys that are set in it are not changed */
     struct gathered *data;                       /* data that the caller has gathered; NULL: the files of corpus.path */

@@ -74,7 +74,7 @@ struct tune_place {
  * for the caller to free, or NULL after fail(). */
 struct tune_place *tune_places(const struct tuning *t, uint64_t *count);
 
-/* Returns the score as it is printed: a loss has its usual sign. */
+/* Returns the score for people: a loss has its usual sign. */
 static inline double tune_shown(const struct tuning *t, double score) {
     return t->measure == TUNE_LOSS ? -score : score;
 }

@@ -10,8 +10,8 @@ static int has_lists(const struct model *model) {
     return model->vocab.lists > 0;
 }
 
-enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest nodes + arcs of a graph for which propagated rows are the default: computing them
-                                    * takes 5 s on two cores */
+enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest number of nodes and arcs of a graph for which `propagated` is the default table:
+                                    * computing its rows takes 5 s on two cores */
 
 /* Returns the default table (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {

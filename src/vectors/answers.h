@@ -28,13 +28,13 @@
 
 #include "list_scores.h"
 
-/* Returns the score to use if the user names none. named: 1 if each list has a name, by which it may have a row of its own. */
+/* Returns the score that is used if the user names none. named: 1 if each list has a name, and so may have a row of its own. */
 enum list_score answers_score(const struct model *model, int named);
-/* Returns the number of rows to search, counted from row 0: the items, or with `lists` the items and the lists after them.
- * Returns 0 after fail(). */
+/* Returns the number of rows to search, from row 0 on: the items or, if `lists` is 1, the items and the lists, which follow
+ * them. Returns 0 after fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
-/* Returns the first row to search: 0, or with `lists` in a run of documents the first document, since documents are compared with
- * each other. */
+/* Returns the first row to search: 0; or, if `lists` is 1 in a run of documents, the first document, since documents are
+ * compared with each other. */
 uint64_t answers_first(const struct model *model, int lists);
 /* Return the table, or the score, with this name; NULL: the default of the drawing above. Return -1 after fail_usage(). The
  * table `propagated` is computed at its first use by this number of threads (0: one a core); -1 after fail() if the run has no

@@ -10,10 +10,10 @@
 
 struct clustering {
     const struct clusters_request *request;
-    float *centres;    /* [most x dim] each of length 1, or zeros */
-    double *far;       /* [count] 1 - cosine to the nearest centre */
-    uint32_t *cluster; /* [count] the nearest centre */
-    uint32_t begin;    /* number of the first centre that `far` does not include yet */
+    float *centres;    /* [most x dim] centres, each of length 1 or zeros */
+    double *far;       /* [count] for each row: 1 - its cosine to the nearest centre */
+    uint32_t *cluster; /* [count] for each row: the nearest centre */
+    uint32_t begin;    /* the first centre with which rows have not been compared yet */
     struct numpy_draws draws;
 };
 
@@ -110,7 +110,8 @@ static double try(struct clustering *c) {
     return sum;
 }
 
-/* Renumbers clusters by their first rows; `numbers` is an array for all clusters. Returns the number of clusters with rows. */
+/* Numbers clusters in the order of their first rows; `numbers` is an array of one entry a cluster. Returns the number of
+ * clusters that have rows. */
 static uint32_t number(uint32_t *cluster, uint64_t count, uint32_t *numbers, uint32_t most) {
     uint32_t next = 0;
     memset(numbers, 0xff, most * sizeof *numbers);

@@ -6,14 +6,14 @@
 
 enum { DOT_LANES = 8 };
 
-/* Prefetches a row that is needed soon. Without this, products of rows in random order spend most of their time waiting for
- * memory. */
+/* Prefetches a row that will be needed soon. Without prefetching, products of rows in random order would wait for memory most of
+ * the time. */
 static inline void dot_fetch(const float *row, uint32_t dim) {
-    enum { LINE = 16 }; /* floats of a cache line */
+    enum { LINE = 16 }; /* number of floats of a cache line */
     for (uint32_t i = 0; i < dim; i += LINE) __builtin_prefetch(row + i);
 }
 
-/* Sums in eight lanes, which compilers keep in vector registers. */
+/* Returns the dot product. It sums in eight lanes, which compilers keep in vector registers. */
 static inline float dot(const float *a, const float *b, uint32_t dim) {
     float lanes[DOT_LANES] = {0}, sum = 0;
     uint32_t whole = dim / DOT_LANES * DOT_LANES;

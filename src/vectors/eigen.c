@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 30 };                /* most sweeps, each over all pairs of rows; usually ten are enough */
-static const double nothing = 1e-16; /* share of the sum of all values below which a value counts as zero */
+enum { SWEEPS = 30 };                /* most sweeps over all pairs of rows; usually ten are enough */
+static const double nothing = 1e-16; /* a value counts as zero if it is below this share of the sum of all values */
 
 /* Rotates rows p and q: c and s are the angle's cosine and sine. */
 static void turn_rows(double *rows, uint32_t n, uint32_t p, uint32_t q, double c, double s) {

@@ -27,24 +27,25 @@
 
 /* One section of a file of analogies: the questions after a ": section" line, or before the first such line. */
 struct analogies_section {
-    char *name;    /* text of the ": section" line; "" before the first one */
-    int syntactic; /* 1: a syntactic section; its name begins with "gram" */
+    char *name;    /* the text after ":" in the section's first line; "" before the first such line */
+    int syntactic; /* 1: the section's name begins with "gram": its questions are syntactic */
     uint64_t total, covered, right;
 };
 struct lists_request {
-    const char *train, *held_out;  /* paths of files of lists, or of directories of such files */
-    struct corpus_options reading; /* how files are read: as the run's corpus was, but files of lists if the corpus was text */
+    const char *train, *held_out;  /* paths of files of lists, or of directories that contain such files */
+    struct corpus_options reading; /* how files are read: as the run's corpus was; if the corpus was text, as files of lists */
     enum list_score score;
     uint32_t k;
     int look; /* 1: whether a file has lists or pairs is guessed from the file (list_form.h); 0: `reading` says it */
-    /* Data in memory, which replaces the files: `train` and `held_out` are then only names for error messages. NULL: files. */
+    /* data in memory, read instead of the files; `train` and `held_out` are then only names for error messages. NULL: files are
+     * read */
     const struct gathered *train_data, *held_out_data;
 };
 
 struct groups_request {
-    uint64_t met; /* smallest count in the corpus of a row that may be asked; all rows up to the last row with that count are
+    uint64_t met; /* only rows with at least this count in the corpus are asked; all rows up to the last one with that count are
                    * searched */
-    uint64_t sample; /* most rows to ask; which rows these are follows from this number alone */
+    uint64_t sample; /* most rows to ask; the same number always chooses the same rows */
     uint32_t k;
 };
 
@@ -54,26 +55,26 @@ enum { LABELS_SHUFFLES = 10 };
 enum link_score {
     LINK_DOT,
     LINK_COSINE,
-    LINK_HADAMARD, /* a logistic regression over the products of columns, fitted on training links */
-    LINK_CROSS,    /* dot product of one node's target row and the other's context row; for undirected links both directions are
-                    * added */
+    LINK_HADAMARD, /* a logistic regression on the products of the two rows' columns, fitted to training links */
+    LINK_CROSS,    /* dot product of the target row of one node and the context row of the other; for undirected links the sum of
+                    * both directions */
     LINK_CROSS_COSINE,
     LINK_SCORES
 };
 const char *link_score_name(enum link_score score);
 struct links_request {
     const char *held_out; /* path of a file whose lines begin with two nodes; further columns are ignored */
-    const char *known;    /* path of a file of the links that the run was trained on; NULL: the links of the run's graph, if it
+    const char *known;    /* path of a file of the links on which the run was trained; NULL: the links of the run's graph, if it
                            * has one */
-    int directed;         /* 1: links have a direction, and only their heads are ranked. A directed graph of the run, if its
-                           * links are used, has the same effect */
+    int directed;         /* 1: links have a direction, and only their heads are ranked. This is so, too, if the links of the
+                           * run's graph are used and the graph is directed */
     const struct gathered *held_out_data, *known_data; /* edges in memory, read instead of the files; NULL: files */
 };
 
 int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, enum model_view view, const char *path);
 int evaluate_analogies(struct sptx_analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
-/* Judges each section of the file by itself. The caller frees *sections with analogies_sections_free(), also after a failure. */
+/* Judges each section of the file separately. The caller frees *sections with analogies_sections_free(), also after a failure. */
 int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model,
                                 enum model_view view, const char *path, uint64_t restrict_rows, const struct config *config);
 void analogies_sections_free(struct analogies_section *sections, uint64_t count);
@@ -84,13 +85,14 @@ int evaluate_lists(struct sptx_lists_score *score, const struct model *model, co
 enum { EVALUATE_SPLIT_LISTS = 10000 };
 int evaluate_split(struct sptx_lists_score *score, const struct model *model, const struct held_out *held_out, uint32_t k,
                    const struct config *config);
-/* Fills scores[SPTX_GROUPS_MOST], one for each column of groups. Returns the number of columns, or -1 after fail(). */
+/* Fills scores[..], of SPTX_GROUPS_MOST entries: one for each column of groups. Returns the number of columns, or -1 after
+ * fail(). */
 int evaluate_groups(struct sptx_groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config);
-/* Fills scores[count], one for each of shares[count], which are between 0 and 1. */
+/* Fills scores[count]: one for each of shares[count], which are between 0 and 1. */
 int evaluate_labels(struct sptx_labels_score *scores, const struct model *model, enum model_view view, const char *path,
                     const double *shares, int count, const struct config *config);
-/* Does what evaluate_labels() does, with (node, label) pairs in memory. `name` is their name in error messages. */
+/* Does the work of evaluate_labels() with (node, label) pairs in memory. `name`: their name in error messages. */
 int evaluate_labels_of(struct sptx_labels_score *scores, const struct model *model, enum model_view view,
                        const struct gathered *data, const char *name, const double *shares, int count, const struct config *config);
 /* Fills scores[LINK_SCORES]. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct question {
-    int64_t word[4]; /* "a is to b as c is to d": numbers of the four names, later their rows */
+    int64_t word[4]; /* "a is to b as c is to d": numbers of the four words' names, which rows replace later */
     uint64_t section;
 };
 

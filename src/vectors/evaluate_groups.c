@@ -16,10 +16,11 @@ struct groups_job {
     const char *path;
     struct search search;
     struct search_block block;
-    uint64_t rows; /* number of rows that are searched: up to the last one that occurs `met` times in the corpus */
+    uint64_t rows; /* number of rows that are searched: all rows up to the last one that occurs `met` times in the corpus */
     int columns;
     struct names labels[SPTX_GROUPS_MOST];
-    uint32_t *group[SPTX_GROUPS_MOST]; /* [rows] number of the row's label + 1; 0: the file gives it no label in this column */
+    uint32_t *group[SPTX_GROUPS_MOST]; /* [rows] 1 + the number of the row's label; 0: the file gives the row no label in this
+                                        * column */
     uint64_t *size[SPTX_GROUPS_MOST];  /* [labels] number of searched rows that have the label */
     uint32_t *asked;              /* rows that are asked for their nearest rows */
 };
@@ -109,7 +110,7 @@ static int ask_rows(struct groups_job *job, struct sptx_groups_score *scores, ui
         const uint32_t *rows = job->asked + first;
         for (uint64_t i = 0; i < n; i++)
             memcpy(block->queries + i * dim, job->search.base + (uint64_t)rows[i] * dim, dim * sizeof(float));
-        for (uint64_t i = 0; i <= n; i++) block->banned_starts[i] = i; /* a row does not find itself */
+        for (uint64_t i = 0; i <= n; i++) block->banned_starts[i] = i; /* each query bans its own row */
         if (search_top(&job->search, block->queries, n, k, block->banned_starts, rows, block->ids, block->scores)) return -1;
         for (uint64_t i = 0; i < n; i++) score_groups(job, scores, rows[i], block->ids + i * k);
     }

@@ -36,7 +36,7 @@ struct labels_job {
     uint32_t dim;
     float *x;         /* [nodes x dim] the nodes' vectors */
     uint32_t *orders; /* [LABELS_SHUFFLES x nodes] orders of the nodes */
-    uint64_t trained; /* number of nodes that are trained on at the current share; the other nodes are tested */
+    uint64_t trained; /* number of nodes on which regressions are trained at the current share; the other nodes are tested */
     float *likely;    /* [LABELS_SHUFFLES x tested x labels] score of each label for each tested node */
     double micro[LABELS_SHUFFLES], macro[LABELS_SHUFFLES];
     _Atomic uint64_t next; /* number of the first task that no worker has taken yet */

@@ -28,29 +28,29 @@
 enum {
     LINKS_AMONG = 1000,
     LINKS_ASKED = 20000,  /* most held-out links whose ends are ranked */
-    LINKS_FITTED = 20000, /* most training links that the regression is fitted on */
-    ROUNDS = 200,         /* rounds of drawing after which a graph counts as having too few unlinked pairs */
+    LINKS_FITTED = 20000, /* most training links to which the regression is fitted */
+    ROUNDS = 200,         /* after this many rounds of drawing, a graph counts as having too few unlinked pairs */
     HITS = 10,
-    AHEAD = 2, /* how many nodes ahead of the scored node rows are prefetched */
+    AHEAD = 2, /* a node's rows are prefetched this many nodes before it is scored */
     GRAIN = 16 /* number of ends that a worker takes at a time */
 };
 
-/* How a pair of nodes is scored: dot(x of the first, y of the second), plus the same with the nodes swapped if `both` is 1. */
+/* How to score a pair of nodes: dot(x of the first, y of the second); if `both` is 1, plus dot(x of the second, y of the first). */
 struct scoring {
-    float *x, *y;         /* [nodes x dim] rows of the two sides; y = x if a node has one vector */
-    const float *factors; /* [dim] factor of each column in the dot product; NULL: all 1 */
+    float *x, *y;         /* [nodes x dim] the two kinds of rows; if a node has one vector, y is x */
+    const float *factors; /* [dim] factor of each column in the dot product; NULL: every factor is 1 */
     int both;
 };
 
 struct links_job {
     struct link_sets sets;
     struct numpy_draws draws;
-    struct links none, none_known; /* unlinked pairs: as many as held-out links, and as many as training links */
-    struct links asked;            /* the links whose end `to` is ranked, given `from` */
+    struct links none, none_known; /* unlinked pairs: none: as many as held-out links; none_known: as many as training links */
+    struct links asked;            /* links whose end `to` is ranked, with `from` as the query */
     uint32_t *order;               /* [known] random order of the training links */
     uint32_t *wrong;               /* [asked x LINKS_AMONG]: for each asked link, the nodes that its end is compared with */
-    uint32_t *among;               /* [asked] number of nodes that this end is ranked among, at most LINKS_AMONG */
-    uint64_t ranked_among_all;     /* number of ends ranked among all nodes that are not neighbours */
+    uint32_t *among;               /* [asked] number of nodes among which each end is ranked, at most LINKS_AMONG */
+    uint64_t ranked_among_all;     /* number of ends that are ranked among all nodes that are no neighbours */
     double *ranks;                 /* [asked] rank of each end */
     struct scoring scoring;
     _Atomic uint64_t next; /* number of the first end that no worker has taken yet */

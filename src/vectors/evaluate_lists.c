@@ -19,10 +19,10 @@ struct lists_job {
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
-    int64_t *rows_of_lists; /* [lists] row of the list itself, or -1; NULL: lists.row has it */
+    int64_t *rows_of_lists; /* [lists] each list's row, or -1; NULL: lists.row has these numbers */
     uint64_t *asked; /* [asked_count] numbers of the lists to answer and score */
     uint64_t asked_count;
-    double *gains;    /* [k] gain of a hit at each rank, for NDCG */
+    double *gains;    /* [k] what a hit at each rank adds to DCG */
 };
 
 static int by_code(const void *a, const void *b) {
@@ -35,8 +35,9 @@ static int is_banned(const struct list_found *found, uint64_t code) {
     return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id);
 }
 
-/* Counts a list's distinct held-out items. Drops those that its answer may not contain (the list's training items), and moves the
- * others, sorted, to the front of codes[count]. Items that the run does not know stay and count as missed. Returns how many stay. */
+/* Counts a list's distinct held-out items. Drops the items that its answer may not contain (the list's training items), and
+ * moves the others, sorted, to the front of codes[count]. Items that the run does not know are not dropped, and count as missed.
+ * Returns how many items were not dropped. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
     struct sptx_lists_score *sums = job->sums;
     uint64_t kept = 0;

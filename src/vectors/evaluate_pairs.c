@@ -12,7 +12,7 @@
 
 struct pair {
     uint64_t line;
-    int64_t a, b;      /* numbers of the two names */
+    int64_t a, b;      /* numbers of the two words' names */
     const char *score; /* text in the file's copy, not NUL-terminated */
     uint64_t score_length;
 };
@@ -48,7 +48,7 @@ static double correlation(const double *a, const double *b, uint64_t count) {
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
 }
 
-/* Rounds the cosine to float32, so that pairs that differ only by rounding are ties. */
+/* Returns the cosine, rounded to float32, so that cosines that differ only by rounding are ties. */
 static double cosine(const float *a, const float *b, uint32_t dim) {
     double ab = 0, aa = 0, bb = 0;
     for (uint32_t i = 0; i < dim; i++) {

@@ -111,7 +111,7 @@ static int metadata_head(const struct export_job *job, struct file_writer *write
 
 struct row {
     const char *word;
-    uint64_t length, count; /* bytes of the word; its count in the corpus */
+    uint64_t length, count; /* length: bytes of the word; count: the word's count in the corpus */
     const float *values;    /* [dim], turned */
     uint32_t dim, class;
     uint64_t id;
@@ -174,7 +174,8 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 /* One of the files that a format writes. */
 struct part {
     const char *suffix; /* appended to the path of --out; NULL: the format has no such file */
-    int (*head)(const struct export_job *job, struct file_writer *writer); /* writes what precedes the rows; NULL: nothing */
+    int (*head)(const struct export_job *job, struct file_writer *writer); /* writes the bytes before the rows; NULL: there are
+                                                                               * none */
     int (*row)(struct file_writer *writer, const struct row *row); /* writes one row; NULL: the file has no rows */
 };
 

@@ -26,13 +26,12 @@ enum export_format {
     EXPORT_CLASSES
 };
 
-/* What to write: the first `rows` rows of a view. */
+/* The rows to write: the first `rows` rows of a view. */
 struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
-    uint32_t classes;      /* for EXPORT_CLASSES: largest number of classes into which the rows are divided, by direction
-                            * (clusters.h) */
+    uint32_t classes;      /* for EXPORT_CLASSES: most classes into which the rows are divided by their direction (clusters.h) */
     unsigned threads;      /* number of threads that find the classes; 0: one a core */
     enum export_type type; /* one that the format can hold */
     uint32_t columns;      /* number of axes that rows are turned to (quantizer.h); 0: rows keep their columns */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    LENGTH_LISTS = 1024, /* most trained lists whose lengths are measured */
+    LENGTH_LISTS = 1024, /* most trained lists of which the rows' lengths are measured */
     GRAIN = 256 /* number of items' rows that a worker reads at a time */
 };
 
@@ -138,7 +138,7 @@ void fold_in_close(struct fold_in *fold) {
 
 /* ---- solving ---- */
 
-/* The lists of one call of the backend, with their items. */
+/* One call of the backend: some lists, with their items. */
 struct call {
     struct fold_in *fold;
     struct fold_lists lists; /* points to the arrays of this struct */

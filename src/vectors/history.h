@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 
-enum { HISTORY_POINTS = 600 }; /* most points of a curve; if the run has more lines, groups of lines are averaged */
+enum { HISTORY_POINTS = 600 }; /* most points of a curve; if the file has more lines, groups of lines are averaged */
 
 /* Appends {"trained": {"done": [..], "epoch": .., "seconds": .., "loss": .., "lr": .., "pairs": .., "words": ..}, "held_out":
  * {..}, "untrained": X}. Losses are per pair, speeds per second; null: the line lacks the number. Incomplete lines, which a

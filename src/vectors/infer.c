@@ -50,12 +50,13 @@ void infer_close(struct infer *infer) {
 /* A document whose row is being computed. */
 struct document {
     const struct model *model;
-    struct example_source source; /* its ids: the number of a document's row, then its words */
+    struct example_source source; /* a source whose ids are: the row of a document, then the document's words */
     struct strip strip;
     uint32_t epoch;
     float rate;
     float *row;                                       /* [dim] the result */
-    float vector[COLUMNS_MOST], moved[COLUMNS_MOST]; /* what predicts a word, and its gradient times the rate */
+    float vector[COLUMNS_MOST], moved[COLUMNS_MOST]; /* vector: the vector that predicts a word; moved: its gradient x the
+                                                      * learning rate */
     float copy[COLUMNS_MOST];
 };
 
@@ -63,7 +64,8 @@ static void add_row(float *to, const float *row, float factor, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) to[i] += factor * row[i];
 }
 
-/* Adds the target rows of the window's words on one side to the vector. Returns their number. */
+/* Adds to the vector the target rows of the window's words before (by = -1) or after (by = 1) its position. Returns how many
+ * rows it added. */
 static uint32_t add_side(struct document *d, uint64_t position, int by, uint32_t width) {
     struct strip_draws draws = strip_draws();
     struct strip_walk walk = {position, by};

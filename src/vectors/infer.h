@@ -14,29 +14,30 @@
 #include "model.h"
 #include "train/examples.h"
 
-/* How long a document is trained. */
+/* How long a new document is trained, and with which learning rates. */
 struct infer_passes {
-    uint64_t epochs;   /* 0: as many as the run made */
-    double first, last; /* learning rates; first = 0: the run's, or 0.025 and 0 if its rule is not sgd */
+    uint64_t epochs;   /* number of epochs; 0: as many as the run made */
+    double first, last; /* learning rates at the beginning and at the end; first = 0: the run's rates, or 0.025 and 0 if its rule
+                         * is not sgd */
 };
 
 struct infer {
     const struct model *model;
-    struct config config;     /* the run's */
-    struct examples examples; /* the tables of its draws; ids and starts are replaced by each document's */
-    uint32_t ids[2];          /* a document of one word, of which `examples` are made */
+    struct config config;     /* the run's config */
+    struct examples examples; /* the tables for its draws; each document replaces ids and starts */
+    uint32_t ids[2];          /* a document of one word, from which `examples` was made */
     uint64_t starts[2];
-    struct pool *pool;        /* the caller's */
+    struct pool *pool;        /* owned by the caller */
 };
 
 /* Prepares to compute rows of new documents with a run that was trained on documents. The run and the pool must stay open. Returns 0,
  * or -1 after fail(). The caller calls infer_close() in both cases. */
 int infer_open(struct infer *infer, const struct model *model, struct pool *pool);
-void infer_close(struct infer *infer); /* harmless on a zeroed one */
+void infer_close(struct infer *infer); /* may be called on a struct of zeros */
 
-/* Computes the rows of `count` documents: out [count x dim]. Document i has the words words[starts[i]] .. words[starts[i + 1] -
- * 1]; a number that is no word of the model is ignored, and a document without any other has a row of zeros. Returns 0, or -1
- * after fail(). */
+/* Computes the rows of `count` documents: out [count x dim]. Document i has words words[starts[i]] .. words[starts[i + 1] - 1].
+ * Numbers that are no word of the model are ignored; a document without any word of the model has a row of zeros. Returns 0, or
+ * -1 after fail(). */
 int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
                float *out);
 

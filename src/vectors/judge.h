@@ -4,8 +4,8 @@
 
 #include "evaluate.h"
 
-/* Sets *recall to recall@20 of the held-out items, by the score that `evaluate` uses for the run, and *lists to the number of
- * lists asked. Returns 0, or -1 after fail(). */
+/* Sets *recall to recall@JUDGE_PLACES of the held-out items, computed with the score that `evaluate` uses for the run, and
+ * *lists to the number of lists that were asked. Returns 0, or -1 after fail(). */
 enum { JUDGE_PLACES = 20 };
 int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                      const struct config *config);

@@ -6,12 +6,12 @@
 
 struct lines {
     char *at, *end;
-    char *line, *stop; /* the unread part of the current line */
+    char *line, *stop; /* the part of the current line that is not read yet */
     uint64_t number;
 };
 
 struct token {
-    char *text; /* first byte, in the file's copy in memory; not NUL-terminated */
+    char *text; /* its first byte, in the file's copy in memory; no NUL follows the token */
     uint64_t length;
 };
 

@@ -176,8 +176,8 @@ static void count_ends(struct link_sets *sets, const struct links *links) {
     }
 }
 
-/* Appends the end of each link to the neighbours of `from`, and, unless links are directed, `from` to those of the end.
- * starts[node + 1] is the index at which the node's next neighbour is put. */
+/* Appends, for each link, its end to the neighbours of `from` and, unless links are directed, `from` to the neighbours of its
+ * end. starts[node + 1] is the index at which the node's next neighbour is written. */
 static void put_ends(struct link_sets *sets, const struct links *links) {
     for (uint64_t i = 0; i < links->count; i++) {
         struct link link = links->link[i];

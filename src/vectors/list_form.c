@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FILES = 8 }; /* most files of a directory that are looked at to guess the format */
+enum { FILES = 8 }; /* most files of a directory whose lines are examined */
 
 static int look_at_file(void *user, const struct corpus_block *block) {
     int *form = user;
@@ -24,8 +24,8 @@ static int look_at_files(const char *path, int *form) {
     return result;
 }
 
-/* Keeps the run's format unless the lines clearly have the other one. The only formats told apart are pairs and lists: what is
- * not pairs is read as lists. If the format changes, keys about columns, which were meant for the old format, are reset to auto. */
+/* Keeps the run's format, unless the lines clearly have the other one. Only pairs and lists are distinguished: lines that are
+ * not pairs are read as lists. If the format changes, keys about columns, which were meant for the old format, are set to auto. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (!strcmp(path, CORPUS_INPUT))

@@ -15,7 +15,7 @@ struct taking {
     struct list_items *items;
     const struct model *model;
     struct names *lists, *unknown;
-    int64_t list; /* number of the current list; -1: it is not one of those to be read */
+    int64_t list; /* number of the current list; -1: this list is not to be read */
 };
 
 static int take_list(struct taking *taking, const char *name, uint64_t length) {

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BANNED_MOST = 1 << 20 }; /* most banned rows of the lists of one block: 4 MiB */
+enum { BANNED_MOST = 1 << 20 }; /* most banned rows of a block of lists: 4 MiB */
 
 static const struct {
     const char *name;
-    enum model_view list, item; /* list: the rows whose mean a list is; item: the rows that are searched */
-    enum search_metric metric;  /* cosine: rows on both sides have unit length */
+    enum model_view list, item; /* list: the view whose rows are averaged to a list's query; item: the view whose rows are
+                                 * searched */
+    enum search_metric metric;  /* with cosine, rows of both views are scaled to length 1 */
 } kinds[LIST_SCORES] = {
     [LIST_SCORE_TARGET] = {"target", VIEW_TARGET, VIEW_TARGET, METRIC_COSINE},
     [LIST_SCORE_CONTEXT] = {"context", VIEW_TARGET, VIEW_CONTEXT, METRIC_DOT},
@@ -91,7 +92,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 }
 
 void list_scores_close(struct list_scores *scores) {
-    fold_in_close(&scores->fold); /* before search_close(): it uses the search's backend */
+    fold_in_close(&scores->fold); /* closed before search_close(), since it uses the search's backend */
     search_close(&scores->search);
     free(scores->candidates);
     scores->candidates = NULL;
@@ -104,7 +105,7 @@ struct asking {
     struct list_scores *scores;
     const struct list_question *question;
     struct search_block block;
-    struct fold_list *folds; /* [block.rows] the current block's lists to fold in */
+    struct fold_list *folds; /* [block.rows] the lists of the current block that are folded in */
     float *row; /* [dim] buffer for one item's row */
 };
 
@@ -181,7 +182,7 @@ static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint
     return kept;
 }
 
-/* Bans what a list must not be answered with: its items and, if its name is an item, that item. */
+/* Bans the items that must not be recommended to a list: its items and, if its name is an item, that item. */
 static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;

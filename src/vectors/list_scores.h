@@ -45,7 +45,7 @@ enum list_score {
 };
 
 const char *list_score_name(enum list_score score);
-/* Returns the name of a score for output. folded: 1 if lists were folded in ("user-cosine folded"). */
+/* Returns the name of a score, for output. folded: 1: lists were folded in ("user-cosine folded"). */
 const char *list_score_said(enum list_score score, int folded);
 int list_score_named(const char *name); /* returns an enum list_score; -1 after fail_usage() for an unknown name */
 /* Returns the table whose rows the score searches. */
@@ -57,56 +57,58 @@ struct list_scores {
     const struct model *model;
     enum list_score score;
     struct search search;
-    uint32_t *candidates; /* [search.rows] row numbers of the model that are searched, ascending; owned; NULL: rows 0 ..
-                           * search.rows - 1 */
-    struct fold_in fold; /* opened by the first question that folds a list in */
+    uint32_t *candidates; /* [search.rows] rows of the model that are searched, rising; owned; NULL: rows 0 .. search.rows - 1 */
+    struct fold_in fold; /* opened by the first question for which a list is folded in */
     unsigned threads;    /* number of threads for `fold`; 0: one a core */
-    struct graph graph; /* the run's graph, opened by the first question that excludes what lists contain (`seen` = 0); empty if
-                         * the run has none */
+    struct graph graph; /* the run's graph, opened by the first question with `seen` = 0, which excludes the items of lists;
+                         * empty if the run has no graph */
 };
 
 /* Returns 1 if the score uses the lists' own rows (list_question.rows). */
 int list_score_of_users(enum list_score score);
 
-/* Returns 1 if the list must be folded in: it has no row (row = -1), the score uses lists' rows, and the run allows folding in. */
+/* Returns 1 if the list must be folded in: it has no row (row = -1), the score uses rows of lists, and the run's lists can be
+ * folded in. */
 int list_score_folds(const struct model *model, enum list_score score, int64_t row);
 
-/* Which items may be recommended. */
+/* The items that may be recommended. */
 struct list_candidates {
-    uint64_t first;       /* only the first `first` rows; 0: all items. Ignored if `rows` is set */
-    const uint64_t *rows; /* [count] only these rows; rows of lists are ignored. NULL: see `first` */
+    uint64_t first;       /* only the first `first` rows may be recommended; 0: all items. Not used if `rows` is set */
+    const uint64_t *rows; /* [count] only these rows may be recommended; rows of lists among them are ignored. NULL: `first` says
+                           * which */
     uint64_t count;
 };
 /* Opens a search among the candidates, on the device that device.* of `config` chooses (NULL: defaults). */
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
                      const struct list_candidates *candidates, const struct config *config);
-void list_scores_close(struct list_scores *scores); /* harmless on a zeroed one */
+void list_scores_close(struct list_scores *scores); /* may be called on a struct of zeros */
 
 /* A question: which lists to answer, and how. */
 struct list_question {
-    const uint64_t *starts; /* items of list i: codes[starts[i]] .. codes[starts[i + 1]] */
-    const uint64_t *codes; /* row numbers of the model; numbers >= model->rows are unknown items, which are skipped */
-    const uint64_t *lists; /* [count] indexes of the lists to answer; NULL: 0 .. count - 1 */
-    const int64_t *rows; /* row of list i itself, or -1 if it has none; NULL: no list has a row */
+    const uint64_t *starts; /* items of list i: codes[starts[i]] .. codes[starts[i + 1] - 1] */
+    const uint64_t *codes; /* rows of the model; numbers >= model->rows stand for unknown items, which are skipped */
+    const uint64_t *lists; /* [count] indexes of the lists to answer; NULL: lists 0 .. count - 1 */
+    const int64_t *rows; /* by list: its own row, or -1 if it has none; NULL: no list has a row */
     uint64_t count;
     uint32_t k;
-    int seen; /* 1: a list's own items may be among its answers. 0: they may not; in a run of a graph, neither may the
-                 neighbours of its items, or, if the list is itself a node, that node's neighbours */
-    struct progress *progress; /* the live line, shown after each block; NULL: none */
+    int seen; /* 1: the answer may contain items of the list; 0: it may not. In a run of a graph, with 0, it may not contain the
+               * neighbours of the list's items, either; or, if the list is a node, the neighbours of that node */
+    struct progress *progress; /* live line to update after each block; NULL: none */
 };
 
 /* The answer to one list. */
 struct list_found {
-    const uint32_t *ids;    /* [k] rows of the best items, best first; DRAW_NONE after the last one if fewer than k are found */
+    const uint32_t *ids;    /* [k] rows of the best items, best first; if fewer than k are found, the remaining ones are
+                             * DRAW_NONE */
     const float *scores;    /* [k] scores of these items */
-    const uint32_t *banned; /* [banned_count] rows left out of the answer, rising: the list has them. Empty if `seen` is 1 or the
-                               candidates were given as rows */
+    const uint32_t *banned; /* [banned_count] rising: rows that are left out of the answer because the list contains them. Empty
+                             * if `seen` is 1, or if the candidates were given as rows */
     uint64_t banned_count;
 };
 /* Called with the answer to one list. Returns 0, or -1 to stop. */
 typedef int list_answer(void *user, uint64_t list, const struct list_found *found);
 
-/* Answers all lists in order. A list without a known item is equally similar to every item, so its answer is the first rows.
+/* Answers all lists in order. A list without a known item is equally similar to all items, so its answer is the first rows.
  * Returns 0, or -1 after fail() or as soon as answer() returns -1. */
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user);
 

@@ -9,12 +9,12 @@
 
 enum {
     NEWTON_STEPS = 60,
-    GRADIENT_STEPS = 100, /* most conjugate-gradient steps in a Newton step */
-    HALVINGS = 30,        /* most halvings of a Newton step that is too long */
-    SPAN = 64             /* number of rows whose sum is in float32; the sums of spans are added in double */
+    GRADIENT_STEPS = 100, /* most steps of conjugate gradients in a Newton step */
+    HALVINGS = 30,        /* most times that a Newton step is halved */
+    SPAN = 64             /* number of rows that are summed in float32; the sums of these spans are added in double */
 };
-static const double enough = 1e-3;           /* stop when the gradient is this share of its first length */
-static const double enough_of_a_step = 0.05; /* stop a Newton step's solver when its residual is this share of the gradient's
+static const double enough = 1e-3;           /* the fit ends when the gradient's length is this share of its first length */
+static const double enough_of_a_step = 0.05; /* a Newton step's solver ends when its residual is this share of the gradient's
                                               * length */
 
 /* The state of a fit. Arrays of all samples are in one block, arrays of all columns (the intercept is column 0) in another. */

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct logistic_samples {
-    const float *x;          /* rows of numbers, dim of them a row */
-    const uint32_t *rows;    /* [count] indexes of the rows of x that are samples; NULL: the first `count` rows */
+    const float *x;          /* rows of `dim` numbers each */
+    const uint32_t *rows;    /* [count] indexes of the rows of x that are the samples; NULL: the first `count` rows */
     const uint8_t *of_class; /* [count] 1: the sample is in the class; 0: it is not */
     uint64_t count;
     uint32_t dim;

@@ -15,7 +15,7 @@ enum {
     EARLY = 120,    /* number of first rounds in which attraction is stronger, so that groups form */
     ROUNDS = 450,   /* number of rounds */
     GRAIN = 64,     /* number of rows that a worker takes at a time */
-    BISECTIONS = 50 /* bisections to find a kernel's width: far more precise than can be seen */
+    BISECTIONS = 50 /* number of bisections for the width of a kernel: the result is far more precise than can be seen */
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
 static const float early_pull = 12;
@@ -32,14 +32,14 @@ struct pull {
 
 struct drawing {
     const struct map_request *request;
-    uint64_t count, padded; /* number of rows; the same rounded up to a multiple of LANES */
+    uint64_t count, padded; /* number of rows, and that number rounded up to a multiple of LANES */
     float *x, *y;           /* [padded] coordinates */
-    float *push_x, *push_y; /* [count] repulsion of each row in a round, before division by the sum of all nearness */
+    float *push_x, *push_y; /* [count] sum of the repulsions of each row in a round, before division by the sum of all nearness */
     double *nearness;       /* [count] sum of the row's nearness to all other rows */
     float *speed, *gain;    /* [2 x count] speed and gain of each coordinate */
     uint64_t *starts;       /* [count + 1] indexes into pulls */
     struct pull *pulls;
-    float rate, momentum, strength; /* learning rate, momentum and factor of the attraction in this round */
+    float rate, momentum, strength; /* of the current round: learning rate, momentum, and factor of the attraction */
     double all_nearness;
     void (*work)(struct drawing *d, uint64_t row);
     _Atomic uint64_t next; /* number of the first row that no worker has taken yet */

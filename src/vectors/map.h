@@ -13,18 +13,18 @@
 #include "base/pool.h"
 
 enum {
-    MAP_PERPLEXITY = 30, /* perplexity: the effective number of neighbours of a row */
+    MAP_PERPLEXITY = 30, /* effective number of neighbours of a row (t-SNE's perplexity) */
     MAP_NEAR = 90,       /* number of neighbours that attract a row: three times MAP_PERPLEXITY */
     MAP_ROWS = 20000     /* most rows of a map; more would take minutes */
 };
 
 struct map_request {
-    const float *rows; /* [count x dim], unit rows */
+    const float *rows; /* [count x dim] rows of length 1 */
     uint64_t count;
     uint32_t dim;
-    const uint32_t *near; /* [count x k] each row's nearest other rows, best first */
+    const uint32_t *near; /* [count x k] the nearest other rows of each row, best first */
     const float *cosines; /* [count x k] cosines of these rows */
-    uint32_t k;           /* number of nearest rows, at most MAP_NEAR; 0 if there is only one row */
+    uint32_t k;           /* number of nearest rows of each row, at most MAP_NEAR; 0 if there is only one row */
 };
 
 /* Computes the coordinates xy [count x 2]. Returns 0, or -1 after fail(), also if a signal asked to stop. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double least_length = 1e-12; /* rows shorter than this are not scaled, so that zeros stay zeros */
+static const double least_length = 1e-12; /* shorter rows are not scaled, so zeros stay zeros */
 
 /* ---- rows ---- */
 

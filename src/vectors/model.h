@@ -4,14 +4,15 @@
 
 #include "run/model_files.h"
 
-/* Which vector of a row is meant, in this order: u, its row of the target table; v, its row of the context table; u + v; u/|u| +
- * v/|v|; the last one spread over the run's graph (model->propagated). */
+/* The kinds of vectors of a row. In this order: u, its row of the target table; v, its row of the context table; u + v; u/|u| +
+ * v/|v|; and the last one spread over the run's graph (model->propagated). */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM, VIEW_PROPAGATED, VIEWS };
 
-/* Returns the number of rows that are items or words. The rows of lists have higher numbers. */
+/* Returns the number of rows that are items or words; they are the first rows. Rows of lists follow. */
 uint64_t model_items(const struct model *model);
 
-/* Returns a row of a table, copied to `room` if it is bfloat16 or its floats are not aligned; NULL if the table lacks it. */
+/* Returns a row of a table; NULL if the table does not have it. If it is bfloat16 or its floats are not aligned, it is copied to
+ * `room`. */
 const float *model_table_floats(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]);
 
 /* Writes rows [first, first + count) of a view as float32; out holds count x dim.
@@ -21,29 +22,29 @@ const float *model_table_floats(const struct model *model, enum table_side side,
  * has that table's vector in every view. With model.tree the contexts are nodes of a tree, so every word has only its target vector.
  */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
-/* Writes one row of a view, scaled to length 1 if `unit` is 1 (zeros stay zeros). Returns 0, or -1 after fail(), which names the
+/* Writes one row of a view; if `unit` is 1, scaled to length 1 (zeros stay zeros). Returns 0; -1 after fail(), which names the
  * word, if the row contains NaN or infinity. */
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out);
-void model_make_unit(float *vector, uint32_t dim); /* scales it to length 1; zeros stay zeros */
+void model_make_unit(float *vector, uint32_t dim); /* scales a vector to length 1; zeros stay zeros */
 /* Returns the first `rows` rows of a view (0: all rows), scaled to length 1 if `unit` is 1; the caller frees them. NULL after
  * fail(). */
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit);
 /* Returns a matrix of rows[count] (NULL: the first `count` rows), as model_matrix() does; the caller frees it. */
 float *model_matrix_of(const struct model *model, enum model_view view, const uint32_t *rows, uint64_t count, int unit);
 
-/* Returns 0; -1 after fail() if the row is a list without a vector of its own, which is only the mean of its items. */
+/* Returns 0, or -1 after fail() if the row is a list's and the list's vector is only the mean of its items. */
 int model_check_list(const struct model *model, uint64_t row);
-/* Does what model_check_list() does, and checks that the row was trained in the view. If not, it fails in a run of citations,
- * since the other table can answer, and warns in other runs. */
+/* Makes the check of model_check_list(), and checks that the row was trained in this view. If it was not, fails in a run of
+ * citations, where the other table can answer, and only warns in other runs. */
 int model_check_row(const struct model *model, enum model_view view, uint64_t row);
-/* Returns the row of a word; -1 after fail(), which suggests the most similar word, or says that the word has no row in the
- * view. */
+/* Returns the row of a word. Returns -1 after fail(), whose message suggests the most similar word, or says that the word has no
+ * row in the view. */
 int64_t model_find(const struct model *model, enum model_view view, const char *word);
 
-/* Computes a vector for a word that has no row: the mean of its n-grams' target rows, if the run trains n-grams
- * (examples.subwords). Returns 1; 0 if the word or the view has no n-grams; -1 after fail(). */
+/* Computes a vector for a word without a row, if the run trains n-grams (examples.subwords): the mean of its n-grams' target
+ * rows. Returns 1; 0 if the word or the view has no n-grams; -1 after fail(). */
 int model_unseen(const struct model *model, enum model_view view, const char *word, uint64_t length, float *out);
-/* Does what model_find() does. For a word without a row whose vector model_unseen() can compute, it writes the vector to
+/* Does the work of model_find(). If the word has no row, but model_unseen() can compute its vector, it writes the vector to
  * out[dim] and returns DRAW_NONE. */
 int64_t model_find_or_make(const struct model *model, enum model_view view, const char *word, float *out);
 

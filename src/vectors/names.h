@@ -1,4 +1,4 @@
-/* names: the different words of a file, numbered by first occurrence, each with its row in a model. */
+/* names: the different words of a file, numbered in the order of their first occurrence, with the row of each in a model. */
 #ifndef SPTX_NAMES_H
 #define SPTX_NAMES_H
 
@@ -9,16 +9,16 @@ struct names {
     int64_t *row; /* [words.size] row of the model; -1: the model does not know the name */
     uint64_t capacity;
 };
-void names_release(struct names *names); /* harmless on a zeroed one */
+void names_release(struct names *names); /* may be called on a struct of zeros */
 
 /* Returns the number of a name, which is added if it is new; -1 after fail(). */
 int64_t names_add(struct names *names, const char *text, uint64_t length);
-/* Changes `text` to lower case, then does what names_add() does. */
+/* Changes `text` to lower case, then does the work of names_add(). */
 int64_t names_add_lower(struct names *names, char *text, uint64_t length);
-/* Returns the number of a name, or -1 if it is not there. */
+/* Returns the number of a name; -1 if it has not been added. */
 int64_t names_find(const struct names *names, const char *text, uint64_t length);
 
-/* Sets the row of every name: that of the list with this name, or of the target that begins its line. */
+/* Sets the row of every name: the row of the list with this name, or of the target with which its line begins. */
 void names_locate_lists(struct names *names, const struct model *model);
 
 /* Sets the row of every name: the first of the first `rows` rows whose word equals it in lower case. All names must be in lower

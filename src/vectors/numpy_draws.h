@@ -19,14 +19,15 @@ struct numpy_draws {
 /* Returns the generator that numpy.random.default_rng(seed) makes. */
 struct numpy_draws numpy_draws_make(uint32_t seed);
 
-/* Returns a random number 0..n-1, as integers(0, n) draws one; n is at most 2^32. For n = 1 it returns 0 and draws nothing. */
+/* Returns a random number 0 .. n - 1, as NumPy's integers(0, n) does; n is at most 2^32. For n = 1 it returns 0, and draws
+ * nothing. */
 uint32_t numpy_draws_below(struct numpy_draws *draws, uint64_t n);
 
-/* Fills order[n] as permutation(n) does. */
+/* Fills order[n] as NumPy's permutation(n) does. */
 void numpy_draws_permutation(struct numpy_draws *draws, uint32_t *order, uint64_t n);
 
-/* Fills out[count] with different numbers 0..n-1, as choice(n, count, replace=False) does; count is at most n. Returns 0, or -1
- * after fail(). */
+/* Fills out[count] with different numbers 0 .. n - 1, as NumPy's choice(n, count, replace=False) does; count is at most n.
+ * Returns 0, or -1 after fail(). */
 int numpy_draws_choice(struct numpy_draws *draws, uint32_t *out, uint64_t count, uint64_t n);
 
 #endif

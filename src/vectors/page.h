@@ -14,19 +14,19 @@
 enum { PAGE_BYTES = 10000000 }; /* most bytes of a page */
 
 struct page_request {
-    const char *run;                /* the run's path in the commands that the page shows */
+    const char *run;                /* path of the run, for the commands that the page shows */
     enum model_view view;           /* the table whose rows are shown */
     uint64_t rows;                  /* the page shows only rows below this number (answers_rows) */
-    uint64_t top;                   /* number of rows on the map: the most frequent ones */
-    uint64_t listed;                /* number of rows whose nearest rows are in the page; includes the rows of the map */
-    const struct titles *titles;    /* empty: none */
-    const char *labels;             /* path of the file of labels that colour the map; NULL: clusters colour it */
+    uint64_t top;                   /* number of rows on the map, the most frequent ones */
+    uint64_t listed;                /* number of rows whose nearest rows are in the page, including the rows of the map */
+    const struct titles *titles;    /* titles of rows; empty: rows have no titles */
+    const char *labels;             /* path of a file of labels, by which the map is coloured; NULL: it is coloured by clusters */
     const char *const *evaluations; /* [evaluation_count] paths of files with the output of `evaluate` */
     int evaluation_count;
 };
 
 struct page_size {
-    uint64_t bytes, top, listed; /* size of the page in bytes; rows on its map; rows with nearest rows */
+    uint64_t bytes, top, listed; /* bytes of the page; number of rows on its map; number of rows with nearest rows */
 };
 
 /* Writes the page, or nothing. If the nearest rows of all listed rows do not fit into PAGE_BYTES, the rarest rows are left out.

@@ -5,10 +5,10 @@
 
 #include "base/file.h"
 
-/* A text that replaces {{name}} in page.html. The other files of the page replace the places with their file names
- * ({{page.css}}). */
+/* A text that replaces {{name}} in page.html. A place with the name of another file of the page, such as {{page.css}}, is
+ * replaced by that file. */
 struct page_part {
-    const char *name; /* without the braces; NULL ends a list of parts */
+    const char *name; /* name without the braces; NULL: the end of a list of texts */
     const char *text;
     uint64_t length;
 };

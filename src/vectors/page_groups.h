@@ -7,17 +7,18 @@
 #include "names.h"
 
 enum {
-    PAGE_GROUPS = 12,          /* most groups on a map: the style sheet has this number of colours */
-    PAGE_NO_GROUP = UINT8_MAX, /* group of a row that has no label */
-    PAGE_CLUSTER_ROWS = 10     /* least mean number of rows of a cluster */
+    PAGE_GROUPS = 12,          /* most groups on a map: the style sheet has this many colours */
+    PAGE_NO_GROUP = UINT8_MAX, /* number in `of` of a row without a label */
+    PAGE_CLUSTER_ROWS = 10     /* least average number of rows of a cluster */
 };
 
 struct page_groups {
-    uint8_t *of; /* [rows of the map] group number, or PAGE_NO_GROUP */
+    uint8_t *of; /* [rows of the map] number of the row's group, or PAGE_NO_GROUP */
     uint32_t count;
-    struct names labels;         /* labels of the file, by first occurrence; empty: the groups are clusters */
-    uint32_t shown[PAGE_GROUPS]; /* number of each group's label; the most frequent label is first */
-    uint64_t others;             /* number of labels in the last group, if there are more labels than groups; else 0 */
+    struct names labels;         /* labels in the file, in the order of their first occurrence; empty: the groups are clusters */
+    uint32_t shown[PAGE_GROUPS]; /* by group: the number of its label; the first group has the most frequent label */
+    uint64_t others;             /* if there are more labels than groups: the number of labels that share the last group;
+                                  * otherwise 0 */
 };
 
 /* Groups rows[count] of a view by their first label in the file `path`, or by clusters if `path` is NULL. Returns 0, or -1 after
@@ -29,6 +30,6 @@ int page_groups_find(struct page_groups *groups, const struct model *model, enum
  * have no names: the page names them by their most frequent rows. */
 void page_groups_print(struct json *json, const struct page_groups *groups, uint64_t count);
 
-void page_groups_release(struct page_groups *groups); /* harmless on a zeroed one */
+void page_groups_release(struct page_groups *groups); /* may be called on a struct of zeros */
 
 #endif

@@ -74,10 +74,10 @@ static int choose(struct page_rows *rows, const struct model *model) {
 struct asking {
     const char *what;     /* name of the search in the live line */
     const float *queries; /* [count x dim] */
-    const uint32_t *own;  /* [count] number of each query's row */
+    const uint32_t *own;  /* [count] the row of each query, which is not found */
     uint64_t count;
     uint32_t k;
-    uint32_t *ids; /* [count x k] rows found */
+    uint32_t *ids; /* [count x k] the rows that were found */
     float *scores; /* [count x k] their scores */
 };
 

@@ -12,20 +12,21 @@ enum { PAGE_NEAREST = 10 }; /* number of nearest rows of a row: the default of -
 
 struct page_rows {
     enum model_view view; /* the table whose rows are shown */
-    uint64_t all;         /* number of first rows that are searched and shown: the items, or all rows with the lists */
-    uint64_t count;       /* number of rows shown with their nearest rows */
-    uint64_t top;         /* number of rows on the map: the first ones of `rows` */
-    uint32_t k;           /* number of nearest rows of each: PAGE_NEAREST, or all other rows if there are fewer */
-    uint32_t *rows;       /* [count] the rows shown, most frequent first, ties by id */
-    uint32_t *near;       /* [count x k] nearest rows, the same as `nearest` finds, with the same scores */
+    uint64_t all;         /* number of first rows that are searched and shown: the items; or all rows, with the lists */
+    uint64_t count;       /* number of rows that are shown with their nearest rows */
+    uint64_t top;         /* number of rows on the map, which are the first ones of `rows` */
+    uint32_t k;           /* number of nearest rows of each row: PAGE_NEAREST, or fewer if there are not so many other rows */
+    uint32_t *rows;       /* [count] the shown rows, most frequent first; of equally frequent rows, the lower id first */
+    uint32_t *near;       /* [count x k] the nearest rows that `nearest` finds, with its scores */
     float *scores;        /* [count x k] cosines */
     float *xy;            /* [top x 2] coordinates on the map */
-    const char *labels;   /* path of the file whose labels group the rows of the map; NULL: clusters group them */
+    const char *labels;   /* path of a file of labels, by which the rows of the map are grouped; NULL: they are grouped by
+                           * clusters */
     struct page_groups groups;
 };
 
-/* Returns a description of what to show: the `listed` (at least `top`) most frequent of the first `all` rows of a view, of which
- * `top` are on the map. */
+/* Returns a description of what to show: of the first `all` rows of a view, the `listed` most frequent ones (at least `top`);
+ * the `top` most frequent ones are on the map. */
 struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed, const char *labels);
 /* Finds nearest rows, coordinates and groups. Searches on the device that device.* of `config` chooses. Returns 0, or -1 after
  * fail(), also if a signal asked to stop; the caller releases in either case. */
@@ -46,6 +47,6 @@ int page_rows_print(struct json *json, const struct page_rows *rows, const struc
 /* Appends a name. A long name is cut, but never inside a character. */
 void page_print_name(struct json *json, const char *name, uint64_t length);
 
-void page_rows_release(struct page_rows *rows); /* harmless on a zeroed one */
+void page_rows_release(struct page_rows *rows); /* may be called on a struct of zeros */
 
 #endif

@@ -12,11 +12,11 @@
 enum {
     GRAIN = 1 << 10, /* number of nodes that a worker takes at a time */
     ROWS = 8,        /* number of rows that are multiplied together */
-    SPANS = 64       /* most spans of rows; each span has a sum of products of its own */
+    SPANS = 64       /* most spans of rows; the products of columns are summed for each span */
 };
 enum { SPANS_BYTES = 1 << 29 }; /* most bytes of all spans' sums */
 static const double wanted_length = 2;
-static const double least = 1e-13; /* share of the largest eigenvalue below which an eigenvalue is rounding error */
+static const double least = 1e-13; /* an eigenvalue below this share of the largest one is a rounding error */
 
 /* ---- the singular value decomposition ---- */
 
@@ -24,8 +24,8 @@ struct turning {
     float *x; /* [nodes x dim] the rows, changed in place */
     uint64_t nodes, spans;
     uint32_t dim;
-    double *products; /* [spans x dim x dim] sums of products of columns, upper triangles; at the end the first is the whole
-                       * matrix */
+    double *products; /* [spans x dim x dim] sums of products of columns, upper triangles; at the end the first matrix is the sum
+                       * of all spans */
     float *turn;      /* [dim x dim] V sqrt(S) / S */
     _Atomic uint64_t next;
 };

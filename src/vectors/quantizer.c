@@ -26,8 +26,9 @@ int export_type_named(const char *name) {
 
 /* ---- a row ---- */
 
-/* Returns the float16 nearest to a value, ties to even; the value must be below 65520. Written by hand, since compilers before
- * GCC 12 and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to such a step. */
+/* Returns the nearest float16 of a value below 65520; of two equally near ones, the even one. It is written by hand, since
+ * compilers before GCC 12 and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to
+ * such a step. */
 static uint16_t float16_of(float value) {
     const uint32_t smallest = 0x38800000; /* 2^-14 */
     float above_half = fabsf(value) + 0.5f;

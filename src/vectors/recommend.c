@@ -25,7 +25,7 @@ struct recommending {
 
 /* ---- items by hand ---- */
 
-static const char by_hand[] = "items"; /* name of the list of items given by hand */
+static const char by_hand[] = "items"; /* name of the list of items that the user gave by hand */
 
 /* An item given by hand. */
 struct given {
@@ -61,7 +61,7 @@ static uint64_t trim(const char **text, uint64_t length) {
     return length;
 }
 
-/* Adds the item or title that equals the whole text; if there is none, adds the items between the commas of the text. */
+/* Adds the item or title that equals the whole text. If there is none, adds the items that are separated by commas in the text. */
 static int take_items_of(struct recommending *r, struct all_given *all, const char *text) {
     int64_t row = find_item(r, text, strlen(text));
     if (row >= 0) return add_given(all, text, strlen(text), row);
@@ -124,7 +124,7 @@ static uint64_t known_of(const struct recommending *r, uint64_t list) {
     return known;
 }
 
-/* Most names that a misspelt name is compared with. */
+/* most names with which a misspelt name is compared */
 enum { NEAR_LISTS = 100000 };
 
 static int refuse_name(const struct recommending *r, const char *name) {
@@ -246,7 +246,8 @@ static int hand_over(void *context, uint64_t list, const struct list_found *foun
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
     int64_t row = !r->request->items_count && r->lists.row ? r->lists.row[list] : -1;
-    int own = row >= 0 && list_score_of_users(r->request->score); /* 1: the list's row answers, even without items */
+    int own = row >= 0 && list_score_of_users(r->request->score); /* 1: the list's row is the query, so the list may have no
+                                                                   * items */
     answer.folded = list_score_folds(r->model, r->request->score, row);
     while ((answer.known || own) && answer.count < r->request->k && answer.ids[answer.count] != DRAW_NONE) answer.count++;
     return r->answer(r->user, &answer);

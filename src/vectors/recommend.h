@@ -11,30 +11,30 @@
 #include "titles.h"
 
 struct recommend_request {
-    const char *lists;             /* path of a file or of a directory of files; NULL: the question is `items`, or `names` of
-                                    * lists of the run */
-    struct corpus_options reading; /* how the file is read: as the run's corpus was, but a file of lists if the corpus was text */
+    const char *lists;             /* path of a file, or of a directory of files; NULL: `items`, or `names` of lists of the run,
+                                    * are the question */
+    struct corpus_options reading; /* how the file is read: as the run's corpus was; if the corpus was text, as a file of lists */
     int look; /* 1: whether the file has lists or pairs is guessed from the file (list_form.h); 0: `reading` says it */
-    const char *const *names;      /* [names_count] names of the lists to answer, in this order; names_count 0: all lists of the
-                                      file. If `lists` is NULL they name lists that the run was trained on (run_lists.h) */
+    const char *const *names;      /* [names_count] names of the lists to answer, in this order; names_count = 0: all lists of
+                                    * the file. If `lists` is NULL, they are lists on which the run was trained (run_lists.h) */
     uint64_t names_count;
-    const char *const *items; /* [items_count] the items of a single list; one string may name several items, separated by commas */
+    const char *const *items; /* [items_count] the items of a single list; a string may have several items, separated by commas */
     uint64_t items_count;
-    const struct titles *titles; /* titles by which items may be given, too */
+    const struct titles *titles; /* an item may be given by its title in these, too */
     enum list_score score;
-    uint64_t among; /* only rows below this number are recommended; 0: all */
-    const char *candidates; /* path of a file of items, one a line: only these are recommended; NULL: see `among` */
+    uint64_t among; /* only rows below this number are recommended; 0: all rows */
+    const char *candidates; /* path of a file of items, one a line: only these are recommended; NULL: `among` says which rows */
     uint32_t k;
     int seen;                  /* 1: items that a list contains may be recommended to it */
-    struct progress *progress; /* live line to show; NULL: none */
+    struct progress *progress; /* live line to update; NULL: none */
 };
 
 struct recommended {
     const char *list; /* name of the list, not NUL-terminated */
     uint64_t length;
-    uint64_t known, unknown; /* number of the list's items that the run knows; number that it does not know */
+    uint64_t known, unknown; /* number of the list's items that the run knows, and number of those that it does not know */
     const uint32_t *ids;     /* [count] recommended rows, best first */
-    const float *scores;     /* [count] their scores */
+    const float *scores;     /* [count] scores of the rows in `ids` */
     uint32_t count;
     int folded; /* 1: the list was not in training, and its row was computed for this answer (fold_in.h) */
 };

@@ -21,7 +21,7 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 
-enum { NEAR_LISTS = 100000 }; /* most names that a misspelt name is compared with */
+enum { NEAR_LISTS = 100000 }; /* most names with which a misspelt name is compared */
 
 /* Returns the name most like `name`, to suggest in an error message: of a list, a paper or a node; NULL if no name is similar. */
 static const char *near_name(const struct model *model, const char *name) {
@@ -29,7 +29,7 @@ static const char *near_name(const struct model *model, const char *name) {
     uint64_t first = model_items(model), count = model->vocab.lists < NEAR_LISTS ? model->vocab.lists : NEAR_LISTS;
     const char **names = mem_alloc(count, sizeof *names, "the nearest name of a list");
     if (!names) {
-        report_clear(); /* no memory: suggest no name instead of failing */
+        report_clear(); /* if memory is short, no name is suggested */
         return NULL;
     }
     for (uint64_t i = 0; i < count; i++) names[i] = vocab_word(&model->vocab, first + i, NULL) + strlen(VOCAB_LIST);

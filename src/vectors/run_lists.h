@@ -15,19 +15,20 @@
 #include "corpus/idstream.h"
 
 struct run_lists {
-    struct idstream stream; /* the encoded corpus; all zeros if its file is gone or not needed */
-    uint64_t first;         /* index of the first row that belongs to a list */
-    uint64_t *starts;       /* [rows - first + 1] sentences of row r: sentences[starts[r - first]] up to the next start */
-    uint64_t *sentences;    /* numbers of sentences, sorted by the row that each begins with */
+    struct idstream stream; /* the encoded corpus; zeros if its file is gone or not needed */
+    uint64_t first;         /* the first row of a list */
+    uint64_t *starts;       /* [rows - first + 1] sentences of row r: sentences[starts[r - first]] .. sentences[starts[r - first
+                             * + 1] - 1] */
+    uint64_t *sentences;    /* numbers of sentences, sorted by the row with which each begins */
 };
 
-/* Returns the row of the list with this name; -1 if the run has no such list, or its mode keeps no rows for lists. */
+/* Returns the row of the list with this name; -1 if the run has no such list, or if lists have no rows in its mode. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length);
 /* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
 int64_t run_lists_find(const struct model *model, const char *name);
 
 int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool);
-void run_lists_close(struct run_lists *lists); /* harmless on a zeroed one */
+void run_lists_close(struct run_lists *lists); /* may be called on a struct of zeros */
 
 /* Appends the items of the list with this row to *codes, which grows, and adds their number to *count. Returns 0, or -1 after
  * fail(). */

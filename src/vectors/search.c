@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 4 << 20 }; /* bytes of queries and answers in one search */
+enum { BLOCK_BYTES = 4 << 20 }; /* most bytes of queries and answers of one search */
 
 int search_metric_named(const char *name) {
     if (!strcmp(name, "cosine")) return METRIC_COSINE;

@@ -14,8 +14,8 @@ int search_metric_named(const char *name);
 struct search {
     const struct backend_ops *ops;
     struct backend *backend;
-    float *base; /* [rows x dim] the rows searched, owned; scaled to length 1 for cosine */
-    uint64_t rows, first; /* answers have rows first .. rows - 1; a caller may raise `first`, which is 0 */
+    float *base; /* [rows x dim] the rows that are searched, owned; with the metric cosine, scaled to length 1 */
+    uint64_t rows, first; /* only rows first .. rows - 1 are answers; `first` is 0 unless the caller sets it */
     uint32_t dim;
     enum search_metric metric;
 };
@@ -24,14 +24,14 @@ struct search {
  * 0, or -1 after fail(). */
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t rows, const struct config *config);
-/* Opens a search among rows in memory (scaled to length 1 for cosine). The search frees `base`, also after a failure. A NULL
- * base is a failure. */
+/* Opens a search among rows in memory; with the metric cosine, they are scaled to length 1. The search frees `base`, also after
+ * a failure. If `base` is NULL, it fails. */
 int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim, enum search_metric metric,
                 const struct config *config);
-void search_close(struct search *search); /* harmless on a zeroed one */
+void search_close(struct search *search); /* may be called on a struct of zeros */
 
-/* Finds the k best rows for each query [query_rows x dim], of any length. Banned rows are never found; see struct topk_request. If
- * `first` is above 0, each query may ban one row. */
+/* Finds the k best rows for each query [query_rows x dim]; queries may have any length. Banned rows are never found; see struct
+ * topk_request. If `first` is above 0, each query may ban one row. */
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
@@ -45,13 +45,13 @@ struct search_block {
     float *scores; /* [rows x k] their scores */
     uint64_t rows;
 };
-/* Allocates the arrays for the `wanted` queries, or for as many as one search takes at most. The caller releases in any case. */
+/* Allocates the arrays for `wanted` queries, or for as many as one search accepts. The caller releases the block in any case. */
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
-void search_block_release(struct search_block *block); /* harmless on a zeroed one */
+void search_block_release(struct search_block *block); /* may be called on a struct of zeros */
 
 /* Compares two ids, uint32_t, for qsort() and bsearch(). */
 int search_by_id(const void *a, const void *b);
-/* Sorts ids and removes repeats, as the array `banned` requires. Returns the number of ids left. */
+/* Sorts ids and removes repeated ones, as the array `banned` requires. Returns how many are left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 
 /* Builds the query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. Writes the three rows,

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the title of the current line, ended by a NUL; NULL if there is none. In a file of commas without a header, further
- * commas of a line without quotes belong to the title: "7,Dune, revised". */
+/* Returns the title in the current line, ended by a NUL; NULL if the line has none. In a file separated by commas and without a
+ * header, further commas of a line without quotes belong to the title: "7,Dune, revised". */
 static const char *take_title(const struct field_file *file) {
     uint64_t length;
     char *title = (char *)field_file_field(file, COLUMN_B, &length);

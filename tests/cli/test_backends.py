@@ -115,8 +115,8 @@ def test_managed_and_pinned_rows_are_trained_alike(sptx, monkeypatch, rows, rule
 
 # If there are many blocks, a GPU gives each fewer threads: for its contexts in a step of more than 8192 blocks, for its negatives
 # in a batch of at least 8192. These sizes are on both sides of both limits.
-@pytest.mark.parametrize("batch", [8191, 8192, 8193])
-def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
+@pytest.mark.parametrize("batch, rule", [(8191, "adagrad"), (8192, "adagrad"), (8193, "adagrad"), (8193, "rowwise-adagrad")])
+def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch, rule):
     if "auto       cuda" not in sptx("devices").stdout:
         pytest.skip("there is no GPU here")
     sptx("generate", "books", "--rows=50000", "--lists=20000", "--out=books.ids")
@@ -124,7 +124,7 @@ def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
                                  "min_count": "0"},
                          examples={"mode": "list", "positives": "4", "short": "repeat", "targets": "one"},
                          negatives={"count": "64", "law": "uniform", "per": "example"}, model={"dim": "12"},
-                         optimizer={"rule": "adagrad", "lr": "0.1"}, train={"batch": str(batch), "steps": "3", "epochs": "100"})
+                         optimizer={"rule": rule, "lr": "0.1"}, train={"batch": str(batch), "steps": "3", "epochs": "100"})
     for backend in ("cpu", "cuda"):
         sptx("train", config, f"--device.backend={backend}", f"--run.dir={backend}")
     for one, other in zip(weights(sptx, "cuda"), weights(sptx, "cpu")):
@@ -134,8 +134,9 @@ def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
 # The vector of a list is a mean of its items. Lists are longer and shorter than the chunks into which they are split, and than the
 # bound of a mean (examples.pooled).
 @pytest.mark.parametrize("examples", [{"own": "0.5"}, {"own": "0", "positives": "4", "pooled": "10"}])
-@pytest.mark.parametrize("loss", ["softmax", "contrastive", "logistic"])
-def test_a_gpu_learns_what_the_cpu_learns_of_means_of_lists(sptx, examples, loss):
+@pytest.mark.parametrize("loss, rule", [("softmax", "adagrad"), ("contrastive", "adagrad"), ("logistic", "adagrad"),
+                                        ("softmax", "rowwise-adagrad"), ("logistic", "rowwise-adagrad")])
+def test_a_gpu_learns_what_the_cpu_learns_of_means_of_lists(sptx, examples, loss, rule):
     if "auto       cuda" not in sptx("devices").stdout:
         pytest.skip("there is no GPU here")
     rng = random.Random(1)
@@ -143,7 +144,7 @@ def test_a_gpu_learns_what_the_cpu_learns_of_means_of_lists(sptx, examples, loss
     sptx.path("lists.txt").write_text("".join(f"u{i} {' '.join(items)}\n" for i, items in enumerate(lists)))
     config = sptx.config(corpus={"path": "lists.txt", "format": "lists"}, examples={"mode": "user", "window": None, **examples},
                          negatives={"count": "100", "law": "uniform"}, model={"dim": "20"},
-                         optimizer={"rule": "adagrad", "lr": "0.05"}, train={"batch": "129", "epochs": "2", "loss": loss, "effort": "quick"},
+                         optimizer={"rule": rule, "lr": "0.05"}, train={"batch": "129", "epochs": "2", "loss": loss, "effort": "quick"},
                          memory={"target": "pinned", "hot_rows": "500"})
     for backend in ("cpu", "cuda"):
         sptx("train", config, f"--device.backend={backend}", f"--run.dir={backend}")

@@ -16,6 +16,7 @@ MODES = {
     "lists": {"corpus": {"path": "friends.lists", "format": "lists"}, "train": {"steps": 40, "epochs": 30, "batch": 8},
               "optimizer": {"schedule": "constant"}},
     "state": {"train": {"steps": 40}, "optimizer": {"rule": "adamax", "clip": 1}},
+    "by row": {"train": {"steps": 40}, "optimizer": {"rule": "rowwise-adagrad", "clip": 1}},
 }
 
 
@@ -65,7 +66,7 @@ def loss_of(small, config, run, *arguments):
     return float(re.findall(r"^loss +([0-9.]+)", told, re.M)[-1])
 
 
-@pytest.mark.parametrize("rule, lr", [("sgd", 0.05), ("adagrad", 0.1), ("adam", 0.01)])
+@pytest.mark.parametrize("rule, lr", [("sgd", 0.05), ("adagrad", 0.1), ("adam", 0.01), ("rowwise-adagrad", 0.1)])
 def test_it_learns_as_float32_does(small, rule, lr):
     config = small.config(model={"dim": 50}, optimizer={"rule": rule, "lr": lr})
     losses = [loss_of(small, config, precision, f"--model.precision={precision}") for precision in ("float32", "bfloat16")]

@@ -527,6 +527,8 @@ def test_a_rank_that_fails_ends_all_wherever_they_are(what):
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8])
 def test_known_answers_of_every_rule_and_loss(ranks):
     files = sorted(map(str, (ROOT / "tests/reference").glob("data/*.txt" if ON_GPU else "*/*.txt")))
+    if ranks > 1:
+        files = [file for file in files if "rowwise" not in file]  # ranks refuse this rule
     done = subprocess.run(command(ranks, built("test_reference"), *files), env=dict(ENVIRONMENT, SPTX_THREADS="1"),
                           capture_output=True, text=True, timeout=120 * SLOWER)
     assert done.stdout.count("\nok ") + done.stdout.startswith("ok ") == len(files), done.stdout + done.stderr

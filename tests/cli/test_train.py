@@ -75,7 +75,7 @@ def test_threads_change_nothing(sptx):
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("rule", ["adagrad", "adam", "rprop"])
+@pytest.mark.parametrize("rule", ["adagrad", "adam", "rprop", "rowwise-adagrad"])
 def test_threads_change_nothing_with_state(sptx, rule):
     made = set()
     for threads in (1, 3):

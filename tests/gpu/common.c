@@ -313,6 +313,8 @@ double rate_of(const struct rule_options *rule, double summed) {
     case RULE_ADAGRAD:
         if (rule->lr_decay != 0) return summed > 1 ? 0.05 : 0.5; /* the first gradients may be large sums */
         return 0.01;
+    case RULE_ROWWISE_ADAGRAD:
+        return 0.01;
     case RULE_ADADELTA:
         return 0.5;
     case RULE_ADAMAX:
@@ -338,6 +340,8 @@ int rule_cases(struct rule_case cases[32]) {
     cases[n++].options.clip = 0.5;
     cases[n] = (struct rule_case){"adagrad lr_decay counted", options_of(RULE_ADAGRAD)};
     cases[n].options.lr_decay = 0.1, cases[n].options.initial_accumulator = 0.1, cases[n++].options.count_rows = 1;
+    cases[n] = (struct rule_case){"rowwise_adagrad clip", options_of(RULE_ROWWISE_ADAGRAD)};
+    cases[n].options.clip = 0.5, cases[n++].options.initial_accumulator = 0.1;
     cases[n] = (struct rule_case){"rmsprop centered", options_of(RULE_RMSPROP)};
     cases[n++].options.centered = 1;
     cases[n] = (struct rule_case){"rmsprop momentum", options_of(RULE_RMSPROP)};
@@ -404,6 +408,7 @@ static uint64_t place_of(const struct record_layout *layout, uint32_t part, uint
 }
 
 double value_of(const struct record_layout *layout, const char *record, uint32_t part, uint32_t column) {
+    if (column >= layout->field[part].columns) return 0; /* of a state with one number a row */
     const char *at = record + place_of(layout, part, column);
     uint16_t kept;
     float value;
@@ -416,6 +421,7 @@ double value_of(const struct record_layout *layout, const char *record, uint32_t
 }
 
 void set_value(const struct record_layout *layout, char *record, uint32_t part, uint32_t column, float value) {
+    if (column >= layout->field[part].columns) return;
     char *at = record + place_of(layout, part, column);
     uint16_t kept = bfloat16_nearest(value);
     if (layout->field[part].type == VALUE_BFLOAT16) memcpy(at, &kept, sizeof kept);

@@ -196,7 +196,7 @@ static void choose_examples(struct trial *t, struct corpus *c) {
     struct example_source *s = &t->source;
     *s = source_of(c, (enum example_mode)below(3));
     s->seed = (uint32_t)random_bits();
-    s->window = 1 + (uint32_t)below(below(4) ? 8 : 40);
+    s->window = 1 + (uint32_t)below(below(4) || c->rows < 100 ? 8 : 40); /* in a wide window few words would meet themselves */
     s->shrink = (int)below(2), s->shuffle = (int)below(2), s->shuffle_items = (int)below(2);
     s->positives = (uint32_t)below(6);
     s->targets_all = (int)below(2), s->replacement = s->positives && below(2), s->short_repeat = (int)below(2);

@@ -27,6 +27,8 @@ void rules64_update(const struct rule_options *options, double lr, uint64_t befo
     int count = rule_slots(options, kinds);
     double squares = 0, *role[RULE_SLOTS] = {w, w, w}; /* slots that the rule lacks point to w and are never read */
     for (uint64_t i = 0; i < dim; i++) squares += g[i] * g[i];
+    double share = rule_share(k.clip, places, squares);
     for (int s = 0; s < count; s++) role[kinds[s].role] = slots + (uint64_t)s * dim;
-    updates[options->rule](&k, rule_share(k.clip, places, squares), dim, g, w, role[0], role[1], role[2]);
+    if (RULE_BY_ROW(options->rule)) k.lr = rule_row_rate(&k, slots[0] = rule_row_sum(slots[0], share * share * squares, (uint32_t)dim));
+    updates[options->rule](&k, share, dim, g, w, role[0], role[1], role[2]);
 }

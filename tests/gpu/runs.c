@@ -29,10 +29,10 @@ static struct movement movement_of(const struct table64 *want, const char *first
     double moved = 0, size = 0, count = (double)(want->rows * layout->dim);
     for (uint64_t row = 0; row < want->rows; row++) {
         const double *x = want->values + row * floats + (uint64_t)part * layout->dim;
-        const float *old = (const float *)(first + row * layout->packed) + (uint64_t)part * layout->dim;
         for (uint32_t i = 0; i < layout->dim; i++) {
-            moved += (x[i] - (double)old[i]) * (x[i] - (double)old[i]);
-            size += (double)old[i] * (double)old[i];
+            double old = value_of(layout, first + row * layout->packed, part, i);
+            moved += (x[i] - old) * (x[i] - old);
+            size += old * old;
         }
     }
     return (struct movement){sqrt(moved / count), sqrt(size / count)};
@@ -44,10 +44,9 @@ static struct distance distance_of(const struct table64 *want, const char *recor
     double squares = 0, count = (double)(want->rows * layout->dim);
     for (uint64_t row = 0; row < want->rows; row++) {
         const double *x = want->values + row * floats + (uint64_t)part * layout->dim;
-        const float *y = (const float *)(records + row * layout->packed) + (uint64_t)part * layout->dim;
         uint64_t here = 0;
         for (uint32_t i = 0; i < layout->dim; i++) {
-            double d = (x[i] - (double)y[i]) / moved;
+            double d = (x[i] - value_of(layout, records + row * layout->packed, part, i)) / moved;
             squares += d * d;
             here += !(fabs(d) <= FAR);
         }

@@ -168,7 +168,8 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
         check_result(&x, &y, loss, i % 2, rule->options.rule, name, i);
     }
     by_sign = rule->options.rule == RULE_RPROP;
-    amplified = loss_of_steps.weighted && (by_sign || rule->options.rule == RULE_ADAGRAD || rule->options.rule == RULE_RMSPROP);
+    amplified = loss_of_steps.weighted && (by_sign || rule->options.rule == RULE_ADAGRAD || rule->options.rule == RULE_ROWWISE_ADAGRAD ||
+                                               rule->options.rule == RULE_RMSPROP);
     compare_tables(&a, &b, want, name);
 out:
     tables_close(&a);

@@ -277,11 +277,19 @@ static void of_ids_that_repeat_the_last_value_stays(void **state) {
     sptx_close(context);
 }
 
-/* Compares with Adagrad in double: gradients of repeated ids are summed, each row gets one update, over several steps. */
-static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
+/* Returns the sum that adagrad divides a column's gradient by the root of, after adding the gradient's square; or, by_row, the
+ * mean of all columns' squares to the row's only sum, sums[0]. */
+static double sum_after(double *sums, const double *gradient, int column, int columns, int by_row) {
+    if (!by_row) return sums[column] += gradient[column] * gradient[column];
+    for (int d = 0; column == 0 && d < columns; d++) sums[0] += gradient[d] * gradient[d] / columns;
+    return sums[0];
+}
+
+/* Compares with the rule in double: gradients of repeated ids are summed, each row gets one update, over several steps. */
+static void compare_adagrad(int by_row) {
     enum { ROWS = 40, DIM = 5, COUNT = 200, STEPS = 6 };
     struct sptx_context *context = open_cpu(2);
-    struct sptx_table *table = open_table(context, ROWS, DIM, "adagrad");
+    struct sptx_table *table = open_table(context, ROWS, DIM, by_row ? "rowwise_adagrad" : "adagrad");
     double weights[ROWS][DIM], sums[ROWS][DIM] = {{0}};
     float got[ROWS * DIM], gradients[COUNT * DIM];
     int32_t all[ROWS], data[COUNT];
@@ -301,8 +309,8 @@ static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
         }
         for (int r = 0; r < ROWS; r++)
             for (int d = 0; d < DIM; d++) {
-                sums[r][d] += summed[r][d] * summed[r][d];
-                if (sums[r][d] > 0) weights[r][d] -= 0.1 * summed[r][d] / (sqrt(sums[r][d]) + 1e-10);
+                double sum = sum_after(sums[r], summed[r], d, DIM, by_row);
+                if (sum > 0) weights[r][d] -= 0.1 * summed[r][d] / (sqrt(sum) + (by_row ? 1e-8 : 1e-10));
             }
         assert_int_equal(sptx_update(table, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
     }
@@ -311,11 +319,17 @@ static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
     for (int i = 0; i < ROWS * DIM; i++) assert_float_equal(got[i], weights[i / DIM][i % DIM], 1e-5);
     struct sptx_view view = {.size = sizeof view};
     assert_int_equal(sptx_table_view(table, "sum", &view), SPTX_OK);
+    assert_int_equal(view.dim, by_row ? 1 : DIM);
     for (int r = 0; r < ROWS; r++)
-        for (int d = 0; d < DIM; d++)
+        for (uint32_t d = 0; d < view.dim; d++)
             assert_float_equal(*(float *)((char *)view.data + r * view.stride + d * sizeof(float)), sums[r][d], 1e-3);
     assert_int_equal(sptx_table_view(table, "momentum", &view), SPTX_USAGE);
     sptx_close(context);
+}
+
+static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
+    compare_adagrad(0);
+    compare_adagrad(1);
 }
 
 /* Uses tables of few and of millions of rows, since the number of rows decides by how many digits ids are sorted. Rows that
@@ -350,7 +364,7 @@ static void ids_of_any_size_are_sorted(void **state) {
 }
 
 static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop", "adam",
-                                    "adamw", "sparse_adam", "adamax",   "asgd",    "rprop"};
+                                    "adamw", "sparse_adam", "adamax",   "asgd",    "rprop", "rowwise_adagrad"};
 enum { RULES = sizeof rules / sizeof *rules };
 
 /* Returns the bytes of the table's file after some updates with `threads` threads, while the caller's rounding mode is `mode`.
@@ -457,7 +471,7 @@ static void what_is_saved_is_loaded(void **state) {
 static void optimizers_and_their_options_have_names(void **state) {
     char said[256] = "";
     for (uint32_t i = 0; sptx_optimizer(i); i++) strcat(strcat(said, sptx_optimizer(i)), " ");
-    assert_string_equal(said, "sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop none ");
+    assert_string_equal(said, "sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad none ");
     assert_null(sptx_optimizer(UINT32_MAX));
     *said = 0;
     for (uint32_t i = 0; sptx_optimizer_option("rprop", i); i++)

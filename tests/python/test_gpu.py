@@ -46,7 +46,7 @@ def test_the_default_is_the_gpu():
 
 
 @pytest.mark.parametrize("weights, state, hot", PLACES)
-@pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop"])
+@pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop", "rowwise_adagrad"])
 def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
     """Makes the same calls on GPU and CPU: ids with repeats, of 32 and 64 bits, in the memory of the GPU and of the host."""
     gpu = cuda_table(optimizer, lr=0.1, weights=weights, state=state, **hot, directory=tmp_path)

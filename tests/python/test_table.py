@@ -62,6 +62,45 @@ def test_few_values_and_many_threads_make_the_same_rows(ids, bits):
     assert seen == seen[:3] * 4
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_rowwise_adagrad_is_fbgemms(cpu, tmp_path, dtype):
+    random = numpy.random.default_rng(1)
+    table = sptx.Table(50, 20, "rowwise_adagrad", lr=0.1, device=cpu, init="uniform -1 1", dtype=dtype, initial_accumulator_value=0.25)
+    every = numpy.arange(50)
+    rows, sums = table.fetch(every).astype(float), numpy.full((50, 1), 0.25)
+    for _ in range(5):
+        ids, gradients = random.integers(0, 30, 64), random.standard_normal((64, 20), numpy.float32)
+        summed = numpy.zeros((50, 20))
+        numpy.add.at(summed, ids, gradients)
+        sums += (summed ** 2).mean(axis=1, keepdims=True)
+        rows -= 0.1 * summed / (numpy.sqrt(sums) + 1e-8)
+        table.update(ids, gradients)
+    assert numpy.allclose(table.fetch(every), rows, atol=1e-5 if dtype == "float32" else 0.03)
+    assert table.state["sum"].dtype == numpy.float32 and numpy.allclose(table.state["sum"], sums, rtol=1e-5)
+    table.save(tmp_path / "rows.npy")
+    assert numpy.array_equal(numpy.load(tmp_path / "rows.npy")["sum"], table.state["sum"])
+    loaded = sptx.Table.load(tmp_path / "rows.npy", "rowwise_adagrad", lr=0.1, device=cpu)
+    for one in (table, loaded):
+        one.update(ids, gradients)
+        one.steps = 0
+    assert dtype == "bfloat16" or numpy.array_equal(table.fetch(every), loaded.fetch(every))
+    assert numpy.array_equal(table.state["sum"], loaded.state["sum"])
+
+
+def test_rowwise_adagrad_bounds_what_repeats(cpu):
+    table = sptx.Table(3, 4, "rowwise_adagrad", lr=1, clip=0.5, device=cpu, init="zeros")
+    table.update([0, 1, 1], numpy.full((3, 4), 2, numpy.float32))
+    assert numpy.allclose(table.state["sum"][:, 0], [4, 0.0625, 0])  # row 1 has a gradient of length 0.5
+    assert numpy.allclose(table.fetch([0, 1, 2])[:, 0], [-1, -1, 0])
+
+
+@pytest.mark.parametrize("of, other", [("adagrad", "rowwise_adagrad"), ("rowwise_adagrad", "adagrad")])
+def test_adagrads_state_is_not_taken_for_rowwise_adagrads(cpu, tmp_path, of, other):
+    sptx.Table(5, 4, of, device=cpu).save(tmp_path / "rows.npy")
+    with pytest.raises(sptx.Error, match=r"sum\[%d\].* want .*sum\[%d\]" % ((4, 1) if of == "adagrad" else (1, 4))):
+        sptx.Table.load(tmp_path / "rows.npy", other, device=cpu)
+
+
 def test_a_prefetch_changes_nothing(table):
     ids = numpy.array([1, 5])
     table.prefetch(ids)
@@ -243,6 +282,7 @@ def test_optimizers_have_pytorchs_options():
         "adamax": {"beta1", "beta2", "eps", "weight_decay"},
         "asgd": {"lambd", "alpha", "t0", "weight_decay"},
         "rprop": {"eta_minus", "eta_plus", "step_min", "step_max"},
+        "rowwise_adagrad": {"initial_accumulator", "eps"},
         "none": set()}
     every = set().union(*_options.OPTIMIZERS.values())
     assert every | {"lr", "clip", "count_rows"} == set(_library.NUMBERS + _library.FLAGS)
@@ -266,13 +306,13 @@ def test_every_option_of_every_optimizer_reaches_the_library(cpu):
     ("rmsprop", {"momentum": 0.5, "centered": True}, ("square_avg", "momentum_buffer", "grad_avg")),
     ("adam", {"betas": (0.5, 0.6), "amsgrad": True}, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")),
     ("sparse-adam", {}, ("exp_avg", "exp_avg_sq")), ("adamax", {}, ("exp_avg", "exp_inf")),
-    ("asgd", {}, ("ax",)), ("rprop", {"etas": (0.4, 1.3), "step_sizes": (0.1, 2)}, ("prev", "step_size")),
+    ("asgd", {}, ("ax",)), ("rowwise-adagrad", {"initial_accumulator_value": 0.5}, ("sum",)), ("rprop", {"etas": (0.4, 1.3), "step_sizes": (0.1, 2)}, ("prev", "step_size")),
 ])
 def test_state_goes_by_pytorchs_names(cpu, optimizer, options, fields):
     table = sptx.Table(6, 5, optimizer, device=cpu, **options)
     assert table.fields == ("weights",) + fields and tuple(table.state) == fields
     for name, array in table.state.items():
-        assert array.shape == (6, 5)
+        assert array.shape == (6, 1 if optimizer == "rowwise-adagrad" else 5)
         first = {"sum": 0.5, "step_size": table.lr}.get(name, 0)
         assert numpy.allclose(array, first)
 

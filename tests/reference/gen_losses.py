@@ -23,6 +23,24 @@ ADAM = (torch.optim.Adam, dict(lr=0.01))
 ADAGRAD = (torch.optim.Adagrad, dict(lr=0.1))
 SGD = (torch.optim.SGD, dict(lr=0.05))
 
+
+class RowwiseAdagrad(torch.optim.Optimizer):
+    """FBGEMM's exact_rowwise_adagrad without weight decay, for a parameter of one row."""
+
+    def __init__(self, rows, lr=0.01, eps=1e-8):
+        super().__init__(rows, dict(lr=lr, eps=eps))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for row in group["params"]:
+                sum = self.state[row].setdefault("sum", torch.zeros(1, 1))
+                sum += row.grad.square().mean()
+                row -= group["lr"] * row.grad / (sum.sqrt() + group["eps"])
+
+
+ROWWISE = (RowwiseAdagrad, dict(lr=0.1))
+
 CASES = {
     "softmax_dot": (SGD, dict(loss="softmax", temperature=0.5)),
     "softmax_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15)),
@@ -44,6 +62,9 @@ CASES = {
     "pooled_whole": (SGD, dict(loss="logistic", targets=4, pool=True, whole=True)),
     "pooled_sum": (SGD, dict(loss="logistic", targets=4, pool=True, sum=True)),
     "pooled_own_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15, targets=4, pool=True, own=0.4)),
+    "rowwise_logistic": (ROWWISE, dict(loss="logistic")),
+    "rowwise_windows": (ROWWISE, dict(loss="logistic", targets=3)),
+    "rowwise_softmax_cosine": (ROWWISE, dict(loss="softmax", score="cosine", temperature=0.15)),
     "pooled_contrastive": (ADAGRAD, dict(loss="contrastive", score="cosine", margin=0.2, negative_weight=9, targets=3, pool=True)),
 }
 
@@ -102,8 +123,8 @@ class Table:
         optimizer = cls([probe], **options)
         optimizer.step()
         for key, value in optimizer.state[probe].items():
-            if torch.is_tensor(value) and value.shape == probe.shape:
-                self.state[key] = torch.zeros(V, D)
+            if torch.is_tensor(value) and value.dim() == 2:
+                self.state[key] = torch.zeros(V, value.shape[1])
 
     def update(self, rows, gradient):
         cls, options = self.rule

@@ -134,7 +134,8 @@ static int read_rule(struct known *known) {
                  {"SparseAdam", RULE_SPARSE_ADAM, 1e-3, 1e-8, 0, 0},
                  {"Adamax", RULE_ADAMAX, 2e-3, 1e-8, 0, 0},
                  {"ASGD", RULE_ASGD, 1e-2, 1e-8, 0.75, 0},
-                 {"Rprop", RULE_RPROP, 1e-2, 1e-8, 0, 0}};
+                 {"Rprop", RULE_RPROP, 1e-2, 1e-8, 0, 0},
+                 {"RowwiseAdagrad", RULE_ROWWISE_ADAGRAD, 1e-2, 1e-8, 0, 0}};
     char name[32], mode[16] = "global", reduction[16] = "sum";
     if (sscanf(known->header, "# optimizer %31s", name) != 1)
         return fail("'%s' does not begin with '# optimizer NAME'", known->path);
@@ -169,7 +170,7 @@ static int read_rule(struct known *known) {
         o->count_rows = !strcmp(mode, "row") && rule_counts(o);
         return 0;
     }
-    return fail("'%s' names the optimizer '%s', which is not one of the ten", known->path, name);
+    return fail("'%s' names the optimizer '%s', which is not one of the eleven", known->path, name);
 }
 
 static int read_known(struct known *known, const char *path) {
@@ -237,7 +238,8 @@ static int open_table(struct run *run, const struct known *known, int side, cons
         float *at = (float *)(packed + row * run->layout.packed);
         for (uint64_t j = 0; j < known->dim; j++) at[j] = (float)first->value[row * known->dim + j];
         for (int i = 0; i < count; i++)
-            for (uint64_t j = 0; j < known->dim; j++) at[(uint64_t)(1 + i) * known->dim + j] = slots[i].initial;
+            for (uint32_t j = 0; j < record_slot(&run->layout, (uint32_t)i)->columns; j++)
+                at[(uint64_t)(1 + i) * known->dim + j] = slots[i].initial;
     }
     char *own = mem_zalloc(known->rows, run->part.packed, "first columns");
     int result = -1;
@@ -308,7 +310,8 @@ static int compare_table(struct run *run, const struct known *known, int side) {
             fail("'%s' has no block '%s'", known->path, name);
             goto out;
         }
-        compare(run, name, want, (float *)packed + (uint64_t)(1 + i) * known->dim, stride, known->dim);
+        compare(run, name, want, (float *)packed + (uint64_t)(1 + i) * known->dim, stride,
+                record_slot(&run->layout, (uint32_t)i)->columns);
     }
     snprintf(name, sizeof name, "%s_updates", side_names[side]);
     const struct block *updates = find(known, name);

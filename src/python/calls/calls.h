@@ -24,7 +24,8 @@
 
 #include "sptx.h"
 
-/* What became of a call: an exception is set; Python must make the call (NotImplemented); it is done. */
+/* The result of a call. From first to last: an exception is set; Python code must make the call instead (NotImplemented); the
+ * call is done. */
 enum taken { EXCEPTION = -1, OTHERS = 0, TAKEN = 1 };
 
 /* Returns OTHERS, and clears an exception that an attribute raised: Python's own way will raise it again. Interrupts are kept,
@@ -120,8 +121,8 @@ enum taken batch_open(const struct known *known, PyObject *positives, PyObject *
 void batch_close(struct batch *batch);
 /* Returns 1 if the ids are a single dense array; list then gets its address and bits. */
 int batch_is_list(const struct batch *batch, struct operand *list);
-/* Writes the ids `names` times, one list after the other; the ids of each list are `classes` higher than those of the list
- * before. Returns OTHERS if an id is not below `classes`. */
+/* Writes a copy of the ids for each of `names` lists, one after the other. In each copy the ids are `classes` higher than in the
+ * copy before. Returns OTHERS if an id is not below `classes`. */
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids);
 
 extern PyType_Spec caller_spec, marks_spec;

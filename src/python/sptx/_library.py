@@ -30,7 +30,7 @@ class ContextOptions(Structure):
                 ("gpu_budget", c_uint64), ("warning", WarningFunction), ("user", c_void_p)]
 
 
-# The numbers among a table's options, as sptx.h has them; NaN stands for the rule's own default.
+# The options of a table that are numbers, in the order of sptx.h. NaN means the default of the optimizer.
 NUMBERS = ("lr", "momentum", "weight_decay", "lr_decay", "initial_accumulator", "eps", "rho", "alpha", "beta1", "beta2",
            "lambd", "t0", "eta_minus", "eta_plus", "step_min", "step_max", "clip")
 FLAGS = ("nesterov", "centered", "amsgrad", "count_rows")

@@ -27,7 +27,8 @@ class Table:
     rows        1 .. 4,294,967,294
     dim         columns, 1 .. 4096
     optimizer   "sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse_adam", "adamax", "asgd", "rprop": formulas,
-                names and defaults are those of torch.optim; "none": the table has no update
+                names and defaults are those of torch.optim; "rowwise_adagrad": FBGEMM's (EXACT_ROWWISE_ADAGRAD), whose state is
+                one float32 a row, in any state_dtype; "none": the table has no update
     lr          learning rate; None: the optimizer's default
     weights     place of the values: "pinned" (host memory that the GPU can address: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
                 the environment when the context is opened, pinned memory, slower, of which PyTorch's is_pinned() is True), "gpu",

@@ -138,7 +138,7 @@ static void auto_of_the_rules(void **state) {
     } rules[] = {{"sgd", 0.025, 1e-8, 0},        {"adagrad", 0.01, 1e-10, 0}, {"adadelta", 1, 1e-6, 0},
                  {"rmsprop", 0.01, 1e-8, 0},     {"adam", 1e-3, 1e-8, 0},     {"adamw", 1e-3, 1e-8, 0.01},
                  {"sparse-adam", 1e-3, 1e-8, 0}, {"adamax", 2e-3, 1e-8, 0},   {"asgd", 0.01, 1e-8, 0},
-                 {"rprop", 0.01, 1e-8, 0}};
+                 {"rprop", 0.01, 1e-8, 0},        {"rowwise-adagrad", 0.01, 1e-8, 0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char text[64];
         snprintf(text, sizeof text, "[optimizer]\nrule = %s\n", rules[i].rule);
@@ -485,6 +485,9 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[train]\nupdate = hogwild\nreduction = mean\n", "hogwild", "reduction");
     REFUSES("[train]\nupdate = hogwild\nloss = softmax\n", "hogwild", "softmax of cosine");
     REFUSES("[device]\nranks = 2\n[train]\nupdate = hogwild\n", "hogwild", "2 ranks", "train.update = batch");
+    REFUSES("[device]\nranks = 2\n[optimizer]\nrule = rowwise-adagrad\n", "rowwise-adagrad", "2 ranks", "rule = adagrad");
+    REFUSES("[train]\nupdate = hogwild\n[optimizer]\nrule = rowwise-adagrad\n", "hogwild", "it is rowwise-adagrad");
+    REFUSES("[optimizer]\nrule = rowwise-adagrad\nweight_decay = 0.1\n", "weight_decay = 0.1", "use adagrad");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nclip = 20\n", "optimizer.clip = 20", "hogwild");
     REFUSES("[examples]\nmode = adjacency\n", "adjacency", "corpus.format is text");
     REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is user");

@@ -25,6 +25,7 @@ static void each_rule_reads_pytorchs_options(void **state) {
         [RULE_ADAMAX] = "weight_decay eps beta1 beta2 ",
         [RULE_ASGD] = "weight_decay alpha lambd t0 ",
         [RULE_RPROP] = "eta_minus eta_plus step_min step_max ",
+        [RULE_ROWWISE_ADAGRAD] = "initial_accumulator eps ",
     };
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         assert_string_equal(options_of(rule), wanted[rule]);
@@ -64,6 +65,8 @@ static void defaults_are_pytorchs(void **state) {
     assert_true(o.lr == 2e-3 && o.eps == 1e-8);
     o = rules_defaults(RULE_ADAGRAD);
     assert_true(o.lr == 0.01 && o.eps == 1e-10 && o.lr_decay == 0 && o.initial_accumulator == 0);
+    o = rules_defaults(RULE_ROWWISE_ADAGRAD); /* FBGEMM's */
+    assert_true(o.lr == 0.01 && o.eps == 1e-8 && o.initial_accumulator == 0 && o.weight_decay == 0);
     o = rules_defaults(RULE_ADADELTA);
     assert_true(o.lr == 1 && o.rho == 0.9 && o.eps == 1e-6);
     o = rules_defaults(RULE_RMSPROP);

@@ -153,6 +153,25 @@ static void test_fields_of_bfloat16(void **state) {
     }
 }
 
+/* The sum of a row is one float32, whatever the state's precision, and is saved as it is. */
+static void test_fields_of_a_rule_by_row(void **state) {
+    struct config config = plain_config();
+    config.optimizer_rule = RULE_ROWWISE_ADAGRAD;
+    struct rule_options rule = tables_rule(&config);
+    for (int half = 0; half < 2; half++) {
+        rule.state_precision = half;
+        struct record_layout layout = record_layout_make(&rule, 128);
+        const struct record_field *sum = record_field(&layout, "sum");
+        assert_int_equal(2, layout.fields);
+        assert_int_equal(VALUE_FLOAT32, sum->type);
+        assert_int_equal(1, sum->columns);
+        assert_int_equal(516, layout.packed);
+        assert_int_equal(4, record_state_bytes(&layout));
+        assert_int_equal(640, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
+        assert_int_equal(512 + 32, table_row_bytes(&layout, PLACE_PINNED, PLACE_GPU));
+    }
+}
+
 static void test_layout_lit2vec(void **state) { /* the record of RUNS' largest row: 400 columns with Adamax */
     struct config config = plain_config();
     config.optimizer_rule = RULE_ADAMAX;
@@ -567,7 +586,7 @@ int main(void) {
         cmocka_unit_test(test_rule_order),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_fields_of_bfloat16),
+        cmocka_unit_test(test_fields_of_bfloat16), cmocka_unit_test(test_fields_of_a_rule_by_row),
         cmocka_unit_test(test_layout_lit2vec),
         cmocka_unit_test_setup_teardown(test_unsettled_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_place_names_its_file, set_up, tear_down),
