@@ -581,6 +581,20 @@ enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32
  * which need half the bytes. */
 enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *type,
                                     const char *path);
+struct sptx_export_options {
+    uint64_t size;     /* sizeof (struct sptx_export_options) */
+    const char *table; /* NULL: the default */
+    const char *type;  /* "f32", "bf16", "f16", "int8", "uint8" or "binary"; NULL: the format's first one */
+    uint64_t lists;    /* 1: the rows of lists are written, too */
+    uint32_t columns;  /* number of axes that rows are turned to, as --columns; 0: rows keep their columns */
+    uint32_t reserved; /* 0 */
+    double *recall;    /* out [2]: share of the ten nearest rows that the file's rows find, and that 100 of them include once they
+                        * are ordered by their float32 vectors; NULL: not measured */
+};
+#define SPTX_EXPORT_OPTIONS {sizeof(struct sptx_export_options), 0, 0, 0, 0, 0, 0}
+/* The same with the options of `sptx-w2v export`, whose help explains them. options: NULL for the defaults. */
+enum sptx_status sptx_run_export_with(struct sptx_run *run, const char *format, const char *path,
+                                      const struct sptx_export_options *options);
 
 struct sptx_report_options {
     uint64_t size;                  /* sizeof (struct sptx_report_options) */

@@ -241,13 +241,17 @@ static size_t add_field(char *out, size_t capacity, size_t at, const struct npy_
     return text_add(out, capacity, at, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
 }
 
+static const char *type_of_kind(char kind) {
+    return kind == 'e' ? "<f2" : kind == 'u' ? "<u4" : kind == 'b' ? "|i1" : kind == 'B' ? "|u1" : "<f4";
+}
+
 int npy_write_header(struct npy *npy, struct file_writer *writer) {
     char text[HEADER_BYTES];
     size_t n = 0;
     lay_out(npy);
     if (npy->fields == 1 && !npy->field[0].name[0]) {
-        n = text_add(text, sizeof text, n, "{'descr': '<%s', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
-                     npy->field[0].kind == 'e' ? "f2" : npy->field[0].kind == 'u' ? "u4" : "f4", npy->rows, npy->field[0].columns);
+        n = text_add(text, sizeof text, n, "{'descr': '%s', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
+                     type_of_kind(npy->field[0].kind), npy->rows, npy->field[0].columns);
     } else {
         n = text_add(text, sizeof text, n, "{'descr': [");
         for (uint32_t i = 0; i < npy->fields; i++) {

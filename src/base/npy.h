@@ -20,7 +20,8 @@ struct npy_field {
     char name[NPY_NAME]; /* "" for a plain array; without the ending "_bfloat16" that the file's name has */
     uint32_t columns;    /* number of values in a row; 1 if the field has no shape */
     uint64_t offset;     /* bytes from the start of a record */
-    char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16; 'e' is float16, which is only written */
+    char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16; 'e' is float16, 'b' int8, 'B' uint8: plain arrays
+                          * of these are only written */
 };
 
 /* An array: its form, and its file if npy_open() has mapped it. */

@@ -5,6 +5,18 @@
 #include "base/report.h"
 #include "base/text.h"
 
+enum { MEASURED = 100000 }; /* rows among which an export of fewer bits is measured if --measure is not given */
+
+/* Says what share of nearest rows the written rows still find. */
+static void say_loss(const struct export *export) {
+    const struct quantizer_loss *loss = export->loss;
+    char count[TEXT_BYTES];
+    note("recall@10 %.3f: the file's rows find this share of the ten rows nearest by cosine to a float32 row, among %s rows",
+         loss->recall, text_of_count(count, loss->searched));
+    if (export->type == EXPORT_BINARY || export->columns)
+        note("recall@10 %.3f if 100 rows of the file are found and then ordered by their float32 vectors", loss->rescored);
+}
+
 static int write_rows(struct export *export, enum export_format format, const char *path, int lists) {
     struct interrupt watch;
     char count[TEXT_BYTES];
@@ -15,20 +27,25 @@ static int write_rows(struct export *export, enum export_format format, const ch
     if (!result && format == EXPORT_CLASSES)
         note("wrote '%s': %s words, each with its class", path, text_of_count(count, export->rows));
     else if (!result)
-        note("wrote '%s': %s rows of %u columns, table %s", path, text_of_count(count, export->rows), export->model->dim,
+        note("wrote '%s': %s rows of %u %s, table %s", path, text_of_count(count, export->rows),
+             export->columns ? export->columns : export->model->dim, export->type == EXPORT_BINARY ? "bits" : "columns",
              model_view_name(export->view));
+    if (!result && export->loss) say_loss(export);
     return result;
 }
 
-/* sptx-w2v export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--classes=N] [--lists] */
+/* sptx-w2v export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N]
+ * [--lists] */
 int cmd_export(int argc, char **argv) {
-    const char *format_name = NULL, *path = NULL, *table = NULL, *type_name = "f32";
-    const char *classes_text = NULL;
-    uint64_t classes = 0;
-    int lists = 0;
+    const char *format_name = NULL, *path = NULL, *table = NULL, *type_name = NULL;
+    const char *classes_text = NULL, *columns_text = NULL;
+    uint64_t classes = 0, columns = 0;
+    int lists = 0, measure = 0;
     const struct option options[] = {{.name = "format", .text = &format_name},
                                      {.name = "out", .text = &path},
                                      {.name = "type", .text = &type_name},
+                                     {.name = "columns", .text = &columns_text},
+                                     {.name = "measure", .flag = &measure},
                                      {.name = "table", .text = &table},
                                      {.name = "classes", .text = &classes_text},
                                      {.name = "lists", .flag = &lists},
@@ -46,8 +63,9 @@ int cmd_export(int argc, char **argv) {
         fail_usage("export wants --%s; see 'sptx-w2v help export'", format_name ? "out=FILE" : "format=F");
         goto out;
     }
-    int format = export_format_named(format_name), type = format < 0 ? -1 : export_type_named(type_name);
-    if (arguments_number("export", "classes", classes_text, 1, 1000000, &classes)) goto out;
+    int format = export_format_named(format_name), type = format < 0 ? -1 : export_type_for((enum export_format)format, type_name);
+    if (arguments_number("export", "classes", classes_text, 1, 1000000, &classes) ||
+        arguments_number("export", "columns", columns_text, 1, COLUMNS_MOST, &columns)) goto out;
     if (format >= 0 && (format == EXPORT_CLASSES) != (classes_text != NULL)) {
         fail_usage("export: --classes=N is for --format=classes, which wants it, and the format is %s", format_name);
         goto out;
@@ -55,7 +73,10 @@ int cmd_export(int argc, char **argv) {
     if (type < 0 || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
     int view = answers_view_named(&model, table, 0);
     if (view < 0) goto out;
-    struct export export = {.model = &model, .view = (enum model_view)view, .type = (enum export_type)type, .classes = (uint32_t)classes};
+    struct quantizer_loss loss = {.most = measure ? UINT64_MAX : MEASURED};
+    struct export export = {.model = &model, .view = (enum model_view)view, .type = (enum export_type)type,
+                            .classes = (uint32_t)classes, .columns = (uint32_t)columns};
+    if (measure || type >= EXPORT_INT8 || columns) export.loss = &loss;
     result = write_rows(&export, (enum export_format)format, path, lists);
 out:
     model_close(&model);

@@ -4,6 +4,7 @@
 #include "base/terminal.h"
 #include "prompt.h"
 #include "vectors/answers.h"
+#include "vectors/quantizer.h"
 #include "vectors/titles.h"
 
 #include <stdio.h>
@@ -17,7 +18,9 @@ struct asking {
     struct titles titles;
     enum model_view query, among;
     enum search_metric metric;
-    uint32_t k;
+    int quantized; /* 1: the rows searched are quantized as export does it, by `type` and `columns` */
+    enum export_type type;
+    uint32_t columns, k;
     uint64_t searched, first; /* rows first .. searched - 1 are searched */
     const char *const *words;
     uint64_t count;
@@ -78,7 +81,28 @@ static void leave_out(const struct asking *asking, uint64_t *starts, uint32_t *b
     starts[asking->count] = count;
 }
 
-static int answer(const struct asking *asking, const struct config *config) {
+/* Opens the search among rows that are quantized and decoded, and turns the queries as these rows are turned. */
+static int open_quantized(struct search *search, struct asking *asking, const struct config *config) {
+    struct quantizer quantizer;
+    float *turned = NULL;
+    int result = quantizer_open(&quantizer, &asking->model, asking->among, asking->searched, asking->type, asking->columns, 0,
+                                (unsigned)config->device_threads);
+    if (!result && !(turned = mem_alloc(asking->count, quantizer.columns * sizeof *turned, "queries"))) result = -1;
+    if (!result) result = quantizer_queries(&quantizer, asking->vectors, asking->count, turned);
+    if (!result)
+        result = search_over(search, quantizer_matrix(&quantizer, asking->searched), asking->searched, quantizer.columns,
+                             asking->metric, config);
+    if (!result) {
+        free(asking->vectors);
+        asking->vectors = turned;
+        turned = NULL;
+    }
+    free(turned);
+    quantizer_close(&quantizer);
+    return result;
+}
+
+static int answer(struct asking *asking, const struct config *config) {
     uint32_t k = asking->k, *banned = mem_alloc(asking->count, sizeof *banned, "queries");
     struct search search = {.rows = 0};
     uint64_t *starts = mem_alloc(asking->count + 1, sizeof *starts, "queries");
@@ -87,7 +111,9 @@ static int answer(const struct asking *asking, const struct config *config) {
     int result = -1;
     if (!banned || !starts || !ids || !scores) goto out;
     leave_out(asking, starts, banned);
-    if (search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config)) goto out;
+    if (asking->quantized ? open_quantized(&search, asking, config)
+                          : search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config))
+        goto out;
     search.first = asking->first;
     result = search_top(&search, asking->vectors, asking->count, k, starts, banned, ids, scores);
     for (uint64_t i = 0; !result && i < asking->count; i++) {
@@ -116,22 +142,24 @@ static int choose_tables(struct asking *asking, const char *query, const char *a
 }
 
 /* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists]
- * [--titles=FILE] */
+ * [--titles=FILE] [--type=T] [--columns=N] */
 int cmd_nearest(int argc, char **argv) {
     const char *k_text = NULL, *metric_name = "cosine", *table = NULL, *query = NULL, *among = NULL;
-    const char *titles = NULL;
+    const char *titles = NULL, *type_name = NULL, *columns_text = NULL;
     int lists = 0;
     const struct option options[] = {{.name = "k", .text = &k_text},      {.name = "table", .text = &table},
                                      {.name = "metric", .text = &metric_name}, {.name = "lists", .flag = &lists},
                                      {.name = "query", .text = &query},   {.name = "among", .text = &among},
-                                     {.name = "titles", .text = &titles}, {0}};
+                                     {.name = "titles", .text = &titles},
+                                     {.name = "type", .text = &type_name}, {.name = "columns", .text = &columns_text}, {0}};
     struct arguments arguments;
     struct asking asking = {.k = 0};
     struct config config = {.name = NULL};
-    uint64_t k = 10;
+    uint64_t k = 10, columns = 0;
     int result = -1;
     if (arguments_read(&arguments, "nearest", argc, argv, options, "device, memory") ||
-        arguments_number("nearest", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
+        arguments_number("nearest", "k", k_text, 1, MOST_ANSWERS, &k) ||
+        arguments_number("nearest", "columns", columns_text, 1, COLUMNS_MOST, &columns)) goto out;
     if (arguments.count == 1 && prompt_is_possible()) {
         result = arguments_config(&config, 0, NULL, &arguments) ? -1 : prompt_run(&(struct prompt_request){
             .path = arguments.given[0], .plain = 1, .k = (uint32_t)k, .config = &config});
@@ -143,10 +171,17 @@ int cmd_nearest(int argc, char **argv) {
     }
     if (!query) query = table;
     if (!among) among = table;
-    int metric = search_metric_named(metric_name);
-    if (metric < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
+    int metric = search_metric_named(metric_name), type = type_name ? export_type_named(type_name) : EXPORT_F32;
+    asking.quantized = type != EXPORT_F32 || columns;
+    if (asking.quantized && metric == METRIC_DOT) {
+        fail_usage("nearest: --type and --columns are for --metric=cosine, and the metric is dot");
+        goto out;
+    }
+    if (metric < 0 || type < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asking.model, arguments.given[0])) goto out;
     asking.metric = (enum search_metric)metric;
+    asking.type = (enum export_type)type;
+    asking.columns = (uint32_t)columns;
     if (choose_tables(&asking, query, among, (unsigned)config.device_threads) ||
         !(asking.searched = answers_rows(&asking.model, lists)))
         goto out;

@@ -149,7 +149,7 @@ const struct command commands[] = {
      "continues from them. Only one process at a time can use RUN.tune; tune refuses a RUN.tune that contains files of\n"
      "others.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--classes=N] [--lists]",
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N] [--lists]",
      "write the vectors in a format that other programs read",
      RUN_HELP
      "\n"
@@ -160,16 +160,30 @@ const struct command commands[] = {
      "                npy            NumPy: float32 [rows x dim]\n"
      "                fvecs          faiss: the number of columns before each row, as int32\n"
      "                fbin           DiskANN, cuVS, usearch: numbers of rows and columns as uint32, then the rows\n"
+     "                i8bin, u8bin   the same with int8; with uint8 or binary\n"
+     "                bvecs          faiss: uint8 or binary, the number of bytes before each row, as int32\n"
      "                safetensors    PyTorch and others: one tensor, with the table's name\n"
      "                projector      Embedding Projector: the vectors in FILE, words and counts in FILE.metadata.tsv\n"
      "                fasttext       fastText's .bin of words: both tables and the rows of all n-grams; fastText and gensim\n"
      "                               can continue to train it, and every command here accepts it as RUN\n"
      "                classes        lines of word and class, as word2vec -classes writes them; needs --classes\n"
-     "                npy, fvecs, fbin and safetensors contain no words: their rows are in the order of vocab.tsv\n"
+     "                formats without words have their rows in the order of vocab.tsv\n"
      "  --out=FILE    the file, which is replaced only when the new one is complete. /dev/stdout and pipes work, too\n"
      "  --type=T      number type: f32; for npy, fbin and safetensors also bf16 or f16, which take half the space. bf16 is\n"
      "                exact for a run with model.precision = bfloat16. NumPy has no bfloat16: there npy has a field\n"
      "                weights_bfloat16 of uint16, the upper halves of float32\n"
+     "                int8    for npy, safetensors, i8bin: round(x / scale), a quarter of the space. A row's scale is its\n"
+     "                        largest magnitude / 127; npy has the scales in FILE.scales.npy, safetensors in a tensor. i8bin\n"
+     "                        has one scale for all rows, which are scaled to length 1 first\n"
+     "                uint8   for u8bin and bvecs: the numbers of i8bin plus 128\n"
+     "                binary  for npy, safetensors, u8bin, bvecs: a bit a column, 1 if a row of length 1 is above the mean of\n"
+     "                        all rows (FILE.mean.npy). numpy.unpackbits unpacks them\n"
+     "                If a format cannot hold f32, the first type that it can hold is the default\n"
+     "  --columns=N   fewer columns: rows are multiplied by FILE.rotation.npy [columns x N], the principal axes that keep most\n"
+     "                of the rows' dot products; multiply queries by it, too. With --type=binary N may also be larger than the\n"
+     "                run's columns: the axes are then random, and more bits lose less. At most 1024 columns before and after\n"
+     "  --measure     says which share of the ten rows nearest to a float32 query is still found, over 1,000 queries among all\n"
+     "                rows. For int8, uint8, binary and --columns it is always said, but among the first 100,000 rows\n"
      "  --table=T     target, context, sum, normsum (target plus context row, each scaled to unit length first; a row of\n"
      "                zeros stays zeros) or propagated\n"
      "  --classes=N   divides the words into at most N classes by the directions of their vectors (k-means of unit vectors)\n"
@@ -177,7 +191,7 @@ const struct command commands[] = {
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists] "
-     "[--titles=FILE]",
+     "[--titles=FILE] [--type=T] [--columns=N]",
      "the words nearest to words: lines of word <TAB> score",
      RUN_HELP "\n"
               "\n"
@@ -188,6 +202,8 @@ const struct command commands[] = {
               "                      context row, each scaled to unit length first) or propagated\n"
               "  --among=TABLE       only the table that is searched. If just one of --query and --among is given, the other is\n"
               "                      target\n"
+              "  --type=T            the rows searched are made as small as export makes them by --type (int8, binary, ..)\n"
+              "  --columns=N         or by an N of its own, so that one sees what is lost; the queries stay float32\n"
               "  --lists             rows of lists are searched, too; in a run of documents only their rows, and WORD may be the\n"
               "                      name of a document\n"
               "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"

@@ -225,18 +225,29 @@ enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table
 
 /* ---- files ---- */
 
-enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format_name,
-                                    const char *type_name, const char *path) {
+enum sptx_status sptx_run_export_with(struct sptx_run *run, const char *format_name, const char *path,
+                                      const struct sptx_export_options *given) {
+    struct sptx_export_options options = SPTX_EXPORT_OPTIONS;
     if (!run) return SPTX_USAGE;
     enter(run->context);
+    if (given && take_options(&options, sizeof options, given)) return leave(run->context, -1);
     if (!format_name || !path || !*path) return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
-    if (lists > 1) return leave(run->context, fail_usage("lists = %u is neither 0 nor 1", lists));
-    int format = export_format_named(format_name), type = format < 0 || !type_name ? EXPORT_F32 : export_type_named(type_name),
-        view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
-    struct export export = {.model = &run->model, .view = (enum model_view)view, .type = (enum export_type)type};
-    int result = format < 0 || type < 0 || view < 0 || !(export.rows = answers_rows(&run->model, (int)lists)) ||
+    if (options.lists > 1) return leave(run->context, fail_usage("lists = %llu is neither 0 nor 1", (unsigned long long)options.lists));
+    unsigned threads = pool_threads(run->context->pool);
+    struct quantizer_loss loss = {.most = UINT64_MAX};
+    int format = export_format_named(format_name), type = format < 0 ? -1 : export_type_for((enum export_format)format, options.type),
+        view = type < 0 ? -1 : answers_view_named(&run->model, options.table, threads);
+    struct export export = {.model = &run->model, .view = (enum model_view)view, .type = (enum export_type)type,
+                            .columns = options.columns, .threads = threads, .loss = options.recall ? &loss : NULL};
+    int result = view < 0 || !(export.rows = answers_rows(&run->model, (int)options.lists)) ||
                          export_write(&export, (enum export_format)format, path) ? -1 : 0;
+    if (!result && options.recall) options.recall[0] = loss.recall, options.recall[1] = loss.rescored;
     return leave(run->context, result);
+}
+
+enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *type,
+                                    const char *path) {
+    return sptx_run_export_with(run, format, path, &(struct sptx_export_options){sizeof(struct sptx_export_options), table, type, lists, 0, 0, 0});
 }
 
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *path) {

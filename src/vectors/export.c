@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "kernels/rounding.h"
 #include "run/run_owns.h"
 
 #include <inttypes.h>
@@ -16,75 +15,95 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, NAMES_BYTES = 256, HEADER_BYTES = 512 };
-
-/* ---- numbers ---- */
-
-static const struct type {
-    const char *name, *safetensors;
-    char npy; /* kind character of the type in NumPy, as in npy.h */
-    uint64_t bytes;
-} types[] = {
-    [EXPORT_F32] = {"f32", "F32", 'f', 4}, [EXPORT_BF16] = {"bf16", "BF16", 'h', 2}, [EXPORT_F16] = {"f16", "F16", 'e', 2}};
-enum { TYPES = sizeof types / sizeof *types };
-
-int export_type_named(const char *name) {
-    for (int i = 0; i < TYPES; i++)
-        if (!strcmp(name, types[i].name)) return i;
-    return fail_usage("'%.100s' is not a type of export; wanted f32, bf16 or f16", name);
-}
+enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, SIDES = 3, NAMES_BYTES = 256, HEADER_BYTES = 1024 };
 
 /* The largest float32 that rounds to a finite float16. */
 static const float float16_most = 65519.996f;
 
-/* Returns the nearest float16 of a value of at most float16_most; of two equally near ones, the even one. It is written by hand,
- * since compilers before GCC 12 and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32
- * rounds to such a step. */
-static uint16_t float16_of(float value) {
-    const uint32_t smallest = 0x38800000; /* 2^-14 */
-    float above_half = fabsf(value) + 0.5f;
-    uint32_t bits, rounded;
-    memcpy(&bits, &value, sizeof bits);
-    memcpy(&rounded, &above_half, sizeof rounded);
-    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7FFFFFFF;
-    if (size < smallest) return (uint16_t)(sign | (rounded - 0x3F000000));
-    return (uint16_t)(sign | ((size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13));
+/* An export in progress. */
+struct export_job {
+    struct export export;
+    struct quantizer quantizer;
+};
+
+/* An array that decodes quantized rows. */
+struct side {
+    const char *suffix, *name; /* of its file, and of its tensor in safetensors */
+    const float *values;       /* [rows x columns] */
+    uint64_t rows;
+    uint32_t columns;
+};
+
+/* Returns the number of arrays that this export's rows need. */
+static int sides_of(const struct quantizer *quantizer, struct side sides[SIDES]) {
+    int count = 0;
+    if (quantizer->rotation)
+        sides[count++] = (struct side){".rotation.npy", "rotation", quantizer->rotation, quantizer->model->dim, quantizer->columns};
+    if (quantizer->mean) sides[count++] = (struct side){".mean.npy", "mean", quantizer->mean, 1, quantizer->columns};
+    if (quantizer->scales) sides[count++] = (struct side){".scales.npy", "scales", quantizer->scales, quantizer->rows, 1};
+    return count;
+}
+
+/* Returns how many numbers of the file a row has: bits are eight to a byte. */
+static uint32_t width_of(const struct quantizer *quantizer) {
+    return quantizer->type == EXPORT_BINARY ? (uint32_t)quantizer_bytes(quantizer) : quantizer->columns;
 }
 
 /* ---- the head of a file, before its rows ---- */
 
-static int words_head(const struct export *export, struct file_writer *writer) {
-    return file_print(writer, "%" PRIu64 " %u\n", export->rows, export->model->dim);
+static int words_head(const struct export_job *job, struct file_writer *writer) {
+    return file_print(writer, "%" PRIu64 " %u\n", job->export.rows, job->quantizer.columns);
 }
 
-static int npy_head(const struct export *export, struct file_writer *writer) {
-    struct npy npy = {.rows = export->rows, .fields = 1};
-    npy.field[0] = (struct npy_field){.columns = export->model->dim, .kind = types[export->type].npy};
-    if (export->type == EXPORT_BF16)
+static int npy_head(const struct export_job *job, struct file_writer *writer) {
+    struct npy npy = {.rows = job->export.rows, .fields = 1};
+    npy.field[0] = (struct npy_field){.columns = width_of(&job->quantizer), .kind = export_types[job->export.type].npy};
+    if (job->export.type == EXPORT_BF16)
         snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* NumPy has no bfloat16: a structured type */
     return npy_write_header(&npy, writer);
 }
 
-static int fbin_head(const struct export *export, struct file_writer *writer) {
-    const uint32_t head[2] = {(uint32_t)export->rows, export->model->dim};
+static int fbin_head(const struct export_job *job, struct file_writer *writer) {
+    const uint32_t head[2] = {(uint32_t)job->export.rows, width_of(&job->quantizer)};
     return file_write(writer, head, sizeof head);
 }
 
-/* Writes the JSON's length, then the JSON, padded with blanks so that the numbers begin at a multiple of eight bytes. */
-static int safetensors_head(const struct export *export, struct file_writer *writer) {
-    char text[HEADER_BYTES];
-    size_t n = text_add(
-        text, sizeof text, 0,
-        "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"%s\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64
-        ",%u],\"data_offsets\":[0,%" PRIu64 "]}}",
-        model_view_name(export->view), types[export->type].safetensors, export->rows, export->model->dim,
-        export->rows * export->model->dim * types[export->type].bytes);
-    const uint64_t length = (n + 7) / 8 * 8;
-    memset(text + n, ' ', length - n);
-    return file_write(writer, &length, sizeof length) || file_write(writer, text, length) ? -1 : 0;
+/* Appends a tensor's entry of the JSON. Its numbers begin at byte `from`; *from becomes their end. */
+static size_t add_tensor(char *text, size_t n, const char *name, const char *type, uint64_t rows, uint32_t columns, uint64_t bytes,
+                         uint64_t *from) {
+    n = text_add(text, HEADER_BYTES, n, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64 ",%u],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+                 name, type, rows, columns, *from, *from + bytes);
+    *from += bytes;
+    return n;
 }
 
-static int metadata_head(const struct export *export, struct file_writer *writer) {
+/* Writes the JSON's length, then the JSON, padded with blanks so that the numbers begin at a multiple of eight bytes, then all
+ * tensors but the rows. */
+static int safetensors_head(const struct export_job *job, struct file_writer *writer) {
+    char text[HEADER_BYTES];
+    struct side sides[SIDES];
+    int count = sides_of(&job->quantizer, sides);
+    uint64_t from = 0;
+    size_t n = text_add(text, sizeof text, 0, "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"}");
+    for (int i = 0; i < count; i++)
+        n = add_tensor(text, n, sides[i].name, "F32", sides[i].rows, sides[i].columns, sides[i].rows * sides[i].columns * sizeof(float),
+                       &from);
+    n = add_tensor(text, n, model_view_name(job->export.view), export_types[job->export.type].safetensors, job->export.rows,
+                   width_of(&job->quantizer), job->export.rows * quantizer_bytes(&job->quantizer), &from);
+    n = text_add(text, sizeof text, n, "}");
+    const uint64_t length = (n + 7) / 8 * 8;
+    memset(text + n, ' ', length - n);
+    int result = file_write(writer, &length, sizeof length) || file_write(writer, text, length) ? -1 : 0;
+    for (int i = 0; !result && i < count; i++)
+        result = file_write(writer, sides[i].values, sides[i].rows * sides[i].columns * sizeof(float));
+    return result;
+}
+
+static int fasttext_head(const struct export_job *job, struct file_writer *writer) {
+    return export_fasttext(&job->export, writer);
+}
+
+static int metadata_head(const struct export_job *job, struct file_writer *writer) {
     return file_print(writer, "word\tcount\n");
 }
 
@@ -93,9 +112,10 @@ static int metadata_head(const struct export *export, struct file_writer *writer
 struct row {
     const char *word;
     uint64_t length, count; /* length: bytes of the word; count: the word's count in the corpus */
-    const float *values;    /* [dim] */
+    const float *values;    /* [dim], turned */
     uint32_t dim, class;
-    enum export_type type;
+    uint64_t id;
+    const struct quantizer *quantizer;
 };
 
 static int raw_row(struct file_writer *writer, const struct row *row) {
@@ -104,19 +124,18 @@ static int raw_row(struct file_writer *writer, const struct row *row) {
 
 /* Writes a row in the number type that export->type asks for. */
 static int typed_row(struct file_writer *writer, const struct row *row) {
-    uint16_t halves[COLUMNS_MOST];
-    if (row->type == EXPORT_F32) return raw_row(writer, row);
-    for (uint32_t i = 0; i < row->dim; i++) {
-        if (row->type == EXPORT_F16 && !(fabsf(row->values[i]) <= float16_most))
+    float code[COLUMNS_MOST];
+    for (uint32_t i = 0; row->quantizer->type == EXPORT_F16 && i < row->dim; i++)
+        if (!(fabsf(row->values[i]) <= float16_most))
             return fail("the vector of '%.100s' holds %g, and f16 ends at 65504; --type=bf16 holds it", row->word,
                         (double)row->values[i]);
-        halves[i] = row->type == EXPORT_F16 ? float16_of(row->values[i]) : bfloat16_nearest(row->values[i]);
-    }
-    return file_write(writer, halves, row->dim * sizeof *halves);
+    quantizer_encode(row->quantizer, row->id, row->values, code);
+    return file_write(writer, code, quantizer_bytes(row->quantizer));
 }
 
 static int sized_row(struct file_writer *writer, const struct row *row) {
-    return file_write(writer, &row->dim, sizeof row->dim) || raw_row(writer, row) ? -1 : 0;
+    const uint32_t width = width_of(row->quantizer);
+    return file_write(writer, &width, sizeof width) || typed_row(writer, row) ? -1 : 0;
 }
 
 static int word_raw_row(struct file_writer *writer, const struct row *row) {
@@ -155,8 +174,8 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 /* One of the files that a format writes. */
 struct part {
     const char *suffix; /* appended to the path of --out; NULL: the format has no such file */
-    int (*head)(const struct export *export, struct file_writer *writer); /* writes the bytes before the rows; NULL: there are
-                                                                           * none */
+    int (*head)(const struct export_job *job, struct file_writer *writer); /* writes the bytes before the rows; NULL: there are
+                                                                               * none */
     int (*row)(struct file_writer *writer, const struct row *row); /* writes one row; NULL: the file has no rows */
 };
 
@@ -168,21 +187,34 @@ struct refused {
 static const struct refused white_space = {" \t\n\v\f\r", "white space"};
 static const struct refused cell_ends = {"\t\n\r", "a TAB or a line end"};
 
+/* Sets of types. */
+enum {
+    FLOAT32 = 1 << EXPORT_F32,
+    FLOATS = FLOAT32 | 1 << EXPORT_BF16 | 1 << EXPORT_F16,
+    INT8 = 1 << EXPORT_INT8,
+    BITS = 1 << EXPORT_BINARY,
+    BYTES = 1 << EXPORT_UINT8 | BITS,
+};
+
 static const struct format {
     const char *name;
+    unsigned types; /* the set of types that it can hold */
     const struct refused *refused; /* bytes that words must not contain; NULL: the format does not write words */
     struct part parts[FILES];
 } formats[] = {
-    [EXPORT_WORD2VEC_BIN] = {"word2vec-bin", &white_space, {{"", words_head, word_raw_row}}},
-    [EXPORT_WORD2VEC_TEXT] = {"word2vec-text", &white_space, {{"", words_head, word_text_row}}},
-    [EXPORT_GLOVE_TEXT] = {"glove-text", &white_space, {{"", NULL, word_text_row}}},
-    [EXPORT_NPY] = {"npy", NULL, {{"", npy_head, typed_row}}},
-    [EXPORT_FVECS] = {"fvecs", NULL, {{"", NULL, sized_row}}},
-    [EXPORT_FBIN] = {"fbin", NULL, {{"", fbin_head, typed_row}}},
-    [EXPORT_SAFETENSORS] = {"safetensors", NULL, {{"", safetensors_head, typed_row}}},
-    [EXPORT_PROJECTOR] = {"projector", &cell_ends, {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
-    [EXPORT_CLASSES] = {"classes", &white_space, {{"", NULL, word_class_row}}},
-    [EXPORT_FASTTEXT] = {"fasttext", NULL, {{"", export_fasttext, NULL}}},
+    [EXPORT_WORD2VEC_BIN] = {"word2vec-bin", FLOAT32, &white_space, {{"", words_head, word_raw_row}}},
+    [EXPORT_WORD2VEC_TEXT] = {"word2vec-text", FLOAT32, &white_space, {{"", words_head, word_text_row}}},
+    [EXPORT_GLOVE_TEXT] = {"glove-text", FLOAT32, &white_space, {{"", NULL, word_text_row}}},
+    [EXPORT_NPY] = {"npy", FLOATS | INT8 | BITS, NULL, {{"", npy_head, typed_row}}},
+    [EXPORT_FVECS] = {"fvecs", FLOAT32, NULL, {{"", NULL, sized_row}}},
+    [EXPORT_FBIN] = {"fbin", FLOATS, NULL, {{"", fbin_head, typed_row}}},
+    [EXPORT_I8BIN] = {"i8bin", INT8, NULL, {{"", fbin_head, typed_row}}},
+    [EXPORT_U8BIN] = {"u8bin", BYTES, NULL, {{"", fbin_head, typed_row}}},
+    [EXPORT_BVECS] = {"bvecs", BYTES, NULL, {{"", NULL, sized_row}}},
+    [EXPORT_SAFETENSORS] = {"safetensors", FLOATS | INT8 | BITS, NULL, {{"", safetensors_head, typed_row}}},
+    [EXPORT_PROJECTOR] = {"projector", FLOAT32, &cell_ends, {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
+    [EXPORT_CLASSES] = {"classes", FLOAT32, &white_space, {{"", NULL, word_class_row}}},
+    [EXPORT_FASTTEXT] = {"fasttext", FLOAT32, NULL, {{"", fasttext_head, NULL}}},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -216,21 +248,35 @@ static int check_words(const struct export *export, const struct format *format)
     return 0;
 }
 
-/* Fails if the format cannot have the number type: only formats that write rows by typed_row() can have others than f32. */
-static int check_type(const struct export *export, const struct format *format) {
-    if (export->type == EXPORT_F32 || format->parts[0].row == typed_row) return 0;
-    return fail_usage("%s holds float32 alone; --type=%s is for npy, fbin and safetensors", format->name, types[export->type].name);
+/* Writes the names of a format's types. */
+static void list_types(char *names, size_t capacity, unsigned types) {
+    size_t n = 0;
+    for (unsigned i = 0; i < EXPORT_TYPES; i++)
+        if (types >> i & 1) n = text_add(names, capacity, n, "%s%s", n ? types >> (i + 1) ? ", " : " or " : "", export_types[i].name);
+}
+
+int export_type_for(enum export_format format, const char *name) {
+    char names[NAMES_BYTES];
+    int type = name ? export_type_named(name) : __builtin_ctz(formats[format].types);
+    if (type < 0 || formats[format].types >> type & 1) return type;
+    list_types(names, sizeof names, formats[format].types);
+    return fail_usage("--type=%s is not for %s, which can hold %s", name, formats[format].name, names);
+}
+
+static int check_columns(const struct export *export, const struct format *format) {
+    if (!export->columns || (format->parts[0].row && format->parts[0].row != word_class_row)) return 0;
+    return fail_usage("--columns is not for %s, which cannot hold rows of fewer columns", format->name);
 }
 
 /* ---- writing ---- */
 
 /* Opens one file of a format. If it is the format's only file, the path may be a pipe. */
-static int open_part(struct file_writer *writer, const struct part *part, const char *path, int files) {
-    uint64_t capacity = strlen(path) + strlen(part->suffix) + 1;
+static int open_part(struct file_writer *writer, const char *suffix, const char *path, int files) {
+    uint64_t capacity = strlen(path) + strlen(suffix) + 1;
     char *name = mem_alloc(capacity, 1, "a path");
     int result = -1;
     if (name) {
-        snprintf(name, capacity, "%s%s", path, part->suffix);
+        snprintf(name, capacity, "%s%s", path, suffix);
         if (!run_owns_refuse(name, "--out"))
             result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
     }
@@ -238,14 +284,15 @@ static int open_part(struct file_writer *writer, const struct part *part, const 
     return result;
 }
 
-static int write_rows(const struct export *export, const struct part *parts, int files, struct file_writer *writers,
+static int write_rows(const struct export_job *job, const struct part *parts, int files, struct file_writer *writers,
                       uint64_t first, uint64_t count, const float *values, const uint32_t *classes) {
-    const struct model *model = export->model;
-    for (uint64_t id = first; id < first + count; id++, values += model->dim) {
-        struct row row = {.count = model->vocab.counts[id], .values = values, .dim = model->dim, .type = export->type};
+    const struct model *model = job->export.model;
+    uint32_t columns = job->quantizer.columns;
+    for (uint64_t id = first; id < first + count; id++, values += columns) {
+        struct row row = {.count = model->vocab.counts[id], .values = values, .dim = columns, .id = id, .quantizer = &job->quantizer};
         row.class = classes ? classes[id] : 0;
         row.word = vocab_word(&model->vocab, id, &row.length);
-        if (!floats_finite(values, model->dim))
+        if (!floats_finite(values, columns))
             return fail("the vector of '%.100s' in '%s' holds NaN or infinity, which no export may hold: nothing is written", row.word,
                         model->directory);
         for (int i = 0; i < files; i++)
@@ -270,37 +317,60 @@ static uint32_t *find_classes(const struct export *export) {
     return classes;
 }
 
-static int write_parts(const struct export *export, const struct part *parts, int files, struct file_writer *writers,
+static int write_parts(const struct export_job *job, const struct part *parts, int files, struct file_writer *writers,
                        const uint32_t *classes) {
-    const struct model *model = export->model;
-    uint64_t chunk = CHUNK_BYTES / (model->dim * sizeof(float)) + 1;
-    float *values = mem_alloc(chunk, model->dim * sizeof *values, "rows to export");
-    int result = values ? 0 : -1;
+    const struct export *export = &job->export;
+    uint32_t dim = export->model->dim;
+    uint64_t chunk = CHUNK_BYTES / (dim * sizeof(float)) + 1;
+    float *values = mem_alloc(chunk, dim * sizeof *values, "rows to export");
+    float *turned = job->quantizer.rotation ? mem_alloc(chunk, job->quantizer.columns * sizeof *turned, "rows to export") : values;
+    int result = values && turned ? 0 : -1;
     for (int i = 0; !result && i < files; i++)
-        if (parts[i].head) result = parts[i].head(export, writers + i);
+        if (parts[i].head) result = parts[i].head(job, writers + i);
     for (uint64_t first = 0; !result && parts[0].row && first < export->rows; first += chunk) {
         uint64_t count = export->rows - first < chunk ? export->rows - first : chunk;
         if (interrupt_asked()) result = fail("stopped by a signal: '%s' is as it was", writers->path);
-        if (!result) model_rows(model, export->view, first, count, values);
-        if (!result) result = write_rows(export, parts, files, writers, first, count, values, classes);
+        if (!result) model_rows(export->model, export->view, first, count, values);
+        if (!result) result = quantizer_turn(&job->quantizer, values, count, turned);
+        if (!result) result = write_rows(job, parts, files, writers, first, count, turned, classes);
     }
+    if (turned != values) free(turned);
     free(values);
     return result;
 }
 
-int export_write(const struct export *export, enum export_format format, const char *path) {
-    const struct part *parts = formats[format].parts;
-    struct file_writer writers[FILES];
-    int files = 0, opened = 0;
-    while (files < FILES && parts[files].suffix) files++;
-    int result = check_type(export, &formats[format]) || check_words(export, &formats[format]) ? -1 : 0;
-    while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path, files))) opened++;
-    uint32_t *classes = !result && format == EXPORT_CLASSES ? find_classes(export) : NULL;
-    if (!result && format == EXPORT_CLASSES && !classes) result = -1;
-    if (!result) result = write_parts(export, parts, files, writers, classes);
+static int write_side(const struct side *side, struct file_writer *writer) {
+    struct npy npy = {.rows = side->rows, .fields = 1, .field = {{.columns = side->columns, .kind = 'f'}}};
+    return npy_write_header(&npy, writer) || file_write(writer, side->values, side->rows * side->columns * sizeof(float)) ? -1 : 0;
+}
+
+/* Writes all files of an export, whose quantizer is open. */
+static int write_files(const struct export_job *job, const struct format *format, const char *path) {
+    struct file_writer writers[FILES + SIDES];
+    struct side sides[SIDES];
+    int files = 0, opened = 0, result = 0;
+    while (files < FILES && format->parts[files].suffix) files++;
+    int beside = format == &formats[EXPORT_SAFETENSORS] ? 0 : sides_of(&job->quantizer, sides), all = files + beside;
+    for (; !result && opened < all; opened += !result)
+        result = open_part(&writers[opened], opened < files ? format->parts[opened].suffix : sides[opened - files].suffix, path, all);
+    uint32_t *classes = !result && format == &formats[EXPORT_CLASSES] ? find_classes(&job->export) : NULL;
+    if (!result && format == &formats[EXPORT_CLASSES] && !classes) result = -1;
+    if (!result) result = write_parts(job, format->parts, files, writers, classes);
+    for (int i = 0; !result && i < beside; i++) result = write_side(&sides[i], &writers[files + i]);
     free(classes);
-    /* The file of --out is renamed last, so that the format's other file exists whenever it does. */
+    /* The file of --out is renamed last, so that the export's other files exist whenever it does. */
     while (!result && opened) result = file_commit(&writers[--opened]);
     while (opened) file_abandon(&writers[--opened]);
+    return result;
+}
+
+int export_write(const struct export *export, enum export_format format, const char *path) {
+    struct export_job job = {.export = *export};
+    int result = check_columns(export, &formats[format]) || check_words(export, &formats[format]) ||
+                         quantizer_open(&job.quantizer, export->model, export->view, export->rows, export->type, export->columns,
+                                        format == EXPORT_I8BIN, export->threads) ||
+                         (export->loss && quantizer_measure(&job.quantizer, export->loss)) ||
+                         write_files(&job, &formats[format], path) ? -1 : 0;
+    quantizer_close(&job.quantizer);
     return result;
 }

@@ -1,6 +1,7 @@
 #include "principal.h"
 
 #include "base/memory.h"
+#include "eigen.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,4 +83,40 @@ int principal_two(float *xy, const float *rows, uint64_t count, uint32_t dim) {
     }
     free(d.mean);
     return 0;
+}
+
+/* ---- all axes ---- */
+
+struct products {
+    const float *rows;
+    uint64_t count;
+    uint32_t dim;
+    double *sums; /* [dim x dim] */
+    _Atomic uint64_t next;
+};
+
+/* Sums values[i] * values[j] over all rows, for the next column i and each j of at least i. */
+static int sum_products(void *context, unsigned worker) {
+    struct products *p = context;
+    uint64_t i, end;
+    (void)worker;
+    while (pool_take(&p->next, p->dim, 1, &i, &end))
+        for (uint64_t row = 0; row < p->count; row++) {
+            const float *values = p->rows + row * p->dim;
+            for (uint32_t j = (uint32_t)i; j < p->dim; j++) p->sums[i * p->dim + j] += (double)values[i] * (double)values[j];
+        }
+    return 0;
+}
+
+int principal_axes(double *axes, const float *rows, uint64_t count, uint32_t dim, struct pool *pool) {
+    struct products p = {.rows = rows, .count = count, .dim = dim};
+    p.sums = mem_zalloc(dim, dim * sizeof *p.sums, "the covariance of rows");
+    double *values = mem_alloc(dim, sizeof *values, "the variances of rows");
+    int result = p.sums && values ? pool_run(pool, sum_products, &p) : -1;
+    for (uint32_t i = 0; !result && i < dim; i++)
+        for (uint32_t j = 0; j < i; j++) p.sums[(uint64_t)i * dim + j] = p.sums[(uint64_t)j * dim + i];
+    if (!result) eigen_symmetric(p.sums, dim, values, axes);
+    free(p.sums);
+    free(values);
+    return result;
 }

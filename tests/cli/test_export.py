@@ -74,6 +74,92 @@ def test_rows_as_in_npy(trained, format, read, table):
     assert got.tobytes() == wanted.tobytes()
 
 
+def unit(rows):
+    return rows / numpy.maximum(numpy.linalg.norm(rows.astype(float), axis=1, keepdims=True), 1e-12)
+
+
+def export(trained, name, *options):
+    """Exports float32 rows, then what the options ask for. Returns the float32 rows, the file's array or path, and what was said."""
+    trained("export", "run", "--format=npy", "--out=whole.npy")
+    done = trained("export", "run", f"--out={name}", *options)
+    path = trained.path(name)
+    return numpy.load(trained.path("whole.npy")), numpy.load(path) if name.endswith(".npy") else path, done.stderr
+
+
+def test_int8_rows_and_their_scales(trained):
+    whole, rows, said = export(trained, "v.npy", "--format=npy", "--type=int8")
+    scales = numpy.load(trained.path("v.npy.scales.npy"))
+    assert rows.dtype == numpy.int8 and rows.shape == whole.shape and scales.shape == (len(whole), 1)
+    assert (rows == numpy.rint(whole / scales)).all() and (abs(rows).max(1) == 127).all()
+    assert float(re.search(r"recall@10 (\S+):", said).group(1)) > 0.9
+    load_file = pytest.importorskip("safetensors.numpy").load_file
+    trained("export", "run", "--format=safetensors", "--type=int8", "--out=v.safetensors")
+    tensors = load_file(trained.path("v.safetensors"))
+    assert (tensors["target"] == rows).all() and (tensors["scales"] == scales).all() and len(tensors) == 2
+
+
+def test_bytes_of_one_scale(trained):
+    whole, path, _ = export(trained, "v.i8bin", "--format=i8bin")
+    assert numpy.fromfile(path, "<u4", count=2).tolist() == list(whole.shape)
+    signed = numpy.fromfile(path, numpy.int8, offset=8).reshape(whole.shape)
+    assert abs(signed).max() == 127 and abs(signed - unit(whole) / abs(unit(whole)).max() * 127).max() < 0.501
+    _, path, _ = export(trained, "v.u8bin", "--format=u8bin")
+    assert (numpy.fromfile(path, numpy.uint8, offset=8).reshape(whole.shape) == signed.astype(int) + 128).all()
+    _, path, _ = export(trained, "v.bvecs", "--format=bvecs")
+    rows = numpy.fromfile(path, numpy.uint8).reshape(len(whole), 4 + whole.shape[1])
+    assert (rows[:, :4].copy().view("<i4") == whole.shape[1]).all() and (rows[:, 4:] == signed.astype(int) + 128).all()
+
+
+@pytest.mark.parametrize("columns", [16, 6, 100])
+def test_bits(trained, columns):
+    whole, rows, said = export(trained, "v.npy", "--format=npy", "--type=binary", f"--columns={columns}")
+    turned = unit(whole) @ numpy.load(trained.path("v.npy.rotation.npy"))
+    wanted, mean = turned - turned.mean(0), numpy.load(trained.path("v.npy.mean.npy"))
+    assert mean.shape == (1, columns) and abs(mean - turned.mean(0)).max() < 1e-6
+    assert rows.dtype == numpy.uint8 and rows.shape == (len(whole), (columns + 7) // 8)
+    bits = numpy.unpackbits(rows, axis=1)
+    assert ((bits[:, :columns] == (wanted > 0)) | (abs(wanted) < 1e-6)).all() and not bits[:, columns:].any()
+    assert len(re.findall("recall@10", said)) == 2
+    _, path, _ = export(trained, "v.u8bin", "--format=u8bin", "--type=binary", f"--columns={columns}")
+    assert path.read_bytes()[8:] == rows.tobytes()
+
+
+def test_fewer_columns_are_the_best_ones(trained):
+    whole, rows, said = export(trained, "v.npy", "--format=npy", "--columns=5")
+    rotation = numpy.load(trained.path("v.npy.rotation.npy"))
+    assert rotation.shape == (whole.shape[1], 5) and abs(rotation.T @ rotation - numpy.eye(5)).max() < 1e-5
+    assert numpy.allclose(rows, whole @ rotation, atol=1e-5)
+    best = numpy.linalg.svd(unit(whole), full_matrices=False)[1][:5]
+    assert numpy.linalg.norm(unit(whole) @ rotation) == pytest.approx(numpy.linalg.norm(best), rel=1e-5)
+    loaded = export(trained, "v.bin", "--format=word2vec-bin", "--columns=5")[1]
+    assert load_words(loaded, "word2vec-bin").vectors.tobytes() == rows.tobytes()
+
+
+def test_nearest_answers_from_smaller_rows(trained):
+    whole, rows, _ = export(trained, "v.npy", "--format=npy", "--type=int8")
+    whole, rows = unit(whole), unit(rows * numpy.load(trained.path("v.npy.scales.npy")))
+    names = words(trained)
+    scores = rows @ whole[3]
+    scores[3] = -9
+    lines = [line.split("\t") for line in trained("nearest", "run", names[3], "--type=int8", "--k=5").stdout.splitlines()]
+    assert [word for word, _ in lines] == [names[i] for i in numpy.argsort(-scores)[:5]]
+    assert abs(float(lines[0][1]) - scores.max()) < 1e-5
+    assert len(trained("nearest", "run", names[3], "--type=binary", "--columns=64", "--k=5").stdout.splitlines()) == 5
+    assert "the metric is dot" in trained.refuses("nearest", "run", names[3], "--type=int8", "--metric=dot", code=2)
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--format=word2vec-bin", "--type=int8"], "--type=int8 is not for word2vec-bin, which can hold f32"),
+    (["--format=bvecs", "--type=f32"], "--type=f32 is not for bvecs, which can hold uint8 or binary"),
+    (["--format=npy", "--type=int8", "--columns=17"], "columns = 17 is more than the 16 columns of 'run', which only binary can have"),
+    (["--format=npy", "--type=binary", "--columns=2000"],
+     "columns = 2000 of the 16 of 'run': rows are turned to new axes for at most 1024 of either"),
+    (["--format=fasttext", "--columns=4"], "--columns is not for fasttext, which cannot hold rows of fewer columns")])
+def test_what_does_not_go_together(trained, options, said):
+    assert trained.refuses("export", "run", "--out=x", *options, code=2) == said
+    assert not list(trained.directory.glob("x*"))
+
+
 def test_safetensors_numbers_are_aligned(trained):
     trained("export", "run", "--format=safetensors", "--out=out")
     assert int.from_bytes(trained.path("out").read_bytes()[:8], "little") % 8 == 0

@@ -306,6 +306,35 @@ def test_labels_and_links_are_what_the_program_prints(run, trained, program, tmp
     assert "hadamard" not in other and other["asked"] == 5 and other["nodes"] == len(words)
 
 
+def test_smaller_exports_say_what_is_lost(run, tmp_path):
+    assert run.export(tmp_path / "v.npy", type="int8") is None
+    lost = run.export(tmp_path / "v.npy", "npy", type="int8", columns=4, measure=True)
+    assert 0.1 < lost["recall"] <= lost["rescored"] <= 1 and numpy.load(tmp_path / "v.npy").shape == (len(run), 4)
+    with pytest.raises(ValueError, match="is not for fvecs"):
+        run.export(tmp_path / "v.fvecs", type="int8")
+
+
+# ---- indexes of other libraries ----
+
+def found_by(index, run, word):
+    kind = type(index).__module__
+    query = run[word] / numpy.linalg.norm(run[word])
+    if kind.startswith("usearch"):
+        return index.search(query, 6).keys
+    return index.knn_query(query, k=6)[0][0] if kind.startswith("hnswlib") else index.search(query[None], 6)[1][0]
+
+
+@pytest.mark.parametrize("library, make", [
+    ("faiss", lambda run: run.to_faiss()), ("faiss", lambda run: run.to_faiss("HNSW32")), ("faiss", lambda run: run.to_faiss("IVF1,Flat")),
+    ("hnswlib", lambda run: run.to_hnswlib()), ("usearch", lambda run: run.to_usearch())])  # faiss crashes once usearch is loaded
+def test_indexes_find_what_nearest_finds(run, library, make):
+    pytest.importorskip(library)
+    index, word = make(run), run.words[2]
+    assert [run.words[int(row)] for row in found_by(index, run, word)] == [word, *(name for name, _ in run.nearest(word, k=5))]
+    with pytest.raises(ValueError, match="neither"):
+        getattr(run, "to_" + library)(metric="l2")
+
+
 @pytest.fixture(scope="module")
 def of_graph(tmp_path_factory):
     """A run of a graph of 40 nodes, and the labels of its nodes."""

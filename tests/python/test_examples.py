@@ -1,8 +1,15 @@
 """Runs the notebooks of src/python/examples. Their stored outputs are from another machine, so the outputs here may differ."""
 
+import importlib.util
+import json
+import threading
+import urllib.error
+import urllib.request
+
 import pytest
 
 import notebook
+import sptx
 from conftest import TOP
 
 EXAMPLES = TOP / "src/python/examples"
@@ -38,3 +45,23 @@ def test_ratings(names):
     shelf_of = names["shelf_of"]
     assert [shelf_of[title] for title, _ in names["run"].recommend(["Dune", "Solaris"], k=4)] == ["science fiction"] * 4
     assert names["found"] > 2 * names["most_liked"]
+
+
+def test_serve(tmp_path):
+    spec = importlib.util.spec_from_file_location("serve", EXAMPLES / "serve.py")
+    serve = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(serve)
+    run = sptx.fit([["king", "woman", "man", "sin"] * 5] * 50, tmp_path / "run", dim=8)
+    server = serve.serve(tmp_path / "run", 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        address = "http://127.0.0.1:%d/?" % server.server_port
+        answers = json.load(urllib.request.urlopen(address + "word=king&k=2"))
+        assert [word for word, _ in answers] == [word for word, _ in run.nearest("king", k=2)]
+        for asked, code in ("word=kong", 404), ("k=2", 404), ("word=king&k=two", 400):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(address + asked)
+            assert refused.value.code == code and "error" in json.load(refused.value)
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -18,6 +18,7 @@ STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_op
            "sptx_links_counts": (_library.LinksCounts, 64),
            "sptx_tune_options": (_library.TuneOptions, 64), "sptx_tuned": (_library.Tuned, 48),
            "sptx_report_options": (_library.ReportOptions, 80), "sptx_nearest_options": (_library.NearestOptions, 40),
+           "sptx_export_options": (_library.ExportOptions, 48),
            "sptx_recommend_options": (_library.RecommendOptions, 56)}
 
 

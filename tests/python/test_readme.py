@@ -49,15 +49,24 @@ def sparse_matrix(values):
 @pytest.mark.filterwarnings("ignore:the vectors of random pairs", "ignore:the loss has stayed")
 @pytest.mark.parametrize("path", ["README.md", "src/python/README.md"])
 def test_what_needs_no_torch_runs(given, tmp_path, path):
-    there = [block for block in blocks(path) if "torch" not in block.split("\n")[0]]
+    there = [block for block in blocks(path) if "torch" not in block.split("\n")[0] and "to_usearch" not in block]
     for block in there:
         exec(block, given)
     if path == "README.md":
         assert len(there) == 1 and (tmp_path / "friends.bin").exists() and given["run"].nearest("helmet", k=1)[0][0] in ("red_bike", "lock")
     else:
-        assert len(there) == 4 and given["x"].shape == (2, 2, 64) and len(given["books"]) == 200_000
-        for name in "runs/text", "runs/books", "runs/items", "runs/ini", "my.bin", "my.html", "my.txt", "books.npy":
+        assert len(there) == 5 and given["x"].shape == (2, 2, 64) and len(given["books"]) == 200_000
+        for name in "runs/text", "runs/books", "runs/items", "runs/ini", "my.bin", "my.html", "my.txt", "books.npy", "my.npy.scales.npy":
             assert (tmp_path / name).exists(), name
+
+
+@pytest.mark.parametrize("library", ["faiss", "hnswlib", "usearch"])
+def test_indexes_are_made(given, library):
+    pytest.importorskip(library)
+    line, = (line for block in blocks("src/python/README.md") for line in block.split("\n") if line.startswith("run.to_" + library))
+    found = eval(line.split("#")[0], {"run": sptx.Run("runs/my")})
+    first = found[0] if library == "usearch" else found[1][0][0] if library == "faiss" else found[0][0][0]
+    assert sptx.Run("runs/my").words[int(first)] == "sin" or library == "faiss"
 
 
 @pytest.mark.torch

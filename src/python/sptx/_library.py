@@ -114,6 +114,11 @@ class RecommendOptions(Structure):
                 ("candidate_count", c_uint64), ("among", c_uint64), ("seen", c_uint64)]
 
 
+class ExportOptions(Structure):
+    _fields_ = [("size", c_uint64), ("table", c_char_p), ("type", c_char_p), ("lists", c_uint64), ("columns", c_uint32),
+                ("reserved", c_uint32), ("recall", POINTER(c_double))]
+
+
 class ReportOptions(Structure):
     _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p),
                 ("evaluations", POINTER(c_char_p)), ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64),
@@ -216,6 +221,7 @@ _CALLS = {
                                         POINTER(LinksCounts)]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),
     "sptx_run_export_as": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p, c_char_p]),
+    "sptx_run_export_with": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(ExportOptions)]),
     "sptx_run_report": (c_int, [c_void_p, c_char_p, POINTER(ReportOptions)]),
 }
 

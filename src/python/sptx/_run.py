@@ -13,6 +13,7 @@ from ._asked import NONE, Asked, places_for, table_of
 from ._corpus import is_token, name_of
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
+from ._indexes import Indexes
 from ._library import InferOptions, NearestOptions, library
 from ._recommend import infer, recommend
 from ._table import path_of
@@ -56,7 +57,7 @@ def _name(name: Any) -> Any:
     return name
 
 
-class Run(Asked):
+class Run(Asked, Indexes):
     """A finished run, or one checkpoint of it.
 
         run = sptx.Run("runs/my")

@@ -28,11 +28,11 @@ static int tear_down(void **state) {
 }
 
 static int write_targets(enum export_format format, const char *path) {
-    return export_write(&(struct export){&model, VIEW_TARGET, model.rows, 0, 0, EXPORT_F32}, format, path);
+    return export_write(&(struct export){.model = &model, .view = VIEW_TARGET, .rows = model.rows}, format, path);
 }
 
 static char *exported(enum model_view view, enum export_format format, uint64_t *length) {
-    assert_int_equal(export_write(&(struct export){&model, view, model.rows, 0, 0, EXPORT_F32}, format, out), 0);
+    assert_int_equal(export_write(&(struct export){.model = &model, .view = view, .rows = model.rows}, format, out), 0);
     char *bytes = file_read(out, length);
     assert_non_null(bytes);
     return bytes;
@@ -157,7 +157,7 @@ static void normsum_of_zeros(void **state) {
     struct file_map map;
     small_run_make(&zeros, words, 3, 2, some, others);
     assert_int_equal(model_open(&with_zeros, zeros.directory), 0);
-    assert_int_equal(export_write(&(struct export){&with_zeros, VIEW_NORMSUM, with_zeros.rows, 0, 0, EXPORT_F32}, EXPORT_FBIN, out), 0);
+    assert_int_equal(export_write(&(struct export){.model = &with_zeros, .view = VIEW_NORMSUM, .rows = with_zeros.rows}, EXPORT_FBIN, out), 0);
     assert_int_equal(file_map_open(&map, out), 0);
     assert_int_equal(map.size, 8 + sizeof wanted);
     for (int i = 0; i < 6; i++) {
@@ -173,7 +173,7 @@ static void normsum_of_zeros(void **state) {
 static void plain_npy(void **state) {
     struct npy npy;
     static const float sums[6] = {1.1f, 2, 3.4028235e38f, 5, 5, 16777222.0f};
-    assert_int_equal(export_write(&(struct export){&model, VIEW_SUM, model.rows, 0, 0, EXPORT_F32}, EXPORT_NPY, out), 0);
+    assert_int_equal(export_write(&(struct export){.model = &model, .view = VIEW_SUM, .rows = model.rows}, EXPORT_NPY, out), 0);
     assert_int_equal(npy_open(&npy, out), 0);
     assert_int_equal(npy.rows, 3);
     assert_int_equal(npy.record, 8);
@@ -196,7 +196,7 @@ static void many_rows(void **state) {
     for (int i = 0; i < MANY * DIM; i++) rows[i] = (float)i;
     small_run_make(&large, vocabulary, MANY, DIM, rows, rows);
     assert_int_equal(model_open(&many, large.directory), 0);
-    assert_int_equal(export_write(&(struct export){&many, VIEW_CONTEXT, many.rows, 0, 0, EXPORT_F32}, EXPORT_NPY, out), 0);
+    assert_int_equal(export_write(&(struct export){.model = &many, .view = VIEW_CONTEXT, .rows = many.rows}, EXPORT_NPY, out), 0);
     struct file_map map;
     assert_int_equal(file_map_open(&map, out), 0);
     assert_memory_equal(map.data + map.size - MANY * DIM * sizeof *rows, rows, MANY * DIM * sizeof *rows);

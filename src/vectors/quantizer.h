@@ -1,0 +1,78 @@
+/* quantizer: makes a view's rows smaller: fewer columns, and fewer bits a number.
+ *
+ *   type    a number in the file                       decoded as
+ *   f32     float32                                    itself
+ *   bf16    bfloat16                                   itself
+ *   f16     float16                                    itself
+ *   int8    round(x / scale), -127 .. 127              number * scale
+ *   uint8   the number of int8 + 128, 1 .. 255         (number - 128) * scale
+ *   binary  a bit: 1 if x is above its column's mean   1 or -1
+ *
+ * scale: each row's largest magnitude / 127; for formats without scales one number for all rows, which are scaled to length 1
+ * first. Binary rows are scaled to length 1, too; eight bits are a byte, first bit highest, as numpy.packbits packs them.
+ * Columns: rows are multiplied by their `columns` principal axes of largest variance about 0 (of up to 100,000 unit rows). No
+ * other projection to so many columns changes these rows' dot products less. Binary rows may have more columns than the model: they
+ * are multiplied by random orthogonal axes, and each further bit tells a little more of the row.
+ * All results are the same with any number of threads.
+ */
+#ifndef SPTX_QUANTIZER_H
+#define SPTX_QUANTIZER_H
+
+#include "model.h"
+#include "base/pool.h"
+
+/* Number type in a file. Values are rounded to the nearest one; rows that a run stores as bfloat16 are exact in bf16. */
+enum export_type { EXPORT_F32, EXPORT_BF16, EXPORT_F16, EXPORT_INT8, EXPORT_UINT8, EXPORT_BINARY, EXPORT_TYPES };
+
+extern const struct export_type_form {
+    const char *name, *safetensors;
+    char npy;       /* NumPy's kind character, as in npy.h */
+    unsigned bits;  /* of a number */
+} export_types[EXPORT_TYPES];
+
+int export_type_named(const char *name); /* returns an export_type; -1 after fail_usage(), which lists the names */
+
+enum { QUANTIZER_COLUMNS_MOST = 1024 }; /* largest number of columns before and after rows are turned to other axes */
+
+struct quantizer {
+    const struct model *model;
+    enum model_view view;
+    uint64_t rows;
+    enum export_type type;
+    uint32_t columns;  /* of a quantized row */
+    int unit;          /* 1: rows are scaled to length 1 first */
+    float *rotation;   /* [dim x columns], an axis a column; NULL: all columns are kept */
+    float *mean;       /* [columns] of the rows, for binary; else NULL */
+    float *scales;     /* [rows] for int8 with a scale a row; else NULL */
+    float scale;       /* of all rows, for int8 and uint8 without `scales` */
+    struct pool *pool;
+};
+
+/* Prepares to quantize the first `rows` rows of a view. columns: at most the model's, but for binary; 0: all. one_scale: 1: int8 has one scale for
+ * all rows. threads: 0: one a core. Returns 0, or -1 after fail(); the caller closes in any case. */
+int quantizer_open(struct quantizer *quantizer, const struct model *model, enum model_view view, uint64_t rows,
+                   enum export_type type, uint32_t columns, int one_scale, unsigned threads);
+void quantizer_close(struct quantizer *quantizer); /* harmless on a zeroed one */
+
+/* Scales rows [count x dim], in place, to length 1 if `unit` is set, and multiplies them by the rotation. turned: [count x columns],
+ * which may be `values` if there is no rotation. */
+int quantizer_turn(const struct quantizer *quantizer, float *values, uint64_t count, float *turned);
+/* Returns the number of bytes of a quantized row. */
+uint64_t quantizer_bytes(const struct quantizer *quantizer);
+/* Quantizes a turned row. */
+void quantizer_encode(const struct quantizer *quantizer, uint64_t row, const float *turned, void *out);
+/* Returns the rows [count x columns] as a reader decodes them, scaled to length 1; the caller frees them. NULL after fail(). */
+float *quantizer_matrix(const struct quantizer *quantizer, uint64_t count);
+/* Turns queries [count x dim] to queries [count x columns] for rows of quantizer_matrix(); `values` is changed. */
+int quantizer_queries(const struct quantizer *quantizer, float *values, uint64_t count, float *turned);
+
+/* What is lost: the share of the ten nearest rows by cosine, found with float32 rows, that the quantized rows find, too. */
+struct quantizer_loss {
+    uint64_t most;     /* in: only this many first rows are searched */
+    uint64_t searched; /* rows searched */
+    double recall;     /* mean over up to 1,000 rows, whose float32 vectors are the queries */
+    double rescored;   /* the same if 100 rows are found first, and ordered by their float32 vectors */
+};
+int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *loss);
+
+#endif
