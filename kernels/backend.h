@@ -64,9 +64,8 @@ struct backend_info {
     unsigned threads;
     unsigned processors;          /* number of the GPU's multiprocessors */
     uint64_t gpu_total, gpu_free; /* bytes of GPU memory in all, and free ones; 0 without a GPU */
-    uint64_t gpu_used, host_used; /* bytes that this backend has allocated on the GPU, and in host memory (files are not
-                                   * counted). With a GPU, host_used counts only host memory that the GPU reads, and also arrays
-                                   * of the caller that the GPU reads */
+    uint64_t gpu_used, host_used; /* bytes that this backend has allocated on the GPU, and in host memory (without files).
+                                   * With a GPU, host_used is all host memory that the GPU reads, the caller's arrays included */
     int managed;         /* 1: rows on the host are managed memory; 0: they are pinned, or there is no GPU */
     int runs;            /* 1: this program contains kernels that run on the GPU */
     char link[64];       /* the GPU's connection: "PCIe 5.0 x16"; "" if it is unknown */
@@ -210,7 +209,7 @@ struct rows_request {
     int ids_on_gpu, values_on_gpu;
     float *values;     /* [count x dim] rows: fetch writes them, store reads them; update reads gradients */
     void *stream;      /* a cudaStream_t; NULL: the default stream. The CPU backend has no streams */
-    const struct rule_options *rule; /* only for updates, as the fields below; but store reads global_step, too */
+    const struct rule_options *rule; /* this field and the ones below are for updates; a store reads only global_step of them */
     double lr;
     uint64_t global_step; /* for an update: number of earlier updates of the table; for a store: number of earlier updates and
                            * stores (DRAW_ROUND_STORE) */

@@ -300,7 +300,8 @@ struct example_row {
                                     * negatives */
     uint64_t targets, pooled;      /* targets: number of target rows; the last `pooled` of them are the pool. If the row's target
                                     * is a target row, it is before the pool */
-    int replacement, split;        /* split: 1: the others, in a drawn order, are split into positives and pool */
+    int replacement, split;        /* split: 1: the other items of the list are shuffled; the first are the positives, the
+                                    * rest is the pool, whose mean is part of the list's vector */
 };
 
 /* Returns the number of positives of a row with `others` other items. */

@@ -466,8 +466,8 @@ struct sptx_recommend_options {
 #define SPTX_RECOMMEND_OPTIONS {sizeof(struct sptx_recommend_options), 0, 0, 0, 0, 0, 0}
 /* Finds the k items that suit each of `count` lists best. List i contains the rows items[starts[i]] .. items[starts[i + 1] - 1];
  * starts is [count + 1] and never decreases; items past the run's rows are skipped. rows, scores: as in sptx_run_nearest(); a
- * list without any row of the run gets no answer. options: NULL for the defaults. Returns SPTX_USAGE if options->score, or a name in
- * options->names, is unknown. */
+ * list without any row of the run gets no answer. options: NULL for the defaults. Returns SPTX_USAGE if options->score or a name
+ * in options->names is unknown. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
 
@@ -551,7 +551,8 @@ enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *t
                                              const double *shares, uint32_t count, struct sptx_labels_score *scores);
 
 struct sptx_links_score {
-    double auc, mrr, hits; /* hits: share of link ends ranked among the first 10. NaN: the score needs training links */
+    double auc, mrr, hits; /* hits: share of link ends ranked among the first 10. NaN: there are no training links, which
+                            * the score needs */
 };
 struct sptx_links_counts {
     uint64_t links, asked;   /* number of held-out links judged; number of link ends ranked */

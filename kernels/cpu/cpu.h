@@ -91,10 +91,10 @@ void cpu_blocks_release(struct cpu_blocks *blocks);
 /* Scratch of one worker for building windows. It has the kept words at consecutive positions of one sentence, and the kept words
  * around them. */
 struct cpu_piece {
-    uint32_t *id;     /* [count] ids of the kept words */
-    uint64_t *at;     /* [count] corpus positions of the kept words */
+    uint32_t *id;     /* [count] ids of the words that subsampling kept */
+    uint64_t *at;     /* [count] corpus positions of these words */
     uint64_t count, capacity, at_capacity;
-    uint64_t first, end; /* the kept words at the wanted positions are id[first] .. id[end - 1] */
+    uint64_t first, end; /* id[first] .. id[end - 1] are at the positions whose windows are built; the other ids are around them */
     uint32_t *walk;      /* if sentences are walks: [walks x length] the nodes of the walks that contain the wanted positions */
     uint64_t *start;     /* [walks + 1] first position of each of these walks */
     uint64_t walk_capacity, start_capacity;
@@ -289,7 +289,7 @@ struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *
 /* A row of a set, with its places. */
 struct cpu_named_row {
     uint32_t row;
-    const uint64_t *key; /* [places] the row's keys, whose lower halves are its places, in the order of the ids */
+    const uint64_t *key; /* [places] one key for each place of the row in the list of ids: row << 32 | place, places rising */
     uint64_t places;
 };
 /* Reads the set's row whose first key is *at, and sets *at to the first key of the next row. Returns 0 if there are no more

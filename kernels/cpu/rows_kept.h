@@ -56,7 +56,8 @@ static void write_kept(uint16_t *kept, const float *values, uint32_t columns, co
 
 /* ---- lock-free ---- */
 
-enum { PAIRS = LANES, PAIRED = 2 * LANES }; /* pairs, and columns, that are read or rounded together */
+/* PAIRS: pairs of neighbouring columns that are read or rounded together; PAIRED: number of their columns. */
+enum { PAIRS = LANES, PAIRED = 2 * LANES };
 typedef uint32_t vec_pairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
 /* Reads PAIRED columns, as one vector of even and one of odd columns. A pair of columns is one 32-bit lane, so nothing moves

@@ -265,7 +265,7 @@ int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct ann
 /* Copies the rows that the current call has changed into the slots of announced lists. */
 int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
 
-/* ---- by_id_rows.cu: moves own->set between the table and the caller's values ---- */
+/* ---- by_id_rows.cu: copies the rows of own->set between the table and the caller's values ---- */
 
 /* Fetches rows in the order of the ids. owners: on the GPU: for each place, the place that fetches its row; NULL: every place
  * fetches its row. skip: on the GPU: 1: fetch nothing; NULL: fetch. */

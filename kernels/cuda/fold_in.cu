@@ -167,7 +167,7 @@ enum { ITEMS = FIXED, ITEM_IDS, STARTS, PLACES, POSITIVE_SCORES, POSITIVE_COEFFI
 
 struct backend_fold {
     struct backend *backend;
-    struct fold_problem problem; /* its pointers are used only while the problem is opened */
+    struct fold_problem problem; /* only cuda_fold_open() reads its pointers */
     struct gpu_array arrays[ARRAYS];
 };
 

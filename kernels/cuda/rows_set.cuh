@@ -61,7 +61,8 @@ struct row_set {
     uint64_t count;              /* number of ids; if only the GPU knows it, an upper bound */
     uint64_t capacity;           /* number of ids for which arrays are grown, so that later sets fit, too */
     struct gpu_array ids, distinct, distinct_starts, order;
-    struct gpu_array items, longs;    /* the update's work: struct item [pieces], and [rows of several pieces] */
+    struct gpu_array items, longs;    /* struct item: items: one for each piece of the update's work; longs: one for each row of
+                                       * several pieces */
     struct gpu_array distinct_ids[2]; /* by copy: while a new set's ids are written to one copy, the other copy may still be read */
     int copies, copy;                 /* copies: number of copies of distinct_ids; copy: index of the copy in use */
     struct batch_counts *counts;      /* on the GPU, owned by the set's owner: counts of distinct rows and so on, at index `side` */
@@ -74,7 +75,7 @@ struct row_set {
     uint32_t *host_ids;          /* pinned: a copy of distinct_ids; host_counts: a copy of the counts */
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
-    int lands[2];                /* by store: 1: the store is a file and its records were changed, so they must be copied back
+    int lands[2];                /* lands[s]: 1: store s is a file, and records of it were changed: they must be copied back
                                   * through staging */
     cudaEvent_t ticket;          /* for a batch or an announced list: recorded when the rows are in the slots; for a call by id:
                                   * recorded when the call is done and changed rows are in the table */

@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-/* Updates the rows whose gradients were stored: bounds each gradient by its squares, summed over all columns, and applies the
- * rule. One kernel serves all rules. */
+/* Updates the rows whose gradients were stored: clips each gradient by its norm, for which all ranks' columns are known now, and
+ * applies the optimizer's rule. One kernel serves all rules. */
 template <class F, int G>
 static __global__ void __launch_bounds__(CTA)
     finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
@@ -281,7 +281,8 @@ static void add_side(struct sides *to, const struct work *work, uint32_t most) {
     to->most[to->count++] = most;
 }
 
-/* Launches a kernel that works on the rows, or the pieces, of some sides. *work->count, on the GPU, says how many there are. */
+/* Launches a kernel over the rows of one side (targets or contexts) or both, or over pieces of their work. *work->count, on the
+ * GPU, is the number of rows or pieces. */
 static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, const struct step_view *v,
                         const struct sides *sides) {
     uint32_t most = 0, widest = 16 * (uint32_t)b->processors;

@@ -30,7 +30,7 @@ struct learn_view {
     float *lengths[2];          /* by side, [places]: first squares of the rows, then 1 / length, then the row's factor in its
                                  * own gradient. A pooled vector uses the place of its block's first target. NULL: scores are not
                                  * cosines */
-    float *pooled;              /* [blocks x span] pooled vectors; NULL: a block's vectors are its target rows */
+    float *pooled;              /* [blocks x span] pooled vectors, span floats each; NULL: a block's vectors are its target rows */
     const float *weights;       /* [contexts] weights of positives; NULL: every positive weighs 1 */
     const uint32_t *frozen[2];  /* by side: bit map of the frozen rows; NULL: no row is frozen */
     struct batch_counts *counts;

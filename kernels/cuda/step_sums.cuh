@@ -153,7 +153,7 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
     add_row<VEC>(sum, own, row);
 }
 
-/* Returns the exchange's slot for a row's squares: the slot of the row's first place. */
+/* Returns the exchange's slot for the sum of squares of a row's gradient: the slot of the row's first place in the batch. */
 static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
     return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
 }

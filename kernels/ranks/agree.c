@@ -69,8 +69,8 @@ void agree_in_time(struct ranks *ranks, int late, const char *what) {
     agree_on_nothing(ranks, 1);
 }
 
-/* Makes all ranks fail with the error message of rank `from`. The first rank prints it, so its own failure is not preceded by
- * its number. */
+/* Makes all ranks fail with the error message of rank `from`. The first rank prints it, after the number of
+ * the rank that failed; without a number if the first rank itself failed. */
 int agree_on_failure(struct ranks *ranks, unsigned from) {
     struct last_words words = own_words();
     char name[320] = "";

@@ -24,7 +24,7 @@
 
 static const char lock_name[] = "train.lock";
 
-/* ---- whether it is a place for a run ---- */
+/* ---- may a run be written into the directory? ---- */
 
 /* Returns 1 for a name that does not show who made the directory: files that exist before a run has written anything, and files
  * that file systems make. */

@@ -45,7 +45,7 @@ struct lists_request {
 struct groups_request {
     uint64_t met; /* only rows with at least this count in the corpus are asked; all rows up to the last one with that count are
                    * searched */
-    uint64_t sample; /* most rows to ask; the same number always chooses the same rows */
+    uint64_t sample; /* at most this many rows are asked for their neighbours; equal numbers choose equal rows */
     uint32_t k;
 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct question {
-    int64_t word[4]; /* "a is to b as c is to d": numbers of the four words' names, which rows replace later */
+    int64_t word[4]; /* "a is to b as c is to d": first the index of each word's name; later the word's row */
     uint64_t section;
 };
 

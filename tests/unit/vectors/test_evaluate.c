@@ -153,8 +153,8 @@ static struct sptx_lists_score score_lists(const char *train, const char *held_o
 }
 
 static void lists(void **state) {
-    /* u1: king at 290; the others by angle from there: zero (any angle, cosine 0) and 240 (50), 20 (90), 200 (90), ..
-     */
+    /* Rows are named by their angles in degrees. The list has king, at 290; nearest by cosine are 240 (50 degrees away), then 20,
+     * 200 (90 away) and the row of zeros, whose cosine is 0, too. */
     struct sptx_lists_score score = score_lists("u1 king\n", "u1 \xD1\x81\xD0\xBB\xD0\xBE\n", 1);
     assert_int_equal(score.lists, 1);
     assert_float_equal(score.recall, 1, 0);
