@@ -44,7 +44,7 @@ static void set_numbers(struct model *m, numbers from) {
     for (int side = 0; side < 2; side++) {
         for (uint64_t row = 0; row < ROWS; row++)
             for (uint32_t f = 0; f <= m->layout.slots; f++)
-                for (uint32_t i = 0; i < DIM; i++)
+                for (uint32_t i = 0; i < m->layout.field[f].columns; i++)
                     put(place_of(m, side, row, f, i), m->layout.field[f].type, from[side][row][f][i]);
         assert_int_equal(backend_cpu.table_write(m->backend, m->table[side], 0, ROWS, m->packed[side]), 0);
     }
@@ -60,7 +60,7 @@ static void get_numbers(struct model *m, numbers to) {
     for (int side = 0; side < 2; side++)
         for (uint64_t row = 0; row < ROWS; row++)
             for (uint32_t f = 0; f <= m->layout.slots; f++)
-                for (uint32_t i = 0; i < DIM; i++)
+                for (uint32_t i = 0; i < m->layout.field[f].columns; i++)
                     to[side][row][f][i] = get(place_of(m, side, row, f, i), m->layout.field[f].type);
 }
 
@@ -169,7 +169,7 @@ static void a_step_is_that_of_float32_rounded(void **state) {
             for (int side = 0; side < 2; side++)
                 for (uint64_t row = 0; row < ROWS; row++)
                     for (uint32_t f = 0; f <= plain.layout.slots; f++)
-                        for (uint32_t i = 0; i < DIM; i++) {
+                        for (uint32_t i = 0; i < plain.layout.field[f].columns; i++) {
                             check_neighbour(want[side][row][f][i], got[side][row][f][i]);
                             mean[side][row][f][i] += got[side][row][f][i] / (double)SEEDS;
                         }
