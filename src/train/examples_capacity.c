@@ -46,6 +46,7 @@ static struct kept expected_kept(const struct example_source *source, const uint
     if (!source->keep && !source->subwords.starts && !source->paths.starts && !source->documents)
         return (struct kept){(double)length, (double)length, (double)length};
     for (uint64_t i = 0; i < length; i++) {
+        if (example_is_document(source, ids[i])) continue; /* no word: it has no path in a tree */
         double chance = examples_kept(source, ids[i]);
         kept.words += chance;
         kept.rows += chance * (double)example_rows_of(source, ids[i]);
