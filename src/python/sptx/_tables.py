@@ -1,6 +1,7 @@
 """Tables: several tables of one width, as a model with many features has them, asked and changed by one call."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Dict, Iterator, List, Tuple, Union
 
@@ -8,7 +9,8 @@ import numpy
 
 from . import _arrays
 from ._context import count_of
-from ._libraries import Torch
+from ._libraries import Numpy, Torch
+from ._library import HOST
 from ._table import Table
 
 
@@ -70,25 +72,22 @@ class Tables:
         on the host that are not rows."""
         number = self._number[name]
         first, end = self._first[number], self._first[number + 1]
-        is_tensor = _arrays.library_of(ids) is Torch
-        shape = tuple(ids.shape) if is_tensor else numpy.shape(ids)
-        if not is_tensor:
-            ids = numpy.asarray(_arrays.take_ids(ids, None).keep).reshape(shape)
-        elif ids.dtype.is_floating_point or ids.dtype.is_complex or str(ids.dtype) == "torch.bool":
-            raise TypeError("ids of table %r are %s, wanted int32 or int64" % (name, ids.dtype))
-        if (not is_tensor or ids.device.type == "cpu") and 0 not in shape:
-            low, high = int(ids.min()), int(ids.max())
+        given = _arrays.take_ids(ids, self._table.context.gpu)
+        if given.library not in (Numpy, Torch):
+            raise TypeError("ids of table %r are a %s, wanted an array of NumPy, a list or a tensor of PyTorch" % (name, type(ids).__name__))
+        if given.memory == HOST and given.count:
+            low, high = int(given.keep.min()), int(given.keep.max())
             if low < 0 or high >= end - first:
                 raise IndexError("ids of table %r are to be 0 .. %d, and one is %d" %
                                  (name, end - first - 1, low if low < 0 else high))
-        return (ids.long() if is_tensor else ids.astype(numpy.int64)) + first
+        return (given.keep.long() if given.library is Torch else given.keep.astype(numpy.int64)) + first
 
     def fetch(self, ids: Sequence[Any]) -> List[Any]:
         """The rows of each table: for ids of each table, in the tables' order, float32 [*ids.shape, dim]."""
         all_ids, shapes = self._joined(ids)
         rows = self._table.fetch(all_ids)
-        ends = numpy.cumsum([int(numpy.prod(shape)) for shape in shapes])
-        return [rows[end - int(numpy.prod(shape)):end].reshape(tuple(shape) + (self._table.dim,)) for end, shape in zip(ends, shapes)]
+        ends = list(itertools.accumulate(map(math.prod, shapes), initial=0))
+        return [rows[first:end].reshape(shape + (self._table.dim,)) for first, end, shape in zip(ends, ends[1:], shapes)]
 
     def update(self, ids: Sequence[Any], gradients: Sequence[Any]) -> None:
         """One optimizer step of the rows of all tables that are named (Table.update)."""

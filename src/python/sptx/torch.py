@@ -286,12 +286,7 @@ class EmbeddingBag(_Lookups):
             before = torch.cat((kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)))
             ids, starts = ids[kept], before[starts]
             weights = None if weights is None else weights[kept.to(weights.device)]
-        rows = self.rows_of(ids)
-        if not len(rows):
-            return rows.sum() + rows.new_zeros(len(starts) - 1, self.table.dim)
-        return torch.nn.functional.embedding_bag(
-            torch.arange(len(rows), device=rows.device), rows, starts.to(rows.device), mode=self.mode, include_last_offset=True,
-            per_sample_weights=None if weights is None else weights.to(rows.device))
+        return _pooled(self.rows_of(ids), starts, self.mode, weights)
 
     def extra_repr(self) -> str:
         return "%s, mode=%s" % (super().extra_repr(), self.mode)
@@ -344,11 +339,7 @@ class EmbeddingBagCollection(_Lookups):
             ends.append(ends[-1] + len(some))
         every = torch.cat([of_table[:-1] + first for of_table, first in zip(starts, ends)] + [starts[0].new_tensor([ends[-1]])])
         counts = torch.cat([of_table.diff() for of_table in starts]).to(rows.device)
-        if not len(rows):
-            summed = rows.sum() + rows.new_zeros(bags * len(names), self.table.dim)
-        else:
-            summed = torch.nn.functional.embedding_bag(torch.arange(len(rows), device=rows.device), rows, every.to(rows.device),
-                                                       mode="sum", include_last_offset=True)
+        summed = _pooled(rows, every, "sum")
         mean = torch.tensor([self.mode[name] == "mean" for name in names], device=rows.device).repeat_interleave(bags)
         summed = summed / torch.where(mean, counts.clamp(min=1), 1)[:, None]
         return summed.view(len(names), bags, self.table.dim).transpose(0, 1).reshape(bags, len(names) * self.table.dim)
@@ -412,6 +403,15 @@ def _bags(ids: torch.Tensor, offsets: Any, include_last_offset: bool) -> Tuple[t
         raise ValueError("offsets of %d ids begin with 0, do not fall and end at most there; they are %s" %
                          (len(ids), starts.tolist() if starts.numel() < 10 else "not so"))
     return ids, ends
+
+
+def _pooled(rows: torch.Tensor, starts: torch.Tensor, mode: str, weights: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """Returns the sum or mean of each bag's rows, [bags, dim]. starts: [bags + 1]; an empty bag gives zeros."""
+    if not len(rows):
+        return rows.sum() + rows.new_zeros(len(starts) - 1, rows.shape[1])
+    return torch.nn.functional.embedding_bag(
+        torch.arange(len(rows), device=rows.device), rows, starts.to(rows.device), mode=mode, include_last_offset=True,
+        per_sample_weights=None if weights is None else weights.to(rows.device))
 
 
 def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.Tensor:
