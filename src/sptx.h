@@ -593,7 +593,8 @@ struct sptx_export_options {
                         * are ordered by their float32 vectors; NULL: not measured */
 };
 #define SPTX_EXPORT_OPTIONS {sizeof(struct sptx_export_options), 0, 0, 0, 0, 0, 0}
-/* The same with the options of `sptx-w2v export`, whose help explains them. options: NULL for the defaults. */
+/* Exports as sptx_run_export() does, with the options of `sptx-w2v export`, whose help explains them. options: NULL for the
+ * defaults. */
 enum sptx_status sptx_run_export_with(struct sptx_run *run, const char *format, const char *path,
                                       const struct sptx_export_options *options);
 

@@ -1,5 +1,6 @@
-/* testing: what a C test includes first: cmocka, with the headers that it needs before it, and what most tests use of the C
- * library. base/report.h declares a function fail(), so the macro fail() of cmocka is removed, and fail_msg() is defined without it. */
+/* testing: every C test includes this first. It includes cmocka and the headers that cmocka needs, and the part of the C library
+ * that most tests use. base/report.h declares a function fail(), so the macro fail() of cmocka is removed, and fail_msg() is
+ * defined without it. */
 #ifndef SPTX_TESTING_H
 #define SPTX_TESTING_H
 

@@ -13,9 +13,9 @@ static double per_step(const struct bench_training *t, uint64_t count) {
     return t->steps ? (double)count / (double)t->steps : 0;
 }
 
-/* Returns the bytes a second that training moves / the bytes a second of plain copies on this machine. The bytes of a step are
- * those that the plan expects. For lock-free training they are the bytes of the rows in all examples, although the GPU's cache
- * serves frequent rows. */
+/* Returns the bytes that training moves in a second, divided by the bytes that plain copies move in a second on this machine.
+ * For exact steps the plan says how many bytes a step moves. For lock-free training these are the bytes of the rows in all
+ * examples, although the GPU's cache serves frequent rows. */
 static double memory_share(const struct bench_training *t) {
     double bytes = t->hogwild ? (double)t->row_bytes : t->plan.memory_bytes * (double)t->steps;
     return t->limits.device > 0 ? bytes / t->seconds / t->limits.device : 0;

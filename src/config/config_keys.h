@@ -54,7 +54,7 @@ enum {
 extern const struct config_key config_keys[CONFIG_KEYS];
 extern const struct config_section config_sections[CONFIG_SECTIONS];
 
-/* Returns the key with this name; NULL if there is none. */
+/* Returns the key with this name; NULL if no key has it. */
 const struct config_key *config_find_key(const char *section, const char *key);
 int config_is_section(const char *name);
 int config_has_auto(const struct config_key *key);

@@ -98,7 +98,8 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* Defaults are those of torch.optim. sgd's learning rates are word2vec's, or found by experiment (configs/notes/rules.md). */
+/* Values have torch.optim's defaults, except sgd's learning rates, which are word2vec's or were found by experiment
+ * (configs/notes/rules.md). */
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);

@@ -54,8 +54,8 @@ static uint64_t whole_lines(const struct beginning *file) {
     return file->whole ? file->length : newline ? (uint64_t)(newline - file->bytes) + 1 : 0;
 }
 
-/* Returns the number of the line that contains the first byte that is not UTF-8; 0 if there is none. A character that is cut off
- * at the end is allowed. */
+/* Returns the number of the line with the first byte that is not UTF-8; 0 if all bytes are UTF-8. A character may be cut off at
+ * the end. */
 static uint64_t find_bad_line(const char *bytes, uint64_t length) {
     uint64_t line = 1;
     for (uint64_t i = 0; i < length;) {

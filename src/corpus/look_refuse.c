@@ -31,8 +31,8 @@ static int are_json(const struct looked_lines *lines) {
     return lines->count > 0;
 }
 
-/* Formats that cannot be read as tables: the first bytes of a file of the format, the format's name, and what the user can do
- * instead. */
+/* Formats of files that cannot be read as tables. Each entry has the first bytes of such a file, the format's name, and the
+ * advice to the user. */
 static const struct {
     const char *begin, *what, *then;
 } others[] = {{"<", "XML", "write a line for each edge or pair first"},

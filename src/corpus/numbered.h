@@ -37,8 +37,8 @@ struct numbered {
 };
 
 int numbered_open(struct numbered *numbered, const char *path);
-/* Writes the numbers of block `block` after those of all earlier blocks. Any thread may call it, once for each block. Waits
- * until it is known where the earlier blocks end. Returns 0, or -1 after fail() or numbered_give_up(). */
+/* Writes the numbers of block `block` after the numbers of all earlier blocks. Any thread may call it, once for each block.
+ * Waits until the place in the file where the earlier blocks end is known. Returns 0, or -1 after fail() or numbered_give_up(). */
 int numbered_put(struct numbered *numbered, uint64_t block, const uint32_t *numbers, uint64_t count);
 void numbered_give_up(struct numbered *numbered); /* called after a thread has failed: wakes the threads that wait for its block */
 int numbered_finish(struct numbered *numbered);   /* called after the last block: maps the numbers */

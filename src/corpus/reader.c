@@ -230,8 +230,7 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
     return packing->begin(reader) ? refuse_memory(reader) : 0;
 }
 
-/* Reads bytes of the file as they are on disk, without unpacking. Returns how many bytes it read; 0 at the end of the file; -1
- * after fail(). */
+/* Reads the file's own bytes, without unpacking them. Returns the number of bytes; 0 at the end of the file; -1 after fail(). */
 static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
     ssize_t n;
     do n = read(reader->fd, out, piece(capacity));

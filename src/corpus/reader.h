@@ -1,4 +1,4 @@
-/* reader: reads one file. If its first bytes are those of a gzip, zstd, xz or bzip2 file, it is unpacked, whatever its name. */
+/* reader: reads one file. It unpacks a file that begins as gzip, zstd, xz or bzip2 files do, whatever the file's name is. */
 #ifndef SPTX_READER_H
 #define SPTX_READER_H
 

@@ -99,8 +99,8 @@ int give_view(struct sptx_view *out, const struct sptx_view *view);
 /* Checks the addresses of the two arrays for answers. Returns 0, or -1 after fail_usage(). */
 int check_answers(const uint32_t *rows, const float *scores);
 
-/* Called before and after a callback. step_out() gives the thread the caller's locale and floating-point mode; step_in() gives
- * it those that the call uses. */
+/* Called before and after a callback. step_out() restores the caller's locale and floating-point mode in this thread; step_in()
+ * sets those of the library's calls again. */
 void step_out(const struct sptx_context *context);
 void step_in(void);
 

@@ -236,8 +236,8 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     return result;
 }
 
-/* One call of sptx_run_recommend(). The items of a list are those that the caller gave and, if the list is named, the items that
- * it had in training, after them. */
+/* One call of sptx_run_recommend(). A list's items are the items that the caller gave and, after them, if the list is named, the
+ * items that it had in training. */
 struct recommending {
     struct sptx_run *run;
     struct list_question question;

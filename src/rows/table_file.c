@@ -49,7 +49,7 @@ struct saving {
                                       * rank's chunk */
     char *next, *last;               /* next: records of the chunk being gathered; last: of the chunk being written */
     uint64_t last_first, last_count; /* rows of `last` */
-    uint64_t not_finite;             /* first row of this rank that contains infinity or NaN; UINT64_MAX: there is none */
+    uint64_t not_finite;             /* first row of this rank that contains infinity or NaN; UINT64_MAX: all rows are finite */
 };
 
 static int record_finite(const struct record_layout *layout, const char *record) {

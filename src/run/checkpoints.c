@@ -57,8 +57,7 @@ int checkpoint_holds(const char *name) {
     return 0;
 }
 
-/* Returns 1 if this is the name of a file of a checkpoint, or the name of a partial file that a killed process has left of such
- * a file. */
+/* Returns 1 if a file of a checkpoint has this name, or a partial file of one that a killed process left behind. */
 static int is_content(const char *name) {
     for (int i = 0; i < CONTENTS; i++)
         if (file_is_partial(name, contents[i])) return 1;
@@ -163,7 +162,7 @@ int checkpoint_remove(const struct checkpoint_entry *one) {
     return result;
 }
 
-/* Renames `path` to a name that is no checkpoint's, with a warning. `what`: what it is, for the warning. */
+/* Renames `path` to a name that no checkpoint has, with a warning that calls the file `what`. */
 static int move_aside(const char *path, const char *what) {
     int taken = 1;
     uint64_t capacity = strlen(path) + 16;

@@ -34,8 +34,8 @@ struct expected_rows {
 void expected_rows_init(struct expected_rows *touches, const struct config *config, const struct vocab *vocab,
                   const struct examples *examples);
 
-/* The numbers of rows that one batch is expected to touch. In distinct_* each row counts once; in all other fields it counts as
- * often as it is touched. */
+/* How many rows one batch is expected to touch. The fields distinct_* count each row once; all other fields count a row as often
+ * as the batch touches it. */
 struct batch_rows {
     double blocks, pairs;
     double targets, positives, negatives;

@@ -168,8 +168,8 @@ static int settle_stream(struct planning *p) {
     return gpu_needed(p) <= p->budget;
 }
 
-/* Replaces the place "auto" by "gpu" for each table that fits in addition to what is there already. Contexts are tried first,
- * since a step touches more of them. */
+/* Replaces the place "auto" by "gpu" for each table for which the GPU still has room. Contexts are tried first, since a step
+ * touches more of them. */
 static void settle_auto_places(struct planning *p) {
     const struct config *config = p->config;
     struct plan *plan = p->plan;
@@ -264,7 +264,7 @@ static int stays_blank(const struct planning *p) {
     return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
 }
 
-/* Sets the plan's columns and record layout: those of the rank with the most columns. */
+/* Sets the plan's columns and record layout to the columns and layout of the rank that has most columns. */
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;

@@ -22,7 +22,7 @@ struct lists_job {
     int64_t *rows_of_lists; /* [lists] each list's row, or -1; NULL: lists.row has these numbers */
     uint64_t *asked; /* [asked_count] numbers of the lists to answer and score */
     uint64_t asked_count;
-    double *gains;    /* [k] what a hit at each rank adds to DCG */
+    double *gains;    /* [k] the DCG that a hit at each rank adds */
 };
 
 static int by_code(const void *a, const void *b) {

@@ -174,8 +174,8 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 /* One of the files that a format writes. */
 struct part {
     const char *suffix; /* appended to the path of --out; NULL: the format has no such file */
-    int (*head)(const struct export_job *job, struct file_writer *writer); /* writes the bytes before the rows; NULL: there are
-                                                                               * none */
+    int (*head)(const struct export_job *job, struct file_writer *writer); /* writes the bytes before the rows; NULL: the format
+                                                                            * has no bytes before them */
     int (*row)(struct file_writer *writer, const struct row *row); /* writes one row; NULL: the file has no rows */
 };
 

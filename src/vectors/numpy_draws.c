@@ -96,8 +96,7 @@ void numpy_draws_permutation(struct numpy_draws *draws, uint32_t *order, uint64_
 }
 
 /* Exchanges only the last `count` elements, as NumPy does for most sizes. For a population above 10,000 of which less than a
- * fiftieth is chosen, NumPy uses another method, which is not implemented: the choice then differs from NumPy's, but is as
- * random. */
+ * fiftieth is chosen, NumPy draws in another way: this function then chooses other elements, equally at random. */
 int numpy_draws_choice(struct numpy_draws *draws, uint32_t *out, uint64_t count, uint64_t n) {
     uint32_t *order = mem_alloc(n, sizeof *order, "a choice");
     if (!order) return -1;

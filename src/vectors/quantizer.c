@@ -26,9 +26,9 @@ int export_type_named(const char *name) {
 
 /* ---- a row ---- */
 
-/* Returns the nearest float16 of a value below 65520; of two equally near ones, the even one. It is written by hand, since
- * compilers before GCC 12 and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to
- * such a step. */
+/* Returns the float16 nearest to a value below 65520; if two are equally near, the even one. Compilers before GCC 12 and clang
+ * 15 have no float16, so the bits are made here. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to such a
+ * step. */
 static uint16_t float16_of(float value) {
     const uint32_t smallest = 0x38800000; /* 2^-14 */
     float above_half = fabsf(value) + 0.5f;
@@ -131,7 +131,7 @@ int quantizer_turn(const struct quantizer *quantizer, float *values, uint64_t co
     return pool_run(quantizer->pool, turn, &turning);
 }
 
-/* ---- what is known before the first row is quantized ---- */
+/* ---- axes, means and scales, which are found before the first row is quantized ---- */
 
 /* Returns the rows from which the axes are found, scaled to length 1; the caller frees them. NULL after fail(). */
 static float *sample_rows(const struct quantizer *quantizer, uint64_t count) {

@@ -66,7 +66,8 @@ float *quantizer_matrix(const struct quantizer *quantizer, uint64_t count);
 /* Turns queries [count x dim] to queries [count x columns] for rows of quantizer_matrix(); `values` is changed. */
 int quantizer_queries(const struct quantizer *quantizer, float *values, uint64_t count, float *turned);
 
-/* What is lost: the share of the ten nearest rows by cosine, found with float32 rows, that the quantized rows find, too. */
+/* The quality of quantized rows: the share of a row's ten nearest rows by cosine, searched in float32, that a search of the
+ * quantized rows finds, too. */
 struct quantizer_loss {
     uint64_t most;     /* in: only this many first rows are searched */
     uint64_t searched; /* rows searched */

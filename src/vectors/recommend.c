@@ -61,7 +61,8 @@ static uint64_t trim(const char **text, uint64_t length) {
     return length;
 }
 
-/* Adds the item or title that equals the whole text. If there is none, adds the items that are separated by commas in the text. */
+/* Adds the item or title that equals the whole text. If no item or title does, the text is a list of items separated by commas,
+ * and each of them is added. */
 static int take_items_of(struct recommending *r, struct all_given *all, const char *text) {
     int64_t row = find_item(r, text, strlen(text));
     if (row >= 0) return add_given(all, text, strlen(text), row);

@@ -32,7 +32,7 @@ struct recommend_request {
 struct recommended {
     const char *list; /* name of the list, not NUL-terminated */
     uint64_t length;
-    uint64_t known, unknown; /* number of the list's items that the run knows, and number of those that it does not know */
+    uint64_t known, unknown; /* known: number of the list's items that the run knows; unknown: number of its other items */
     const uint32_t *ids;     /* [count] recommended rows, best first */
     const float *scores;     /* [count] scores of the rows in `ids` */
     uint32_t count;

@@ -38,8 +38,8 @@ GPU_RUNS = {
     "halves and quarters": {"negatives": {"per": "example", "count": 9}, "optimizer": {"rule": "adagrad"},
                             "model": {"dim": 66}},
     "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
-    # With 200, 352 and 500 columns a rank, a thread handles several quads of a window's rows. With 260 columns fewer contexts are
-    # held at a time than with 256; with 516 rows are read twice, with 512 once.
+    # A thread handles several quads of a window's rows if a rank has 200, 352 or 500 columns. Fewer contexts are held at a time for
+    # 260 columns than for 256. Rows of 516 columns are read twice, rows of 512 once.
     "two quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 400}},
     "three quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "momentum": 0.5}, "model": {"dim": 700}},
     "four quads": {"negatives": {"per": "example", "count": 7}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1000}},

@@ -162,7 +162,7 @@ def test_a_child_is_refused(cpu):
     for call in calls:
         said = in_child(call)
         assert said.startswith("RuntimeError: ") and "process %d" % os.getpid() in said, said
-    # the weights are plain memory: the child sees what they were at the fork
+    # the weights are plain memory, so the child sees the values that they had at the fork
     assert in_child(lambda: (weights.sum(), repr(table))) == ""
     assert table.fetch([1]).shape == (1, 2)
 

@@ -1,4 +1,4 @@
-/* scratch: a fresh directory for a test, with files in it, and a corpus made of such files. */
+/* scratch: makes a fresh directory for a test, writes files into it, and opens them as a corpus. */
 #include "corpus/corpus.h"
 #include "base/file.h"
 #include "base/report.h"

@@ -16,7 +16,8 @@ struct small_run {
     char *checkpoint; /* DIRECTORY/checkpoint-7 */
 };
 
-/* What that backend stores: weights, followed by adagrad's sum, which is 0.5 everywhere. No reader may read it as weights. */
+/* The values that this backend stores: weights, followed by adagrad's sum, which is 0.5 everywhere. A reader of weights must not
+ * read the sum. */
 struct small_store {
     const float *rows;
     uint32_t dim;

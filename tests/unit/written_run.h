@@ -14,7 +14,7 @@ static void write_text(const char *path, const char *text) {
     if (file_replace(path, text, strlen(text))) abort();
 }
 
-/* Returns what a file contains, or "(none)" if there is no file. The text is in one of four buffers that are used in turn. */
+/* Returns the text of a file, or "(none)" if there is no file. The text is overwritten by the fourth call after this one. */
 static inline const char *text_of(const char *path) {
     static char texts[4][4096];
     static int turn;

@@ -25,7 +25,7 @@ static char *strip(char *text) {
     return text;
 }
 
-/* What was read of the file so far. */
+/* The keys and values that were read from the file so far. */
 struct plain {
     struct config *config;
     char section[64], key[64];

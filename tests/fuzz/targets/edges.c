@@ -48,7 +48,7 @@ static void release(struct made *m) {
     corpus_close(m->corpus);
 }
 
-/* Returns the index of the arc from one node to another, or the number of arcs if there is none. */
+/* Returns the index of the arc from one node to another; the number of arcs if the graph does not have this arc. */
 static uint64_t arc_of(const struct graph *graph, uint64_t from, uint64_t to) {
     for (uint64_t i = graph->starts[from]; i < graph->starts[from + 1]; i++)
         if (graph->neighbours[i] == to) return i;

@@ -79,7 +79,8 @@ static int is_packed(const uint8_t *text, uint64_t length) {
     return length > 3 && (!memcmp(text, "\x28\xB5\x2F\xFD", 4) || !memcmp(text + 1, "\x2A\x4D\x18", 3));
 }
 
-/* Compresses the text in `members` parts. Reading that must give the same as reading the text, or be refused in the same way. */
+/* Compresses the text in `members` parts. Reading the result must give the text, or fail with the message that reading the text
+ * itself gives. */
 static void check_packed(int way, unsigned members, uint64_t block_bytes, const uint8_t *text, uint64_t length) {
     static uint8_t packed[8 * PACKED_MOST];
     uint64_t used = 0, n, m;

@@ -58,7 +58,7 @@ static void says_what_is_in_the_way(void **state) {
     sentence_holds("cannot look at 'loop/x'");
 }
 
-/* If a later part of the path fails, the directories that were made for it are removed, and those that existed before stay. */
+/* If a later part of the path fails, the new directories are removed again, and older directories remain. */
 static void a_failure_leaves_nothing(void **state) {
     char path[600] = "mine/deep/";
     assert_int_equal(mkdir("theirs", 0777), 0);

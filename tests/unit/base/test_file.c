@@ -215,8 +215,8 @@ static void says_where_it_cannot_write(void **state) {
     assert_int_equal(files_in_scratch(), 1); /* no partial file is left */
 }
 
-/* Two writers write the same file at once, and a user's file has a name like that of a partial file. No writer may touch what is
- * not its own. */
+/* Two writers write one file at the same time, and the directory has a user's file whose name resembles a partial file's. Each
+ * writer may touch only the partial file that it made. */
 static void pieces_are_ones_own(void **state) {
     struct file_writer first, second;
     char *path = in_scratch("out"), *users = scratch_text("out.partial", "the user's");

@@ -10,7 +10,7 @@
 enum { SIZE = 3 * 65536, MANY = 70 };
 static volatile char seen;
 
-/* Runs work() in a child process. Returns its status as from waitpid(), and what it wrote to stderr. */
+/* Runs work() in a child process. Returns the child's status as waitpid() does, and the child's stderr. */
 static int in_a_child(void (*work)(void), char *said, size_t capacity) {
     int pipes[2], status;
     size_t length = 0;
@@ -39,7 +39,7 @@ static char *big_file(const char *name) {
     return path;
 }
 
-/* Of three mapped files the second is cut short after it was read once. Then it is read again. */
+/* Three files are mapped, and the second is read, cut short, and read again. */
 static void read_what_was_cut(void) {
     struct file_map maps[3];
     file_map_catch();

@@ -11,7 +11,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Compares what the last call has appended with `wanted`. */
+/* Checks that the last call has appended `wanted`. */
 static void assert_added(const char *wanted) {
     assert_int_equal(json.failed, 0);
     assert_int_equal(json.used, strlen(json.bytes));

@@ -105,7 +105,7 @@ static void plain_round_trip(void **state) {
     npy_close(&npy);
 }
 
-/* In the file a bfloat16 field has the type '<u2', and its field name says that it is bfloat16. */
+/* A bfloat16 field has the type '<u2' in the file, and its field name ends in _bfloat16. */
 static void bfloat16_round_trip(void **state) {
     struct npy out = {.rows = 2, .fields = 2}, npy;
     const char values[2 * (3 * 2 + 4)] = {0, 1, 2, 3, 4, 5};

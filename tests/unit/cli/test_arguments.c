@@ -5,7 +5,7 @@
 
 enum { ARGUMENTS = 32 };
 
-/* What arguments_read() made of a command line. */
+/* The result of arguments_read() for one command line. */
 struct read {
     struct arguments arguments;
     int flag, pair_count;

@@ -36,7 +36,7 @@ static void every_command_is_described(void **state) {
 
 /* ---- commands that only print ---- */
 
-/* Returns what a command writes to stdout, which is redirected to a file while the command runs. */
+/* Runs a command with stdout redirected to a file, and returns the text of that file. */
 static char *stdout_of(int wanted, int (*run)(int, char **), const char *line) {
     static char words[1024];
     char *argv[ARGUMENTS], *rest = words, *path = in_scratch("stdout");

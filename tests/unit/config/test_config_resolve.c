@@ -291,7 +291,7 @@ static void what_the_cpu_alone_trains(void **state) {
     }
 }
 
-/* With train.effort = thorough, keys that the user set keep their values, and negatives are not shared if a key rules that out. */
+/* train.effort = thorough keeps the values of keys that the user set, and does not share negatives if such a key rules that out. */
 static void auto_of_a_thorough_run(void **state) {
     static const struct {
         const char *keys;
@@ -358,7 +358,7 @@ static void an_earlier_version_was_quick(void **state) {
     config_release(&config);
 }
 
-/* train.update = auto never becomes hogwild if lock-free training cannot do what the other keys ask for. */
+/* train.update = auto becomes hogwild only if lock-free training supports the values of all other keys. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
                                           "[corpus]\nformat = lists\n", "[optimizer]\nrule = adagrad\n",

@@ -51,7 +51,7 @@ static int stands_before(const uint32_t *ids, uint64_t at) {
     return 0;
 }
 
-/* What is counted in the blocks. */
+/* Numbers that are counted in the blocks. */
 struct counted {
     uint64_t blocks, positives_again, negatives_again, own, zero, targets_at[8], low;
 };

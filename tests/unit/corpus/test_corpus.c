@@ -508,7 +508,7 @@ static void a_byte_order_mark_is_no_text(void **state) {
     }
 }
 
-/* In a file without an LF each CR ends a line, as on old Macs. In other files CR is a blank. */
+/* If a file has no LF, each CR ends a line, as on old Macs. If it has an LF, CR is a blank. */
 static void cr_ends_lines_where_there_is_no_lf(void **state) {
     uint64_t length = FIRST_BYTES + 100;
     char *bytes = malloc(length + 1);

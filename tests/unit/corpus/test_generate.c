@@ -177,7 +177,8 @@ static void popularity_is_zipfs(void **state) {
     free(lines);
 }
 
-/* With several groups, of which the last is smaller, the expected counts are the sum over both distributions, by rank. */
+/* A row's rank occurs in several groups, of which the last is smaller. The expected count of a rank is the sum over both sizes
+ * of group. */
 static void popularity_over_groups_is_as_stated(void **state) {
     enum { ROWS = 1300, SIZE = 512, GROUPS = 3, LINES = 20000 };
     struct lines *lines = read_lines(generated("words", options(GENERATE_WORDS, ROWS, LINES, 5)), "", 'w');

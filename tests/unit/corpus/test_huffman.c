@@ -35,8 +35,7 @@ static void make_plain(struct plain *p, const uint64_t *counts, uint64_t words) 
     }
 }
 
-/* Writes the nodes of a word's path, from the root on, as ids of struct huffman; only those whose bit is `code`. Returns how
- * many there are. */
+/* Writes the ids of the nodes on a word's path, from the root on, whose bit is `code`. Returns the number of ids. */
 static int plain_path(const struct plain *p, uint64_t word, int code, uint32_t *nodes) {
     uint32_t up[DEEPEST];
     int count = 0;

@@ -127,7 +127,8 @@ static void assert_pairs(const char *text, enum corpus_header header, const char
     if (strcmp(got, wanted)) fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", text, wanted, got);
 }
 
-/* Whether the first line that is not empty is a header is judged by the numbers in it and below it. */
+/* The first line that is not empty is left out as a header if one of its fields is text and the lines below have numbers in that
+ * column. */
 static void headers_are_left_out(void **state) {
     static const char *const headers[][2] = {{"user_id,book_id,rating\n1,2,3\n", "1:2;"},
                                              {"user\titem\trating\ttimestamp\r\n1\t2\t3\t4\r\n5\t6\t7\t8", "1:2;5:6;"},

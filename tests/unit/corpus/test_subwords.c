@@ -56,7 +56,7 @@ static const char *ngrams_of(struct listed *listed, uint32_t min, uint32_t max, 
     return listed->text;
 }
 
-/* The hashes (buckets) of n-grams are those of fasttext 0.9.2 and gensim. */
+/* An n-gram has the hash (bucket) that fasttext 0.9.2 and gensim give it. */
 static void ngrams_are_those_of_fasttext(void **state) {
     struct listed listed;
     assert_string_equal(ngrams_of(&listed, 3, 4, "where"),
@@ -178,8 +178,8 @@ static void without_ngrams_nothing_is_made(void **state) {
     vocab_release(&vocab);
 }
 
-/* For words of any bytes: each bucket has one row, no row belongs to two buckets, and the rows of a word are those of its
- * n-grams. */
+/* Words of any bytes are tried. Each bucket must have one row, no row may belong to two buckets, and a word's rows must be its
+ * own row and the rows of its n-grams. */
 static void any_words_and_forms_agree(void **state) {
     for (uint32_t round = 0; round < 200; round++) {
         char text[8][16];

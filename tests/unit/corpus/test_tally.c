@@ -9,7 +9,7 @@
 
 static struct tally tally[1];
 
-/* Meets a word whose bytes are followed by others. Returns its slot. */
+/* Counts a word that other bytes follow in memory. Returns its slot. */
 static struct tally_slot *meet(const char *word, uint64_t length, char behind) {
     static char bytes[200];
     memset(bytes, behind, sizeof bytes);

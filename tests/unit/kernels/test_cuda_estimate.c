@@ -61,7 +61,7 @@ static struct example_source shared_source(int by_window) {
                                    .subwords = subwords};
 }
 
-/* In a tree, a word's path has up to 20 nodes. */
+/* A word's path in the tree has up to 20 nodes. */
 static void paths_in_a_tree_lie_on_the_gpu_and_need_few_warps(void **state) {
     static const uint64_t starts[2 * 1000 + 1];
     const struct rule_options rule = {.rule = RULE_SGD};

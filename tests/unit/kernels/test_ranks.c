@@ -1,4 +1,5 @@
-/* Which columns each rank has, and how records are split among ranks. tests/cli/test_ranks.py tests several ranks under mpirun. */
+/* Tests which columns each rank has, and how records are split among ranks. tests/cli/test_ranks.py tests several ranks under
+ * mpirun. */
 #include "tests/testing.h"
 
 #include "kernels/ranks.h"

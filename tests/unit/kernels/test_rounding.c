@@ -1,5 +1,5 @@
-/* Rounding to bfloat16: what each value becomes, that the mean of the random results is right, and that random bits are
- * independent of each other. */
+/* Tests rounding to bfloat16: the result for each kind of value, the mean of random results, and the independence of the random
+ * bits. */
 #include "kernels/rounding.h"
 
 #include "tests/testing.h"
@@ -41,7 +41,8 @@ static void nearest_goes_to_even(void **state) {
     assert_int_equal(bfloat16_nearest(float_of_bits(0x7F7FFFFF)), 0x7F7F);
 }
 
-/* Over all 65,536 random bits the mean is exact: the share that is rounded up is what the cut-off bits say. */
+/* If all 65,536 random bits are tried, the share of results that are rounded up equals the part of the value that bfloat16 cuts
+ * off. */
 static void all_bits_have_the_exact_mean(void **state) {
     const uint32_t values[] = {0x3DCCCCCD, 0xBE2AAAAB, 0x00000123, 0x7F7EFFFF, 0xC2F6E979};
     for (unsigned v = 0; v < sizeof values / sizeof *values; v++) {

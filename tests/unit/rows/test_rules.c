@@ -54,7 +54,7 @@ static void rules_with_a_third_slot_are_listed(void **state) {
     }
 }
 
-/* The defaults are those of torch.optim in PyTorch 2. */
+/* Every option has the default of torch.optim in PyTorch 2. */
 static void defaults_are_pytorchs(void **state) {
     struct rule_options o = rules_defaults(RULE_ADAM);
     assert_true(o.lr == 1e-3 && o.beta1 == 0.9 && o.beta2 == 0.999 && o.eps == 1e-8 && o.weight_decay == 0 &&

@@ -153,7 +153,7 @@ static void test_fields_of_bfloat16(void **state) {
     }
 }
 
-/* The sum of a row is one float32, whatever the state's precision, and is saved as it is. */
+/* A row's sum is one float32 even if the rest of the state is bfloat16, and a saved file has it unrounded. */
 static void test_fields_of_a_rule_by_row(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ROWWISE_ADAGRAD;
@@ -420,7 +420,7 @@ static void test_a_table_that_begins_later(void **state) {
     free(path);
 }
 
-/* Loads a file that another table wrote. The message must contain what was seen and what was wanted. */
+/* Loads a file that does not fit the table. The message must contain `seen`, from the file, and `wanted`, from the table. */
 static void refuse_load(const char *path, struct config *config, uint64_t rows, const char *seen, const char *wanted) {
     struct table table;
     assert_int_equal(0, tables_init(&table, TABLE_TARGET, config, &(struct table_options){.rows = rows}, &fake_ops, &device));

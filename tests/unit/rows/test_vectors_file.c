@@ -48,7 +48,7 @@ static void text_with_and_without_a_first_line(void **state) {
     }
 }
 
-/* In files of other programs only a blank, a TAB or a line end ends a word; any other byte is part of it. */
+/* Other programs write words of any bytes: only a blank, a TAB or a line end ends a word. */
 static void words_of_other_programs_may_have_odd_bytes(void **state) {
     struct vectors_file file = open_text("2 3\nt\fhe 1 2 3\n\v 4 5 6\n", VECTORS_TEXT);
     expect_row(&file, "t\fhe", 1, 2, 3);

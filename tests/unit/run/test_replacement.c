@@ -4,7 +4,7 @@
 
 #include "tests/testing.h"
 
-/* Checks that every file of `run` contains `word`, and that the directory contains no other files than those of a run. */
+/* Checks that every file of `run` contains `word`, and that the directory contains only a run's files. */
 static void assert_run(const char *word) {
     char wanted[64];
     assert_string_equal(names_in("run"), "checkpoint-5 config.ini latest metrics.jsonl vocab.tsv");

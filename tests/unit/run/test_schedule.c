@@ -34,8 +34,8 @@ static void linear(void **state) {
     for (double done = 0; done <= 1; done += 0.125) assert_near(schedule_rate(&c, done), 0.025);
 }
 
-/* In word2vec.c the rate is starting_alpha x (1 - done), but at least starting_alpha x 0.0001. Our rate never differs from that
- * by more than starting_alpha x 0.0001. */
+/* word2vec.c's rate is starting_alpha x (1 - done), but at least starting_alpha x 0.0001. Our rate must be within starting_alpha
+ * x 0.0001 of it. */
 static void linear_is_near_word2vec_by_default(void **state) {
     struct config c = with(SCHEDULE_LINEAR, 0.025, 1e-4, 0);
     for (double done = 0; done <= 1; done += 1.0 / 1024)

@@ -138,7 +138,8 @@ static uint64_t held(struct run *run) {
 
 /* ---- shapes ---- */
 
-/* Chooses lists with rows, with one example for each item. Its negatives are its own, or those of the batch. */
+/* Chooses lists that have rows and in which each item makes an example. The example has negatives of its own, or shares the
+ * batch's negatives. */
 static void choose_items(struct config *c) {
     c->examples_mode = MODE_USER, c->examples_targets = TARGETS_ALL;
     c->examples_positives = 1, c->examples_own = 1, c->examples_replacement = 0;

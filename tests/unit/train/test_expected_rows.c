@@ -10,7 +10,7 @@ enum { ITEMS = 2000, LISTS = 4000, BATCH = 200, BATCHES = 4 };
 
 static struct tiny tiny;
 
-/* Adds rows of lists after those of items, without counts, as a vocabulary has them. */
+/* Adds rows of lists after the rows of items, as a vocabulary does. Rows of lists have no counts. */
 static void give_lists_rows(void) {
     tiny.vocab.counts = realloc(tiny.vocab.counts, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
     memset(tiny.vocab.counts, 0, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
@@ -85,7 +85,7 @@ static void lists_with_rows(void **state) {
     tiny_free(&tiny);
 }
 
-/* Tests lists with one example for each item; its negatives are its own, or those of the batch. */
+/* Tests lists in which each item makes an example. The example has negatives of its own, or shares the batch's negatives. */
 static void items_as_examples(void **state) {
     tiny_make(&tiny, ITEMS, LISTS, 30, 1);
     give_lists_rows();

@@ -400,7 +400,8 @@ static void test_bfloat16_is_advised(void **state) {
     assert_true(!plan.fits && !strstr(plan.advice, "bfloat16"));
 }
 
-/* Four budgets: exactly what is needed; one byte less; enough for one more hot row; one byte less than that. */
+/* The run is planned with four budgets: the bytes that it needs; one byte less; the bytes for one more hot row; one byte less
+ * than for that row. */
 static void test_the_gpu_just_fits(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
@@ -537,8 +538,8 @@ static void test_gpu_advice(void **state) {
 
 /* ---- floors ---- */
 
-/* Computes the most pairs a second from what is the limit: one direction of the link, both directions at once, or the GPU's
- * memory. 0 if one of these speeds is unknown. */
+/* Tests the plan's highest speed: the pairs a second that the link carries in one direction or in both at once, or that the GPU's
+ * memory carries, whichever are fewest; 0 if one of these rates is unknown. */
 static void test_floor(void **state) {
     struct plan plan = {.batch_pairs = 1000, .link_bytes = 2e9, .memory_bytes = 8e9};
     static const struct {

@@ -10,7 +10,7 @@ static struct backend device;
 static struct table table;
 static uint32_t columns = DIM; /* number of columns of the whole table, over all ranks */
 
-/* Opens a table whose numbers are those of value(). */
+/* Opens a table in which row r, column c has the number value(r, c). */
 static void open_table(float (*value)(uint64_t row, uint32_t column)) {
     struct rule_options sgd = {.rule = RULE_SGD};
     struct table_spec spec = {.rows = ROWS, .layout = record_layout_make(&sgd, DIM)};

@@ -105,7 +105,8 @@ static void nothing_is_removed_through_a_link(void **state) {
     assert_int_equal(tune_directory_open(&killed, "r"), 0);
     close(killed.lock.fd);
     assert_int_equal(symlink("../../mine", "r.tune/trials/run"), 0);
-    assert_int_equal(symlink("/dev/null", killed.edges), 0); /* only the link is removed, not what it leads to */
+    assert_int_equal(symlink("/dev/null", killed.edges), 0); /* tune_directory removes the link itself; /dev/null, its target,
+                                                              * must remain */
     assert_int_equal(tune_directory_open(&d, "r"), -1);
     sentence_holds("holds what tune has not written");
     tune_directory_close(&d);

@@ -1,4 +1,4 @@
-/* Which table of a finished run is asked if the caller names none, and the messages about rows that were never trained. */
+/* Tests which table of a finished run is asked if the caller names none, and the messages about rows that were never trained. */
 #include "vectors/answers.h"
 #include "tests/unit/small_run.h"
 

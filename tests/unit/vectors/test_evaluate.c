@@ -199,7 +199,7 @@ static void more_places_than_rows(void **state) {
     assert_true(score.ndcg > 0 && score.ndcg < 1);
 }
 
-/* The same lists get the same scores in every format. */
+/* Lists get the same scores whichever format their file is in. */
 static void lists_of_every_format(void **state) {
     struct sptx_lists_score wanted = score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3), score;
     static const enum corpus_format formats[] = {FORMAT_LISTS, FORMAT_TEXT, FORMAT_ADJACENCY};
@@ -351,8 +351,8 @@ static struct sptx_labels_score score_labels(const char *text, double share) {
     return score;
 }
 
-/* Nodes of the right half of the plane have one label, those of the left half another. A node that the run does not know has a
- * vector of zeros. */
+/* Nodes whose vectors point to the right have one label, nodes whose vectors point to the left have another. A node that the run
+ * does not know has a vector of zeros. */
 static void labels_of_half_planes(void **state) {
     static const char halves[] = "King right\nqueen right\nman right\nwoman right\nking right\nboy right\ngirl right train\n"
                                  "the left\nparis left\n\xD1\x81\xD0\xBB\xD0\xBE left test\nfrance\nunheard right\n";

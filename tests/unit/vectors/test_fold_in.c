@@ -238,8 +238,7 @@ static void what_lists_hold(void **state) {
     close_trained(&t);
 }
 
-/* With the uniform law each item is a negative once. With the other laws an item's share of the negatives is proportional to its
- * weight. */
+/* The uniform law makes each item a negative once. The other laws make an item a negative in proportion to its weight. */
 static void laws_of_negatives(void **state) {
     static const char *const keys[] = {"", "[negatives]\nlaw = unigram\npower = 1\n", "[negatives]\nlaw = log-uniform\n"};
     for (int law = 0; law < 3; law++) {

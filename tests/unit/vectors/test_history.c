@@ -67,8 +67,8 @@ static int commas_in(const char *list) {
     return commas;
 }
 
-/* Up to HISTORY_POINTS lines are shown as they are. If there are more, neighbours are merged: measured values are averaged, and
- * counters are those of the last line. */
+/* The page shows up to HISTORY_POINTS lines. If a run has more, neighbouring lines are merged: a measured value becomes the
+ * average of its lines, and a counter becomes the counter of the last line. */
 static void thinned(void **state) {
     assert_int_equal(commas_in(strstr(long_run(HISTORY_POINTS), "\"loss\":[")), HISTORY_POINTS - 1);
     assert_non_null(strstr(json.bytes, "\"loss\":[0,2,0,2,"));

@@ -82,7 +82,7 @@ static void rows_of_lists(void **state) {
     }
 }
 
-/* With examples.own = 0 a list's row keeps its first values, so it is not exported, asked for or found. */
+/* If examples.own is 0, training does not change a list's row. The row is then neither exported, nor asked for, nor found. */
 static void lists_that_are_means_alone(void **state) {
     static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n";
     static const char *const keys[] = {"[examples]\nown = 0.001\n", "[examples]\nown = 0\n"};

@@ -113,8 +113,8 @@ static void products_keep_to_the_margin(void **state) {
     free(panel);
 }
 
-/* Tries sizes around those of a panel (32 rows), a slice (1,024 rows), a chunk (256 queries), a few queries (4), and around the
- * number of threads. */
+/* Tries a little more and a little less than the sizes at which the search changes its way: a panel (32 rows), a slice (1,024
+ * rows), a chunk (256 queries), a few queries (4), and the number of threads. */
 static void against_brute_force(void **state) {
     search(1, 1, 1, 1, 1, 0);
     search(5, 3, 4, 10, 2, 0); /* k is larger than the number of rows */
