@@ -236,6 +236,10 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
+uint64_t corpus_block_bytes(const struct corpus *corpus) {
+    return corpus->block_bytes;
+}
+
 /* Returns the user's keys; keys that do not apply to the corpus' format are left out. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];

@@ -109,6 +109,7 @@ void corpus_rewind(struct corpus *corpus);
  * size. */
 enum { CORPUS_BLOCK = 2 << 20, CORPUS_PADDING = 64 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
+uint64_t corpus_block_bytes(const struct corpus *corpus);
 /* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
  * valid while the corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
