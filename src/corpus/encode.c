@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "encode_block.h"
+#include "group_pairs.h"
 #include "phrases.h"
 #include "word_counts.h"
 
@@ -51,19 +52,13 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
 
 /* ---- the places of blocks ---- */
 
-/* A list of pairs. */
-struct list {
-    uint64_t items;
-    uint32_t row;  /* row of the list; WORDS_ABSENT: lists have no rows */
-    uint64_t next; /* while items are grouped: index in the output of the list's next item */
-};
-
 /* State of encoding one corpus; the workers share it. */
 struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
     const struct numbered *numbered; /* the numbered corpus; NULL: the corpus is gathered data */
+    struct pool *pool;
     _Atomic uint64_t next;           /* index of the next number to encode */
     struct progress progress;
     struct idstream_writer writer;
@@ -71,8 +66,6 @@ struct encoding {
     int line_lost;       /* adjacency, 1: the open line's target is not in the vocabulary, so its contexts are dropped */
     int held;            /* adjacency, 1: of the open line, only the target is known so far; it is written when a context follows */
     uint32_t held_id;
-    struct list *lists;        /* [list_count]: pairs: in the order of their first mention */
-    uint64_t list_count, lists_capacity;
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -191,125 +184,10 @@ static int encode_blocks(void *context, unsigned worker) {
     return result;
 }
 
-/* ---- pairs: grouping items by list ---- */
+/* ---- pairs ---- */
 
-enum { GROUP_IDS = 32 << 20 }; /* most ids that are grouped in memory at a time: 128 MiB */
-
-/* Returns the number of ids of a list's sentence: its items and, if lists have rows, the list's id. */
-static uint64_t ids_of(const struct encoding *encoding, const struct list *list) {
-    return list->items + (uint64_t)encoding->options->list_rows;
-}
-
-/* Chooses lists first .. *end - 1: as many as memory allows, at least one. Sets where each begins in the output. Returns the
- * number of their ids. */
-static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
-    uint64_t ids = 0;
-    for (*end = first; *end < encoding->list_count; ++*end) {
-        struct list *list = &encoding->lists[*end];
-        if (*end > first && ids + ids_of(encoding, list) > GROUP_IDS) break;
-        list->next = ids;
-        ids += ids_of(encoding, list);
-    }
-    return ids;
-}
-
-/* An element of the grouped array: an id, or in a second pass its weight. */
-union value {
-    uint32_t id;
-    float weight;
-};
-
-/* If lists have rows, writes each list's id before its items; or, with weights = 1, the weight 0, since a list is no item. */
-static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int weights, union value *values) {
-    for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
-        union value *own = &values[encoding->lists[list].next++];
-        if (weights) own->weight = 0;
-        else own->id = encoding->lists[list].row;
-    }
-}
-
-/* All pairs, in their order in the corpus. Pair i is at index stride * i of each array. */
-struct pairs_met {
-    uint64_t count;
-    unsigned stride;
-    const uint32_t *ids, *names; /* numbers of the pairs' items and lists */
-    const float *weights;        /* NULL: pairs have no weights */
-    const uint32_t *rows, *list_rows; /* by number: rows of items, and of lists. rows = NULL: an item's number is its row;
-                                       * list_rows = NULL: lists have no rows */
-    uint64_t list_numbers;       /* 1 + the highest number of a list */
-    uint32_t *numbers;           /* [list_numbers]: place of each list in encoding.lists; UINT32_MAX: none */
-};
-
-static inline uint32_t row_met(const struct pairs_met *met, uint64_t i) {
-    uint32_t item = met->ids[i * met->stride];
-    return met->rows ? met->rows[item] : item;
-}
-
-/* Writes the ids of lists first .. end - 1 and ends a sentence after each; or, with weights = 1, writes the weights of these
- * ids. */
-static int put_lists(struct encoding *encoding, uint64_t first, uint64_t end, int weights, const union value *values,
-                     uint64_t count) {
-    if (weights) return idstream_put_weights(&encoding->writer, &values->weight, count);
-    uint64_t at = encoding->writer.tokens;
-    if (idstream_put(&encoding->writer, &values->id, count)) return -1;
-    for (uint64_t list = first; list < end; list++)
-        if (idstream_end_sentence(&encoding->writer, at += ids_of(encoding, &encoding->lists[list]))) return -1;
-    return 0;
-}
-
-/* Groups the ids of all pairs, or their weights, by list: a counting sort that reads all pairs once for each group of lists that
- * fits into memory. */
-static int group_values(struct encoding *encoding, const struct pairs_met *met, int weights) {
-    struct list *lists = encoding->lists;
-    union value *values = NULL;
-    uint64_t capacity = 0, end;
-    int result = -1;
-    for (uint64_t first = 0; first < encoding->list_count; first = end) {
-        uint64_t count = choose_lists(encoding, first, &end);
-        if (interrupt_check() || mem_grow(&values, &capacity, count, sizeof *values, "the items of lists")) goto out;
-        put_own(encoding, first, end, weights, values);
-        for (uint64_t i = 0; i < met->count; i++) {
-            uint32_t row = row_met(met, i), list = met->numbers[met->names[i * met->stride]];
-            if (row == WORDS_ABSENT || list - first >= end - first) continue;
-            union value *value = &values[lists[list].next++];
-            if (weights) value->weight = met->weights ? met->weights[i * met->stride] : 1;
-            else value->id = row;
-        }
-        if (put_lists(encoding, first, end, weights, values, count)) goto out;
-    }
-    result = 0;
-out:
-    free(values);
-    return result;
-}
-
-/* Numbers the lists in the order of their first item that has a row, and counts their items. */
-static int number_lists(struct encoding *encoding, const struct pairs_met *met) {
-    for (uint64_t i = 0; i < met->count; i++) {
-        uint32_t name = met->names[i * met->stride];
-        if (i % CORPUS_BLOCK == 0 && interrupt_check()) return -1;
-        if (row_met(met, i) == WORDS_ABSENT) continue;
-        if (met->numbers[name] == UINT32_MAX) {
-            if (mem_grow(&encoding->lists, &encoding->lists_capacity, encoding->list_count + 1, sizeof *encoding->lists, "the lists"))
-                return -1;
-            encoding->lists[encoding->list_count] = (struct list){.row = met->list_rows ? met->list_rows[name] : WORDS_ABSENT};
-            met->numbers[name] = (uint32_t)encoding->list_count++;
-        }
-        encoding->lists[met->numbers[name]].items++;
-    }
-    return 0;
-}
-
-static int group_pairs(struct encoding *encoding, struct pairs_met *met) {
-    met->numbers = mem_alloc(met->list_numbers + 1, sizeof *met->numbers, "the lists");
-    if (!met->numbers) return -1;
-    memset(met->numbers, 0xff, met->list_numbers * sizeof *met->numbers);
-    int result = number_lists(encoding, met) || group_values(encoding, met, 0) ||
-                         (encoding->options->pair_weights && group_values(encoding, met, 1))
-                     ? -1
-                     : 0;
-    free(met->numbers);
-    return result;
+static int group(struct encoding *encoding, const struct pairs_met *met) {
+    return group_pairs(&encoding->writer, met, encoding->options->pair_weights != PAIR_WEIGHTS_NONE, encoding->pool);
 }
 
 static int group_numbered(struct encoding *encoding) {
@@ -323,7 +201,7 @@ static int group_numbered(struct encoding *encoding) {
                             .rows = numbered->items,
                             .list_rows = numbered->lists,
                             .list_numbers = numbered->list_numbers};
-    return met.count ? group_pairs(encoding, &met) : 0;
+    return met.count ? group(encoding, &met) : 0;
 }
 
 /* ---- gathered data ---- */
@@ -354,7 +232,7 @@ static int group_gathered(struct encoding *encoding, const struct gathered *gath
                             .rows = rows->items,
                             .list_rows = rows->lists,
                             .list_numbers = gathered->lists.words.size};
-    return group_pairs(encoding, &met);
+    return group(encoding, &met);
 }
 
 static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
@@ -369,10 +247,10 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
 
 /* ---- the whole corpus ---- */
 
-static int encode_files(struct encoding *encoding, struct pool *pool) {
+static int encode_files(struct encoding *encoding) {
     if (corpus_formats[encoding->options->format].scattered) return group_numbered(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
-    int result = pool_run(pool, encode_blocks, encoding);
+    int result = pool_run(encoding->pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
     return result;
 }
@@ -387,12 +265,12 @@ static int nothing_left(const struct encoding *encoding) {
                 encoding->vocab->size);
 }
 
-static int encode_as(struct encoding *encoding, const char *path, struct pool *pool, uint64_t fingerprint) {
+static int encode_as(struct encoding *encoding, const char *path, uint64_t fingerprint) {
     const struct corpus_options *options = encoding->options;
     if (idstream_writer_open(&encoding->writer, path)) return -1;
-    if (!corpus_formats[options->format].scattered) encoding->writer.pool = pool;
+    encoding->writer.pool = encoding->pool;
     int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus))
-                                                   : encode_files(encoding, pool);
+                                                   : encode_files(encoding);
     if (!result) result = corpus_check_unchanged(encoding->corpus);
     if (!result && !encoding->writer.tokens) result = nothing_left(encoding);
     encoding->writer.weighed = options->pair_weights;
@@ -403,13 +281,12 @@ static int encode_as(struct encoding *encoding, const char *path, struct pool *p
 
 static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
                   struct pool *pool, uint64_t fingerprint) {
-    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options};
+    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .pool = pool};
     struct numbered own;
     int result = encode_numbers(&encoding.numbered, &own, corpus, options, vocab, path, pool);
     pthread_mutex_init(&encoding.lock, NULL);
     pthread_cond_init(&encoding.moved, NULL);
-    if (!result) result = encode_as(&encoding, path, pool, fingerprint);
-    free(encoding.lists);
+    if (!result) result = encode_as(&encoding, path, fingerprint);
     pthread_cond_destroy(&encoding.moved);
     pthread_mutex_destroy(&encoding.lock);
     numbered_close(&own);
