@@ -36,6 +36,7 @@ enum config_from_words { FROM_WORDS_KEEP, FROM_WORDS_DROP };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* followed by the names of the backends (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
+enum config_share { SHARE_AUTO, SHARE_COLUMNS };
 enum config_effort { EFFORT_QUICK, EFFORT_THOROUGH, EFFORT_AUTO };
 enum { PRECISION_AUTO = 2 }; /* follows the kernels' precisions (kernels/optimizers.h) */
 
@@ -178,6 +179,9 @@ void config_keep_effort(struct config *config, const struct config *before);
  * --resume compares configs by it. Not compared: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,
  * corpus.cache. */
 const char *config_difference(const struct config *a, const struct config *b);
+
+/* Writes all such keys, with the value in a and, in brackets, that in b, to out[capacity]. Returns 1 if there is one. */
+int config_differences(const struct config *a, const struct config *b, char *out, size_t capacity);
 
 /* Returns the name of choice number `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
 const char *config_choice_name(const char *section, const char *key, int value);

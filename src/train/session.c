@@ -243,8 +243,8 @@ int session_settle(struct config *config, struct gathered *data) {
 /* Sets how many ranks share a machine and its cores. Processes of device.gpus are all on this machine; each process of
  * device.ranks has a machine of its own. */
 static void plan_shares(struct session *s, const struct ranks *ranks) {
-    int here = ranks_count(ranks) == 1 && s->config->device_gpus == config_ranks(s->config);
-    s->local = ranks_count(ranks) > 1 ? ranks->local : here ? (unsigned)s->config->device_gpus : 1;
+    int here = ranks_count(ranks) == 1 && s->config->device_gpus > 1 && !s->config->device_ranks;
+    s->local = ranks_count(ranks) > 1 ? ranks->local : here ? config_ranks(s->config) : 1;
     s->cores = ranks_count(ranks) > 1 ? ranks->cores : s->local > 1 ? pool_cores() / s->local : 0;
     if (s->local > 1 && !s->cores) s->cores = 1;
 }

@@ -1,0 +1,103 @@
+#include "gpus.h"
+
+#include "session.h"
+#include "base/text.h"
+#include "corpus/corpus.h"
+#include "kernels/optimizers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- runs that only one process trains ---- */
+
+/* How many times as fast one H100 trained the configs of text and graphs lock-free as 2 or 4 GPUs trained them in exact steps
+ * (scripts/results/gpus.md). */
+struct lock_free_gain {
+    enum config_mode mode;
+    double of_two, of_four;
+};
+static const struct lock_free_gain LOCK_FREE[] = {{MODE_WALK, 4.1, 4.1}, {MODE_WINDOW, 5.5, 9.2}};
+
+static double lock_free_gain(const struct config *c, uint64_t gpus) {
+    const struct lock_free_gain *gain = &LOCK_FREE[c->examples_mode != MODE_WALK];
+    return gpus < 4 ? gain->of_two : gain->of_four;
+}
+
+/* Returns 1, with the reason, if the run is of a kind that only one process trains. */
+static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
+    uint64_t gpus = c->device_gpus;
+    if (c->train_update == UPDATE_HOGWILD)
+        snprintf(why, GPUS_WHY, "is trained lock-free, about %.1f times as fast on one GPU as in exact steps on %" PRIu64,
+                 lock_free_gain(c, gpus), gpus);
+    else if (c->negatives_per == PER_BATCH)
+        snprintf(why, GPUS_WHY, "its batches share their negatives (negatives.per = batch), which one GPU trains");
+    else if (RULE_BY_ROW(c->optimizer_rule))
+        snprintf(why, GPUS_WHY, "optimizer.rule = rowwise-adagrad needs all columns of a row on one GPU");
+    else if (!strcmp(c->corpus_path, CORPUS_INPUT))
+        snprintf(why, GPUS_WHY, "standard input is read by one process");
+    else
+        return 0;
+    return 1;
+}
+
+/* ---- exact steps ---- */
+
+/* On an H100, a step takes LOADED times as long as its rows take to be read and written once. On G GPUs of one machine each step
+ * also waits for the others: about G x WAIT seconds a pair. Both were fitted to `bench ranks` (scripts/results/gpus.md). */
+static const double LOADED = 1.35, WAIT = 1e-9;
+
+int gpus_seconds(const struct plan *plan, uint64_t gpus, double *one, double *several) {
+    if (!(plan->floor_pairs > 0)) return -1;
+    *one = LOADED / plan->floor_pairs;
+    *several = *one / (double)gpus + (gpus > 1 ? (double)gpus * WAIT : 0);
+    return 0;
+}
+
+/* Returns the number of GPUs, from 1 to `most`, that is expected to train the plan's steps fastest. */
+static uint64_t fastest(const struct plan *plan, uint64_t most, char why[GPUS_WHY]) {
+    char a[TEXT_BYTES], b[TEXT_BYTES];
+    double one, several, best;
+    uint64_t chosen = 1;
+    if (gpus_seconds(plan, most, &one, &several)) {
+        snprintf(why, GPUS_WHY, "how fast one would be is unknown: this GPU's copies are not measured");
+        return most;
+    }
+    best = one;
+    for (uint64_t n = 2; n <= most; n++) {
+        double seconds;
+        if (n > plan->dim || gpus_seconds(plan, n, &one, &seconds) || seconds >= best) continue;
+        best = seconds, chosen = n;
+    }
+    gpus_seconds(plan, chosen > 1 ? chosen : most, &one, &several);
+    snprintf(why, GPUS_WHY, "one is expected to train %s pairs/s, %" PRIu64 " of them %s", text_of_rate(a, 1 / one),
+             chosen > 1 ? chosen : most, text_of_rate(b, 1 / several));
+    return chosen;
+}
+
+/* ---- the choice ---- */
+
+/* Writes "GPUs 1 of 4: .." before the reason. */
+static void complete(char why[GPUS_WHY], uint64_t chosen, uint64_t gpus) {
+    char reason[GPUS_WHY];
+    snprintf(reason, sizeof reason, "%s", why);
+    snprintf(why, GPUS_WHY, "%" PRIu64 " of %" PRIu64 ": %.*s%s", chosen, gpus, GPUS_WHY / 2, reason,
+             chosen < gpus ? "; device.share = columns uses all" : "");
+}
+
+int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]) {
+    uint64_t gpus = alone->device_gpus, chosen = gpus;
+    struct session session;
+    if (!strcmp(alone->corpus_path, CORPUS_INPUT)) {
+        needs_one_process(alone, why);
+        complete(why, 1, gpus);
+        return 1;
+    }
+    int result = session_plan(&session, alone, NULL), one = !result && needs_one_process(alone, why);
+    if (!result && one && session.plan.fits) chosen = 1;
+    else if (!result && !session.plan.fits) snprintf(why, GPUS_WHY, "the run does not fit one GPU");
+    else if (!result) chosen = fastest(&session.plan, gpus, why);
+    session_close(&session);
+    if (!result) complete(why, chosen, gpus);
+    return result ? -1 : (int64_t)chosen;
+}
