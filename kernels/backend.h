@@ -294,6 +294,17 @@ struct backend_ops {
     int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                        const void *packed);
 
+    /* A snapshot: the rows of a table as they are when it begins. One thread may read it, in rising order, while calls go on to
+     * change rows: before a row changes that was not read yet, the backend copies it. A table has at most one.
+     *
+     * snapshot_begin() waits for all stages and requests. most: bytes for copies; a call that needs more waits for the reader.
+     * snapshot_stop() ends the reading, in any thread: calls no longer copy or wait. snapshot_end() stops it, too, and frees the
+     * snapshot; like all other calls it is for the caller's thread. A closed table, or one without a snapshot: does nothing. */
+    int (*snapshot_begin)(struct backend *backend, struct backend_table *table, uint64_t most);
+    int (*snapshot_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+    void (*snapshot_stop)(struct backend_table *table);
+    void (*snapshot_end)(struct backend *backend, struct backend_table *table);
+
     int (*source)(struct backend *backend, const struct example_source *source); /* called once, before the first make_batch() */
     /* Returns 0; -1 after fail(); BATCH_STOPPED if a signal or the caller asks to stop (interrupt.h): the stage then has no
      * batch. Only the CPU backend stops, only in a batch for training (held_out = 0), and only if there is one rank. */

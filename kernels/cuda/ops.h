@@ -21,6 +21,12 @@ void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
 int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
 
+/* snapshot.cu */
+int cuda_snapshot_begin(struct backend *backend, struct backend_table *table, uint64_t most);
+int cuda_snapshot_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+void cuda_snapshot_stop(struct backend_table *table);
+void cuda_snapshot_end(struct backend *backend, struct backend_table *table);
+
 /* batch_source.cu */
 int cuda_source_set(struct backend *backend, const struct example_source *source);
 

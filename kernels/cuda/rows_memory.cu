@@ -430,6 +430,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     cudaSetDevice(b->device); /* another thread may have opened the backend */
     cudaDeviceSynchronize();
     count_by_row(b, &table->spec.layout, -1);
+    cuda_snapshot_end(b, table);
     cuda_cache_close(b, table);
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));
