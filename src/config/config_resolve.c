@@ -158,7 +158,8 @@ static const size_t COLUMNS = offsetof(struct corpus_format_properties, columns)
                     RATINGS = offsetof(struct corpus_format_properties, ratings),
                     NAMES = offsetof(struct corpus_format_properties, names),
                     TARGETS = offsetof(struct corpus_format_properties, targets),
-                    EDGES = offsetof(struct corpus_format_properties, edges);
+                    EDGES = offsetof(struct corpus_format_properties, edges),
+                    TRIPLES = offsetof(struct corpus_format_properties, triples);
 
 /* Lists the formats that have a property: "lists or pairs". `property`: offset in struct corpus_format_properties. */
 static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
@@ -199,6 +200,8 @@ static int check_format(const struct config *c) {
                     c->graph_directed ? "directed" : "weights",
                     c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights),
                     formats_with(EDGES, others), format->name);
+    if (!c->triples_reciprocal && !format->triples)
+        return fail("triples.reciprocal = no needs corpus.format = %s, and it is %s", formats_with(TRIPLES, others), format->name);
     if (c->examples_mode == MODE_USER && !format->names)
         return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
                     formats_with(NAMES, others), format->name);

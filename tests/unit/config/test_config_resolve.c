@@ -496,6 +496,7 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[corpus]\nformat = graph\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is graph");
     REFUSES("[graph]\ndirected = yes\n", "graph.directed = yes", "corpus.format = graph", "it is text");
     REFUSES("[graph]\nweights = no\n", "graph.weights = no", "corpus.format = graph", "it is text");
+    REFUSES("[triples]\nreciprocal = no\n", "triples.reciprocal = no", "corpus.format = triples", "it is text");
     REFUSES("[corpus]\nformat = lists\n[examples]\nmode = list\nown = 0.5\n", "examples.own = 0.5", "it is list");
     REFUSES("[corpus]\nformat = lists\n[examples]\nown = 0.5\npositives = 4\nreplacement = yes\n", "examples.own = 0.5",
             "replacement");
