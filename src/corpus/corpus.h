@@ -54,7 +54,9 @@ struct corpus_options {
     int directed;          /* for graphs: 1: an edge leads only from its first node to its second; 0: it leads both ways */
     enum corpus_weights weights; /* for graphs: whether edges have weights. graph_settle() replaces WEIGHTS_AUTO; before it,
                                   * WEIGHTS_AUTO means no weights */
-    int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h) */
+    int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h).
+                            * Always 1 for triples, whose relations are the lists */
+    int reciprocal;        /* for triples: 1: each relation has a second row, for the way from tail to head (vocab.h) */
     double report_seconds; /* seconds between two updates of the progress line */
 };
 

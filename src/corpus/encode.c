@@ -9,7 +9,9 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "encode_block.h"
+#include "encode_triples.h"
 #include "phrases.h"
+#include "triples.h"
 #include "word_counts.h"
 
 #include <inttypes.h>
@@ -326,6 +328,40 @@ static int group_numbered(struct encoding *encoding) {
     return met.count ? group_pairs(encoding, &met) : 0;
 }
 
+/* ---- triples ---- */
+
+static int put_triples(struct encoding *encoding, struct triples_met *met, struct pool *pool) {
+    met->entities = encoding->vocab->size - encoding->vocab->lists;
+    encoding->writer.triples = 1;
+    return encode_triples(&encoding->writer, met, pool);
+}
+
+static int put_numbered_triples(struct encoding *encoding, struct pool *pool) {
+    const struct numbered *numbered = encoding->numbered;
+    struct triples_met met = {.count = numbered->count / TRIPLE_TERMS,
+                              .stride = TRIPLE_TERMS,
+                              .relation_stride = TRIPLE_TERMS,
+                              .heads = numbered->numbers + TRIPLE_HEAD,
+                              .relations = numbered->numbers + TRIPLE_RELATION,
+                              .tails = numbered->numbers + TRIPLE_TAIL,
+                              .rows = numbered->items,
+                              .relation_rows = numbered->lists};
+    return met.count ? put_triples(encoding, &met, pool) : 0;
+}
+
+static int put_gathered_triples(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows,
+                                struct pool *pool) {
+    struct triples_met met = {.count = gathered->named,
+                              .stride = 2,
+                              .relation_stride = 1,
+                              .heads = gathered->ids,
+                              .relations = gathered->names,
+                              .tails = gathered->ids + 1,
+                              .rows = rows->items,
+                              .relation_rows = rows->lists};
+    return met.count ? put_triples(encoding, &met, pool) : 0;
+}
+
 /* ---- gathered data ---- */
 
 enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block of gathered data; a block has whole sentences, at least one */
@@ -357,12 +393,14 @@ static int group_gathered(struct encoding *encoding, const struct gathered *gath
     return group_pairs(encoding, &met);
 }
 
-static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
+static int encode_gathered(struct encoding *encoding, const struct gathered *gathered, struct pool *pool) {
     struct gathered_rows rows = {0};
-    int scattered = corpus_formats[encoding->options->format].scattered;
+    const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
     int result = gathered_rows_find(&rows, gathered, encoding->vocab);
-    if (!result)
-        result = scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
+    if (!result && format->triples)
+        result = put_gathered_triples(encoding, gathered, &rows, pool);
+    else if (!result)
+        result = format->scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
     gathered_rows_release(&rows);
     return result;
 }
@@ -370,7 +408,9 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
 /* ---- the whole corpus ---- */
 
 static int encode_files(struct encoding *encoding, struct pool *pool) {
-    if (corpus_formats[encoding->options->format].scattered) return group_numbered(encoding);
+    const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
+    if (format->triples) return put_numbered_triples(encoding, pool);
+    if (format->scattered) return group_numbered(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
@@ -378,6 +418,9 @@ static int encode_files(struct encoding *encoding, struct pool *pool) {
 }
 
 static int nothing_left(const struct encoding *encoding) {
+    if (corpus_formats[encoding->options->format].triples)
+        return fail("no triple of the corpus '%s' is left: none has its head and its tail in the vocabulary of %" PRIu64 " words",
+                    encoding->options->path, encoding->vocab->size);
     if (corpus_formats[encoding->options->format].targets)
         return fail(
             "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
@@ -390,8 +433,8 @@ static int nothing_left(const struct encoding *encoding) {
 static int encode_as(struct encoding *encoding, const char *path, struct pool *pool, uint64_t fingerprint) {
     const struct corpus_options *options = encoding->options;
     if (idstream_writer_open(&encoding->writer, path)) return -1;
-    if (!corpus_formats[options->format].scattered) encoding->writer.pool = pool;
-    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus))
+    if (!corpus_formats[options->format].scattered && !corpus_formats[options->format].triples) encoding->writer.pool = pool;
+    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus), pool)
                                                    : encode_files(encoding, pool);
     if (!result) result = corpus_check_unchanged(encoding->corpus);
     if (!result && !encoding->writer.tokens) result = nothing_left(encoding);
