@@ -239,6 +239,9 @@ struct topk_request {
                                     * rows */
     float *scores;                 /* result: [query_rows x k] scores, falling; if scores are equal, the row with the lower id is
                                     * first */
+    const float *than;             /* [query_rows] not NULL: rows are counted instead of found, and k, ids and scores are not used */
+    uint64_t *above, *level;       /* result: [query_rows] with `than`: number of rows that are not banned and whose score is above
+                                    * than[query], and equal to it */
 };
 
 /* ---- the memory that a run takes ---- */
