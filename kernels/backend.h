@@ -129,7 +129,8 @@ struct batch_request {
 };
 
 /* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block,
- * which has no target and no positive. Each of the other blocks, at least one, has one target and one context, its positive. */
+ * which has no target and no positive. Each of the other blocks, at least one, has one target (two if the batch's pool multiplies
+ * them) and one context, its positive. */
 struct shared_negatives {
     uint32_t count; /* number of negatives; 0: negatives are not shared */
     int masked;     /* 1: if a negative is an example's own positive, the example's loss leaves it out */
@@ -238,6 +239,9 @@ struct topk_request {
                                     * rows */
     float *scores;                 /* result: [query_rows x k] scores, falling; if scores are equal, the row with the lower id is
                                     * first */
+    const float *than;             /* [query_rows] not NULL: rows are counted instead of found, and k, ids and scores are not used */
+    uint64_t *above, *level;       /* result: [query_rows] with `than`: number of rows that are not banned and whose score is above
+                                    * than[query], and equal to it */
 };
 
 /* ---- the memory that a run takes ---- */

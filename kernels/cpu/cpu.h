@@ -269,6 +269,10 @@ struct cpu_shared_needs {
     uint64_t scores, rows, context_gradient, of_worker;
 };
 struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim, uint64_t span);
+/* Returns 1 if each block's targets are added to one vector. */
+FN int cpu_adds_targets(const struct example_pool *pool) {
+    return pool->on && !pool->product;
+}
 uint64_t cpu_allocated(struct backend *backend); /* returns the bytes of all memory of the backend except tables */
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);

@@ -300,7 +300,7 @@ struct backend {
     struct gpu_array gradients, context_gradients, partials; /* float arrays, used only on the compute stream */
     struct gpu_array row_sums;     /* float array; used only if ranks sum the squares of rows */
     struct gpu_array scores, lengths, pooled; /* float arrays; used only by step_learn*.cu */
-    struct gpu_array shared_rows, shared_scores, shared_lengths; /* float arrays; used only by step_shared.cu */
+    struct gpu_array shared_rows, shared_scores, shared_lengths, shared_gains; /* float arrays; used only by step_shared.cu */
     void *blas;                    /* owned by blas.cu; NULL: cuBLAS is not loaded */
     enum matmul_type matmul;       /* the arithmetic of a step's matrix products */
     struct exchange *exchange;     /* connects to other ranks (ranks_exchange.cuh); NULL: there is only this rank */

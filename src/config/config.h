@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #define COUNT_AUTO UINT64_MAX
+#define COUNT_ALL  (UINT64_MAX - 1) /* negatives.count = all */
 enum { TRUTH_AUTO = 2 };
 
 /* The choices of these keys are enums of the kernels (kernels/backend.h, kernels/optimizers.h). config.def lists their names in
@@ -24,7 +25,8 @@ enum { TRUTH_AUTO = 2 };
 enum { PLACE_AUTO = 3, RULE_AUTO = 11, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2 };
 
 /* Choices of the other keys, in the order of their lists in config.def. */
-enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_AUTO }; /* the kernels' first */
+enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_TRIPLE, MODE_AUTO }; /* the
+                                                                                                   kernels' first */
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_SUM, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
@@ -37,6 +39,7 @@ enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* followed by the names of the backends (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 enum config_share { SHARE_AUTO, SHARE_COLUMNS };
+enum config_product { TRAIN_COMPLEX, TRAIN_REAL };
 enum config_effort { EFFORT_QUICK, EFFORT_THOROUGH, EFFORT_AUTO };
 enum { PRECISION_AUTO = 2 }; /* follows the kernels' precisions (kernels/optimizers.h) */
 

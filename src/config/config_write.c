@@ -50,6 +50,7 @@ const char *config_text_of(const struct config *config, const struct config_key 
     case TYPE_COUNT:
     case TYPE_BYTES:
         if (*config_count(config, key) == COUNT_AUTO) return "auto";
+        if (*config_count(config, key) == COUNT_ALL && config_has_all(key)) return "all";
         if (key->type == TYPE_BYTES)
             format_bytes(*config_count(config, key), text, CONFIG_BYTES);
         else

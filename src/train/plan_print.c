@@ -52,7 +52,9 @@ static int cold_targets(const struct plan *plan) {
 
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
+    int both = config->examples_mode == MODE_TRIPLE && config->triples_reciprocal;
     const char *unit = config_is_window(config)                  ? "positions"
+                       : both                                    ? "directions of triples"
                        : config->examples_targets != TARGETS_ONE ? "list positions"
                                                                  : config_lines(config);
     if (config->train_update == UPDATE_HOGWILD) {

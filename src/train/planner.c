@@ -21,6 +21,10 @@ enum {
     USER_LEAST = 16,         /* smallest batch that is made smaller in this way, in examples */
     SHARED_BATCH = 2048,     /* default batch for user with examples.targets = all, in items, each of which is an example. It is
                               * larger, since negatives that a batch shares are most of a step's rows */
+    TRIPLE_STEPS = 500,      /* steps of an epoch of triples, between these two batches: Adagrad, whose first steps are as large as
+                              * its rate, learns few triples in small batches */
+    TRIPLE_LEAST = 128,
+    TRIPLE_BATCH = 100000,
     SHARED_LEAST = 256,      /* smallest batch of items that is made smaller because there are too few for USER_STEPS steps */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
@@ -146,6 +150,11 @@ static uint64_t user_batch(const struct planning *p) {
     return batch < least ? least : batch > most ? most : batch;
 }
 
+static uint64_t triple_batch(const struct planning *p) {
+    uint64_t batch = example_count(&p->source) / TRIPLE_STEPS;
+    return batch < TRIPLE_LEAST ? TRIPLE_LEAST : batch > TRIPLE_BATCH ? TRIPLE_BATCH : batch;
+}
+
 static void settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->source.mode == EXAMPLE_WINDOW;
@@ -153,6 +162,7 @@ static void settle_batch(struct planning *p) {
     expect_batch(p, asked        ? p->config->train_batch
                     : p->hogwild ? HOGWILD_STEP
                     : user       ? user_batch(p)
+                    : p->source.mode == EXAMPLE_TRIPLE ? triple_batch(p)
                     : p->gpu     ? GPU_BATCH
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
@@ -437,9 +447,11 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->rule = tables_rule(p->config);
     plan->rows = vocab_targets(vocab);
     plan->items = vocab->size - vocab->lists - (p->source.paths.starts != NULL);
-    int no_items = config_has_documents(p->config) ? !config_trains_words(p->config) : p->config->examples_own == 1;
+    int no_items = config_has_documents(p->config) ? !config_trains_words(p->config)
+                                                   : p->config->examples_mode == MODE_USER && p->config->examples_own == 1;
     plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
-    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted */
+    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted, nor is each
+                                                                                  * triple's relation */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;

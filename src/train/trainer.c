@@ -72,7 +72,10 @@ static int look_at_rows(const struct trainer *t) {
     if (t->steps.ops->drain(t->steps.backend) ||
         told_apart_cosine(table, documents ? items : 0, documents ? vocab->size : items, &mean))
         return -1;
-    told_apart_warn(t->config, mean, documents ? "documents" : corpus_formats[t->config->corpus_format].edges ? "nodes" : user ? "items" : "words");
+    told_apart_warn(t->config, mean, documents ? "documents"
+                                    : corpus_formats[t->config->corpus_format].edges ? "nodes"
+                                    : t->config->examples_mode == MODE_TRIPLE ? "entities"
+                                    : user ? "items" : "words");
     return 0;
 }
 
