@@ -353,8 +353,8 @@ static void measure_host_for_checkpoints(struct planning *p) {
     unsigned local = p->machine->local ? p->machine->local : 1;
     plan->host_available = p->machine->host_available ? p->machine->host_available / local + held_already(plan) : 0;
     measure_host(p);
-    if (!p->behind || p->config->run_checkpoint_wait != TRUTH_AUTO || !plan->host_available || plan->host_needed <= plan->host_available)
-        return;
+    int fits = !plan->host_available || plan->host_needed <= plan->host_available;
+    if (fits || !p->behind || p->config->run_checkpoint_wait != TRUTH_AUTO) return;
     p->behind = 0;
     measure_host(p);
 }

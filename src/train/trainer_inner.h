@@ -53,9 +53,9 @@ int trainer_settle(struct trainer *t); /* called after each checkpoint: lets a n
 
 /* ---- trainer_behind.c ---- */
 
-/* trainer_begin_checkpoint() begins a checkpoint that is written while training goes on, or writes it if the plan has no memory for
- * that. trainer_end_checkpoint() waits until it is written, and says if that has failed; trainer_leave_checkpoint() only waits. Both
- * do nothing if none is being written. */
+/* trainer_begin_checkpoint() begins a checkpoint that is written while training goes on, or writes it at once if the plan has no
+ * memory for that. trainer_end_checkpoint() waits until it is written, and fails if writing has failed; trainer_leave_checkpoint()
+ * only waits. Both do nothing if none is being written. */
 int trainer_begin_checkpoint(struct trainer *t);
 int trainer_is_writing(const struct trainer *t);
 int trainer_end_checkpoint(struct trainer *t);
