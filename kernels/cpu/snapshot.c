@@ -144,7 +144,8 @@ static void await_copy(struct cpu_snapshot *s, uint32_t row) {
 static void copy_record(struct cpu_snapshot *s, const struct backend_table *table, uint32_t row, uint32_t copy) {
     char *to = s->records + copy * s->stride;
     memcpy(to, cpu_weights(table, row), table->weights.stride);
-    if (table->state.memory) memcpy(to + s->state_at, (const char *)(table->state.base + row * table->state.stride), table->state.stride);
+    if (table->state.memory)
+        memcpy(to + s->state_at, (const char *)(table->state.base + row * table->state.stride), table->state.stride);
 }
 
 /* Copies the row unless that is not wanted any more. Returns 0 if memory for the copy is lacking. */

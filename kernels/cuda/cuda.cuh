@@ -115,6 +115,11 @@ struct store {
     int fd;                 /* file place: the open file; otherwise -1 */
 };
 
+/* Returns the GPU's address that row 0 of a store in host memory has, or would have: rows below gpu_rows are on the GPU instead. */
+static inline char *gpu_home_of(const struct store *store) {
+    return store->host_device - store->gpu_rows * store->stride;
+}
+
 /* has_halves: returns true if a record's weights are bfloat16. state_halves: returns true if its slots are bfloat16. */
 static inline bool has_halves(const struct record_layout *layout) {
     return layout->field[RECORD_WEIGHTS].type == VALUE_BFLOAT16;

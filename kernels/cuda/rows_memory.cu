@@ -358,7 +358,7 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
     view.hot = store->gpu + offset;
     view.home = store->gpu_rows == rows    ? view.hot
                 : store->place == PLACE_FILE ? NULL
-                                             : store->host_device - store->gpu_rows * store->stride + offset;
+                                             : gpu_home_of(store) + offset;
     view.hot_rows = store->gpu_rows;
     view.stride = store->stride;
     return view;

@@ -33,7 +33,8 @@ enum {
 };
 
 struct snapshot {
-    uint64_t first, end, taken; /* the table has rows first .. end - 1; rows below `taken` were read. Atomic; end: reading is over */
+    uint64_t first, end;        /* the table has rows first .. end - 1 */
+    uint64_t taken;             /* rows below this number were read; end: no more rows are read. Atomic */
     uint64_t sizes[2], stride;  /* bytes of a record in each store; of both */
     uint32_t *copied;           /* on the GPU: bit map of the rows that were copied, counted from the first */
     uint32_t *count;            /* on the GPU: number of copies */
@@ -96,7 +97,6 @@ static __global__ void __launch_bounds__(THREADS) keep_rows(const __grid_constan
             }
         }
     }
-    __threadfence_system();
 }
 
 static void await_end(struct snapshot *s) {
@@ -109,8 +109,13 @@ static uint64_t taken_of(const struct snapshot *s) {
     return __atomic_load_n(&s->taken, __ATOMIC_ACQUIRE);
 }
 
+/* Returns the bytes of a copy: the record and its row. */
+static uint64_t bytes_of_copy(const struct snapshot *s) {
+    return s->stride + sizeof(uint32_t);
+}
+
 static int add_block(struct backend *b, struct snapshot *s) {
-    if (buffer_take(b, (void **)&s->block[s->pinned], s->of_block * (s->stride + sizeof(uint32_t)))) return -1;
+    if (buffer_take(b, (void **)&s->block[s->pinned], s->of_block * bytes_of_copy(s))) return -1;
     s->pinned++;
     return 0;
 }
@@ -151,7 +156,9 @@ static int launch(struct backend *b, struct snapshot *s, struct keeping *k, uint
     keep_rows<<<std::min(blocks_for(rows, THREADS), 4 * (unsigned)b->processors), THREADS, 0, stream>>>(*k);
     cudaError_t error = cudaGetLastError(), recorded = cudaEventRecord(s->copying, stream);
     pthread_mutex_unlock(&s->lock);
-    return error == cudaSuccess && recorded == cudaSuccess ? 0 : cuda_failed(error == cudaSuccess ? recorded : error, "kernel keep_rows");
+    CK(error);
+    CK(recorded);
+    return 0;
 }
 
 void cuda_snapshot_await(const struct backend_table *table) {
@@ -202,7 +209,8 @@ static int read_rows(struct snapshot *s, const struct backend_table *table, uint
         const struct store *store = &table->stores[i];
         at[i] = first < store->gpu_rows ? s->transfer[i] : cuda_home_of(store) + first * store->stride;
         if (first < store->gpu_rows)
-            CK(cudaMemcpyAsync(at[i], store->gpu + first * store->stride, count * store->stride, cudaMemcpyDeviceToHost, s->stream));
+            CK(cudaMemcpyAsync(at[i], store->gpu + first * store->stride, count * store->stride, cudaMemcpyDeviceToHost,
+                               s->stream));
     }
     CK(cudaStreamSynchronize(s->stream));
     struct host_records records = {at[0], at[table->shared ? 0 : 1] + table->state_offset, s->sizes[0], s->sizes[table->parts - 1]};
@@ -263,9 +271,14 @@ int cuda_snapshot_read(struct backend *b, struct backend_table *table, uint64_t 
 
 /* ---- beginning and ending ---- */
 
+/* Returns the bytes of the bit map. */
+static uint64_t bits_of(const struct snapshot *s) {
+    return ((s->end - s->first) / 32 + 1) * sizeof *s->copied;
+}
+
 static int take_arrays(struct backend *b, const struct backend_table *table, struct snapshot *s) {
     const char *what = "rows that change while a table is saved";
-    uint64_t rows = s->end - s->first, chunks = rows / CHUNK_ROWS + 1;
+    uint64_t chunks = (s->end - s->first) / CHUNK_ROWS + 1;
     s->newest = (uint32_t *)mem_alloc(chunks, sizeof *s->newest, what);
     s->before = (uint32_t *)mem_alloc(s->most, sizeof *s->before, what);
     if (!s->newest || !s->before) return -1;
@@ -274,10 +287,10 @@ static int take_arrays(struct backend *b, const struct backend_table *table, str
     CK(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     for (int i = 0; i < table->parts; i++)
         if (table->stores[i].gpu_memory && buffer_take(b, (void **)&s->transfer[i], TRANSFER_BYTES)) return -1;
-    if (buffer_take(b, (void **)&s->counted, sizeof *s->counted) || gpu_take(b, (void **)&s->copied, (rows / 32 + 1) * sizeof *s->copied, what) ||
+    if (buffer_take(b, (void **)&s->counted, sizeof *s->counted) || gpu_take(b, (void **)&s->copied, bits_of(s), what) ||
         gpu_take(b, (void **)&s->count, sizeof *s->count, what))
         return -1;
-    return gpu_fill(s->copied, NULL, (rows / 32 + 1) * sizeof *s->copied) || gpu_fill(s->count, NULL, sizeof *s->count) ? -1 : 0;
+    return gpu_fill(s->copied, NULL, bits_of(s)) || gpu_fill(s->count, NULL, sizeof *s->count) ? -1 : 0;
 }
 
 int cuda_snapshot_begin(struct backend *b, struct backend_table *table, uint64_t most) {
@@ -289,9 +302,8 @@ int cuda_snapshot_begin(struct backend *b, struct backend_table *table, uint64_t
     s->first = s->taken = table->spec.first_row;
     s->end = table->spec.rows;
     for (int i = 0; i < table->parts; i++) s->stride += s->sizes[i] = table->stores[i].stride;
-    s->most = std::min(std::max(most / (s->stride + sizeof(uint32_t)), (uint64_t)1), std::min(s->end - s->first, (uint64_t)NO_COPY - 1));
-    s->of_block = std::max(BLOCK_BYTES / (s->stride + sizeof(uint32_t)), s->most / BLOCKS_MOST + 1);
-    s->of_block = std::min(s->most, s->of_block);
+    s->most = std::min(most / bytes_of_copy(s) + 1, std::min(s->end - s->first, (uint64_t)NO_COPY - 1));
+    s->of_block = std::min(s->most, std::max(BLOCK_BYTES / bytes_of_copy(s), s->most / BLOCKS_MOST + 1));
     int failed = cudaSetDevice(b->device) != cudaSuccess || cuda_drain(b) || cuda_by_id_wait(b) || cuda_cache_send_home(b, table);
     if (!failed && !take_arrays(b, table, s)) return 0;
     cuda_snapshot_end(b, table);
@@ -309,12 +321,11 @@ void cuda_snapshot_stop(struct backend_table *table) {
 void cuda_snapshot_end(struct backend *b, struct backend_table *table) {
     struct snapshot *s = table->snapshot;
     if (!s) return;
-    uint64_t rows = s->end - s->first;
     cudaSetDevice(b->device);
     if (s->copying) cudaEventSynchronize(s->copying);
-    gpu_give(b, s->copied, (rows / 32 + 1) * sizeof *s->copied);
+    gpu_give(b, s->copied, bits_of(s));
     gpu_give(b, s->count, sizeof *s->count);
-    for (unsigned i = 0; i < s->pinned; i++) buffer_give(b, s->block[i], s->of_block * (s->stride + sizeof(uint32_t)));
+    for (unsigned i = 0; i < s->pinned; i++) buffer_give(b, s->block[i], s->of_block * bytes_of_copy(s));
     buffer_give(b, s->counted, sizeof *s->counted);
     for (char *transfer : s->transfer) buffer_give(b, transfer, TRANSFER_BYTES);
     if (s->copying) cudaEventDestroy(s->copying);

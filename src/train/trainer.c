@@ -4,6 +4,7 @@
  *   trainer.c           a whole run: from taking the directory to the last line of output
  *   steps.c             the loop over batches
  *   trainer_between.c   work between steps: reports, checkpoints, held-out loss
+ *   trainer_behind.c    checkpoints that are written while training goes on
  *   trainer_patience.c  held-out scores, and ending a run that no longer improves
  */
 #include "trainer_inner.h"
@@ -191,6 +192,7 @@ static int run_training(struct config *config, const struct trainer_options *opt
         if (result < 0) note_kept(&t);
     }
     if (!result) result = train_to_end(&t);
+    trainer_leave_checkpoint(&t);
     if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
     session_close(&t.session);
     metrics_close(&t.metrics);

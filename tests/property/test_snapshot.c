@@ -24,7 +24,8 @@ struct shape {
 
 static struct shape random_shape(void) {
     static const int rules[] = {RULE_SGD, RULE_ADAM, RULE_ROWWISE_ADAGRAD, RULE_ADAMAX};
-    struct shape s = {.rows = 1 + below(ROWS_MOST), .rule = rules[below(4)], .halves = (int)below(2), .threads = 1 + (unsigned)below(3)};
+    struct shape s = {.rows = 1 + below(ROWS_MOST), .rule = rules[below(4)], .halves = (int)below(2)};
+    s.threads = 1 + (unsigned)below(3);
     s.first = below(3) ? 0 : below(s.rows);
     s.weights = below(3) ? PLACE_PINNED : PLACE_FILE;
     s.state = below(3) ? PLACE_PINNED : PLACE_FILE;
@@ -67,8 +68,10 @@ static void change_rows(const struct reading *r, const struct rule_options *rule
     assert_int_equal(backend_cpu.rows_ids(r->backend, count, &ids), 0);
     for (uint64_t i = 0; i < count; i++) ids[i] = (uint32_t)(r->spec->first_row + below(table_row_count(r->spec)));
     for (uint64_t i = 0; i < count * dim; i++) values[i] = (float)below(1000) / 1000 - 0.5f;
-    struct rows_request request = {
-        .table = r->table, .ids = ids, .count = count, .id_bits = 32, .values = values, .rule = rule, .lr = 0.1, .global_step = step};
+    struct rows_request request = {.table = r->table, .ids = ids, .count = count, .id_bits = 32, .values = values};
+    request.rule = rule;
+    request.lr = 0.1;
+    request.global_step = step;
     assert_int_equal((below(3) ? backend_cpu.rows_update : backend_cpu.rows_store)(r->backend, &request), 0);
 }
 
@@ -107,8 +110,8 @@ static void check_shape(const struct shape *shape) {
     struct rule_options rule = {.rule = shape->rule, .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
     rule.precision = rule.state_precision = shape->halves ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
     rule.count_rows = rule_counts(&rule);
-    struct table_spec spec = {.name = "target", .rows = shape->rows, .first_row = shape->first, .weights = shape->weights,
-                              .state = shape->state, .layout = record_layout_make(&rule, shape->dim), .file_path = "./snapshot.working"};
+    struct table_spec spec = {.name = "target", .file_path = "./snapshot.working", .rows = shape->rows, .first_row = shape->first,
+                              .weights = shape->weights, .state = shape->state, .layout = record_layout_make(&rule, shape->dim)};
     struct reading r = {.backend = open_cpu(shape->threads), .spec = &spec};
     uint64_t step = 0;
     assert_int_equal(backend_cpu.table_open(r.backend, &spec, &r.table), 0);

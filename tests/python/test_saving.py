@@ -16,7 +16,8 @@ from conftest import floats
 
 TABLES = [dict(optimizer="sgd"), dict(optimizer="adam"), dict(optimizer="rowwise_adagrad", dtype="bfloat16"),
           dict(optimizer="adamax", dtype="bfloat16", state_dtype="float32"), dict(optimizer="adagrad", weights="file"),
-          dict(optimizer="adam", state="file", count_rows=False), dict(optimizer="none", hot_rows=100), dict(optimizer="adagrad", gpu_rows=50)]
+          dict(optimizer="adam", state="file", count_rows=False), dict(optimizer="none", hot_rows=100),
+          dict(optimizer="adagrad", gpu_rows=50)]
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
