@@ -328,6 +328,9 @@ int sptx_column(const char *name);
 /* Returns what a column with this name contains in a table of edges: 0: the node that the edge leaves ("source"); 1: the node to
  * which it leads ("dst"); 2: the weight; -1: the name is unknown. Any thread may call it. */
 int sptx_edge_column(const char *name);
+/* Returns what a column with this name contains in a table of triples: 0: the head; 1: the tail; 2: the relation; -1: the name is
+ * unknown. Any thread may call it. */
+int sptx_triple_column(const char *name);
 
 /* Adds pairs: list lists[i] contains items[i], with the rating ratings[i] (NaN: no rating; ratings = NULL: no pair has one).
  * Pairs rated below corpus.min_rating are left out; corpus.weights turns ratings into weights. If either key is set, a pair

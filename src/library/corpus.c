@@ -133,6 +133,10 @@ int sptx_column(const char *name) {
     return name ? column_meaning(COLUMNS_OF_PAIRS, name, strlen(name)) : -1;
 }
 
+int sptx_triple_column(const char *name) {
+    return name ? column_meaning(COLUMNS_OF_TRIPLES, name, strlen(name)) : -1;
+}
+
 int sptx_edge_column(const char *name) {
     return name ? column_meaning(COLUMNS_OF_EDGES, name, strlen(name)) : -1;
 }
