@@ -1,6 +1,6 @@
-/* Blocks of a corpus. Threads read a file that is not packed by ranges of equal length, each range by one thread and without a lock. A
- * block is what lies between the first places from its range's ends on at which the file may be cut. The blocks then get their numbers
- * in the file's order. A packed file is read under the lock. */
+/* Blocks of a corpus. Threads read a file that is not packed by ranges of equal length, each range by one thread and without a
+ * lock. A block is what lies between the first places from its range's ends on at which the file may be cut. The blocks then get
+ * their numbers in the file's order. A packed file is read under the lock. */
 #define _GNU_SOURCE
 #include "corpus_inner.h"
 
@@ -85,8 +85,7 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
     char most[TEXT_BYTES];
     uint64_t at = long_word_of(corpus, block);
     if (at == block->length) return 0;
-    return fail("'%s' line %" PRIu64
-                ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
+    return fail("'%s' line %" PRIu64 ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
                 "blanks or line ends between them",
                 corpus->files[corpus->next - 1].name, corpus->line + corpus_newlines(block->bytes, at),
                 text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
@@ -101,8 +100,8 @@ static int is_long_line(const struct corpus *corpus, uint64_t length) {
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!is_long_line(corpus, block->length)) return 0;
-    return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted %s",
-                corpus->files[corpus->next - 1].name, corpus->line, block->length, corpus->format->wanted);
+    return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted %s", corpus->files[corpus->next - 1].name,
+                corpus->line, block->length, corpus->format->wanted);
 }
 
 static void end_lines_with_lf(char *bytes, uint64_t length) {
@@ -114,8 +113,7 @@ static void end_lines_with_lf(char *bytes, uint64_t length) {
 static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     int cr_ends = file->front.cr_ends, whole_lines = needs_whole_lines(corpus, file);
-    uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
-             cut = 0;
+    uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0, cut = 0;
     *ended = 0;
     if (mem_grow(&block->bytes, &block->capacity, want + CORPUS_PADDING, 1, "a block of the corpus")) return -1;
     if (corpus->carried) memcpy(block->bytes, corpus->carry, corpus->carried);
@@ -161,8 +159,8 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->front.rows && !corpus->said_rows++) warn("the lines of '%s' %s", file->name, file->front.rows);
     if (file->front.bad_line && !corpus->said_encoding++)
         remark("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
-             "changes Latin-1)",
-             file->front.bad_line, file->name);
+               "changes Latin-1)",
+               file->front.bad_line, file->name);
     say_rows(corpus, file);
     return 0;
 }
@@ -189,7 +187,8 @@ enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the 
 /* Writes a line number and a separator at the beginning of each non-empty line of a block. So a list without a name is named by
  * its line number. */
 static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
-    uint64_t lines = corpus_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
+    uint64_t lines = corpus_newlines(block->bytes, block->length) + 1,
+             capacity = block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
     char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;
     const char *at = block->bytes, *end = at + block->length;
     if (!bytes) return -1;
@@ -326,9 +325,12 @@ static int go_on(struct corpus *corpus) {
 static int next_locked(struct corpus *corpus, struct corpus_block *block) {
     for (int result; !corpus->failed;) {
         if (interrupt_check()) return -1;
-        if (!is_open(corpus)) result = go_on(corpus);
-        else if ((result = corpus->reader.packing ? next_packed(corpus, block) : next_range(corpus, block))) return result;
-        else continue;
+        if (!is_open(corpus))
+            result = go_on(corpus);
+        else if ((result = corpus->reader.packing ? next_packed(corpus, block) : next_range(corpus, block)))
+            return result;
+        else
+            continue;
         if (result <= 0) return result;
     }
     return 0;

@@ -1,7 +1,7 @@
-/* Workers encode blocks of the numbered corpus in any order. A worker that has encoded a block waits until all earlier blocks have their
- * places in the file, gives it its place, and writes it while others do the same. So the file does not depend on the number of threads.
- * Only this step in the corpus' order knows what spans several blocks: the length of the open sentence, and whether the open line has
- * its target. */
+/* Workers encode blocks of the numbered corpus in any order. A worker that has encoded a block waits until all earlier blocks
+ * have their places in the file, gives it its place, and writes it while others do the same. So the file does not depend on the
+ * number of threads. Only this step in the corpus' order knows what spans several blocks: the length of the open sentence, and
+ * whether the open line has its target. */
 #include "encode.h"
 
 #include "base/interrupt.h"
@@ -9,8 +9,10 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "encode_block.h"
+#include "encode_triples.h"
 #include "group_pairs.h"
 #include "phrases.h"
+#include "triples.h"
 #include "word_counts.h"
 
 #include <inttypes.h>
@@ -102,8 +104,8 @@ static int place_lines(struct encoding *encoding, const struct encoded *block, s
     return 0;
 }
 
-/* Gives ids of a line that began in an earlier block their place, behind the line's target if that is the first of them. They are dropped
- * if the line's target is not in the vocabulary. */
+/* Gives ids of a line that began in an earlier block their place, behind the line's target if that is the first of them. They
+ * are dropped if the line's target is not in the vocabulary. */
 static void place_rest_of_line(struct encoding *encoding, const struct encoded *block, uint64_t count, struct placed *placed) {
     if (encoding->line_lost || !count) return;
     unsigned held = (unsigned)encoding->held;
@@ -204,6 +206,39 @@ static int group_numbered(struct encoding *encoding) {
     return met.count ? group(encoding, &met) : 0;
 }
 
+/* ---- triples ---- */
+
+static int put_triples(struct encoding *encoding, struct triples_met *met) {
+    met->entities = encoding->vocab->size - encoding->vocab->lists;
+    encoding->writer.triples = 1;
+    return encode_triples(&encoding->writer, met, encoding->pool);
+}
+
+static int put_numbered_triples(struct encoding *encoding) {
+    const struct numbered *numbered = encoding->numbered;
+    struct triples_met met = {.count = numbered->count / TRIPLE_TERMS,
+                              .stride = TRIPLE_TERMS,
+                              .relation_stride = TRIPLE_TERMS,
+                              .heads = numbered->numbers + TRIPLE_HEAD,
+                              .relations = numbered->numbers + TRIPLE_RELATION,
+                              .tails = numbered->numbers + TRIPLE_TAIL,
+                              .rows = numbered->items,
+                              .relation_rows = numbered->lists};
+    return met.count ? put_triples(encoding, &met) : 0;
+}
+
+static int put_gathered_triples(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows) {
+    struct triples_met met = {.count = gathered->named,
+                              .stride = 2,
+                              .relation_stride = 1,
+                              .heads = gathered->ids,
+                              .relations = gathered->names,
+                              .tails = gathered->ids + 1,
+                              .rows = rows->items,
+                              .relation_rows = rows->lists};
+    return met.count ? put_triples(encoding, &met) : 0;
+}
+
 /* ---- gathered data ---- */
 
 enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block of gathered data; a block has whole sentences, at least one */
@@ -237,10 +272,12 @@ static int group_gathered(struct encoding *encoding, const struct gathered *gath
 
 static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
     struct gathered_rows rows = {0};
-    int scattered = corpus_formats[encoding->options->format].scattered;
+    const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
     int result = gathered_rows_find(&rows, gathered, encoding->vocab);
-    if (!result)
-        result = scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
+    if (!result && format->triples)
+        result = put_gathered_triples(encoding, gathered, &rows);
+    else if (!result)
+        result = format->scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
     gathered_rows_release(&rows);
     return result;
 }
@@ -248,7 +285,9 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
 /* ---- the whole corpus ---- */
 
 static int encode_files(struct encoding *encoding) {
-    if (corpus_formats[encoding->options->format].scattered) return group_numbered(encoding);
+    const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
+    if (format->triples) return put_numbered_triples(encoding);
+    if (format->scattered) return group_numbered(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(encoding->pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
@@ -256,6 +295,9 @@ static int encode_files(struct encoding *encoding) {
 }
 
 static int nothing_left(const struct encoding *encoding) {
+    if (corpus_formats[encoding->options->format].triples)
+        return fail("no triple of the corpus '%s' is left: none has its head and its tail in the vocabulary of %" PRIu64 " words",
+                    encoding->options->path, encoding->vocab->size);
     if (corpus_formats[encoding->options->format].targets)
         return fail(
             "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
@@ -268,7 +310,7 @@ static int nothing_left(const struct encoding *encoding) {
 static int encode_as(struct encoding *encoding, const char *path, uint64_t fingerprint) {
     const struct corpus_options *options = encoding->options;
     if (idstream_writer_open(&encoding->writer, path)) return -1;
-    encoding->writer.pool = encoding->pool;
+    if (!corpus_formats[options->format].triples) encoding->writer.pool = encoding->pool;
     int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus))
                                                    : encode_files(encoding);
     if (!result) result = corpus_check_unchanged(encoding->corpus);

@@ -36,7 +36,8 @@ void gathered_release(struct gathered *gathered) {
 /* ---- words ---- */
 
 static const char *what_of(const struct gathered *gathered, const struct gathered_words *words) {
-    return words == &gathered->lists ? "name of a list" : "token";
+    int lists = words == &gathered->lists;
+    return lists && corpus_formats[gathered->options->format].triples ? "relation" : lists ? "name of a list" : "token";
 }
 
 /* Fails if the token could not be one word of a file. */
@@ -109,7 +110,8 @@ static int64_t integer_at(const struct tokens *tokens, const void *integers, uin
     return tokens->bits == 32 ? ((const int32_t *)integers)[i] : ((const int64_t *)integers)[i];
 }
 
-/* Stores in `out` the word numbers of tokens first .. first + count - 1, which are text. Words that are known are looked up together. */
+/* Stores in `out` the word numbers of tokens first .. first + count - 1, which are text. Words that are known are looked up
+ * together. */
 static int number_texts(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens, uint64_t first,
                         unsigned count, uint32_t *out) {
     struct word_query queries[WORDS_BATCH];
@@ -164,8 +166,10 @@ static int numbers_of(struct gathered *gathered, struct gathered_words *words, c
                   known64 = {TOKENS_KNOWN, 64, in->data, NULL, in->count},
                   numbers32 = {TOKENS_NUMBERS, 32, in->data, NULL, in->count},
                   numbers64 = {TOKENS_NUMBERS, 64, in->data, NULL, in->count};
-    for (uint64_t i = 0; in->kind == TOKENS_TEXT && i < count; i += WORDS_BATCH)
-        if (number_texts(gathered, words, in, first + i, count - i < WORDS_BATCH ? (unsigned)(count - i) : WORDS_BATCH, out + i)) return -1;
+    for (uint64_t i = 0; in->kind == TOKENS_TEXT && i < count; i += WORDS_BATCH) {
+        unsigned some = count - i < WORDS_BATCH ? (unsigned)(count - i) : WORDS_BATCH;
+        if (number_texts(gathered, words, in, first + i, some, out + i)) return -1;
+    }
     if (in->kind == TOKENS_TEXT) return 0;
     if (known)
         return wide ? number_all(gathered, words, known64, first, count, out)
@@ -379,6 +383,36 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
         float weight;
         if (weight_at(gathered, weights, i, &weight) || keep_edge(gathered, ends[i], others[i], weight)) return -1;
     }
+    return 0;
+}
+
+/* ---- triples ---- */
+
+static int keep_triple(struct gathered *gathered, uint32_t head, uint32_t relation, uint32_t tail) {
+    uint32_t ends[] = {head, tail};
+    if (head == WORDS_ABSENT || relation == WORDS_ABSENT || tail == WORDS_ABSENT)
+        return fail("the %s of triple %" PRIu64 " is empty", head == WORDS_ABSENT ? "head" : tail == WORDS_ABSENT ? "tail" : "relation",
+                    gathered->named);
+    keep_words(gathered, ends, 2);
+    meet(&gathered->lists, relation, gathered->named);
+    gathered->names[gathered->named++] = relation;
+    return 0;
+}
+
+int gathered_take_triples(struct gathered *gathered, const struct tokens *heads, const struct tokens *relations,
+                          const struct tokens *tails) {
+    uint64_t count = heads->count;
+    if (count != relations->count || count != tails->count)
+        return fail_usage("%" PRIu64 " heads, %" PRIu64 " relations and %" PRIu64 " tails are no triples", count, relations->count, tails->count);
+    if (!count) return 0;
+    if (interrupt_check() || grow_ids(gathered, 3 * count) || grow_names(gathered, count)) return -1;
+    uint32_t *from = gathered->ids + gathered->tokens + count, *to = from + count; /* scratch, as in gathered_take_edges() */
+    uint32_t *names = gathered->names + gathered->named;
+    if (numbers_of(gathered, &gathered->items, heads, 0, count, from) || numbers_of(gathered, &gathered->items, tails, 0, count, to) ||
+        numbers_of(gathered, &gathered->lists, relations, 0, count, names))
+        return -1;
+    for (uint64_t i = 0; i < count; i++)
+        if (keep_triple(gathered, from[i], names[i], to[i])) return -1;
     return 0;
 }
 

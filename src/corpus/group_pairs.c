@@ -25,8 +25,9 @@ struct kept {
     uint32_t list, row;
 };
 
-/* State of grouping; the workers share it. A bucket is 1 << bucket_bits consecutive lists. Each round groups some buckets: all pairs are
- * read, and those of the buckets are stored bucket by bucket in their order; then each bucket is sorted by list and written. */
+/* State of grouping; the workers share it. A bucket is 1 << bucket_bits consecutive lists. Each round groups some buckets: all
+ * pairs are read, and those of the buckets are stored bucket by bucket in their order; then each bucket is sorted by list and
+ * written. */
 struct grouping {
     const struct pairs_met *met;
     struct idstream_writer *writer;
@@ -34,8 +35,8 @@ struct grouping {
     int weighed;
     struct integer_counts counts; /* by number of a list: its items, and its first pair */
     uint32_t *numbers;            /* [met->list_numbers] place in `lists` of each list that has items */
-    uint64_t *firsts;             /* [threads] number of lists whose first pair is in the worker's range, then of those before them */
-    struct list *lists;           /* [list_count] */
+    uint64_t *firsts;   /* [threads] number of lists whose first pair is in the worker's range, then of those before them */
+    struct list *lists; /* [list_count] */
     uint64_t list_count;
 
     unsigned bucket_bits;
@@ -48,7 +49,7 @@ struct grouping {
     _Atomic uint64_t next; /* the next bucket to sort */
 };
 
-static inline uint32_t name_of(const struct pairs_met *met, uint64_t i) {
+static inline uint32_t list_number_of(const struct pairs_met *met, uint64_t i) {
     return met->names[i * met->stride];
 }
 
@@ -67,15 +68,15 @@ static int count_items(void *context, unsigned worker) {
     pool_share(met->count, worker, workers, &i, &end);
     for (; i < end; i++) {
         if (i % PAIRS == 0 && interrupt_check()) return -1;
-        if (i + AHEAD < end) __builtin_prefetch(&g->counts.counts[name_of(met, i + AHEAD)], 1);
-        if (row_of(met, i) != WORDS_ABSENT) integer_counts_add(&g->counts, name_of(met, i), i, workers == 1);
+        if (i + AHEAD < end) __builtin_prefetch(&g->counts.counts[list_number_of(met, i + AHEAD)], 1);
+        if (row_of(met, i) != WORDS_ABSENT) integer_counts_add(&g->counts, list_number_of(met, i), i, workers == 1);
     }
     return 0;
 }
 
 /* Returns 1 if pair i is the first one of its list. */
 static inline int is_first(const struct grouping *g, uint64_t i) {
-    return atomic_load_explicit(&g->counts.counts[name_of(g->met, i)].after, memory_order_relaxed) == ~i;
+    return atomic_load_explicit(&g->counts.counts[list_number_of(g->met, i)].after, memory_order_relaxed) == ~i;
 }
 
 static int count_firsts(void *context, unsigned worker) {
@@ -94,8 +95,9 @@ static int make_lists(void *context, unsigned worker) {
     pool_share(met->count, worker, pool_threads(g->pool), &i, &end);
     for (; i < end; i++) {
         if (!is_first(g, i)) continue;
-        uint32_t name = name_of(met, i);
-        g->lists[number] = (struct list){.items = g->counts.counts[name].count, .row = met->list_rows ? met->list_rows[name] : WORDS_ABSENT};
+        uint32_t name = list_number_of(met, i);
+        g->lists[number] =
+            (struct list){.items = g->counts.counts[name].count, .row = met->list_rows ? met->list_rows[name] : WORDS_ABSENT};
         g->numbers[name] = (uint32_t)number++;
     }
     return 0;
@@ -140,7 +142,7 @@ static inline __attribute__((always_inline)) int each_kept(struct grouping *g, u
         if (i % PAIRS == 0 && interrupt_check()) return -1;
         uint32_t row = row_of(met, i);
         if (row == WORDS_ABSENT) continue;
-        uint32_t list = g->numbers[name_of(met, i)];
+        uint32_t list = g->numbers[list_number_of(met, i)];
         uint64_t bucket = (list >> g->bucket_bits) - g->first;
         if (bucket >= g->end - g->first) continue;
         uint64_t place = places[bucket]++;
@@ -229,13 +231,14 @@ static int sort_buckets(void *context, unsigned worker) {
 
 /* ---- rounds ---- */
 
-/* Chooses the buckets of the next round: as many as memory allows, at least one. `before`: number of ids of earlier buckets. Returns the
- * number of the buckets' ids. */
+/* Chooses the buckets of the next round: as many as memory allows, at least one. `before`: number of ids of earlier buckets.
+ * Returns the number of the buckets' ids. */
 static uint64_t choose_buckets(struct grouping *g, uint64_t most, uint64_t before, uint64_t *begins) {
     uint64_t ids = 0, buckets = ((g->list_count - 1) >> g->bucket_bits) + 1;
     for (g->end = g->first; g->end < buckets; g->end++) {
         uint64_t here = 0;
-        for (uint64_t list = lists_before(g, g->end); list < lists_before(g, g->end + 1); list++) here += ids_of(g, &g->lists[list]);
+        for (uint64_t list = lists_before(g, g->end); list < lists_before(g, g->end + 1); list++)
+            here += ids_of(g, &g->lists[list]);
         if (g->end > g->first && ids + here > most) break;
         begins[g->end - g->first] = before + ids;
         ids += here;

@@ -10,14 +10,15 @@
 #include <xxhash.h>
 
 /* `sum` is a checksum of all bytes after the header: in version 1 their XXH3, from version 2 on the checksum of piece_sum.h,
- * which threads compute together. A stream without weights is written as version 2. */
+ * which threads compute together. Each stream is written as the lowest version that has what it needs. */
 struct header {
     char magic[8];
     uint32_t version, weighed; /* weighed: enum pair_weights; 0 before version 3 */
     uint64_t fingerprint, tokens, sentences, sum;
-    char rest[IDSTREAM_HEADER - 48];
+    uint32_t triples; /* 1: a stream of triples; 0 before version 4 */
+    char rest[IDSTREAM_HEADER - 52];
 };
-enum { VERSION = 3, VERSION_WITHOUT_WEIGHTS = 2 };
+enum { VERSION_WITHOUT_WEIGHTS = 2, VERSION_WITH_WEIGHTS = 3, VERSION_OF_TRIPLES = 4 };
 _Static_assert(sizeof(struct header) == IDSTREAM_HEADER, "ids start at byte 128");
 
 static uint64_t padded(uint64_t tokens) {
@@ -97,10 +98,15 @@ static int sum_written(struct idstream_writer *writer, uint64_t *sum) {
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint) {
     int result = 0, apart = writer->pool != NULL;
     if (apart) result = file_skip(&writer->file, writer->tokens * sizeof(uint32_t));
-    if (apart && !result && writer->weighed) result = pad(writer) || file_skip(&writer->file, writer->tokens * sizeof(float)) ? -1 : 0;
+    if (apart && !result && writer->weighed)
+        result = pad(writer) || file_skip(&writer->file, writer->tokens * sizeof(float)) ? -1 : 0;
     if (!result) result = pad(writer);
+    if (!result && writer->triples) result = idstream_end_sentence(writer, writer->tokens);
     if (!result) result = put(writer, writer->starts, (writer->sentences + 1) * sizeof *writer->starts);
-    struct header header = {.version = writer->weighed ? VERSION : VERSION_WITHOUT_WEIGHTS,
+    struct header header = {.version = writer->triples   ? VERSION_OF_TRIPLES
+                                       : writer->weighed ? VERSION_WITH_WEIGHTS
+                                                         : VERSION_WITHOUT_WEIGHTS,
+                            .triples = writer->triples > 0,
                             .weighed = writer->weighed,
                             .fingerprint = fingerprint,
                             .tokens = writer->tokens,
@@ -142,9 +148,11 @@ static int sizes_agree(const struct header *header, uint64_t size) {
 static int header_fits(const struct file_map *map, struct header *header) {
     if (map->size < sizeof *header + 8) return 0;
     memcpy(header, map->data, sizeof *header);
-    return !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version >= 1 &&
-           header->version <= VERSION && header->weighed <= PAIR_WEIGHTS_LOG && !header->weighed == (header->version < VERSION) &&
-           sizes_agree(header, map->size);
+    int known = !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version >= 1 &&
+                header->version <= VERSION_OF_TRIPLES && sizes_agree(header, map->size);
+    if (header->version < VERSION_OF_TRIPLES)
+        return known && header->weighed <= PAIR_WEIGHTS_LOG && !header->weighed == (header->version < VERSION_WITH_WEIGHTS);
+    return known && header->triples == 1 && !header->weighed && header->tokens % 3 == 0 && header->sentences == 1;
 }
 
 /* State of checking a stream's values, with all threads. It is needed beside the checksum: even a file with the right checksum
@@ -237,7 +245,11 @@ static int check(struct idstream *stream, const struct header *header, const cha
     if (piece_sum_of(bytes, size, pool, look_at_piece, &c, &stream->checksum)) return -1;
     uint64_t sum = header->version == 1 ? XXH3_64bits(bytes, size) : stream->checksum;
     if (sum != header->sum) return say_damaged(path, stream->map.size);
-    return c.senseless ? say_senseless(stream, path, rows) : 0;
+    if (c.senseless) return say_senseless(stream, path, rows);
+    if (!stream->triples) return 0;
+    stream->sentences = stream->triples;
+    stream->starts = NULL;
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -250,6 +262,7 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .weighed = (enum pair_weights)header->weighed,
                                 .tokens = header->tokens,
                                 .sentences = header->sentences,
+                                .triples = header->version == VERSION_OF_TRIPLES ? header->tokens / 3 : 0,
                                 .map = *map};
 }
 

@@ -32,7 +32,8 @@ int tally_add(struct tally *tally, const struct tally_query *query, uint32_t num
     struct tally_slot *slot = tally_find(tally, query);
     if (slot->end || tally_is_full(tally) || query->length > TALLY_LONGEST) return 0;
     if (query->length > 16 && words_put(&tally->texts, query->word, query->length)) return -1;
-    *slot = (struct tally_slot){{query->key[0], query->key[1]}, (uint32_t)query->length + 1, (uint32_t)tally->texts.size - 1, 0, number};
+    *slot = (struct tally_slot){
+        {query->key[0], query->key[1]}, (uint32_t)query->length + 1, (uint32_t)tally->texts.size - 1, 0, number};
     tally->size++;
     return 0;
 }

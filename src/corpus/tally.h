@@ -1,5 +1,5 @@
-/* tally: counts the words that a thread has met early, whose numbers it knows. Counts are since the last time that they were added to
- * the totals. A full tally takes no more words until it is doubled or emptied.
+/* tally: counts the words that a thread has met early, whose numbers it knows. Counts are since the last time that they were added
+ * to the totals. A full tally takes no more words until it is doubled or emptied.
  *
  * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers are those of a larger table,
  * which all threads share and the owner of the tally keeps (word_counts.c).
@@ -77,8 +77,8 @@ static inline struct tally_slot *tally_find(struct tally *tally, const struct ta
     return slot;
 }
 
-/* Adds a word with its number and the count 0, unless the tally has the word, is full, or the word is too long. Returns 0, or -1 after
- * fail(). */
+/* Adds a word with its number and the count 0, unless the tally has the word, is full, or the word is too long. Returns 0, or -1
+ * after fail(). */
 int tally_add(struct tally *tally, const struct tally_query *query, uint32_t number);
 static inline int tally_is_full(const struct tally *tally) {
     return tally->size >= tally->slot_count / 2;

@@ -10,6 +10,7 @@
 #include "pairs.h"
 #include "scan.h"
 #include "tally.h"
+#include "triples.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,8 +77,8 @@ static void sort_by_shard(struct worker *worker, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) worker->by_shard[next[worker->shards[i]]++] = (uint32_t)i;
 }
 
-/* Counts words that are of one shard: queries[count], met at worker->block. known[i]: number of word i in the shard, or WORDS_ABSENT:
- * then the word is added. */
+/* Counts words that are of one shard: queries[count], met at worker->block. known[i]: number of word i in the shard, or
+ * WORDS_ABSENT: then the word is added. */
 static int count_batch(const struct worker *worker, struct word_shard *shard, const struct word_query *queries, unsigned count,
                        uint32_t *known) {
     for (unsigned i = 0; i < count; i++) {
@@ -171,8 +172,8 @@ static void add_counts(struct worker *worker, struct side *side) {
     }
 }
 
-/* Makes room in a full tally that lacks many words: doubles it or, at its largest size, empties it after some time, since the text may
- * have changed. */
+/* Makes room in a full tally that lacks many words: doubles it or, at its largest size, empties it after some time, since the
+ * text may have changed. */
 static void make_room(struct worker *worker, struct side *side) {
     enum { PATIENCE = 8 };
     side->lacked += side->missed_count;
@@ -363,10 +364,24 @@ static int take_edges(struct worker *worker) {
     return more;
 }
 
+static int take_triples(struct worker *worker) {
+    struct corpus_cursor cursor;
+    struct triple_line triple;
+    int more;
+    corpus_cursor_start(&cursor, &worker->block);
+    while ((more = triples_next(&cursor, &worker->block, &triple)) > 0)
+        for (int i = 0; i < TRIPLE_TERMS; i++) {
+            struct side *side = i == TRIPLE_RELATION ? &worker->names : &worker->items;
+            if (side->tally && take_word(worker, side, triple.term[i], triple.length[i], triple.line)) return -1;
+        }
+    return more;
+}
+
 static int take_lines(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     if (format->edges) return take_edges(worker);
+    if (format->triples) return take_triples(worker);
     if (format->scattered) return take_pairs(worker);
     if (fields_are_tokens(&worker->block, options) ? take_tokens(worker, format) : take_lists(worker)) return -1;
     int in_line = worker->count ? worker->out[worker->count - 1] != NUMBERED_END : worker->block.continues;

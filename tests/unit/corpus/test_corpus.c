@@ -139,8 +139,8 @@ static int keep_blocks(void *context, unsigned worker) {
     return more;
 }
 
-/* Threads read ranges of the files, packed ones among them. Words and lines are longer than a range, and some files end without a line
- * end. */
+/* Threads read ranges of the files, packed ones among them. Words and lines are longer than a range, and some files end without
+ * a line end. */
 static void threads_that_read_ranges_make_the_blocks_of_one(void **state) {
     static const char letters[] = "abc \n\n\r\t";
     struct together *together = calloc(1, sizeof *together);
