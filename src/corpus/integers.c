@@ -51,6 +51,22 @@ void integer_counts_make(struct integer_counts *counts, uint64_t most) {
     counts->size = 0;
 }
 
+/* Returns the prefix of a word that is an integer behind one, as integer_counts.prefix has it; 0 if the word is none. */
+static uint64_t prefix_of_word(const char *word, uint64_t length) {
+    uint64_t digits = length, packed = 0;
+    while (digits && word[digits - 1] >= '0' && word[digits - 1] <= '9') digits--;
+    if (digits == length || digits > PREFIX_MOST || integer_of(word + digits, length - digits) == NO_INTEGER) return 0;
+    memcpy(&packed, word, digits);
+    return packed | (digits + 1) << 56;
+}
+
+struct integer_prefix integer_counts_prefix(struct integer_counts *counts, const char *word, uint64_t length) {
+    uint64_t packed = atomic_load(&counts->prefix), own = packed ? 0 : prefix_of_word(word, length);
+    if (own && atomic_compare_exchange_strong(&counts->prefix, &packed, own)) packed = own;
+    uint64_t bytes = packed ? (packed >> 56) - 1 : 0, mask = ((uint64_t)1 << 8 * bytes) - 1;
+    return (struct integer_prefix){packed & mask, mask, bytes, packed != 0};
+}
+
 void integer_counts_release(struct integer_counts *counts) {
     free(counts->counts);
     *counts = (struct integer_counts){0};

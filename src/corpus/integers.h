@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { INTEGERS = 1 << 26, INTEGER_DIGITS = 8 };
 #define NO_INTEGER UINT32_MAX
@@ -26,6 +27,25 @@ static inline uint32_t integer_of(const char *word, uint64_t length) {
         value = value * 10 + digit;
     }
     return value < INTEGERS ? value : NO_INTEGER;
+}
+
+/* ---- integers behind a prefix ---- */
+
+/* Ids are often an integer behind a few letters, the same for all: user17, Q42. Words with that prefix are then counted as
+ * integers, too. A prefix has at most PREFIX_MOST bytes and does not end in a digit, so that a word has one integer at most. */
+enum { PREFIX_MOST = 7 };
+struct integer_prefix {
+    uint64_t bytes, mask; /* the prefix's bytes, then zeros; mask: 0xff for each of these bytes */
+    uint64_t length;
+    int known;            /* 1: the prefix is chosen; it may be empty */
+};
+
+/* Works like integer_of(), for a word that begins with the prefix. Reads 8 bytes from the word's first on. */
+static inline uint32_t integer_behind(const struct integer_prefix *prefix, const char *word, uint64_t length) {
+    uint64_t head;
+    memcpy(&head, word, sizeof head);
+    if (length <= prefix->length || ((head ^ prefix->bytes) & prefix->mask)) return NO_INTEGER;
+    return integer_of(word + prefix->length, length - prefix->length);
 }
 
 /* ---- integers to rows ---- */
@@ -46,7 +66,12 @@ struct integer_count {
 struct integer_counts {
     struct integer_count *counts; /* [size] */
     uint64_t size;
+    _Atomic uint64_t prefix;      /* the prefix of all words that are counted: its bytes, and in the highest byte 1 + its length;
+                                   * 0: not chosen yet */
 };
+/* Chooses the prefix of the first word that is an integer behind one, unless a thread has chosen another already. Returns the
+ * prefix; it is not known if none is chosen. */
+struct integer_prefix integer_counts_prefix(struct integer_counts *counts, const char *word, uint64_t length);
 /* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
 void integer_counts_make(struct integer_counts *counts, uint64_t most);
 void integer_counts_release(struct integer_counts *counts);

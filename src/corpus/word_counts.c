@@ -42,6 +42,7 @@ struct side {
     struct tally *tally;        /* NULL: words of this kind are not wanted */
     int alone;                  /* 1: there is one thread, so nothing needs to be atomic */
     uint64_t integers;          /* integers below this are not looked up in the tally */
+    struct integer_prefix prefix; /* of these integers */
     uint64_t met;               /* tokens of the blocks that were read since the tally's counts were last added up */
     struct missed *missed;      /* [missed_count], of MISSED */
     unsigned missed_count;
@@ -250,12 +251,18 @@ static inline int take_query(struct worker *worker, struct side *side, const str
     return put(worker, slot->number);
 }
 
+/* Returns the integer that the word is, if it is below side->integers, otherwise NO_INTEGER. */
+static inline uint32_t integer_of_side(struct side *side, const char *word, uint64_t length) {
+    if (!side->integers) return NO_INTEGER;
+    if (!side->prefix.known) side->prefix = integer_counts_prefix(&side->counts->integers, word, length);
+    uint32_t integer = side->prefix.known ? integer_behind(&side->prefix, word, length) : NO_INTEGER;
+    return integer < side->integers ? integer : NO_INTEGER;
+}
+
 /* Counts a word and puts out its number. */
 static inline int take_word(struct worker *worker, struct side *side, const char *word, uint64_t length, uint64_t line) {
-    if (side->integers) {
-        uint32_t integer = integer_of(word, length);
-        if (integer < side->integers) return put_integer(worker, side, integer, word);
-    }
+    uint32_t integer = integer_of_side(side, word, length);
+    if (integer != NO_INTEGER) return put_integer(worker, side, integer, word);
     const struct tally_query query = tally_ask(word, length);
     return take_query(worker, side, &query, line);
 }
@@ -271,12 +278,11 @@ struct ahead {
 };
 
 static inline struct ahead look_ahead(struct side *side, const char *word, uint64_t length, uint64_t line) {
-    struct ahead ahead = {.side = side, .line = line, .integer = side->integers ? integer_of(word, length) : NO_INTEGER};
-    if (ahead.integer < side->integers) {
+    struct ahead ahead = {.side = side, .line = line, .integer = integer_of_side(side, word, length)};
+    if (ahead.integer != NO_INTEGER) {
         ahead.query.word = word;
         return ahead;
     }
-    ahead.integer = NO_INTEGER;
     ahead.query = tally_ask(word, length);
     __builtin_prefetch(tally_home(side->tally, &ahead.query), 1);
     return ahead;
@@ -409,6 +415,7 @@ static int open_side(struct side *side, const struct counting *counting, struct 
     side->counts = counts;
     side->alone = counting->alone;
     side->integers = counts ? counts->integers.size : given ? counting->rows.size : 0;
+    side->prefix.known = !counts || counting->options->order == ORDER_GIVEN; /* words are then integers without a prefix */
     if (!counts && !given) return 0;
     side->tally = mem_zalloc(1, sizeof *side->tally, "counting");
     side->missed = mem_alloc(MISSED, sizeof *side->missed, "counting");
@@ -518,6 +525,8 @@ const char *word_counts_word(const struct word_counts *counts, uint64_t number, 
         char *end = digits + WORD_DIGITS, *at = end; /* snprintf() takes five times as long */
         do *--at = (char)('0' + number % 10);
         while (number /= 10);
+        uint64_t prefix = counts->integers.prefix, letters = prefix ? (prefix >> 56) - 1 : 0;
+        at = memcpy(at - letters, &prefix, letters);
         *length = (uint64_t)(end - at);
         return at;
     }

@@ -1,12 +1,12 @@
 /* word_counts: counts all words of a corpus, finds where each first occurs, and writes the corpus as numbers of words.
  *
- *   block -> a worker's tallies: the words that it has read lately (tally.h) -> 64 shards by hash, each with its own lock
+ *   block -> a worker's tallies: the words that it has met early (tally.h), or -> 64 shards by hash, each with its own lock
  *         -> a word that is an integer: a table for integers that all threads share (integers.h)
  *         -> the number of each word, in the corpus' order (numbered.h)
  *
- * The number of an integer is that integer; the numbers of all other words follow. Memory is about that of the different words, and
- * a 64th of the free memory at most for the tallies of all threads. Counts are sums and first positions are minima, so they do not
- * depend on the order or the size of blocks.
+ * The number of an integer, which may have a prefix, is that integer; the numbers of all other words follow. Memory is about that
+ * of the different words, and a 64th of the free memory at most for the tallies of all threads. Counts are sums and first positions
+ * are minima, so they do not depend on the order or the size of blocks.
  */
 #ifndef SPTX_WORD_COUNTS_H
 #define SPTX_WORD_COUNTS_H
