@@ -91,17 +91,19 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
                 text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
 }
 
-/* Returns 1 if a block without a line end is too long for a line of a pair or an edge. */
-static int is_long_line(const struct corpus *corpus, uint64_t length) {
-    return corpus->format->columns && length / LINE_WORDS > corpus->max_word + CORPUS_BLOCK;
+/* Returns 1 if the block's last line is too long for a pair or an edge. */
+static int is_long_line(const struct corpus *corpus, const struct corpus_block *block) {
+    uint64_t most = (corpus->max_word + CORPUS_BLOCK) * LINE_WORDS;
+    return corpus->format->columns && block->length > most && !memchr(block->bytes + block->length - most, '\n', most);
 }
 
 /* Checks a block that has no place to cut, before it grows: its word, or its line of a pair or an edge, may be too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
-    if (!is_long_line(corpus, block->length)) return 0;
+    if (!is_long_line(corpus, block)) return 0;
     return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted %s", corpus->files[corpus->next - 1].name,
-                corpus->line, block->length, corpus->format->wanted);
+                corpus->line + corpus_newlines(block->bytes, block->length), (corpus->max_word + CORPUS_BLOCK) * LINE_WORDS,
+                corpus->format->wanted);
 }
 
 static void end_lines_with_lf(char *bytes, uint64_t length) {
@@ -286,7 +288,7 @@ static int read_range(const struct corpus *corpus, struct corpus_block *block, u
     for (uint64_t more = corpus->max_word; !found; more *= 2) {
         found = find_place(corpus, to, to + more, end);
         if (found < 0 || read_bytes(corpus, block, start, *end)) return -1;
-        if (long_word_of(corpus, block) < block->length || (!found && is_long_line(corpus, block->length))) return 0;
+        if (long_word_of(corpus, block) < block->length || (!found && is_long_line(corpus, block))) return 0;
     }
     return 0;
 }

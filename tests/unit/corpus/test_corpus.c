@@ -259,7 +259,7 @@ static void words_without_an_end_are_not_held(void **state) {
         const char *piece, *sentence;
     } cases[] = {{FORMAT_TEXT, "xxxxxxxx", "zeros.gz' line 1: the word that begins with 'xxxxxxxx"},
                  {FORMAT_PAIRS, "xxxxxxxx", "has more than 1.00 MiB (corpus.max_word)"},
-                 {FORMAT_PAIRS, "u i  5  ", "zeros.gz' line 1 has more than "}};
+                 {FORMAT_PAIRS, "u i  5  ", "zeros.gz' line 1 has more than 12582912 bytes"}};
     for (int i = 0; i < 3; i++) {
         gzFile file = gzopen(in_scratch("zeros.gz"), "wb");
         for (int n = 0; n < (64 << 20) / 8; n++) gzwrite(file, cases[i].piece, 8);
@@ -267,6 +267,12 @@ static void words_without_an_end_are_not_held(void **state) {
         assert_int_equal(read_with(in_scratch("zeros.gz"), cases[i].format, 0, 0), -1);
         sentence_holds(cases[i].sentence);
     }
+    char *line = malloc(16 << 20); /* the same of a line in a file that is not packed, behind two other lines */
+    memset(line, ' ', 16 << 20);
+    memcpy(line, "u i 5\nu j 5\nv i 5", 17);
+    assert_int_equal(read_with(scratch_file("line", line, 16 << 20), FORMAT_PAIRS, 0, 1000), -1);
+    sentence_holds("line' line 3 has more than 12582912 bytes");
+    free(line);
 }
 
 static void an_open_line_is_said_only_where_it_has_tokens(void **state) {
