@@ -196,16 +196,17 @@ class Reader:
         if nulls is not None and nulls.any():
             raise ValueError("the dictionary of the column of %ss has an entry without a value" % self._what)
         first = self._learn(self._plain(dictionary))
-        places = column.buffer(1, INTEGERS[column.format], column.array.length).astype("i8") + first
-        return known(places, "the column of %ss" % self._what)
+        places = column.buffer(1, INTEGERS[column.format], column.array.length)
+        return known(places.astype("i8") + first if first else places, "the column of %ss" % self._what)
 
 
 def _ratings(column: Column, what: str) -> Any:
     dtype = {**INTEGERS, **FLOATS}.get(column.format)
     if dtype is None or column.schema.dictionary:
         raise TypeError("the column of %ss holds %s, wanted numbers" % (what, type_name(column.schema)))
-    values, nulls = column.buffer(1, dtype, column.array.length).astype("f8"), column.nulls()
+    values, nulls = column.buffer(1, dtype, column.array.length).astype("f8", copy=False), column.nulls()
     if nulls is not None:
+        values = values.copy()
         values[nulls] = numpy.nan
     return values
 
