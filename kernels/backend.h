@@ -30,6 +30,7 @@ struct ranks;   /* ranks.h */
 struct backend; /* each backend's own; begins with its `const struct backend_ops *` */
 struct backend_table;
 struct backend_fold;
+struct backend_copies;
 struct bench_request; /* bench.h */
 struct bench_times;
 struct bench_limits;
@@ -353,6 +354,14 @@ struct backend_ops {
     int (*fold_open)(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
     int (*fold_solve)(struct backend_fold *fold, const struct fold_lists *lists);
     void (*fold_close)(struct backend_fold *fold);
+
+    /* A table of which each of several backends has a copy (copies.h): tables[i] belongs to backends[i], and all have the same spec.
+     * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs or
+     * the GPUs cannot address one another's memory. No other call may run meanwhile. */
+    int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
+                       struct backend_copies **copies);
+    int (*copies_merge)(struct backend_copies *copies);
+    void (*copies_close)(struct backend_copies *copies); /* NULL: does nothing */
 
     /* Measuring (bench.h); NULL without a GPU. */
     int (*bench_transfer)(struct backend *backend, const struct bench_request *request, struct bench_times *times);

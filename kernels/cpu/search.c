@@ -194,7 +194,7 @@ static inline void count_row(const struct search_job *job, const struct slice *s
     count->level += score == than;
 }
 
-/* Counts the rows of a slice, and takes off those of them that are banned. Another worker may count other slices for this query. */
+/* Adds the counts of a slice's rows to the query's, without banned rows. Another worker may add those of other slices. */
 static void count_slice(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products, double squares) {
     const struct topk_request *r = job->request;
     float margin = search_margin(r->dim, squares, slice->squares), least = r->than[query] - margin;

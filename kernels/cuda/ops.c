@@ -43,6 +43,9 @@ const struct backend_ops backend_cuda = {
     .fold_open = cuda_fold_open,
     .fold_solve = cuda_fold_solve,
     .fold_close = cuda_fold_close,
+    .copies_open = cuda_copies_open,
+    .copies_merge = cuda_copies_merge,
+    .copies_close = cuda_copies_close,
     .bench_transfer = cuda_bench_transfer,
     .bench_limits = cuda_bench_limits,
 };

@@ -33,7 +33,8 @@ struct shared_view {
     const float *weights;        /* [K + T] weights by place, used for positives; NULL: every positive weighs 1 */
     float *unit[2];              /* unit[SIDE_TARGET]: U; unit[SIDE_CONTEXT]: V */
     float *gains;                /* [T x span] gradients of the targets, each of which is one row or a product of two */
-    float *scores;               /* [T x K] first Z, then C */
+    float *scores;               /* [T x stride] first Z, then C; stride: K, rounded up (shared_stride()) */
+    uint64_t stride;
     float *inverse[2];           /* by side: 1 / length of each target, and of each negative */
     float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
 };
@@ -145,41 +146,22 @@ __device__ float scale_of_examples(const struct step_view &v, const struct share
 }
 
 /* Four scores of an example. counts: true if the score is a negative's and the negative is not the example's own positive: only
- * then is it in the example's sum. */
+ * then is it in the example's sum. The last scores of a row may be of no negative. */
 struct four_scores {
     alignas(16) float score[4];
     bool counts[4];
 };
 
-/* Reads four scores from place `at` on. own: the id of the example's positive, which is left out; DRAW_NONE: none is left out. A
- * row of scores is aligned to 16 bytes only if K is a multiple of four. */
+/* Reads four scores from place `at` on. own: the id of the example's positive, which is left out; DRAW_NONE: none is left out. */
 __device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end,
                                                           uint32_t own) {
     struct four_scores four;
     alignas(16) uint32_t id[4];
-    if (end % 4 == 0) {
-        *(float4 *)four.score = *(const float4 *)(scores + at);
-        *(uint4 *)id = *(const uint4 *)(ids + at);
-    } else {
+    *(float4 *)four.score = *(const float4 *)(scores + at);
+    *(uint4 *)id = *(const uint4 *)(ids + at); /* the arrays are longer than the last four need: GPU_ARRAY_ALIGN */
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            bool there = at + k < end;
-            four.score[k] = there ? scores[at + k] : 0;
-            id[k] = there ? ids[at + k] : DRAW_NONE;
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k++) four.counts[k] = id[k] != DRAW_NONE && id[k] != own;
+    for (int k = 0; k < 4; k++) four.counts[k] = at + k < end && id[k] != DRAW_NONE && id[k] != own;
     return four;
-}
-__device__ __forceinline__ void write_scores(float *scores, uint32_t at, uint32_t end, const struct four_scores &four) {
-    if (end % 4 == 0) {
-        *(float4 *)(scores + at) = *(const float4 *)four.score;
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        if (at + k < end) scores[at + k] = four.score[k];
 }
 
 /* A sum over some scores: how many there are, the largest, and the sum of their exponentials relative to the largest
@@ -222,7 +204,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
     if (at >= examples_of(v, s)) return;
     const uint32_t *ids = v.context.rows.ids;
     uint32_t own = s.masked ? ids[s.negatives + at] : DRAW_NONE;
-    float *scores = s.scores + (uint64_t)at * s.negatives, inverse = loss_inverse_temperature(&s.loss);
+    float *scores = s.scores + at * s.stride, inverse = loss_inverse_temperature(&s.loss);
     struct power_sum all = {0, -INFINITY, 0};
     for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA)
         add_scores(all, read_scores(scores, ids, i, s.negatives, own), inverse);
@@ -239,7 +221,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
         struct four_scores four = read_scores(scores, ids, i, s.negatives, own);
 #pragma unroll
         for (int k = 0; k < 4; k++) four.score[k] = four.counts[k] ? share * loss_power(four.score[k], all.most, inverse) : 0;
-        write_scores(scores, i, s.negatives, four);
+        *(float4 *)(scores + i) = *(const float4 *)four.score;
     }
     if (threadIdx.x) return;
     s.positive_coefficient[at] = factor * coefficient;
@@ -254,10 +236,10 @@ struct shared_line {
     const uint32_t *ids;
     float scale, inverse;
     __device__ float &score_at(uint32_t i) const {
-        return i ? s.scores[(uint64_t)at * s.negatives + i - 1] : s.positive_score[at];
+        return i ? s.scores[at * s.stride + i - 1] : s.positive_score[at];
     }
     __device__ float &coefficient_at(uint32_t i) const {
-        return i ? s.scores[(uint64_t)at * s.negatives + i - 1] : s.positive_coefficient[at];
+        return i ? s.scores[at * s.stride + i - 1] : s.positive_coefficient[at];
     }
     __device__ bool is_there(uint32_t i) const {
         return !i || (ids[i - 1] != DRAW_NONE && ids[i - 1] != own);
@@ -398,6 +380,7 @@ int fill_shared(struct backend *b, const struct stage *stage, const struct step_
     s->unit[SIDE_CONTEXT] = s->unit[SIDE_TARGET] + examples * v->span;
     s->gains = s->product ? (float *)b->shared_gains.data : v->target_gradients;
     s->scores = (float *)b->shared_scores.data;
+    s->stride = shared_stride(negatives);
     s->inverse[SIDE_TARGET] = lengths;
     s->positive_inverse = lengths + examples;
     s->positive_score = lengths + 2 * examples;
@@ -422,15 +405,15 @@ int launch_rows(struct backend *b, shared_kernel *kernel, uint64_t rows, const s
  * transposed matrices. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives;
-    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, k, k, t, span,
-                                   b->matmul};
+    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, (int)s->stride, k, t,
+                                   span, b->matmul};
     return cuda_multiply(b, &p);
 }
 int multiply_gains(struct backend *b, const struct step_view *v, const struct shared_view *s) {
-    int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives;
+    int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives, stride = (int)s->stride;
     const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 0};
-    const struct blas_product targets = {n, {s->scores, k, 0}, s->gains, span, span, t, k, b->matmul};
-    const struct blas_product negatives = {u, {s->scores, k, 1}, v->context_gradients, span, span, k, t, b->matmul};
+    const struct blas_product targets = {n, {s->scores, stride, 0}, s->gains, span, span, t, k, b->matmul};
+    const struct blas_product negatives = {u, {s->scores, stride, 1}, v->context_gradients, span, span, k, t, b->matmul};
     return cuda_multiply(b, &targets) || cuda_multiply(b, &negatives) ? -1 : 0;
 }
 

@@ -132,6 +132,7 @@ static void resolve_update(struct config *c) {
     int plain = words && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
     c->update_auto |= automatic;
     c->clip_auto |= no_clip;
+    choose(&c->device_matmul, MATMUL_AUTO, c->examples_mode == MODE_TRIPLE ? MATMUL_TF32 : MATMUL_FLOAT32);
     choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
     config_choose_real(&c->optimizer_clip, automatic && plain && many ? CLIP_OF_TEXT : 0);
 }

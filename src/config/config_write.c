@@ -195,7 +195,7 @@ int config_print_help(FILE *file) {
 /* ---- comparing ---- */
 
 static int changes_numbers(const struct config_key *key) {
-    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache", "corpus.max_word"};
+    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "train.merge_every", "corpus.cache", "corpus.max_word"};
     if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(key->name, others[i])) return 0;

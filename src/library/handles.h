@@ -18,6 +18,7 @@
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/infer.h"
+#include "vectors/triple_answers.h"
 #include "vectors/answers.h"
 #include "vectors/run_lists.h"
 
@@ -69,6 +70,8 @@ struct sptx_run {
     struct run_lists trained; /* lists that the run was trained on; opened by the first question that names one */
     struct infer infer;       /* opened by the first document that is inferred */
     int inferring;            /* 1: `infer` is open */
+    struct triple_answers answers; /* opened by the first question about triples */
+    int answering;            /* 1: `answers` is open */
     int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
     struct sptx_run *next;
 };

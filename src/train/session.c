@@ -190,7 +190,7 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 }
 
 static int check_ranks(const struct config *config, const struct ranks *ranks) {
-    if (config->device_gpus > 1 && ranks_count(ranks) == 1)
+    if (config->device_gpus > 1 && ranks_count(ranks) == 1 && config->copies < 2)
         return fail("device.gpus = %" PRIu64
                     " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
                     "one process: leave the key out",

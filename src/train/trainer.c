@@ -15,6 +15,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "copies.h"
 #include "run/checkpoint.h"
 #include "run/resume.h"
 #include "run/schedule.h"
@@ -89,7 +90,9 @@ static int train(struct trainer *t) {
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
     int stopped = trainer_judge_left(t);
-    if (!stopped && !t->impatient) stopped = steps_train(&t->steps, &watching);
+    if (!stopped && !t->impatient) stopped = copies_open(&t->steps.copies, &t->session) ? -1 : steps_train(&t->steps, &watching);
+    copies_close(t->steps.copies);
+    t->steps.copies = NULL;
     report_live("");
     if (t->impatient && stopped > 0) stopped = 0; /* train.patience ended the run: a normal end, not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
