@@ -47,7 +47,7 @@ int trainer_is_writing(const struct trainer *t) {
 }
 
 int trainer_begin_checkpoint(struct trainer *t) {
-    if (!t->session.plan.copies_bytes) return trainer_write_checkpoint(t);
+    if (!t->session.plan.snapshot_bytes) return trainer_write_checkpoint(t);
     if (trainer_end_checkpoint(t) || trainer_ready_checkpoint(t)) return -1;
     if (take_snapshots(t)) {
         drop_behind(&t->behind);
