@@ -347,7 +347,8 @@ static int goes_on(const struct planning *p) {
     return !p->gpu && p->plan->ranks == 1 && bytes >= BEHIND_LEAST;
 }
 
-/* Measures the host's memory. If it is too small for copies of rows, and nobody has asked for them, training waits instead. */
+/* Measures the host's memory. If it is too small for snapshots, and the config does not ask for them, training waits for
+ * checkpoints. */
 static void measure_host_for_checkpoints(struct planning *p) {
     struct plan *plan = p->plan;
     unsigned local = p->machine->local ? p->machine->local : 1;

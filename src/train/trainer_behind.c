@@ -1,6 +1,6 @@
-/* trainer_behind: a checkpoint that is written while training goes on. The tables' rows are those of the step at which it began
- * (table_snapshot), and so are state.ini and the counts in it: the files are the same to the byte as of a checkpoint for which
- * training waits. One is written at a time.
+/* trainer_behind: writes a checkpoint while training goes on. The rows (table_snapshot), state.ini and its counts are those of the
+ * step at which the checkpoint began, so its files have the same bytes as those of a checkpoint for which training waits. One
+ * checkpoint is written at a time.
  */
 #include "trainer_inner.h"
 

@@ -30,7 +30,7 @@ static int read_snapshot(struct backend *gpu, struct backend_table *table, const
            backend_cuda.snapshot_read(gpu, table, 4, ROWS - 4, records + 4 * layout->packed);
 }
 
-/* In a file, calls wait until the snapshot was read; so it is read before them. */
+/* Calls on a table in a file wait until the snapshot was read, so the test reads the snapshot before it makes them. */
 static void check_calls(struct backend *gpu, const struct rule_case *rule, const struct placing placing[2]) {
     struct tables t;
     struct record_layout layout = layout_of(&rule->options, DIM);
