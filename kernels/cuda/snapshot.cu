@@ -284,7 +284,7 @@ static int take_arrays(struct backend *b, const struct backend_table *table, str
     s->before = (uint32_t *)mem_alloc(s->most, sizeof *s->before, what);
     if (!s->newest || !s->before) return -1;
     memset(s->newest, 0xFF, chunks * sizeof *s->newest);
-    CK(cudaEventCreateWithFlags(&s->copying, cudaEventDisableTiming));
+    CK(cudaEventCreateWithFlags(&s->copying, cudaEventDisableTiming | cudaEventBlockingSync));
     CK(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     for (int i = 0; i < table->parts; i++)
         if (table->stores[i].gpu_memory && buffer_take(b, (void **)&s->transfer[i], TRANSFER_BYTES)) return -1;
