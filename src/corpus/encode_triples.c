@@ -48,15 +48,17 @@ static int count_heads(void *context, unsigned worker) {
     while (pool_take(&g->next, g->met->count, TRIPLES, &i, &end)) {
         if (interrupt_check()) return -1;
         for (; i < end; i++) {
-            if (rows_of(g->met, i, &head, &key)) __atomic_fetch_add(&g->ends[head], 1, __ATOMIC_RELAXED);
-            else lost++;
+            if (rows_of(g->met, i, &head, &key))
+                __atomic_fetch_add(&g->ends[head], 1, __ATOMIC_RELAXED);
+            else
+                lost++;
         }
     }
     g->lost += lost;
     return 0;
 }
 
-/* Places the triples of the range: after it, ends[head] is where those of the head end, since it began at their begin. */
+/* Places the triples of the range. ends[head] is at first where the triples of a head begin, and afterwards where they end. */
 static int place_triples(void *context, unsigned worker) {
     struct grouping *g = context;
     uint64_t i, end, key;
@@ -122,7 +124,8 @@ static int sort_heads(void *context, unsigned worker) {
             uint64_t begin = begin_of(g, g->first + at), count = g->ends[g->first + at] - begin, *keys = g->keys + begin, kept = 0;
             result = sort_keys(&scratch, keys, count);
             for (uint64_t i = 0; i < count; i++)
-                if (!i || keys[i] != keys[i - 1]) keys[kept++] = keys[i]; /* kept <= i: it overwrites only keys that were compared */
+                if (!i || keys[i] != keys[i - 1])
+                    keys[kept++] = keys[i]; /* kept <= i: it overwrites only keys that were compared */
             g->kept[at] = kept;
         }
     }

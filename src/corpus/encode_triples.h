@@ -4,8 +4,8 @@
 
 #include "idstream.h"
 
-/* All triples in the corpus' order, as numbers of words: head i is heads[i * stride], its tail is tails[i * stride], its relation is
- * relations[i * relation_stride]. */
+/* All triples in the corpus' order, as numbers of words: head i is heads[i * stride], its tail is tails[i * stride], its relation
+ * is relations[i * relation_stride]. */
 struct triples_met {
     uint64_t count, stride, relation_stride;
     const uint32_t *heads, *relations, *tails;

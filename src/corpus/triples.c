@@ -57,7 +57,8 @@ static int read_ntriple(const char *at, const char *end, const char *path, struc
     at = pass_white(after ? after : at, end);
     const char *rest = at < end && *at == '.' ? pass_white(at + 1, end) : NULL;
     if (count < TRIPLE_TERMS || !rest || (rest < end && *rest != '#'))
-        return fail("'%s' line %" PRIu64 ": no triple of N-Triples; wanted <subject> <predicate> <object> and a dot", path, triple->line);
+        return fail("'%s' line %" PRIu64 ": no triple of N-Triples; wanted <subject> <predicate> <object> and a dot", path,
+                    triple->line);
     for (int i = 0; i < TRIPLE_TERMS; i++)
         if (!triple->length[i] || token_has_break(triple->term[i], triple->length[i]))
             return fail("'%s' line %" PRIu64 ": its %s %s", path, triple->line, names[i],

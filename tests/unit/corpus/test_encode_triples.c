@@ -13,9 +13,9 @@ struct triple {
 };
 static int by_ids(const void *a, const void *b) {
     const struct triple *x = a, *y = b;
-    return x->head != y->head         ? (x->head > y->head) - (x->head < y->head)
+    return x->head != y->head           ? (x->head > y->head) - (x->head < y->head)
            : x->relation != y->relation ? (x->relation > y->relation) - (x->relation < y->relation)
-                                      : (x->tail > y->tail) - (x->tail < y->tail);
+                                        : (x->tail > y->tail) - (x->tail < y->tail);
 }
 
 /* Draws triples of numbers, of which every ninth number of an entity has no row. Head 3 has a third of all triples. */
@@ -45,8 +45,16 @@ static void each_triple_is_written_once_in_order(void **state) {
     assert_true(distinct < kept && kept < MET);
     for (unsigned threads = 1; threads <= 4; threads += 3)
         for (uint64_t at_once = 0; at_once < 3000; at_once = at_once * 9 + 1) {
-            struct triples_met given = {.count = MET, .stride = 3, .relation_stride = 3, .heads = &met->head, .relations = &met->relation,
-                                        .tails = &met->tail, .rows = rows, .relation_rows = relation_rows, .entities = ENTITIES, .at_once = at_once};
+            struct triples_met given = {.count = MET,
+                                        .stride = 3,
+                                        .relation_stride = 3,
+                                        .heads = &met->head,
+                                        .relations = &met->relation,
+                                        .tails = &met->tail,
+                                        .rows = rows,
+                                        .relation_rows = relation_rows,
+                                        .entities = ENTITIES,
+                                        .at_once = at_once};
             struct idstream_writer writer;
             struct idstream stream;
             struct pool *pool = pool_open(threads);

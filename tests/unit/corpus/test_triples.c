@@ -49,13 +49,16 @@ static void wrong_lines_are_named(void **state) {
     assert_triples("a,r,b\nc,,d\n", "line 2: its relation is empty (column 2)");
     assert_triples("a,r,b\nc,r,\n", "line 2: its tail is empty (column 3)");
     assert_triples("head,relation,tail\na,r,b\nc,r\n", "line 3: 2 columns; head, relation and tail are columns 1, 2 and 3");
-    assert_triples("a,r,b\nc,r,d,1\n", "line 1: nothing tells which columns are wanted: a,r,b; say which columns are head, relation and "
-                                            "tail by corpus.columns, as in corpus.columns = 1,2,3 or by their names");
+    assert_triples("a,r,b\nc,r,d,1\n",
+                   "line 1: nothing tells which columns are wanted: a,r,b; say which columns are head, relation and "
+                   "tail by corpus.columns, as in corpus.columns = 1,2,3 or by their names");
 }
 
 static void ntriples_lose_their_brackets(void **state) {
-    assert_triples("# people\n<a:x> <a:r> <a:y> .\n  _:b1\t<a:r>\t_:b2.\n\n<a:x><a:r>_:b1 . # more\n", "a:x:a:r:a:y;_:b1:a:r:_:b2;a:x:a:r:_:b1;");
-    assert_triples("<x> <name> \"Ulm \\\" . <\"@de .\n<x> <born> \"1\"^^<xsd:int> .\n", "x:name:\"Ulm \\\" . <\"@de;x:born:\"1\"^^<xsd:int>;");
+    assert_triples("# people\n<a:x> <a:r> <a:y> .\n  _:b1\t<a:r>\t_:b2.\n\n<a:x><a:r>_:b1 . # more\n",
+                   "a:x:a:r:a:y;_:b1:a:r:_:b2;a:x:a:r:_:b1;");
+    assert_triples("<x> <name> \"Ulm \\\" . <\"@de .\n<x> <born> \"1\"^^<xsd:int> .\n",
+                   "x:name:\"Ulm \\\" . <\"@de;x:born:\"1\"^^<xsd:int>;");
     assert_triples("<x> <r> <y> <graph> .\n", "x:r:y;");
 }
 
@@ -63,7 +66,8 @@ static void ntriples_lose_their_brackets(void **state) {
 static void wrong_ntriples_are_named(void **state) {
     char many[4096 * 16 + 64], *at = many; /* more lines than the look reads */
     for (int i = 0; i < 4096; i++) at += sprintf(at, "<x> <r> <y> .\n");
-    static const char *const wrong[] = {"<x> <r> .", "<x> <r> <y>", "<x> <r> <y .", "<x> <r> \"y .", "<x> <r> <y> . z", "<x> <r> <y> <z> <w> .", "x r y ."};
+    static const char *const wrong[] = {"<x> <r> .",       "<x> <r> <y>",           "<x> <r> <y .", "<x> <r> \"y .",
+                                        "<x> <r> <y> . z", "<x> <r> <y> <z> <w> .", "x r y ."};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         sprintf(at, "%s\n", wrong[i]);
         const char *got = triples_of(many);
