@@ -130,8 +130,8 @@ struct batch_request {
 };
 
 /* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block,
- * which has no target and no positive. Each of the other blocks, at least one, has one target (two if the batch's pool multiplies
- * them) and one context, its positive. */
+ * which has no target and no positive. Each of the other blocks, at least one, has one target and one context, its positive; or the
+ * targets and contexts of a triple (example_put_triple()). */
 struct shared_negatives {
     uint32_t count; /* number of negatives; 0: negatives are not shared */
     int masked;     /* 1: if a negative is an example's own positive, the example's loss leaves it out */

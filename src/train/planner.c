@@ -448,8 +448,9 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->rule = tables_rule(p->config);
     plan->rows = vocab_targets(vocab);
     plan->items = vocab->size - vocab->lists - (p->source.paths.starts != NULL);
-    int no_items = config_has_documents(p->config) ? !config_trains_words(p->config)
-                                                   : p->config->examples_mode == MODE_USER && p->config->examples_own == 1;
+    int no_items = config_has_documents(p->config)            ? !config_trains_words(p->config)
+                   : p->config->examples_mode == MODE_TRIPLE ? p->config->model_tied
+                                                             : p->config->examples_own == 1;
     plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
     plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted, nor is each
                                                                                   * triple's relation */
