@@ -184,6 +184,27 @@ enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 enum sptx_status sptx_table_save(struct sptx_table *table, const char *path);
 enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
 
+/* Begins to save a table, and returns at once. The file gets the table as it is at this call, and the same bytes as from
+ * sptx_table_save(), while fetches, updates and stores go on. Before they change a row that is not written yet, they copy it.
+ *
+ * most: bytes of memory for such copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the disk.
+ * If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done. What is
+ * written through a view (sptx_table_view) during the save may be in the file or not.
+ *
+ * A table has one save at a time: the next one, and sptx_table_load(), wait for it, and so does closing the table or the context.
+ * Two saves to one path at a time are refused. A failure is told by sptx_saving_wait() or, if that was not called, by the table's
+ * next save. A process that ends before the save is done leaves an older file at the path unchanged. */
+struct sptx_saving;
+enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **saving);
+
+/* Any thread may call these, at the same time as other calls in the context. sptx_saving_done() returns 1 if the save has ended,
+ * well or not. sptx_saving_wait() waits for that, and returns how it ended; sptx_saving_error() then is its error message, valid
+ * until sptx_saving_close(), which does not end the save. */
+int sptx_saving_done(const struct sptx_saving *saving);
+enum sptx_status sptx_saving_wait(struct sptx_saving *saving);
+const char *sptx_saving_error(struct sptx_saving *saving);
+void sptx_saving_close(struct sptx_saving *saving); /* NULL: does nothing */
+
 /* ---- rows ----
  *
  * `stream` is a cudaStream_t (NULL: the default stream). A call is ordered in that stream like a kernel launched on it. If all its

@@ -134,11 +134,11 @@ void report_hold(void) {
     if (!held) held = open_memstream(&held_text, &held_bytes);
 }
 
-void report_tell(void) {
+void report_release(int write) {
     if (!held) return;
     fclose(held);
     held = NULL;
-    fwrite(held_text, 1, held_bytes, stderr);
+    if (write) fwrite(held_text, 1, held_bytes, stderr);
     free(held_text);
 }
 

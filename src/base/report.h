@@ -37,10 +37,10 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes a line to stderr, such as a line of the start-up table or of a result, and adds a newline. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Holds back warnings and notes until report_tell(). For a process that may replace itself by another program (exec), which
- * would write them again. Only for the program's sink, in one thread. */
+/* Holds back warnings and notes until report_release(), which writes them (write = 1) or drops them (0). For a process that
+ * another one began after it had written them itself. Only for the program's sink, in one thread. */
 void report_hold(void);
-void report_tell(void); /* writes what was held back */
+void report_release(int write);
 
 /* Tells the user something about the data, such as how its columns are read. A program writes the line as note() does; a library
  * handle passes it to its owner's callback, as warn() does. */

@@ -1,11 +1,13 @@
 #include "commands.h"
 #include "base/report.h"
+#include "launch.h"
 #include "run/ranks_alike.h"
 #include "train/session.h"
 
 struct planning {
     struct config config;
     struct ranks ranks; /* the number of ranks to plan for */
+    struct launch launch;
     int json;
 };
 
@@ -21,6 +23,7 @@ static int print_plan(void *user) {
             planner_print_json(&session.plan);
         else
             planner_print(&session.plan, config, 1);
+        if (!p->json) launch_print(&p->launch, 1);
         if (!session.plan.fits) result = fail("the run does not fit: %s", session.plan.advice);
     }
     session_close(&session);
@@ -31,10 +34,11 @@ static int read_arguments(int argc, char **argv, struct planning *p) {
     const struct option options[] = {{.name = "json", .flag = &p->json}, {0}};
     struct arguments arguments;
     int result = arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION);
-    unsigned several = p->ranks.count > 1 ? p->ranks.count : 0; /* 0: the configuration says how many */
-    if (!result) result = arguments_config_wanted(&p->config, several, argv[0], &arguments);
+    if (!result) result = arguments_keys_wanted(&p->config, argv[0], &arguments);
     arguments_release(&arguments);
-    return result;
+    if (!result && p->ranks.count == 1 && !p->config.device_ranks) return launch_choose(&p->config, &p->launch);
+    p->config.ranks = p->ranks.count > 1 ? p->ranks.count : 0; /* 0: device.ranks says how many */
+    return result ? -1 : config_resolve(&p->config);
 }
 
 /* sptx-w2v plan [CONFIG.ini] [--section.key=value ...] [--json]; if there are several ranks, the first one plans. */

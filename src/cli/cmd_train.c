@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Reads the arguments into a configuration and options of the trainer. */
+/* Reads the arguments into options of the trainer, and into a configuration that is not resolved. */
 static int read_arguments(int argc, char **argv, struct config *config, struct trainer_options *how) {
     const char *when = NULL;
     const struct option options[] = {{.name = "resume", .flag = &how->resume},
@@ -26,11 +26,27 @@ static int read_arguments(int argc, char **argv, struct config *config, struct t
         fail_usage("train: --resume goes on with a run and --overwrite starts over; give one of them");
         goto out;
     }
-    unsigned ranks = ranks_launched() ? how->ranks->count : 0; /* 0: the configuration says how many */
-    result = arguments_config_wanted(config, ranks, argv[0], &arguments);
+    result = arguments_keys_wanted(config, argv[0], &arguments);
 out:
     arguments_release(&arguments);
     return result;
+}
+
+/* Resolves the configuration for the processes that train it. If it should be trained on several GPUs and mpirun did not begin this
+ * process, replaces the process by mpirun. */
+static int settle_ranks(struct config *config, const struct ranks *ranks, char **argv) {
+    struct launch launch = {0};
+    if (ranks_launched() || ranks->count > 1) {
+        config->ranks = ranks->count;
+        report_hold();
+        int result = config_resolve(config);
+        report_release(!launch_warned());
+        return result;
+    }
+    if (config->device_gpus > 1 && launch_check_gpus(config)) return -1;
+    if (launch_choose(config, &launch)) return -1;
+    launch_print(&launch, 0);
+    return launch_gpus(&launch, argv);
 }
 
 /* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]; with mpirun, each rank calls it */
@@ -39,10 +55,8 @@ int cmd_train(int argc, char **argv) {
     struct trainer_options how = {.ranks = &ranks, .judge = judge_checkpoint};
     struct config config = {0};
     int result = command_ranks(&ranks, argv[0]);
-    report_hold(); /* hold warnings back: if this process is replaced by mpirun, the ranks read the configuration and warn again */
     if (!result) result = ranks_agree(&ranks, read_arguments(argc, argv, &config, &how));
-    if (!result) result = launch_gpus(&config, argv);
-    report_tell();
+    if (!result) result = ranks_agree(&ranks, settle_ranks(&config, &ranks, argv));
     if (!result) result = trainer_run(&config, &how);
     config_release(&config);
     ranks_close(&ranks);

@@ -99,10 +99,12 @@ const struct command commands[] = {
      "\n"
      "Ctrl-C, SIGTERM and SIGHUP end the run after a checkpoint; the exit code is 1, and --resume continues from there.\n"
      "\n"
-     "To train on several GPUs, set device.gpus = G, or start the program under mpirun, on one machine or several: mpirun -n\n"
-     "G sptx-w2v train ... Each of the G processes (ranks) stores some columns of every row, with their optimizer state. The\n"
-     "same G gives the same bytes, another G the same up to rounding; --resume works with any G. Several ranks train in\n"
-     "exact steps (train.update = batch); only a single process can train lock-free (train.update = hogwild)."},
+     "device.gpus = G allows training on up to G GPUs: as many are used as are expected to train the run fastest, all of them\n"
+     "if it does not fit one, and a line says why. device.share = columns uses all G. mpirun -n G sptx-w2v train ... starts G\n"
+     "processes (ranks), on one machine or several. Each of them stores some columns of every row, with their optimizer\n"
+     "state. The same G gives the same bytes, another G the same up to rounding; --resume works with any G. Several ranks\n"
+     "train in exact steps (train.update = batch); only a single process can train lock-free (train.update = hogwild).\n"
+     "Keys whose defaults differ on several GPUs are printed, with the values that one GPU would use."},
     {"plan", cmd_plan, "plan [CONFIG.ini] [--section.key=value ...] [--json]",
      "bytes by place, what a step moves, the most pairs a second; before anything is allocated",
      "Prints what train would need, before it allocates anything:\n"
@@ -119,7 +121,7 @@ const struct command commands[] = {
      "\n"
      "With device.backend = cuda and memory.gpu_budget = SIZE it plans for a GPU of that size, which this machine need not\n"
      "have. With device.ranks = G it plans for one of G processes on G machines; with device.gpus = G, or under mpirun, for\n"
-     "one of the processes that would be started so.\n"
+     "one of the processes that would be started so, and says how many of the G GPUs are used and why.\n"
      "\n" KEYS_HELP},
     {"tune", cmd_tune,
      "tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...] "

@@ -38,6 +38,7 @@ enum config_from_words { FROM_WORDS_KEEP, FROM_WORDS_DROP };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* followed by the names of the backends (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
+enum config_share { SHARE_AUTO, SHARE_COLUMNS, SHARE_COPIES };
 enum config_product { TRAIN_COMPLEX, TRAIN_REAL };
 enum config_effort { EFFORT_QUICK, EFFORT_THOROUGH, EFFORT_AUTO };
 enum { PRECISION_AUTO = 2 }; /* follows the kernels' precisions (kernels/optimizers.h) */
@@ -69,6 +70,7 @@ struct config {
     int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
                                              config_resolve() */
     unsigned ranks; /* number of processes that mpirun started, set before config_resolve(); 0: not known, use device.ranks */
+    unsigned copies; /* number of GPUs of this process that train copies of the tables (train/copies.h); 0 or 1: one GPU */
     unsigned char given[CONFIG_KEYS]; /* one per key, in the order of config.def; 1: the user has set the key to a value other
                                        * than auto */
     char *name; /* NAME of the default run directory runs/NAME: the config file's name without directory and .ini, or else the
@@ -181,6 +183,9 @@ void config_keep_effort(struct config *config, const struct config *before);
  * --resume compares configs by it. Not compared: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,
  * corpus.cache. */
 const char *config_difference(const struct config *a, const struct config *b);
+
+/* Writes all such keys, with the value in a and, in brackets, that in b, to out[capacity]. Returns 1 if there is one. */
+int config_differences(const struct config *a, const struct config *b, char *out, size_t capacity);
 
 /* Returns the name of choice number `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
 const char *config_choice_name(const char *section, const char *key, int value);

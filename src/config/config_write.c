@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/report.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -194,7 +195,7 @@ int config_print_help(FILE *file) {
 /* ---- comparing ---- */
 
 static int changes_numbers(const struct config_key *key) {
-    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache", "corpus.max_word"};
+    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "train.merge_every", "corpus.cache", "corpus.max_word"};
     if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(key->name, others[i])) return 0;
@@ -208,6 +209,18 @@ const char *config_difference(const struct config *a, const struct config *b) {
             strcmp(config_text_of(a, &config_keys[i], text_a), config_text_of(b, &config_keys[i], text_b)))
             return config_keys[i].name;
     return NULL;
+}
+
+int config_differences(const struct config *a, const struct config *b, char *out, size_t capacity) {
+    char text_a[CONFIG_BYTES], text_b[CONFIG_BYTES];
+    size_t used = 0;
+    *out = 0;
+    for (int i = 0; i < CONFIG_KEYS; i++) {
+        const char *of_a = config_text_of(a, &config_keys[i], text_a), *of_b = config_text_of(b, &config_keys[i], text_b);
+        if (changes_numbers(&config_keys[i]) && strcmp(of_a, of_b))
+            used = text_add(out, capacity, used, "%s%s = %s (%s)", used ? ", " : "", config_keys[i].name, of_a, of_b);
+    }
+    return used > 0;
 }
 
 void config_copy_number(struct config *to, const struct config *from, const struct config_key *key) {

@@ -3,7 +3,8 @@
  *   paths -> files in order (of a directory: its files and those of its subdirectories, by name) -> unpacked if their
  *   first bytes are those of a packed file -> blocks of a few MiB, numbered -> tokens
  *
- * Any thread may ask for the next block; a lock is held only while the block is read. A block never cuts a token in two. It may cut
+ * Any thread may ask for the next block. Threads read a file that is not packed by ranges, each without waiting for the others; a packed
+ * file is unpacked by one thread at a time. A block never cuts a token in two. It may cut
  * a line, since a text may have no line ends: then line_open is 1, and the block's last line continues in the next block.
  *
  * A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All these bytes are kept, even NUL and invalid UTF-8; only a
@@ -110,6 +111,7 @@ void corpus_rewind(struct corpus *corpus);
  * size. */
 enum { CORPUS_BLOCK = 2 << 20, CORPUS_PADDING = 64 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
+uint64_t corpus_block_bytes(const struct corpus *corpus);
 /* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
  * valid while the corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);

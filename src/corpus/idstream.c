@@ -42,13 +42,17 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path) {
 }
 
 static int put(struct idstream_writer *writer, const void *data, uint64_t length) {
-    piece_sum_add(&writer->sum, data, length);
+    if (!writer->pool) piece_sum_add(&writer->sum, data, length);
     return length ? file_write(&writer->file, data, length) : 0;
 }
 
 int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t count) {
     writer->tokens += count;
     return put(writer, ids, count * sizeof *ids);
+}
+
+int idstream_put_at(struct idstream_writer *writer, uint64_t first, const uint32_t *ids, uint64_t count) {
+    return count ? file_write_apart(&writer->file, sizeof(struct header) + first * sizeof *ids, ids, count * sizeof *ids) : 0;
 }
 
 /* Pads ids or weights, whose items have 4 bytes, to a multiple of 8 bytes. */
@@ -76,8 +80,19 @@ int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_
     return idstream_put(writer, ids, count) || idstream_end_sentence(writer, writer->tokens) ? -1 : 0;
 }
 
+/* Computes the checksum of what was written to the file. */
+static int sum_written(struct idstream_writer *writer, uint64_t *sum) {
+    struct file_map map = {.data = NULL};
+    int result = file_finish(&writer->file) || file_map_open(&map, writer->file.partial) ? -1 : 0;
+    if (!result)
+        result = piece_sum_of(map.data + sizeof(struct header), map.size - sizeof(struct header), writer->pool, NULL, NULL, sum);
+    file_map_close(&map);
+    return result;
+}
+
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint) {
-    int result = pad(writer);
+    int result = writer->pool ? file_skip(&writer->file, writer->tokens * sizeof(uint32_t)) : 0;
+    if (!result) result = pad(writer);
     if (!result && writer->triples) result = idstream_end_sentence(writer, writer->tokens);
     if (!result) result = put(writer, writer->starts, (writer->sentences + 1) * sizeof *writer->starts);
     struct header header = {.version = writer->triples   ? VERSION_OF_TRIPLES
@@ -88,8 +103,9 @@ int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint)
                             .fingerprint = fingerprint,
                             .tokens = writer->tokens,
                             .sentences = writer->sentences,
-                            .sum = piece_sum_end(&writer->sum)};
+                            .sum = writer->pool ? 0 : piece_sum_end(&writer->sum)};
     memcpy(header.magic, CORPUS_STREAM_MAGIC, sizeof header.magic);
+    if (!result && writer->pool) result = sum_written(writer, &header.sum);
     if (!result) result = file_write_at(&writer->file, 0, &header, sizeof header);
     if (!result) result = file_commit(&writer->file);
     idstream_writer_abandon(writer);

@@ -51,18 +51,24 @@ void idstream_close(struct idstream *stream); /* may be called on a struct of ze
 
 /* A stream that is being written. idstream_append() adds a whole sentence. Or idstream_put() adds any number of ids, and
  * idstream_end_sentence() says where a sentence ends, before or after its ids are added. If `weighed` is set before the commit,
- * idstream_put_weights() must add one weight for each id, in the same order, after all ids. */
+ * idstream_put_weights() must add one weight for each id, in the same order, after all ids.
+ *
+ * Or several threads write all ids by idstream_put_at(), and one of them sets `tokens`; `pool` then must be set before the commit,
+ * which reads the whole stream for its checksum. */
 struct idstream_writer {
     struct file_writer file;
     struct piece_sum sum;
     uint64_t *starts; /* [sentences + 1] */
     uint64_t sentences, capacity, tokens, weights;
     enum pair_weights weighed; /* set by the caller, before the commit */
-    int triples; /* set by the caller, before the commit: 1: the tokens are triples, and no sentence was ended */
+    struct pool *pool;         /* set by the caller if idstream_put_at() writes the ids; otherwise NULL */
+    int triples;               /* set by the caller, before the commit: 1: the tokens are triples, and no sentence was ended */
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);
 int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);
+/* Writes ids first .. first + count - 1 of the stream. Any thread may call it. */
+int idstream_put_at(struct idstream_writer *writer, uint64_t first, const uint32_t *ids, uint64_t count);
 int idstream_put_weights(struct idstream_writer *writer, const float *weights, uint64_t count);
 int idstream_end_sentence(struct idstream_writer *writer, uint64_t end); /* the sentence ends before token `end` */
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint);

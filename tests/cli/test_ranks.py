@@ -139,8 +139,8 @@ IN_ONE_PROCESS = ("train.update = hogwild trains in one process, and this run ha
 def test_ranks_do_not_train_lock_free(small):
     config = small.config(**LOCK_FREE)
     assert refuses(small, 2, config) == IN_ONE_PROCESS
-    for command in (["train"], ["plan"], ["bench", "train"]):
-        assert small.refuses(*command, config, "--device.gpus=2") == IN_ONE_PROCESS
+    assert small.refuses("bench", "train", config, "--device.gpus=2") == IN_ONE_PROCESS
+    assert small.refuses("plan", config, "--device.gpus=2", "--device.share=columns") == IN_ONE_PROCESS
     assert not small.path("run").exists()
     train(small, 2, config, "--train.update=batch")
 
@@ -155,7 +155,7 @@ def test_a_run_that_ranks_trained_lock_free_goes_on_in_one_process(small):
     assert "\ngpus = 2\n" in keys.read_text()
     for own in (config, "run/config.ini"):
         assert refuses(small, 2, own, *more) == IN_ONE_PROCESS
-    assert small.refuses("train", "run/config.ini", *more) == IN_ONE_PROCESS
+    if not ON_GPU: assert "begins a process for each GPU" in small.refuses("train", "run/config.ini", *more)
     assert "resumed" in train(small, 0, config, *more).stderr
 
 
@@ -354,8 +354,33 @@ def test_more_gpus_than_there_are_are_refused(small, backend, why):
     assert not small.path("run").exists()
     assert "this is one process: leave the key out" in small.refuses("bench", "train", config, "--device.gpus=2")
     assert "begin it without mpirun" in refuses(small, 3, config, "--device.gpus=2")
-    plan = json.loads(small("plan", config, "--json", "--device.gpus=2").stdout)
+    plan = json.loads(small("plan", config, "--json", "--device.gpus=2", "--device.share=columns").stdout)
     assert (plan["ranks"], plan["columns"]) == (2, 28)
+
+
+def gpus_of(small, config, *more):
+    """What a plan for up to four GPUs says of their number, and of keys that differ."""
+    lines = small("plan", config, "--device.gpus=4", *more).stdout.splitlines()
+    return {line[:16].rstrip(): line[17:] for line in lines if line.startswith(("GPUs ", "ranks ", "other results"))}
+
+
+@pytest.mark.skipif(ON_GPU, reason="the speed of this machine's GPU decides")
+def test_a_run_uses_the_gpus_that_help_it(small):
+    """Text is trained lock-free by one GPU. Exact steps use all GPUs, as long as nothing says that one is faster."""
+    text = small.config(model={"dim": 52}, train={"update": "auto"}, optimizer={"rule": "sgd"})
+    said = gpus_of(small, text)
+    assert said["GPUs"].startswith("1 of 4: trained lock-free") and list(said) == ["GPUs"]
+    said = gpus_of(small, text, "--device.share=columns")
+    assert said["GPUs"] == "all 4 (device.share = columns)" and said["ranks"].startswith("4 ")
+    assert "train.update = batch (hogwild)" in said["other results"]
+    said = gpus_of(small, text, "--train.update=batch")
+    assert said["GPUs"].startswith("4 of 4: ") and "other results" not in said
+    assert gpus_of(small, text, "--train.update=batch", "--optimizer.rule=rowwise-adagrad")["GPUs"].startswith("1 of 4: ")
+    small.path("lists.tsv").write_text("".join(f"l{i}\ta\tb\tc{i % 7}\td{i % 5}\n" for i in range(99)))
+    lists = ["--corpus.path=lists.tsv", "--corpus.format=lists", "--run.dir=lists"]
+    shared = ["--negatives.per=batch", "--train.loss=softmax", "--examples.mode=user", "--examples.targets=all", "--examples.positives=1"]
+    plan = small("plan", *lists, *shared, "--device.gpus=4").stdout
+    assert plan.splitlines()[-1].startswith("GPUs             1 of 4: batches share their negatives")
 
 
 def test_gpus_are_processes_that_the_program_begins(two_gpus):

@@ -94,7 +94,7 @@ def test_ranks_plan_for_themselves(small):
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)
     alone, apart, here = (json.loads(small("plan", config, "--json", "--device.threads=1", *more).stdout)
-                          for more in ([], ["--device.ranks=3"], ["--device.gpus=3"]))
+                          for more in ([], ["--device.ranks=3"], ["--device.gpus=3", "--device.share=columns"]))
     assert (plan["ranks"], plan["columns"]) == (here["ranks"], here["columns"]) == (apart["ranks"], apart["columns"]) == (3, 20)
     assert plan["host_needed"] == here["host_needed"] == apart["host_needed"]
     third = alone["host_available"] / 3  # other tests use the machine's memory, too: hence rel=0.2

@@ -94,9 +94,12 @@ static void speak_later(void) {
     warn("held");
     note("held, too");
     fputs("at once\n", stderr);
-    report_tell();
+    report_release(1);
     warn("after it");
-    report_tell(); /* no message is held, so nothing is printed */
+    report_release(1); /* no message is held, so nothing is printed */
+    report_hold();
+    warn("never told");
+    report_release(0);
     report_quiet(1);
 }
 
