@@ -189,7 +189,7 @@ const struct command commands[] = {
      "  --table=T     target, context, sum, normsum (target plus context row, each scaled to unit length first; a row of\n"
      "                zeros stays zeros) or propagated\n"
      "  --classes=N   divides the words into at most N classes by the directions of their vectors (k-means of unit vectors)\n"
-     "  --lists       the rows of lists, too, after those of items\n"
+     "  --lists       the rows of lists, too, after those of items; of relations, after those of entities\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists] "
@@ -206,8 +206,8 @@ const struct command commands[] = {
               "                      target\n"
               "  --type=T            the rows searched are made as small as export makes them by --type (int8, binary, ..)\n"
               "  --columns=N         or by an N of its own, so that one sees what is lost; the queries stay float32\n"
-              "  --lists             rows of lists are searched, too; in a run of documents only their rows, and WORD may be the\n"
-              "                      name of a document\n"
+              "  --lists             rows of lists are searched, too; in a run of documents or triples only the rows of documents\n"
+              "                      or relations, and WORD may be the name of one\n"
               "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
               "\n" TABLES_HELP
               "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"

@@ -94,6 +94,7 @@ def test_ranks_are_those_of_numpy(sptx, keys, real, reciprocal):
         assert values == pytest.approx(expected, abs=6e-5)
         assert counts["triples"] == "50" and counts["asked"] == str(50 * (1 + reciprocal)) and counts["trained"] == "0"
         assert "the triples that the run was trained on" in done.stderr
+        assert ("tails      only" in done.stderr) == (not reciprocal)
 
 
 def test_unknown_names_are_left_out_and_trained_triples_counted(sptx):
@@ -155,6 +156,13 @@ def test_all_forms_give_the_same_rows(sptx, form):
     else:
         assert names[0] == names[1] and sptx.tables("plain") == sptx.tables()
     assert ("repeated   500 of 1,000 triples, each of which counts once" in done.stderr) == (form == "repeated")
+
+
+def test_train_says_what_it_read(sptx):
+    write(sptx, "corpus.txt", [("a", "r", "b"), ("b", "s", "a"), ("c", "r", "b")])
+    for keys, rest in (([], ", each trained backwards, too"), (["--triples.reciprocal=no", "--overwrite"], "")):
+        assert f"corpus     3 triples of 3 entities and 2 relations{rest}\n" in \
+             sptx("train", config(sptx), *keys).stderr
 
 
 def test_rare_entities_take_their_triples_along(sptx):
