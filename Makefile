@@ -9,7 +9,7 @@ DEBUG  ?= no
 # gnu11 is C11 with POSIX names. There is no -march: kernels/cpu/rows.c is compiled once for each level of processors, one of which
 # is picked at run time.
 # The same objects make the program and the library, which exports what src/sptx.h declares and nothing else.
-CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
+CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -ffp-contract=off -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
            -fPIC -fvisibility=hidden -DSPTX_DEBUG=$(if $(filter yes,$(DEBUG)),1,0) $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
@@ -54,14 +54,20 @@ MPI_LIB     = $(MPIS:%=$(BUILD)/libsptx_%.so)
 # Files are included by their path under src/ or under the top.
 INCLUDES = -I. -Isrc
 SRC      = $(filter-out src/python/%,$(wildcard src/*/*.c))
-MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
+# The machine is the compiler's, so that one machine can build for another (CC=aarch64-linux-gnu-gcc). Only the levels v3, v4 and
+# neon of rows.c fuse products with sums; a compiler for Arm would do so everywhere.
+COMPILES := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+MACHINE   = $(or $(if $(filter x86_64,$(COMPILES)),x86),$(if $(filter aarch64,$(COMPILES)),arm),plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
-           $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
+           $(filter-out %/rows.c %/level_x86.c %/level_arm.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
            $(filter-out %/mpi.c,$(wildcard kernels/ranks/*.c))
-LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
+LEVELS     = base $(LEVELS_$(MACHINE))
+LEVELS_x86 = v3 v4
+LEVELS_arm = neon
 LEVEL_base = -DCPU_LANES=8
-LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3
-LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
+LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3 -ffp-contract=fast
+LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -ffp-contract=fast -mprefer-vector-width=512
+LEVEL_neon = -DCPU_LANES=8 -ffp-contract=fast
 
 OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu/rows_%.o)
 ifeq ($(CUDA),yes)
