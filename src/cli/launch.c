@@ -44,7 +44,7 @@ static int find_differences(struct config *one, const struct config *config, cha
 }
 
 /* Chooses the number of GPUs. one: the configuration, resolved for one process. */
-static int64_t choose(struct config *one, char why[GPUS_WHY]) {
+static int64_t choose_gpus(struct config *one, char why[GPUS_WHY]) {
     if (one->device_share == SHARE_AUTO) return gpus_choose(one, why);
     snprintf(why, GPUS_WHY, "all %" PRIu64 " (device.share = columns)", one->device_gpus);
     return (int64_t)one->device_gpus;
@@ -60,7 +60,7 @@ int launch_choose(struct config *config, struct launch *launch) {
     int result = config_copy(&one, config);
     one.ranks = 1;
     if (!result) result = config_resolve(&one);
-    int64_t gpus = result ? -1 : choose(&one, launch->why);
+    int64_t gpus = result ? -1 : choose_gpus(&one, launch->why);
     if (gpus < 0) goto failed;
     launch->gpus = config->ranks = (unsigned)gpus;
     if (config_resolve(config)) goto failed;

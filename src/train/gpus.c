@@ -28,10 +28,10 @@ static double lock_free_gain(const struct config *c, uint64_t gpus) {
 static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
     uint64_t gpus = c->device_gpus;
     if (c->train_update == UPDATE_HOGWILD)
-        snprintf(why, GPUS_WHY, "is trained lock-free, about %.1f times as fast on one GPU as in exact steps on %" PRIu64,
+        snprintf(why, GPUS_WHY, "trained lock-free, which is about %.1f times as fast on one GPU as exact steps on %" PRIu64,
                  lock_free_gain(c, gpus), gpus);
     else if (c->negatives_per == PER_BATCH)
-        snprintf(why, GPUS_WHY, "its batches share their negatives (negatives.per = batch), which one GPU trains");
+        snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), which one GPU trains");
     else if (RULE_BY_ROW(c->optimizer_rule))
         snprintf(why, GPUS_WHY, "optimizer.rule = rowwise-adagrad needs all columns of a row on one GPU");
     else if (!strcmp(c->corpus_path, CORPUS_INPUT))
@@ -43,35 +43,33 @@ static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
 
 /* ---- exact steps ---- */
 
-/* On an H100, a step takes LOADED times as long as its rows take to be read and written once. On G GPUs of one machine each step
- * also waits for the others: about G x WAIT seconds a pair. Both were fitted to `bench ranks` (scripts/results/gpus.md). */
-static const double LOADED = 1.35, WAIT = 1e-9;
+/* Fitted to `bench ranks` of 14 configs on one, two and four H100 of one machine (scripts/results/gpus.md). A step takes longer than
+ * plain copies of its rows: OF_WINDOWS times for words and walks, OF_ROWS times for all else. On G GPUs it also waits for the others:
+ * G x WAIT seconds. */
+static const double OF_WINDOWS = 3.5, OF_ROWS = 1.6, WAIT = 80e-6;
 
-int gpus_seconds(const struct plan *plan, uint64_t gpus, double *one, double *several) {
+int gpus_seconds(const struct plan *plan, int windows, uint64_t gpus, double *seconds) {
     if (!(plan->floor_pairs > 0)) return -1;
-    *one = LOADED / plan->floor_pairs;
-    *several = *one / (double)gpus + (gpus > 1 ? (double)gpus * WAIT : 0);
+    double one = (windows ? OF_WINDOWS : OF_ROWS) * plan->batch_pairs / plan->floor_pairs;
+    *seconds = one / (double)gpus + (gpus > 1 ? (double)gpus * WAIT : 0);
     return 0;
 }
 
 /* Returns the number of GPUs, from 1 to `most`, that is expected to train the plan's steps fastest. */
-static uint64_t fastest(const struct plan *plan, uint64_t most, char why[GPUS_WHY]) {
+static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, char why[GPUS_WHY]) {
     char a[TEXT_BYTES], b[TEXT_BYTES];
-    double one, several, best;
+    double one, best, all, seconds;
     uint64_t chosen = 1;
-    if (gpus_seconds(plan, most, &one, &several)) {
+    if (gpus_seconds(plan, windows, 1, &one)) {
         snprintf(why, GPUS_WHY, "how fast one would be is unknown: this GPU's copies are not measured");
         return most;
     }
     best = one;
-    for (uint64_t n = 2; n <= most; n++) {
-        double seconds;
-        if (n > plan->dim || gpus_seconds(plan, n, &one, &seconds) || seconds >= best) continue;
-        best = seconds, chosen = n;
-    }
-    gpus_seconds(plan, chosen > 1 ? chosen : most, &one, &several);
-    snprintf(why, GPUS_WHY, "one is expected to train %s pairs/s, %" PRIu64 " of them %s", text_of_rate(a, 1 / one),
-             chosen > 1 ? chosen : most, text_of_rate(b, 1 / several));
+    for (uint64_t n = 2; n <= most && n <= plan->dim; n++)
+        if (!gpus_seconds(plan, windows, n, &seconds) && seconds < best) best = seconds, chosen = n;
+    gpus_seconds(plan, windows, most, &all);
+    snprintf(why, GPUS_WHY, "expected are %s pairs/s on one, %s on %" PRIu64, text_of_rate(a, plan->batch_pairs / one),
+             text_of_rate(b, plan->batch_pairs / (chosen > 1 ? best : all)), chosen > 1 ? chosen : most);
     return chosen;
 }
 
@@ -96,7 +94,7 @@ int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]) {
     int result = session_plan(&session, alone, NULL), one = !result && needs_one_process(alone, why);
     if (!result && one && session.plan.fits) chosen = 1;
     else if (!result && !session.plan.fits) snprintf(why, GPUS_WHY, "the run does not fit one GPU");
-    else if (!result) chosen = fastest(&session.plan, gpus, why);
+    else if (!result) chosen = fastest(&session.plan, config_is_window(alone), gpus, why);
     session_close(&session);
     if (!result) complete(why, chosen, gpus);
     return result ? -1 : (int64_t)chosen;

@@ -17,8 +17,8 @@ enum { GPUS_WHY = 1024 };
  * size. */
 int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]);
 
-/* Sets *one, *several: seconds a pair that a step of this plan, which is one GPU's, is expected to take on one GPU and on `gpus`
- * of them. Returns 0, or -1 if the speed of the GPU's copies is unknown. */
-int gpus_seconds(const struct plan *plan, uint64_t gpus, double *one, double *several);
+/* Sets *seconds to what a step of this plan, which is one GPU's, is expected to take on `gpus` GPUs. windows: 1 for words and walks.
+ * Returns 0, or -1 if the speed of the GPU's copies is unknown. */
+int gpus_seconds(const struct plan *plan, int windows, uint64_t gpus, double *seconds);
 
 #endif
