@@ -145,7 +145,7 @@ $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 # The PTX of one generation becomes machine code for those that follow. No kernel uses an instruction newer than 9.0's, whose PTX
 # serves 10.0 and 12.0; the kernels of a step and of rows by id use none newer than 7.5's, except that step_dots_ranks copies into
 # shared memory as 8.0 does (kernels/cuda/older_cards.cuh).
-$(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o: private OLDEST = $(firstword $(SMS))
+$(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o $(BUILD)/kernels/cuda/snap%.o: private OLDEST = $(firstword $(SMS))
 $(BUILD)/kernels/cuda/step_dots_ranks.cu.o: private OLDEST = 80
 
 $(BUILD)/%.cu.o: %.cu $(BUILD)/flags.cuda

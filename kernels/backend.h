@@ -30,6 +30,7 @@ struct ranks;   /* ranks.h */
 struct backend; /* each backend's own; begins with its `const struct backend_ops *` */
 struct backend_table;
 struct backend_fold;
+struct backend_copies;
 struct bench_request; /* bench.h */
 struct bench_times;
 struct bench_limits;
@@ -129,7 +130,8 @@ struct batch_request {
 };
 
 /* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block,
- * which has no target and no positive. Each of the other blocks, at least one, has one target and one context, its positive. */
+ * which has no target and no positive. Each of the other blocks, at least one, has one target (two if the batch's pool multiplies
+ * them) and one context, its positive. */
 struct shared_negatives {
     uint32_t count; /* number of negatives; 0: negatives are not shared */
     int masked;     /* 1: if a negative is an example's own positive, the example's loss leaves it out */
@@ -238,6 +240,9 @@ struct topk_request {
                                     * rows */
     float *scores;                 /* result: [query_rows x k] scores, falling; if scores are equal, the row with the lower id is
                                     * first */
+    const float *than;             /* [query_rows] not NULL: rows are counted instead of found, and k, ids and scores are not used */
+    uint64_t *above, *level;       /* result: [query_rows] with `than`: number of rows that are not banned and whose score is above
+                                    * than[query], and equal to it */
 };
 
 /* ---- the memory that a run takes ---- */
@@ -294,6 +299,17 @@ struct backend_ops {
     int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                        const void *packed);
 
+    /* A snapshot: the rows of a table as they are when it begins. One thread may read it, in rising order, while calls go on to
+     * change rows: before a row changes that was not read yet, the backend copies it. A table has at most one.
+     *
+     * snapshot_begin() waits for all stages and requests. most: bytes for copies; a call that needs more waits for the reader.
+     * snapshot_stop() ends the reading, in any thread: calls no longer copy or wait. snapshot_end() stops it, too, and frees the
+     * snapshot; like all other calls it is for the caller's thread. A closed table, or one without a snapshot: does nothing. */
+    int (*snapshot_begin)(struct backend *backend, struct backend_table *table, uint64_t most);
+    int (*snapshot_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+    void (*snapshot_stop)(struct backend_table *table);
+    void (*snapshot_end)(struct backend *backend, struct backend_table *table);
+
     int (*source)(struct backend *backend, const struct example_source *source); /* called once, before the first make_batch() */
     /* Returns 0; -1 after fail(); BATCH_STOPPED if a signal or the caller asks to stop (interrupt.h): the stage then has no
      * batch. Only the CPU backend stops, only in a batch for training (held_out = 0), and only if there is one rank. */
@@ -338,6 +354,14 @@ struct backend_ops {
     int (*fold_open)(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
     int (*fold_solve)(struct backend_fold *fold, const struct fold_lists *lists);
     void (*fold_close)(struct backend_fold *fold);
+
+    /* A table of which each of several backends has a copy (copies.h): tables[i] belongs to backends[i], and all have the same spec.
+     * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs or
+     * the GPUs cannot address one another's memory. No other call may run meanwhile. */
+    int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
+                       struct backend_copies **copies);
+    int (*copies_merge)(struct backend_copies *copies);
+    void (*copies_close)(struct backend_copies *copies); /* NULL: does nothing */
 
     /* Measuring (bench.h); NULL without a GPU. */
     int (*bench_transfer)(struct backend *backend, const struct bench_request *request, struct bench_times *times);

@@ -9,8 +9,15 @@
 
 #include <stddef.h>
 
-enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM };
-enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM };
+enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM, EXAMPLE_TRIPLE };
+enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM, NOISE_EVERY };
+
+/* How a triple's two target rows, its head and its relation, become one vector:
+ *
+ *   REAL      column by column: u = head x relation (DistMult, CP)
+ *   COMPLEX   columns j and j + dim / 2 are the real and the imaginary part of a complex number: u = head x relation (ComplEx)
+ */
+enum example_product { PRODUCT_NONE, PRODUCT_REAL, PRODUCT_COMPLEX };
 
 /* The sizes of one example, or of a batch. */
 struct example_sizes {
@@ -18,9 +25,11 @@ struct example_sizes {
 };
 
 /* How a block's targets are pooled: its T target rows are added, with weights, to one vector, and only the C scores of this
- * vector are trained. */
+ * vector are trained. The two targets of a triple are multiplied instead of added. */
 struct example_pool {
     int on;    /* 1: targets are pooled; 0: all T x C pairs are trained */
+    enum example_product product; /* PRODUCT_NONE: targets are added; otherwise they are multiplied, and the fields below are not
+                                   * used */
     float own; /* weight of the block's first target row; the other rows share 1 - own equally. 0: each row weighs 1 / T */
     int whole; /* 1: each row gets the vector's whole gradient, as in word2vec.c's CBOW; 0: each row gets its weight x the
                 * gradient */
@@ -93,10 +102,11 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
  *   ITEM        a position in such a line, except its    the line's first id   the id there
  *               first one
+ *   TRIPLE      a triple in one direction (see below)    head and relation     the tail
  *
- * With per_batch (ITEM only), an example has one target, one positive, and no negatives of its own. The batch begins with one block
- * more, which has no target and no positive: its contexts are the negatives of every example. A batch without examples has no such
- * block, since only the optimizer's state (momentum) would then move those rows.
+ * With per_batch (ITEM and TRIPLE), an example has one positive, and no negatives of its own. The batch begins with one block more,
+ * which has no target and no positive: its contexts are the negatives of every example. A batch without examples has no such block,
+ * since only the optimizer's state (momentum) would then move those rows.
  *
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
@@ -112,7 +122,7 @@ struct example_source {
     uint64_t first, first_sentence; /* lowest token and lowest sentence that ids and starts contain; 0 except for drawn walks */
     uint64_t longest; /* number of tokens of the longest sentence; 0: unknown */
     uint64_t rows;        /* number of rows of each table */
-    uint64_t target_only; /* number of rows of lists or n-grams, which are never contexts; they are the last rows */
+    uint64_t target_only; /* number of rows of lists, relations or n-grams, which are never contexts; they are the last rows */
     struct example_subwords subwords;
     struct example_paths paths; /* used only with WINDOW */
     enum example_mode mode;
@@ -122,12 +132,13 @@ struct example_source {
     const uint32_t *keep; /* [rows] subsampling: a word is kept if its draw is at most keep[id]; NULL: all words are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
+    int reciprocal; /* for TRIPLE: 1: each triple is also trained backwards; 0: in its own direction only */
     const uint32_t *known; /* for LIST with targets_all: bit map of rows; a position whose row's bit is set makes no example;
                             * NULL: all positions make one */
     struct example_pool pool;
     uint32_t pooled; /* for lists and lines: most rows of a pool; 0: no limit */
     uint32_t negatives;
-    int per_pair, per_batch, exclude, distinct; /* per_batch: 1 only with ITEM */
+    int per_pair, per_batch, exclude, distinct; /* per_batch: 1 only with ITEM and TRIPLE, and always with TRIPLE */
     enum noise_distribution noise;
     const struct alias *alias; /* for NOISE_UNIGRAM: [rows] the alias table; its last `target_only` columns are not used */
     double log2_rows;          /* for NOISE_LOG_UNIFORM: log2 of the number of rows that can be drawn */
@@ -146,7 +157,13 @@ FN int example_is_position(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW || s->mode == EXAMPLE_ITEM || (s->mode == EXAMPLE_LIST && s->targets_all);
 }
 
+/* Returns how many examples a triple makes: one in each direction that is trained. */
+FN uint64_t example_directions(const struct example_source *s) {
+    return s->reciprocal ? 2 : 1;
+}
+
 FN uint64_t example_count(const struct example_source *s) {
+    if (s->mode == EXAMPLE_TRIPLE) return s->sentences * example_directions(s);
     return example_is_position(s) ? s->tokens : s->sentences;
 }
 
@@ -156,9 +173,10 @@ FN struct shuffle example_order(const struct example_source *s, uint32_t epoch) 
 }
 
 /* Returns 1 if the example is held out. `example` is its number, not its place in the epoch's order. All examples of a batch are
- * held out, or none is. */
+ * held out, or none is. Both directions of a triple are held out, or neither is. */
 FN int example_held_out(const struct example_source *s, uint64_t example) {
-    return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
+    uint64_t number = s->mode == EXAMPLE_TRIPLE ? example / example_directions(s) : example;
+    return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, number, 0) < s->held_out;
 }
 
 /* Returns the bytes of the arrays that stay on the host if stream_on_host is set: a corpus's ids, starts of sentences and
@@ -167,7 +185,32 @@ FN int example_held_out(const struct example_source *s, uint64_t example) {
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
-    return s->tokens * (sizeof *s->ids + (s->weights ? sizeof *s->weights : 0)) + (s->sentences + 1) * sizeof *s->starts;
+    uint64_t starts = s->mode == EXAMPLE_TRIPLE ? 0 : (s->sentences + 1) * sizeof *s->starts;
+    return s->tokens * (sizeof *s->ids + (s->weights ? sizeof *s->weights : 0)) + starts;
+}
+
+/* ---- triples ----
+ *
+ * ids has head, relation and tail of each triple, and no starts. Heads and tails are entities, the rows that contexts have;
+ * relations are the rows after them, which only targets have. With `reciprocal` the second half of these rows are the relations
+ * backwards. Example e is triple e / directions:
+ *
+ *   e % directions   targets                                  positive
+ *   0                head, relation                           tail
+ *   1                tail, relation + number of relations     head
+ */
+struct example_triple {
+    uint32_t targets[2], positive;
+};
+
+FN struct example_triple example_triple(const struct example_source *s, uint64_t example) {
+    uint64_t directions = example_directions(s), first = 3 * (example / directions);
+    int backwards = example % directions != 0;
+    struct example_triple triple;
+    triple.targets[0] = portable_load32_at(s->ids, first + (backwards ? 2 : 0));
+    triple.targets[1] = portable_load32_at(s->ids, first + 1) + (backwards ? (uint32_t)(s->target_only / 2) : 0);
+    triple.positive = portable_load32_at(s->ids, first + (backwards ? 0 : 2));
+    return triple;
 }
 
 /* ---- words of shared rows ---- */
@@ -425,12 +468,17 @@ FN void example_positives(const struct example_source *s, const struct example_r
  * all targets and positives of the block; in window mode only its positives.
  *
  * With per_batch the slots belong to the batch's first block, and draws use the batch's first place in the epoch instead of an
- * example's number. Negatives may then be an example's positive: with `exclude`, a step leaves them out of that example's sum.
+ * example's number. NOISE_EVERY, which is only for per_batch, draws nothing: slot s is row s, and there are as many slots as rows. Negatives may then be an example's positive: with `exclude`, a step leaves them out of that example's sum.
  */
 
 /* Returns how many negatives all examples of a batch share; 0 without per_batch. */
 FN uint32_t example_batch_negatives(const struct example_source *s) {
     return s->per_batch ? s->negatives : 0;
+}
+
+/* Returns the number of target rows of each example, if a batch shares its negatives. */
+FN uint32_t example_shared_targets(const struct example_pool *pool) {
+    return pool->product ? 2 : 1;
 }
 
 /* Returns draw number `attempt` of a slot and its neighbour, which share it. */
@@ -445,6 +493,7 @@ FN uint32_t example_negative_of(const struct example_source *s, struct draw4 dra
     uint64_t rows = s->rows - s->target_only;
     if (s->noise == NOISE_UNIGRAM) return draw_alias(bits, s->alias, rows);
     if (s->noise == NOISE_LOG_UNIFORM) return draw_log_uniform(bits, rows, s->log2_rows);
+    if (s->noise == NOISE_EVERY) return slot;
     return (uint32_t)draw_below(bits, rows);
 }
 
@@ -496,6 +545,9 @@ FN struct example_sizes example_most(const struct example_source *s) {
         most.blocks = s->per_pair ? most.targets : 1;
         most.contexts = most.blocks * (predicted + negatives);
         most.terms = (s->pool.on ? most.blocks : most.targets) * (predicted + negatives);
+    } else if (s->mode == EXAMPLE_TRIPLE) {
+        most.blocks = most.contexts = most.terms = 1;
+        most.targets = 2;
     } else {
         row.count = s->longest;
         example_row_sizes(s, &row);
@@ -512,6 +564,11 @@ FN int example_one_target(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW ? s->per_pair && !s->pool.on : !s->pool.on && !s->per_batch;
 }
 
+/* Returns 1 if every block has one vector, so that its contexts' gradients are coefficient x vector. */
+FN int example_one_vector(const struct example_source *s) {
+    return example_one_target(s) || (s->pool.on && !s->per_batch);
+}
+
 /* Sets *most to upper bounds of the sizes of `count` examples, and returns 1, if the bounds are close to the sizes of a real
  * batch. A stage on a GPU then has memory for the bounds, and its batches are not counted. Otherwise returns 0; so always for
  * pools of lists, which are as long as their lists, and for words of several rows. */
@@ -520,7 +577,8 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
     int window = s->mode == EXAMPLE_WINDOW;
     uint64_t whole = s->batch > count ? s->batch : count, limit = window ? EXAMPLE_MOST_PADDED : ((uint64_t)1 << 31) - 1;
     if (s->subwords.starts) return 0;
-    if (!window && (s->pool.on || !s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
+    int lists = !window && s->mode != EXAMPLE_TRIPLE;
+    if (lists && (s->pool.on || !s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
     if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
     most->blocks = one.blocks * count + s->per_batch;
     most->targets = one.targets * count;

@@ -74,8 +74,8 @@ static int pack(void *context, unsigned worker) {
 
 int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
               void *packed) {
-    struct packing p = {layout, records, count, packed, 0, pool_threads(pool)};
-    return pool_run(pool, pack, &p);
+    struct packing p = {layout, records, count, packed, 0, pool ? pool_threads(pool) : 1};
+    return pool ? pool_run(pool, pack, &p) : pack(&p, 0);
 }
 
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,

@@ -16,7 +16,8 @@ int host_zero(struct pool *pool, void *memory, uint64_t bytes);
 int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count);
 
 /* Records in memory, padded with zeros to the layout's span. weights: the first row's weights; state: the first row's first
- * slot; strides: bytes from row to row. host_pack() copies them to packed records, host_unpack() copies packed records to them. */
+ * slot; strides: bytes from row to row. host_pack() copies them to packed records (pool = NULL: by the calling thread alone),
+ * host_unpack() copies packed records to them. */
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;

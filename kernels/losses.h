@@ -14,6 +14,9 @@
  *   logistic      sum over positives of w_p softplus(-z)  +  sum over negatives of softplus(z)
  *   the others    sum over positives p of  w_p x (the term for p above)
  *
+ * If a batch's targets are multiplied (products.h), each example adds `cubes` x sum |x|^3 of its three rows to what is minimized.
+ * As with weight_decay, the loss that a step returns does not contain this penalty.
+ *
  * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far
  * a positive is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z. With a
  * negative_power the positive does not occur in the logarithm: its coefficient is the same however high it is, and the negatives
@@ -46,6 +49,7 @@ struct loss_options {
     float negative_power;  /* for softmax: factor K of the logarithm over negatives, which then does not contain the positive; 0:
                             * softmax without this factor */
     int weighted;          /* 1: positives have weights, which the batch contains; 0: every positive weighs 1 */
+    float cubes;           /* for targets that are multiplied: factor of the penalty of cubes */
 };
 
 FN float loss_inverse_temperature(const struct loss_options *o) {

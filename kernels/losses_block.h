@@ -46,12 +46,13 @@ static inline double learn_logistic(float *score, uint32_t positives, uint32_t n
     return weighted + loss_of_sum(&loss);
 }
 
-/* Leave the negatives with id `own` out of a sum. The first function sets their scores to -infinity and returns how many there
- * are; the second sets their exponentials to 0. */
+/* Leave the negatives with id `own` out of a sum. The first function sets their scores to LEFT_OUT, which adds nothing to a loss,
+ * and returns how many there are; the second sets their exponentials or coefficients to 0. */
+#define LEFT_OUT (-1e30f)
 static inline uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) left += ids[i] == own;
-    for (uint32_t i = 0; left && i < count; i++) score[i] = ids[i] == own ? -INFINITY : score[i];
+    for (uint32_t i = 0; left && i < count; i++) score[i] = ids[i] == own ? LEFT_OUT : score[i];
     return left;
 }
 static inline void clear_left_out(float *power, const uint32_t *ids, uint32_t count, uint32_t own) {
@@ -89,10 +90,16 @@ static inline double learn_softmax(const struct loss_options *o, float *score, u
     return weighted + loss_of_sum(&loss);
 }
 
+/* Replaces the scores of an example's positive and of the negatives that its batch shares by coefficients, for the softmax and
+ * the logistic loss. Negatives with id `own` are left out. */
 static inline double learn_shared(const struct loss_options *o, float *positive, const float *weight, float *scores,
                                   const uint32_t *ids, uint32_t count, uint32_t own, float scale) {
-    float inverse = loss_inverse_temperature(o);
-    return learn_softmax(o, positive, 1, weight, scores, ids, count, own, inverse, scale * inverse);
+    float inverse = loss_inverse_temperature(o), factor = scale * inverse;
+    if (o->kind == LOSS_SOFTMAX) return learn_softmax(o, positive, 1, weight, scores, ids, count, own, inverse, factor);
+    uint32_t left = leave_out(scores, ids, count, own);
+    double loss = learn_logistic(positive, 1, 0, weight, inverse, factor) + learn_logistic(scores, 0, count, NULL, inverse, factor);
+    if (left) clear_left_out(scores, ids, count, own);
+    return loss;
 }
 
 /* spare: [2 x negatives] first half: the negatives' coefficients summed over the positives, since their scores are still needed;

@@ -94,10 +94,11 @@ static void table_close(struct backend *backend, struct backend_table *table) {
     if (!table) return;
     while (*at && *at != table) at = &(*at)->next;
     if (*at) *at = table->next;
+    cpu_snapshot_end(backend, table);
     close_table(table);
 }
 
-static struct host_records records_from(const struct backend_table *table, uint64_t first) {
+struct host_records cpu_records_from(const struct backend_table *table, uint64_t first) {
     return (struct host_records){(char *)(table->weights.base + first * table->weights.stride),
                                  (char *)(table->state_base + first * table->state_stride), table->weights.stride,
                                  table->state_stride};
@@ -106,14 +107,14 @@ static struct host_records records_from(const struct backend_table *table, uint6
 static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                       void *packed) {
     if (host_check_rows(&table->spec, first, count)) return -1;
-    struct host_records records = records_from(table, first);
+    struct host_records records = cpu_records_from(table, first);
     return host_pack(backend->pool, &table->spec.layout, &records, count, packed);
 }
 
 static int table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                        const void *packed) {
     if (host_check_rows(&table->spec, first, count)) return -1;
-    struct host_records records = records_from(table, first);
+    struct host_records records = cpu_records_from(table, first);
     return host_unpack(backend->pool, &table->spec.layout, &records, count, packed);
 }
 
@@ -205,6 +206,10 @@ const struct backend_ops backend_cpu = {
     .table_close = table_close,
     .table_read = table_read,
     .table_write = table_write,
+    .snapshot_begin = cpu_snapshot_begin,
+    .snapshot_read = cpu_snapshot_read,
+    .snapshot_stop = cpu_snapshot_stop,
+    .snapshot_end = cpu_snapshot_end,
     .source = source,
     .make_batch = cpu_make_batch,
     .set_batch = cpu_set_batch,
@@ -227,4 +232,7 @@ const struct backend_ops backend_cpu = {
     .fold_open = cpu_fold_open,
     .fold_solve = cpu_fold_solve,
     .fold_close = cpu_fold_close,
+    .copies_open = cpu_copies_open,
+    .copies_merge = cpu_copies_merge,
+    .copies_close = cpu_copies_close,
 };

@@ -68,6 +68,7 @@ static struct cpu_row_set own_rows(const struct by_id *call, unsigned worker) {
 static void store_row(const struct by_id *call, uint32_t row, const float *values) {
     const struct backend_table *table = call->request->table;
     const struct cpu_draws draws = {&table->spec.rounding, DRAW_ROUND_STORE, call->request->global_step, row, 0};
+    cpu_before_change(table, row);
     if (cpu_halves(table)) call->backend->rows->write(cpu_weights(table, row), values, call->dim, &draws);
     else memcpy(cpu_weights(table, row), values, call->dim * sizeof *values);
 }

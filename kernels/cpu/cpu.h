@@ -5,6 +5,7 @@
  *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free
  *   step_shared   a batch's blocks with the negatives that they share
  *   by_id     rows for a library's caller         frozen         leaves out of a batch what frozen rows make useless
+ *   snapshot  a table's rows as they were, while calls change them
  *   estimate  all arrays by name: how large they will be, making them so, how large they are
  */
 #ifndef SPTX_CPU_H
@@ -27,8 +28,17 @@ struct cpu_store {
     int in_file;
 };
 
+/* A call looks at this before it changes a row of a table with a snapshot (snapshot.c). */
+struct cpu_snapshot_seen {
+    uint64_t first;   /* the table's first row */
+    uint64_t taken;   /* rows below this number were read, and may change. Atomic */
+    uint32_t *copied; /* bit map of the rows that were copied, counted from the first. Atomic */
+};
+struct cpu_snapshot; /* begins with a struct cpu_snapshot_seen */
+
 struct backend_table {
     struct table_spec spec;
+    struct cpu_snapshot *snapshot; /* NULL: the table has none */
     struct cpu_store weights, state; /* state: zeros if the state is in the weights' records, or if there is no state */
     uintptr_t state_base;            /* the state of row r is at state_base + r x state_stride, in either store */
     uint64_t state_stride;
@@ -65,6 +75,26 @@ FN void cpu_combine_rows(const struct cpu_rows *rows, int halves, float *sum, co
 FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
     return (uint32_t *)(t->state_base + row * t->state_stride + record_updates(&t->spec.layout)->offset);
 }
+
+/* ---- snapshots ---- */
+
+/* Returns 1 if the row must be copied before it changes. */
+FN int cpu_snapshot_wants(const struct cpu_snapshot_seen *seen, uint32_t row) {
+    uint64_t number = row - seen->first;
+    return row >= __atomic_load_n(&seen->taken, __ATOMIC_ACQUIRE) &&
+           !(__atomic_load_n(&seen->copied[number / 32], __ATOMIC_ACQUIRE) >> number % 32 & 1);
+}
+void cpu_keep_row(const struct backend_table *table, uint32_t row); /* copies the row for the table's snapshot */
+/* Must be called before a row's weights or state change, in any thread. */
+FN void cpu_before_change(const struct backend_table *table, uint32_t row) {
+    const struct cpu_snapshot_seen *seen = (const struct cpu_snapshot_seen *)(const void *)table->snapshot;
+    if (__builtin_expect(seen != NULL, 0) && cpu_snapshot_wants(seen, row)) cpu_keep_row(table, row);
+}
+int cpu_snapshot_begin(struct backend *backend, struct backend_table *table, uint64_t most);
+int cpu_snapshot_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+void cpu_snapshot_stop(struct backend_table *table);
+void cpu_snapshot_end(struct backend *backend, struct backend_table *table);
+struct host_records cpu_records_from(const struct backend_table *table, uint64_t first); /* returns the records from row `first` on */
 
 /* ---- blocks ---- */
 
@@ -239,6 +269,10 @@ struct cpu_shared_needs {
     uint64_t scores, rows, context_gradient, of_worker;
 };
 struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim, uint64_t span);
+/* Returns 1 if each block's targets are added to one vector. */
+FN int cpu_adds_targets(const struct example_pool *pool) {
+    return pool->on && !pool->product;
+}
 uint64_t cpu_allocated(struct backend *backend); /* returns the bytes of all memory of the backend except tables */
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
@@ -255,6 +289,10 @@ int cpu_filter(struct backend *backend, const struct filter_request *request);
 int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
 int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists);
 void cpu_fold_close(struct backend_fold *fold);
+int cpu_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
+                    struct backend_copies **copies);
+int cpu_copies_merge(struct backend_copies *copies);
+void cpu_copies_close(struct backend_copies *copies);
 
 /* ---- updates of rows (update.c) ---- */
 

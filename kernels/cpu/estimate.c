@@ -71,7 +71,7 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     uint64_t span = needs->span, lengths = 0;
     if (needs->loss.score == SCORE_COSINE && batch->terms) lengths = batch->targets + batch->contexts;
     put(&list, &s->coefficients, &s->coefficient_capacity, sizeof *s->coefficients, batch->terms + lengths);
-    put(&list, &s->pooled, &s->pooled_capacity, sizeof *s->pooled, needs->pool.on ? batch->blocks * span : 0);
+    put(&list, &s->pooled, &s->pooled_capacity, sizeof *s->pooled, cpu_adds_targets(&needs->pool) ? batch->blocks * span : 0);
     put(&list, &s->losses, &s->loss_capacity, sizeof *s->losses, batch->blocks);
     put(&list, &s->target_gradient, &s->gradient_capacity, sizeof *s->target_gradient, targets * span);
     put(&list, &s->keys, &s->key_capacity, sizeof *s->keys, targets > contexts ? targets : contexts);
@@ -79,7 +79,8 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     uint64_t most = targets > contexts ? targets : contexts;
     put(&list, &s->squares, &s->square_capacity, sizeof *s->squares, needs->norms ? 2 * most : 0);
     struct cpu_shared_needs shared = {0};
-    if (sizes->shared && batch->targets) shared = cpu_shared_needs(batch->targets, sizes->shared, needs->dim, span);
+    uint64_t examples = batch->targets / example_shared_targets(&needs->pool);
+    if (sizes->shared && examples) shared = cpu_shared_needs(examples, sizes->shared, needs->dim, span);
     put(&list, &s->shared_scores, &s->shared_score_capacity, sizeof *s->shared_scores, shared.scores);
     put(&list, &s->shared_rows, &s->shared_row_capacity, sizeof *s->shared_rows, shared.rows);
     put(&list, &s->context_gradient, &s->context_gradient_capacity, sizeof *s->context_gradient,
@@ -119,7 +120,7 @@ struct cpu_sizes cpu_sizes(const struct example_source *source) {
                               .shared = example_batch_negatives(source),
                               .weighted = source->weights != NULL,
                               .alike = source->mode == EXAMPLE_WINDOW ? !source->subwords.starts
-                                                                      : source->positives && !source->pool.on,
+                                                                      : source->positives && !cpu_adds_targets(&source->pool),
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,
                               .piece = CPU_PIECE,
                               .beside = source->mode == EXAMPLE_WINDOW ? 2 * (uint64_t)source->window + 1 : 0,

@@ -311,6 +311,20 @@ static int add_list(const struct build *build, uint64_t example) {
     return 0;
 }
 
+/* ---- triples ---- */
+
+static int add_triple(const struct build *build, uint64_t example) {
+    struct cpu_blocks *b = build->blocks;
+    const struct example_triple triple = example_triple(build->source, example);
+    struct cpu_block *block = begin_block(build, example, 2, 1);
+    if (!block) return -1;
+    memcpy(b->target + block->targets, triple.targets, sizeof triple.targets);
+    b->context[block->contexts] = triple.positive;
+    block->t = 2, block->c = block->positives = 1;
+    end_block(build, block);
+    return 0;
+}
+
 /* ---- all ---- */
 
 static int build_in_order(const struct build *build, uint64_t first, uint64_t count) {
@@ -325,8 +339,9 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
         }
         return 0;
     }
+    int triples = s->mode == EXAMPLE_TRIPLE;
     for (uint64_t e = first; e < first + count; e++)
-        if (example_held_out(s, e) == build->held_out && add_list(build, e)) return -1;
+        if (example_held_out(s, e) == build->held_out && (triples ? add_triple(build, e) : add_list(build, e))) return -1;
     return 0;
 }
 

@@ -270,12 +270,22 @@ static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, con
     return 0;
 }
 
+/* Copies the block's rows for the tables' snapshots, if they have any. Rules do this by themselves (cpu_apply_rule). */
+static void before_changes(const struct hogwild *run, const struct cpu_blocks *blocks, const struct cpu_block *block) {
+    const struct hogwild_request *request = run->request;
+    for (uint32_t t = 0; request->target->snapshot && t < block->t; t++)
+        cpu_before_change(request->target, blocks->target[block->targets + t]);
+    for (uint32_t c = 0; request->context->snapshot && c < block->c; c++)
+        cpu_before_change(request->context, blocks->context[block->contexts + c]);
+}
+
 static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
     const struct cpu_rows *rows = run->backend->rows;
     const struct cpu_blocks *blocks = piece->blocks;
     struct cpu_scratch *scratch = piece->scratch;
     float lr = hogwild_rate(run->lr_first, run->slope, piece->first + block->example);
     if (grow_scratch(scratch, block, example_vectors(&run->backend->source.pool, block->t), run->span)) return -1;
+    if (run->linear) before_changes(run, blocks, block);
     struct rows of = list_rows(run, scratch, blocks, block);
     float *logits = scratch->logits;
     const float *pooled;

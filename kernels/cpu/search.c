@@ -1,4 +1,4 @@
-/* search: exact top-k by matrix products over slices of the base rows. A slice's products fit the cache, and one comparison with
+/* search: exact top-k, and exact ranks, by matrix products over slices of the base rows. A slice's products fit the cache, and one comparison with
  * the worst score that a query still keeps rejects nearly all of them. The other rows are scored again with a fixed order of
  * summation (kernels/search.h), so that a query's answer depends neither on the number of threads nor on other queries. */
 #include "search.h"
@@ -176,6 +176,43 @@ static void scan(const struct search_job *job, const struct slice *slice, uint64
     }
 }
 
+/* ---- counting ---- */
+
+/* How many scores are above and equal to topk_request.than. */
+struct count {
+    uint64_t above, level;
+};
+
+/* Adds the score of a row to the counts: its product decides if it is further from `than` than the margin. */
+static inline void count_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row, float product,
+                             float margin, struct count *count) {
+    const struct topk_request *r = job->request;
+    float than = r->than[query];
+    if (product < than - margin) return;
+    float score = product > than + margin ? HUGE_VALF : search_score(r->queries + query * r->dim, slice->rows + row * r->dim, r->dim);
+    count->above += score > than;
+    count->level += score == than;
+}
+
+/* Adds the counts of a slice's rows to the query's, without banned rows. Another worker may add those of other slices. */
+static void count_slice(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products, double squares) {
+    const struct topk_request *r = job->request;
+    float margin = search_margin(r->dim, squares, slice->squares), least = r->than[query] - margin;
+    struct count all = {0, 0}, banned = {0, 0};
+    for (uint64_t i = 0; i < slice->count; i += SCAN) {
+        uint64_t n = slice->count - i < SCAN ? slice->count - i : SCAN;
+        int may = n < SCAN;
+        for (int j = 0; j < SCAN && n == SCAN; j++) may |= !(products[i + (uint64_t)j] < least);
+        for (uint64_t j = i; may && j < i + n; j++) count_row(job, slice, query, j, products[j], margin, &all);
+    }
+    for (uint64_t i = r->banned_starts ? r->banned_starts[query] : 0; r->banned_starts && i < r->banned_starts[query + 1]; i++) {
+        uint64_t row = r->banned[i] - slice->first; /* of an earlier slice: a large number */
+        if (row < slice->count) count_row(job, slice, query, row, products[row], margin, &banned);
+    }
+    __atomic_fetch_add(&r->above[query], all.above - banned.above, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&r->level[query], all.level - banned.level, __ATOMIC_RELAXED);
+}
+
 /* ---- answers ---- */
 
 static int best_first(const void *a, const void *b) {
@@ -219,9 +256,13 @@ static void search_unit(struct search_job *job, uint64_t unit, struct desk *desk
     for (uint64_t row = first; row < end; row += SLICE_ROWS) {
         struct slice slice = open_slice(job, row, end);
         multiply(job, desk, queries, &slice);
-        for (uint64_t q = 0; q < queries; q++) scan(job, &slice, query + q, desk->products + q * SLICE_ROWS, &kept[q]);
+        for (uint64_t q = 0; q < queries; q++) {
+            const float *products = desk->products + q * SLICE_ROWS;
+            if (r->than) count_slice(job, &slice, query + q, products, kept[q].squares);
+            else scan(job, &slice, query + q, products, &kept[q]);
+        }
     }
-    for (uint64_t q = 0; q < queries; q++) hand_over(job, &kept[q], query + q, part);
+    for (uint64_t q = 0; q < queries && !r->than; q++) hand_over(job, &kept[q], query + q, part);
 }
 
 static int search_work(void *context, unsigned worker) {
@@ -280,24 +321,30 @@ static void divide(struct search_job *job, unsigned workers) {
 int cpu_topk(struct pool *pool, const struct topk_request *request) {
     struct search_job job = {.request = request, .rows = cpu_rows_best()};
     int result = 0;
-    if (!request->query_rows || !request->k) return 0;
+    if (!request->query_rows || (!request->k && !request->than)) return 0;
     if (!request->dim || request->dim > INT32_MAX || request->base_rows > DRAW_NONE)
         return fail("a search over %llu rows of %u columns is more than row numbers of 32 bits allow",
                     (unsigned long long)request->base_rows, request->dim);
-    job.k = request->k < request->base_rows ? request->k : request->base_rows;
+    job.k = request->than ? 1 : request->k < request->base_rows ? request->k : request->base_rows;
+    if (request->than) {
+        memset(request->above, 0, request->query_rows * sizeof *request->above);
+        memset(request->level, 0, request->query_rows * sizeof *request->level);
+        if (!request->base_rows) return 0;
+    }
     if (!job.k) {
         for (uint64_t query = 0; query < request->query_rows; query++) write_answer(request, query, NULL, 0);
         return 0;
     }
     divide(&job, pool_threads(pool));
-    if (job.parts > 1) {
+    int merged = job.parts > 1 && !request->than;
+    if (merged) {
         job.partial =
             mem_alloc(request->query_rows * job.parts, job.k * sizeof *job.partial, "the best rows of a search");
         job.partial_counts = mem_zalloc(request->query_rows * job.parts, sizeof *job.partial_counts, "a search");
         result = job.partial && job.partial_counts ? 0 : -1;
     }
     if (!result) result = pool_run(pool, search_work, &job);
-    if (!result && job.parts > 1) result = merge_parts(&job);
+    if (!result && merged) result = merge_parts(&job);
     free(job.partial);
     free(job.partial_counts);
     return result;

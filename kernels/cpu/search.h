@@ -6,7 +6,7 @@
 #include "kernels/backend.h"
 
 /* Answers a topk_request. If a query may find fewer than k rows, the answer is padded with DRAW_NONE at -infinity. A row whose
- * score is NaN is never found. */
+ * score is NaN is never found, and never counted. */
 int cpu_topk(struct pool *pool, const struct topk_request *request);
 
 #endif

@@ -165,7 +165,7 @@ static int grow_arrays(const struct step *step) {
                                          .loss_only = step->request->loss_only,
                                          .norms = step->parted && step->request->rule->clip > 0,
                                          .halves = step->halves};
-    uint64_t pooled = step->stage->pool.on ? all->count * step->span : 0;
+    uint64_t pooled = cpu_adds_targets(&step->stage->pool) ? all->count * step->span : 0;
     if (cpu_reserve_step(step->backend, &needs) ||
         mem_grow(&s->coefficients, &s->coefficient_capacity, cpu_batch_logits(step), sizeof *s->coefficients,
                  "a batch's coefficients") ||

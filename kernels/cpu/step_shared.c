@@ -6,6 +6,9 @@
  *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
+ * The target of a triple is the product of two rows, its head and its relation (products.h), which are at places 2i and 2i + 1 of
+ * the batch. Their gradients follow from that of the product; the penalty of cubes is added to them and to that of the positive.
+ *
  * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
  * gradient of the unit row u = r / |r|, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.
  *
@@ -14,6 +17,8 @@
  */
 #include "step.h"
 
+#include "kernels/products.h"
+
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -21,7 +26,8 @@
 
 enum {
     TILE = 64,  /* examples whose scores a worker computes together: 2 MB of scores with 8,192 negatives */
-    DEPTH = 256 /* terms of a product at a time, so that a panel, 32 KB, stays in the nearest cache */
+    DEPTH = 256, /* terms of a product at a time, so that a panel, 32 KB, stays in the nearest cache */
+    FACTORS = 2  /* rows that are multiplied: a head and a relation */
 };
 
 /* ---- the arrays ---- */
@@ -33,6 +39,7 @@ static uint64_t whole_panels(uint64_t rows) {
 /* The arrays of one batch. A panel stores CPU_PANEL floats side by side, for each term of a product's sum. */
 struct product {
     struct step *step;
+    enum example_product of; /* how the two rows of an example's target are multiplied; PRODUCT_NONE: the target is one row */
     uint64_t examples, negatives, width; /* width: number of columns, rounded up to whole panels; stride: number of negatives,
                                           * rounded up to whole panels; the additional ones are zeros */
     uint64_t stride;
@@ -52,7 +59,7 @@ struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, 
     return (struct cpu_shared_needs){.scores = examples * stride,
                                      .rows = 2 * examples * width + stride * (dim + width) + examples + negatives,
                                      .context_gradient = (examples + negatives) * span,
-                                     .of_worker = TILE * width + CPU_PANEL * DEPTH + width};
+                                     .of_worker = TILE * width + CPU_PANEL * DEPTH + FACTORS * width};
 }
 
 static int grow(struct product *p, int loss_only) {
@@ -88,26 +95,68 @@ static void put_columns(const struct product *p, const float *row, float *panels
 
 /* ---- rows ---- */
 
-/* Reads a row into unit[width], scaled to length 1 if scores are cosines. Returns 1 / length, or 1 for dot products. */
-static float read_unit(const struct product *p, const struct backend_table *table, uint32_t id, float *unit) {
+/* Reads a row into row[width]. */
+static void read_row(const struct product *p, const struct backend_table *table, uint32_t id, float *row) {
+    uint32_t dim = p->step->dim;
+    memset(row, 0, p->width * sizeof(float));
+    if (cpu_halves(table)) p->step->backend->rows->widen(cpu_weights(table, id), dim, row);
+    else memcpy(row, cpu_weights(table, id), dim * sizeof(float));
+}
+
+/* Scales a row to length 1 if scores are cosines. Returns 1 / its old length, or 1 for dot products. */
+static float make_unit(const struct product *p, float *unit) {
     const struct step *step = p->step;
-    const struct cpu_rows *rows = step->backend->rows;
     const float *row = unit;
     float inverse = 1;
-    memset(unit, 0, p->width * sizeof(float));
-    if (cpu_halves(table)) rows->widen(cpu_weights(table, id), step->dim, unit);
-    else memcpy(unit, cpu_weights(table, id), step->dim * sizeof(float));
     if (step->request->loss.score != SCORE_COSINE) return inverse;
-    rows->squares(&row, 1, step->dim, &inverse);
+    step->backend->rows->squares(&row, 1, step->dim, &inverse);
     inverse = loss_inverse_length(inverse);
     for (uint32_t j = 0; j < step->dim; j++) unit[j] *= inverse;
     return inverse;
 }
+static float read_unit(const struct product *p, const struct backend_table *table, uint32_t id, float *unit) {
+    read_row(p, table, id, unit);
+    return make_unit(p, unit);
+}
 
-static void read_targets(const struct product *p, uint64_t first, uint64_t end) {
+/* The two rows of the target of example i, head and relation, in a worker's scratch. */
+struct factors {
+    float *row[FACTORS];
+};
+static struct factors read_factors(const struct product *p, uint64_t i, struct cpu_scratch *scratch) {
+    float *rows = scratch->logits + TILE * p->width + CPU_PANEL * DEPTH;
+    struct factors f = {{rows, rows + p->width}};
+    for (int k = 0; k < FACTORS; k++) read_row(p, p->step->request->target, p->target_ids[2 * i + (uint64_t)k], f.row[k]);
+    return f;
+}
+
+/* The value of column j of a row, and that of its partner. */
+struct number {
+    float own, partner;
+};
+static struct number number_at(const struct product *p, const float *row, uint32_t j) {
+    return (struct number){row[j], p->of == PRODUCT_COMPLEX ? row[product_partner(p->of, p->step->dim, j)] : 0};
+}
+
+/* out = a x b */
+static void multiply_rows(const struct product *p, const float *a, const float *b, float *out) {
+    memset(out, 0, p->width * sizeof(float));
+    for (uint32_t j = 0; j < p->step->dim; j++) {
+        struct number x = number_at(p, a, j), y = number_at(p, b, j);
+        out[j] = product_value(product_is_imaginary(p->of, p->step->dim, j), x.own, x.partner, y.own, y.partner);
+    }
+}
+
+static void read_targets(const struct product *p, uint64_t first, uint64_t end, struct cpu_scratch *scratch) {
     for (uint64_t i = first; i < end; i++) {
         float *unit = p->target + i * p->width;
-        p->target_inverse[i] = read_unit(p, p->step->request->target, p->target_ids[i], unit);
+        if (p->of) {
+            struct factors f = read_factors(p, i, scratch);
+            multiply_rows(p, f.row[0], f.row[1], unit);
+        } else {
+            read_row(p, p->step->request->target, p->target_ids[i], unit);
+        }
+        p->target_inverse[i] = make_unit(p, unit);
         put_columns(p, unit, p->target_columns, p->examples, i);
     }
 }
@@ -125,12 +174,12 @@ static void read_negatives(const struct product *p, uint64_t panel, float *unit)
 
 static int read_rows(void *context, unsigned worker) {
     struct product *p = context;
-    float *unit = p->step->backend->scratch[worker].logits;
+    struct cpu_scratch *scratch = &p->step->backend->scratch[worker];
     uint64_t tiles = (p->examples + CPU_PANEL - 1) / CPU_PANEL, panels = p->stride / CPU_PANEL, at, end;
     while (pool_take(&p->taken, tiles + panels, 1, &at, &end)) {
         uint64_t first = at * CPU_PANEL, last = first + CPU_PANEL;
-        if (at < tiles) read_targets(p, first, last < p->examples ? last : p->examples);
-        else read_negatives(p, at - tiles, unit);
+        if (at < tiles) read_targets(p, first, last < p->examples ? last : p->examples, scratch);
+        else read_negatives(p, at - tiles, scratch->logits);
     }
     return 0;
 }
@@ -195,6 +244,30 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     return positive;
 }
 
+/* Adds the gradient of the penalty of cubes to a row's gradient. */
+static void add_cubes(const struct product *p, const float *row, float *gradient) {
+    float factor = p->step->request->loss.cubes * p->step->scale;
+    for (uint32_t j = 0; j < p->step->dim && factor > 0; j++) {
+        struct number x = number_at(p, row, j);
+        gradient[j] += factor * product_cube_gradient(x.own, x.partner);
+    }
+}
+
+/* Writes the gradients of an example's head and relation. gain[width]: the gradient of their product. */
+static void gain_factors(const struct product *p, uint64_t i, const float *gain, struct cpu_scratch *scratch) {
+    struct factors f = read_factors(p, i, scratch);
+    uint32_t dim = p->step->dim;
+    for (int k = 0; k < FACTORS; k++) {
+        float *gradient = p->target_gradient + (2 * i + (uint64_t)k) * p->step->span;
+        memset(gradient, 0, p->step->span * sizeof(float));
+        for (uint32_t j = 0; j < dim; j++) {
+            struct number g = number_at(p, gain, j), y = number_at(p, f.row[1 - k], j);
+            gradient[j] = product_gradient(product_is_imaginary(p->of, dim, j), g.own, g.partner, y.own, y.partner);
+        }
+        add_cubes(p, f.row[k], gradient);
+    }
+}
+
 /* Adds the positive's contribution to the target's gradient, and writes the positive's gradient. */
 static void gain_positive(const struct product *p, uint64_t i, const struct positive *positive, const float *unit, float *gain) {
     const struct step *step = p->step;
@@ -205,7 +278,23 @@ static void gain_positive(const struct product *p, uint64_t i, const struct posi
     memset(gradient, 0, step->span * sizeof(float));
     for (uint32_t j = 0; j < step->dim; j++) gradient[j] = factor * (target[j] - along * unit[j]);
     for (uint32_t j = 0; j < step->dim; j++) gain[j] += positive->coefficient * unit[j];
-    through_length(p, gain, target, p->target_inverse[i], p->target_gradient + i * step->span);
+}
+
+/* Writes the gradients of an example's target and positive. gain[width]: what the negatives add to the target's gradient. */
+static void gain_example(const struct product *p, uint64_t i, const struct positive *positive, float *gain,
+                         struct cpu_scratch *scratch) {
+    const struct step *step = p->step;
+    float *unit = scratch->logits + TILE * p->width, *product = unit;
+    uint64_t place = p->negatives + i;
+    read_unit(p, step->request->context, p->context_ids[place], unit);
+    gain_positive(p, i, positive, unit, gain);
+    if (p->of && step->request->loss.cubes > 0) {
+        read_row(p, step->request->context, p->context_ids[place], unit);
+        add_cubes(p, unit, p->context_gradient + place * step->span);
+    }
+    if (!p->of) product = p->target_gradient + i * step->span;
+    through_length(p, gain, p->target + i * p->width, p->target_inverse[i], product);
+    if (p->of) gain_factors(p, i, product, scratch);
 }
 
 static void work_tile(const struct product *p, uint64_t first, uint64_t count, struct cpu_scratch *scratch) {
@@ -215,10 +304,7 @@ static void work_tile(const struct product *p, uint64_t first, uint64_t count, s
     for (uint64_t i = 0; i < count; i++) positive[i] = learn_example(p, first + i, unit);
     if (p->step->request->loss_only) return;
     gain_of_tile(p, first, count, gains);
-    for (uint64_t i = 0; i < count; i++) {
-        read_unit(p, p->step->request->context, p->context_ids[p->negatives + first + i], unit);
-        gain_positive(p, first + i, &positive[i], unit, gains + i * p->width);
-    }
+    for (uint64_t i = 0; i < count; i++) gain_example(p, first + i, &positive[i], gains + i * p->width, scratch);
 }
 
 static int work_tiles(void *context, unsigned worker) {
@@ -269,8 +355,11 @@ static int gain_panels(void *context, unsigned worker) {
 /* ---- the pass ---- */
 
 static int check(const struct step *step) {
-    if (step->request->loss.kind != LOSS_SOFTMAX || step->parted)
-        return fail("shared negatives are trained by the softmax, in one process");
+    int kind = step->request->loss.kind;
+    if ((kind != LOSS_SOFTMAX && kind != LOSS_LOGISTIC) || step->parted)
+        return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
+    if (step->stage->pool.product == PRODUCT_COMPLEX && step->dim % 2)
+        return fail("complex numbers need an even number of columns, and the tables have %u", step->dim);
     return 0;
 }
 
@@ -283,7 +372,8 @@ int cpu_pass_shared(struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     int loss_only = step->request->loss_only;
     struct product p = {.step = step,
-                        .examples = all->targets,
+                        .of = step->stage->pool.product,
+                        .examples = all->targets / example_shared_targets(&step->stage->pool),
                         .negatives = step->stage->shared.count,
                         .width = whole_panels(step->dim),
                         .stride = whole_panels(step->stage->shared.count),

@@ -30,6 +30,7 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
                     struct backend_table *table, uint32_t row, const float *gradient, float *rule_scratch,
                     struct cpu_memo *memo) {
     if (table_is_frozen(&table->spec, row)) return;
+    cpu_before_change(table, row);
     const struct record_layout *layout = &table->spec.layout;
     struct rule_slot slots[RULE_SLOTS];
     float *role[RULE_SLOTS] = {rule_scratch, rule_scratch, rule_scratch};

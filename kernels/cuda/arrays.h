@@ -141,16 +141,23 @@ static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, u
     return bytes;
 }
 
-/* Bytes of the arrays of step_shared.cu, for a number of targets and a number of negatives: the rows of length 1, a score of
- * each pair, 1 / length of each row, and each target's score with its positive. */
+/* Bytes of the arrays of step_shared.cu, for a number of examples and a number of negatives: the rows of length 1, a score of
+ * each pair, 1 / length of each row, and each example's score with its positive; if targets are multiplied, the gradients of
+ * their products. */
+/* Returns the number of floats of a row of scores: rows begin at multiples of 128 bytes, since cuBLAS multiplies matrices of TF32
+ * several times as fast if their rows are aligned. */
+static inline uint64_t shared_stride(uint64_t negatives) {
+    return round_up(negatives, 32);
+}
 struct shared_bytes {
-    uint64_t rows, scores, lengths;
+    uint64_t rows, scores, lengths, gains;
 };
-static inline struct shared_bytes shared_bytes(uint64_t targets, uint64_t negatives, uint64_t span) {
+static inline struct shared_bytes shared_bytes(uint64_t examples, uint64_t negatives, uint64_t span, int product) {
     struct shared_bytes bytes;
-    bytes.rows = (targets + negatives) * span * sizeof(float);
-    bytes.scores = targets * negatives * sizeof(float);
-    bytes.lengths = (4 * targets + negatives) * sizeof(float);
+    bytes.rows = (examples + negatives) * span * sizeof(float);
+    bytes.scores = examples * shared_stride(negatives) * sizeof(float);
+    bytes.lengths = (4 * examples + negatives) * sizeof(float);
+    bytes.gains = product ? examples * span * sizeof(float) : 0;
     return bytes;
 }
 

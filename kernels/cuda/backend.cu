@@ -256,7 +256,7 @@ void cuda_close(struct backend *b) {
     if (!b) return;
     struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums,
                                   &b->scores,    &b->lengths,           &b->pooled,   &b->corrections,
-                                  &b->shared_rows, &b->shared_scores, &b->shared_lengths};
+                                  &b->shared_rows, &b->shared_scores, &b->shared_lengths, &b->shared_gains};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
     cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaSetDevice(b->device); /* another thread may have opened the backend */

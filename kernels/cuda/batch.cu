@@ -189,10 +189,10 @@ static int make_nothing(struct backend *b, struct stage *stage) {
     return grow_stage(b, stage, &stage->capacity);
 }
 
-/* Sets the pool. stage->one_target must be set before. */
+/* Sets the pool. stage->one_target and stage->shared must be set before. */
 static void use_pool(const struct backend *b, struct stage *stage, const struct example_pool *pool) {
     stage->pool = *pool;
-    stage->one_vector = stage->one_target || pool->on;
+    stage->one_vector = !stage->shared.count && (stage->one_target || pool->on);
     stage->early_singles = stage->one_vector && !b->by_row;
 }
 
@@ -216,8 +216,8 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
-    use_pool(b, stage, &s->pool);
     stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
+    use_pool(b, stage, &s->pool);
     stage->weighted = s->weights != NULL;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     int failed = !request->count                           ? make_nothing(b, stage)
@@ -250,8 +250,9 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         for (uint64_t j = 0; j < t; j++) target_block[view->target_starts[i] + j] = (uint32_t)i;
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
         uint64_t vectors = example_vectors(&view->pool, (uint32_t)t);
-        terms += view->pool.on ? c : t * c; /* with a pool, a block has one score for each context */
-        if (view->pool.on && !t) counts->empty_terms += c;
+        int adds = view->pool.on && !view->pool.product; /* a block then has one score for each context, even without targets */
+        terms += adds ? c : vectors * c;
+        if (adds && !t) counts->empty_terms += c;
         counts->pairs += vectors * view->positives[i];
         if (t != 1) stage->one_target = 0;
     }
@@ -308,8 +309,8 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
     if (shared_negatives_check(view)) return -1;
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
-    use_pool(b, stage, &view->pool);
     stage->shared = view->shared;
+    use_pool(b, stage, &view->pool);
     stage->weighted = view->weights != NULL;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;

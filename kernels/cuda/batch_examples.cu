@@ -82,6 +82,7 @@ static __device__ struct need count_window(const struct example_request *request
 
 static __device__ struct need count_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
     struct need need = {0, 0, 0, 0};
+    if (b.source.mode == EXAMPLE_TRIPLE) return {1, 2, 1, 1};
     if (b.source.known && row_has_bit(b.source.known, b.source.ids[example])) return need;
     struct example_row row = row_at(b.source, example, b.epoch);
     if (!row.wanted) return need;
@@ -134,7 +135,7 @@ static __global__ void count_examples(const struct example_request *request, con
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
     if (s.paths.starts && example_predicts_window(&s)) return 0;
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
-    if (s.per_batch) return n.targets;
+    if (s.per_batch) return n.targets / example_shared_targets(&s.pool);
     if (s.per_pair) return n.contexts / (1 + s.negatives);
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
@@ -218,16 +219,31 @@ static __device__ void fill_shared_block(const struct example_request &b, const 
     to.block_example[0] = b.first;
 }
 
+static __device__ void fill_triple(const struct example_source &s, const struct built &to, uint64_t example, const struct need &at) {
+    const struct example_triple triple = example_triple(&s, example);
+    for (uint32_t i = 0; i < 2; i++) {
+        to.target_ids[at.targets + i] = triple.targets[i];
+        to.target_block[at.targets + i] = at.blocks;
+    }
+    to.context_ids[at.contexts] = triple.positive;
+    to.context_block[at.contexts] = at.blocks;
+    to.positives[at.blocks] = 1;
+}
+
 static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example,
                                 const struct need &at) {
     const struct example_source &s = b.source;
-    struct example_row row = row_at(s, example, b.epoch);
     to.target_starts[at.blocks] = at.targets;
     to.context_starts[at.blocks] = (uint32_t)at.contexts;
     to.term_starts[at.blocks] = (uint32_t)at.terms;
-    to.positives[at.blocks] = (uint32_t)row.wanted;
     to.block_example[at.blocks] = example;
     to.block_slot[at.blocks] = 0;
+    if (s.mode == EXAMPLE_TRIPLE) {
+        fill_triple(s, to, example, at);
+        return;
+    }
+    struct example_row row = row_at(s, example, b.epoch);
+    to.positives[at.blocks] = (uint32_t)row.wanted;
     if (row.split) return; /* fill_split() writes the blocks of a row that is split */
     to.target_ids[at.targets] = s.ids[row.start + row.target];
     to.target_block[at.targets] = at.blocks;
@@ -449,7 +465,7 @@ int cuda_examples_fill(struct stage *stage) {
         fill_worded<<<blocks_for(request->count, THREADS), THREADS, 0, stream>>>(stage->request, words, to, starts);
         CK_LAUNCH("fill_worded");
     }
-    if (request->source.pool.on && request->source.mode != EXAMPLE_WINDOW) {
+    if (request->source.pool.on && !request->source.pool.product && request->source.mode != EXAMPLE_WINDOW) {
         fill_split<<<blocks_for((uint64_t)blocks * 32, THREADS), THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_split");
     }

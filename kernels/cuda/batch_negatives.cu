@@ -28,11 +28,13 @@ static __device__ struct example_own own_rows_of(const struct example_request &b
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
 
-/* Counts the scores that are missing because a slot was left out: one for each target of its block or, for a shared slot, one
- * for each target of the batch. */
+/* Counts the scores that are missing because a slot was left out: one for each vector of its block or, for a shared slot, one
+ * for each example of the batch. */
 static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
-    uint32_t targets = b.source.per_batch ? to.counts->targets : to.target_starts[block + 1] - to.target_starts[block];
-    atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
+    const struct example_pool &pool = b.source.pool;
+    uint32_t scores = b.source.per_batch ? to.counts->targets / example_shared_targets(&pool)
+                                         : example_vectors(&pool, to.target_starts[block + 1] - to.target_starts[block]);
+    atomicAdd(&to.counts->empty_terms, (unsigned long long)scores);
 }
 
 /* Draws negatives with 2^lane_bits threads a block. Each thread draws for one pair of slots at a time. */

@@ -55,8 +55,8 @@ static int place_stream(struct backend *b, enum source_array which, const void *
 
 static int place_corpus(struct backend *b, const struct example_source *from, struct example_source *view) {
     return place_stream(b, SOURCE_IDS, from->ids, from->tokens * sizeof *from->ids, "the id stream", (const void **)&view->ids) ||
-                   place_stream(b, SOURCE_STARTS, from->starts, (from->sentences + 1) * sizeof *from->starts, "the sentences",
-                                (const void **)&view->starts) ||
+                   (from->starts && place_stream(b, SOURCE_STARTS, from->starts, (from->sentences + 1) * sizeof *from->starts,
+                                                 "the sentences", (const void **)&view->starts)) ||
                    (from->weights && place_stream(b, SOURCE_ITEM_WEIGHTS, from->weights, from->tokens * sizeof *from->weights,
                                                   "the weights of pairs", (const void **)&view->weights))
                ? -1
@@ -107,7 +107,7 @@ void cuda_source_drop(struct backend *b) {
 
 static uint64_t longest_sentence(const struct example_source *from) {
     uint64_t longest = from->longest;
-    for (uint64_t i = 0; i < from->sentences && !from->longest; i++) {
+    for (uint64_t i = 0; from->starts && i < from->sentences && !from->longest; i++) {
         uint64_t length = from->starts[i + 1] - from->starts[i];
         if (length > longest) longest = length;
     }

@@ -231,7 +231,7 @@ int cuda_by_id_store(struct backend *b, const struct rows_request *r) {
     if (begin(b, r, &own, &stream)) return -1;
     row_set_changes(&own->set, 1);
     cuda_cache_changed(r->table);
-    return reach_values(b, own, r, 1, stream, &values) || store(b, own, r, values, stream) ||
+    return cuda_snapshot_keep(b, own, r, stream) || reach_values(b, own, r, 1, stream, &values) || store(b, own, r, values, stream) ||
                    end_change(b, own, r, stream)
                ? -1
                : 0;
@@ -245,7 +245,7 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
     if (begin(b, r, &own, &stream)) return -1;
     row_set_changes(&own->set, 2);
     cuda_cache_changed(r->table);
-    return take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||
+    return cuda_snapshot_keep(b, own, r, stream) || take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||
                    by_id_update_rows(b, own, r, gradients, stream) || by_id_renew_announced(own, stream) ||
                    cuda_cache_learn(b, own, stream) || end_change(b, own, r, stream)
                ? -1

@@ -288,6 +288,11 @@ void cuda_cache_changed(struct backend_table *table);
 /* Counts the uses of the rows of own->set, which must be indexed, and moves often used rows to the GPU. */
 int cuda_cache_learn(struct backend *backend, struct by_id *own, cudaStream_t stream);
 
+/* ---- snapshot.cu ---- */
+
+/* Copies the records of the request's rows for the table's snapshot, if it has one. The table must be that of own->set. */
+int cuda_snapshot_keep(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
+
 /* ---- by_id_claims.cu: a call whose rows need no order, each moved once ---- */
 
 int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,

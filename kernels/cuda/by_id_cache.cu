@@ -108,12 +108,6 @@ static bool has_slots(const struct row_cache *cache, int part) {
     return cache && cache->memory[part];
 }
 
-/* Returns the GPU's address of row 0 in a store's host memory. If the first gpu_rows rows are on the GPU, not on the host, it is
- * the address at which row 0 would be. */
-static char *home_of(const struct store *store) {
-    return store->host_device - store->gpu_rows * store->stride;
-}
-
 static int take_arrays(struct backend *b, const struct backend_table *table, struct row_cache *cache) {
     const char *what = "which rows are used often";
     uint64_t rows = table->spec.rows, slots = cache->slots;
@@ -191,7 +185,7 @@ int cuda_cache_learn(struct backend *b, struct by_id *own, cudaStream_t stream) 
     choose_moves<<<blocks, THREADS, 0, stream>>>(list_view(set), v);
     for (int i = 0; i < table->parts; i++)
         if (has_slots(cache, i))
-            move_records<<<LINK_BLOCKS, THREADS, 0, stream>>>(v, cache->memory[i], home_of(&table->stores[i]),
+            move_records<<<LINK_BLOCKS, THREADS, 0, stream>>>(v, cache->memory[i], gpu_home_of(&table->stores[i]),
                                                               table->stores[i].stride);
     set_places<<<blocks, THREADS, 0, stream>>>(v);
     CK_LAUNCH("set_places");
@@ -206,7 +200,7 @@ int cuda_cache_send_home(struct backend *b, struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
         if (has_slots(cache, i))
             send_home<<<4 * (unsigned)b->processors, THREADS>>>(cache->owners, (uint32_t)cache->slots, cache->memory[i],
-                                                                home_of(&table->stores[i]), table->stores[i].stride);
+                                                                gpu_home_of(&table->stores[i]), table->stores[i].stride);
     CK_LAUNCH("send_home");
     CK(cudaDeviceSynchronize());
     cache->changed = 0;

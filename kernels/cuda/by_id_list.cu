@@ -108,7 +108,7 @@ static struct row_part part_of(const struct row_set *set, int part, uint64_t off
     p.stride = store->stride;
     p.staged = cuda_in_file(store);
     p.rest = p.staged      ? set->staging[part] + offset
-             : store->host ? store->host_device - store->gpu_rows * store->stride + offset
+             : store->host ? gpu_home_of(store) + offset
                            : p.hot;
     cuda_cache_part(set->table, part, offset, &p);
     return p;

@@ -86,12 +86,11 @@ static __device__ __forceinline__ struct lane_place place_of_lane(const struct s
     return p;
 }
 
-/* Fetches the rows that are on the host: each crosses the link once, to its row's first place. */
+/* Fetches the rows that are on the host: each crosses the link once, to its row's first place. block: of `blocks`, which do this. */
 template <class F>
-static __global__ void __launch_bounds__(THREADS)
-    fetch_heads(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
-    uint32_t warps = gridDim.x * WARPS;
-    for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
+static __device__ __forceinline__ void fetch_heads(const struct sorted_view &v, const struct row_part &part, uint32_t chunks,
+                                                   const struct value_view &out, uint32_t block, uint32_t blocks) {
+    for (uint64_t first = (uint64_t)(block * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += blocks * WARPS * 32ull) {
         struct lane_place p = place_of_lane(v, (uint32_t)first);
         bool cold = p.head && !is_on_gpu(part, p.key);
         char *row = cold ? sorted_row(v, part, p.at) : NULL;
@@ -110,29 +109,48 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Copies rows to the places that fetch_heads() has not filled: rows on the GPU to all their places, rows on the host from their
- * first place to the others. Every warp fills 32 places, however often a row is named. */
+/* Copies the rows that are on the GPU to all their places. */
 template <class F>
-static __global__ void __launch_bounds__(THREADS)
-    spread_rows(struct sorted_view v, struct row_part part, uint32_t chunks, uint32_t quads, struct value_view out) {
-    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
-    for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
+static __device__ __forceinline__ void fetch_hot(const struct sorted_view &v, const struct row_part &part, uint32_t chunks,
+                                                 const struct value_view &out, uint32_t block, uint32_t blocks) {
+    for (uint64_t first = (uint64_t)(block * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += blocks * WARPS * 32ull) {
         struct lane_place p = place_of_lane(v, (uint32_t)first);
         bool hot = p.key != DRAW_NONE && is_on_gpu(part, p.key);
         char *row = hot ? row_at(part, p.key, 0, 0) : NULL;
+        for (uint32_t left = __ballot_sync(ALL_LANES, hot); left; left &= left - 1) {
+            int next = __ffs((int)left) - 1;
+            uint32_t to = __shfl_sync(ALL_LANES, p.place, next);
+            const char *found = (const char *)__shfl_sync(ALL_LANES, (unsigned long long)row, next);
+            for (uint32_t c = threadIdx.x & 31; c < chunks; c += 32) give_chunk<F>(out, to, c, read_chunk(found, c));
+        }
+    }
+}
+
+/* The first LINK_BLOCKS thread blocks keep the link busy, while the others copy the rows that are on the GPU, which needs its memory
+ * alone: so the two take their times at once. */
+template <class F>
+static __global__ void __launch_bounds__(THREADS)
+    fetch_rows(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
+    if (blockIdx.x < LINK_BLOCKS) fetch_heads<F>(v, part, chunks, out, blockIdx.x, LINK_BLOCKS);
+    else fetch_hot<F>(v, part, chunks, out, blockIdx.x - LINK_BLOCKS, gridDim.x - LINK_BLOCKS);
+}
+
+/* Copies rows on the host from their first place, which fetch_rows() has filled, to their others. Every warp looks at 32 places at a
+ * time, however often a row is named. */
+static __global__ void __launch_bounds__(THREADS)
+    spread_heads(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
+    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
+    for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
+        struct lane_place p = place_of_lane(v, (uint32_t)first);
+        bool again = p.key != DRAW_NONE && !p.head && !is_on_gpu(part, p.key);
         uint32_t heads = __ballot_sync(ALL_LANES, p.head) & (~0u >> (31 - lane));
         uint32_t source = __shfl_sync(ALL_LANES, p.place, heads ? 31 - __clz((int)heads) : 0);
-        if (!heads && p.key != DRAW_NONE && !hot) /* an earlier warp has the row's first place */
+        if (!heads && again) /* an earlier warp has the row's first place */
             source = v.list.rows.order[lower_bound(v.keys, 0, (uint32_t)first, p.key)];
-        uint32_t left = __ballot_sync(ALL_LANES, p.key != DRAW_NONE && (hot || !p.head));
-        for (; left; left &= left - 1) {
+        for (uint32_t left = __ballot_sync(ALL_LANES, again); left; left &= left - 1) {
             int next = __ffs((int)left) - 1;
             uint32_t to = __shfl_sync(ALL_LANES, p.place, next), from = __shfl_sync(ALL_LANES, source, next);
-            const char *found = (const char *)__shfl_sync(ALL_LANES, (unsigned long long)row, next);
-            if (found)
-                for (uint32_t c = lane; c < chunks; c += 32) give_chunk<F>(out, to, c, read_chunk(found, c));
-            else
-                for (uint32_t q = lane; q < quads; q += 32) give_quad(out, to, q, take_quad(out, from, q));
+            for (uint32_t q = lane; q < quads; q += 32) give_quad(out, to, q, take_quad(out, from, q));
         }
     }
 }
@@ -176,16 +194,15 @@ int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *
 }
 
 int by_id_fetch_sorted(struct backend *b, struct by_id *own, struct value_view out, cudaStream_t stream) {
-    bool halves = row_halves(own);
-    auto heads = halves ? fetch_heads<bfloat16_rows> : fetch_heads<float32_rows>;
-    auto spread = halves ? spread_rows<bfloat16_rows> : spread_rows<float32_rows>;
+    auto fetch = row_halves(own) ? fetch_rows<bfloat16_rows> : fetch_rows<float32_rows>;
     struct sorted_view v = sorted_view(own);
     struct row_part part = by_id_weights(&own->set);
-    heads<<<LINK_BLOCKS, THREADS, 0, stream>>>(v, part, row_chunks(own), out);
-    CK_LAUNCH("fetch_heads");
     unsigned blocks = std::min(blocks_for(v.list.count, THREADS), 8 * (unsigned)b->processors);
-    spread<<<blocks, THREADS, 0, stream>>>(v, part, row_chunks(own), blocks_for(out.dim, 4), out);
-    CK_LAUNCH("spread_rows");
+    bool hot = part.places || part.hot_rows > own->set.table->spec.first_row;
+    fetch<<<LINK_BLOCKS + (hot ? blocks : 0), THREADS, 0, stream>>>(v, part, row_chunks(own), out);
+    CK_LAUNCH("fetch_rows");
+    spread_heads<<<blocks, THREADS, 0, stream>>>(v, part, blocks_for(out.dim, 4), out);
+    CK_LAUNCH("spread_heads");
     return 0;
 }
 

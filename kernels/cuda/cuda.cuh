@@ -115,6 +115,11 @@ struct store {
     int fd;                 /* file place: the open file; otherwise -1 */
 };
 
+/* Returns the GPU's address that row 0 of a store in host memory has, or would have: rows below gpu_rows are on the GPU instead. */
+static inline char *gpu_home_of(const struct store *store) {
+    return store->host_device - store->gpu_rows * store->stride;
+}
+
 /* has_halves: returns true if a record's weights are bfloat16. state_halves: returns true if its slots are bfloat16. */
 static inline bool has_halves(const struct record_layout *layout) {
     return layout->field[RECORD_WEIGHTS].type == VALUE_BFLOAT16;
@@ -133,6 +138,7 @@ struct backend_table {
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] a copy of table_spec.frozen; NULL: no row is frozen */
     struct row_cache *cache; /* owned by by_id_cache.cu; NULL: the table has no cache of often used rows */
+    struct snapshot *snapshot; /* owned by snapshot.cu; NULL: the table has none */
 };
 
 /* ---- a batch in its stage ---- */
@@ -299,7 +305,7 @@ struct backend {
     struct gpu_array gradients, context_gradients, partials; /* float arrays, used only on the compute stream */
     struct gpu_array row_sums;     /* float array; used only if ranks sum the squares of rows */
     struct gpu_array scores, lengths, pooled; /* float arrays; used only by step_learn*.cu */
-    struct gpu_array shared_rows, shared_scores, shared_lengths; /* float arrays; used only by step_shared.cu */
+    struct gpu_array shared_rows, shared_scores, shared_lengths, shared_gains; /* float arrays; used only by step_shared.cu */
     void *blas;                    /* owned by blas.cu; NULL: cuBLAS is not loaded */
     enum matmul_type matmul;       /* the arithmetic of a step's matrix products */
     struct exchange *exchange;     /* connects to other ranks (ranks_exchange.cuh); NULL: there is only this rank */
@@ -430,6 +436,12 @@ int cuda_launch_result(struct backend *backend, struct stage *stage, const struc
 /* by_id.cu */
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* the table is closed */
 void cuda_by_id_close(struct backend *backend);
+
+/* snapshot.cu. Must be called before work changes rows of a table that may have a snapshot. cuda_snapshot_keep_batch() copies, on the
+ * compute stream, the records of a batch's rows on one side. cuda_snapshot_await() waits until the snapshot was read, for work that
+ * cannot copy rows. */
+int cuda_snapshot_keep_batch(struct backend *backend, struct stage *stage, int side);
+void cuda_snapshot_await(const struct backend_table *table);
 
 /* by_id_cache.cu */
 int cuda_cache_open(struct backend *backend, struct backend_table *table);  /* only if table_spec.gpu_cache is above 0 */

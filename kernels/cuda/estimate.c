@@ -69,7 +69,7 @@ static struct run run_of(const struct estimate_request *request) {
     /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two builders and the
      * depth is odd. */
     if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
-    run.one_vector = example_one_target(s) || s->pool.on;
+    run.one_vector = example_one_vector(s);
     run.learned = !loss_is_plain(&request->loss) || s->pool.on ||
                   (!request->hogwild && (request->frozen_targets || request->frozen_contexts));
     return run;
@@ -177,8 +177,9 @@ static uint64_t sum_arrays(const struct run *run) {
 static uint64_t learn_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     uint64_t span = run->request->target.layout.span, shared = example_batch_negatives(run->source);
-    struct shared_bytes of_shared = shared_bytes(n->targets, shared, span);
-    if (shared) return array(of_shared.rows) + array(of_shared.scores) + array(of_shared.lengths);
+    const struct example_pool *pool = &run->source->pool;
+    struct shared_bytes of_shared = shared_bytes(n->targets / example_shared_targets(pool), shared, span, pool->product != PRODUCT_NONE);
+    if (shared) return array(of_shared.rows) + array(of_shared.scores) + array(of_shared.lengths) + array(of_shared.gains);
     int cosines = run->request->loss.score == SCORE_COSINE;
     if (!run->learned) return 0;
     struct learn_bytes b = learn_bytes(n->blocks, n->targets + n->contexts, n->terms, span, cosines, run->source->pool.on);

@@ -143,6 +143,8 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     if (request->count == 0) return 0;
     CK(cudaSetDevice(backend->device));
     if (check_request(request) || cuda_drain(backend) || open_memory(backend, &m)) return -1;
+    cuda_snapshot_await(request->target);
+    cuda_snapshot_await(request->context);
     make_job(backend, request, m, &job);
     CK(cudaMemsetAsync(m->device_totals, 0, sizeof *m->device_totals, backend->compute));
     if (job.source.walks.length ? launch_walks(backend, m, request, &job) : launch(backend, m, request, &job)) return -1;

@@ -21,6 +21,12 @@ void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
 int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
 
+/* snapshot.cu */
+int cuda_snapshot_begin(struct backend *backend, struct backend_table *table, uint64_t most);
+int cuda_snapshot_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
+void cuda_snapshot_stop(struct backend_table *table);
+void cuda_snapshot_end(struct backend *backend, struct backend_table *table);
+
 /* batch_source.cu */
 int cuda_source_set(struct backend *backend, const struct example_source *source);
 
@@ -47,10 +53,14 @@ struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_t
 /* batch_walks.cu */
 int cuda_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
 
-/* hogwild.cu, search_topk.cu, filter.cu, fold_in.cu, bench.cu */
+/* hogwild.cu, search_topk.cu, filter.cu, copies.cu, fold_in.cu, bench.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 int cuda_topk(struct backend *backend, const struct topk_request *request);
 int cuda_filter(struct backend *backend, const struct filter_request *request);
+int cuda_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
+                     struct backend_copies **copies);
+int cuda_copies_merge(struct backend_copies *copies);
+void cuda_copies_close(struct backend_copies *copies);
 int cuda_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
 int cuda_fold_solve(struct backend_fold *fold, const struct fold_lists *lists);
 void cuda_fold_close(struct backend_fold *fold);

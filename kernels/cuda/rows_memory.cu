@@ -358,7 +358,7 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
     view.hot = store->gpu + offset;
     view.home = store->gpu_rows == rows    ? view.hot
                 : store->place == PLACE_FILE ? NULL
-                                             : store->host_device - store->gpu_rows * store->stride + offset;
+                                             : gpu_home_of(store) + offset;
     view.hot_rows = store->gpu_rows;
     view.stride = store->stride;
     return view;
@@ -430,6 +430,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     cudaSetDevice(b->device); /* another thread may have opened the backend */
     cudaDeviceSynchronize();
     count_by_row(b, &table->spec.layout, -1);
+    cuda_snapshot_end(b, table);
     cuda_cache_close(b, table);
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));

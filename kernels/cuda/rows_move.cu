@@ -217,7 +217,7 @@ int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
 static struct record_move move_of(const struct row_set *set, int part) {
     const struct store *store = &set->table->stores[part];
     struct record_move m;
-    m.home = store->host_device - store->gpu_rows * store->stride;
+    m.home = gpu_home_of(store);
     m.slots = (char *)set->slots[part].data;
     m.stride = store->stride;
     m.distinct_ids = row_set_view(set).distinct_ids;

@@ -1,4 +1,4 @@
-/* search_topk: exact nearest rows on the GPU. The base rows are searched slice after slice: float32 products by cuBLAS rule out
+/* search_topk: exact nearest rows, and exact ranks, on the GPU. The base rows are searched slice after slice: float32 products by cuBLAS rule out
  * most rows of a slice, and the few others are scored as kernels/search.h defines. So neither the base table nor all products need
  * to fit the GPU, the size of a slice changes no answer, and the CPU finds the same answers to the bit.
  *
@@ -38,14 +38,14 @@ enum {
 };
 
 struct topk_memory {
-    gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets, longest;
+    gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets, longest, than;
     cudaEvent_t arrived[2], used[2];
     int has_events;
 };
 
 template <class Each> void each_array(topk_memory *m, Each each) {
     gpu_array *arrays[] = {&m->base[0], &m->base[1], &m->queries, &m->scores,  &m->best[0], &m->best[1],
-                           &m->starts,  &m->banned,  &m->sort,    &m->offsets, &m->longest};
+                           &m->starts,  &m->banned,  &m->sort,    &m->offsets, &m->longest, &m->than};
     for (gpu_array *array : arrays) each(array);
 }
 
@@ -223,6 +223,37 @@ __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *befor
     for (uint64_t i = used + threadIdx.x; i < k; i += THREADS) out[i] = 0;
 }
 
+/* Counts, for each query, the rows of a slice whose scores are above `than`, and equal to it; MASKED products are not counted. A
+ * product that is near `than` does not decide: its row is scored. counts: [queries x 2]. One thread block a query. */
+__global__ void __launch_bounds__(THREADS) count_kernel(const float *products, const float *queries, const float *than, slice s,
+                                                        answer_key *counts) {
+    __shared__ unsigned long long found[2];
+    const float *query = queries + blockIdx.x * (uint64_t)s.dim, *own = products + blockIdx.x * s.rows;
+    float limit = than[blockIdx.x], margin = search_margin(s.dim, sum_of(query, query, s.dim), __uint_as_float(*s.longest));
+    unsigned long long above = 0, level = 0;
+    if (threadIdx.x < 2) found[threadIdx.x] = 0;
+    __syncthreads();
+    for (uint64_t base = threadIdx.x / 32 * 32; base < s.rows; base += THREADS) {
+        uint64_t row = base + lane_number();
+        float product = row < s.rows ? own[row] : __uint_as_float(MASKED);
+        bool counts_at_all = __float_as_uint(product) != MASKED && !(product < limit - margin);
+        bool is_above = counts_at_all && product > limit + margin;
+        for (unsigned left = __ballot_sync(ALL_LANES, counts_at_all && !is_above); left; left &= left - 1) {
+            uint32_t lane = (uint32_t)__ffs((int)left) - 1;
+            float scored = (float)sum_of(query, s.base + (base + lane) * s.dim, s.dim);
+            if (lane_number() == lane) {
+                above += scored > limit;
+                level += scored == limit;
+            }
+        }
+        above += is_above;
+    }
+    atomicAdd(&found[0], above);
+    atomicAdd(&found[1], level);
+    __syncthreads();
+    if (threadIdx.x < 2) counts[2 * (uint64_t)blockIdx.x + threadIdx.x] += found[threadIdx.x];
+}
+
 __global__ void offsets_kernel(uint64_t *offsets, uint64_t count, uint64_t step) {
     uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
     if (i < count) offsets[i] = i * step;
@@ -250,7 +281,7 @@ int open_memory(backend *backend, topk_memory **out) {
 struct group {
     const topk_request *request;
     uint64_t first, count; /* queries first .. first + count - 1 of the call */
-    uint64_t k, slice, chunk;
+    uint64_t k, slice, chunk; /* k: 2 if rows are counted; best[0] then has the counts */
     int newest; /* index in best[] of the newest answers */
 };
 
@@ -267,6 +298,7 @@ int size_memory(backend *backend, topk_memory *m, const group &g) {
     if (gpu_grow(backend, &m->scores, g.chunk * g.slice * sizeof(float), "the scores of a search")) return -1;
     if (gpu_grow(backend, &m->offsets, (g.count + 1) * sizeof(uint64_t), "a search")) return -1;
     if (gpu_grow(backend, &m->longest, sizeof(uint32_t), "a search")) return -1;
+    if (r->than && gpu_grow(backend, &m->than, g.count * sizeof(float), "the scores to rank")) return -1;
     if (!r->banned_starts) return 0;
     if (gpu_grow(backend, &m->starts, (g.count + 1) * sizeof(uint64_t), "the banned rows of a search")) return -1;
     return banned ? gpu_grow(backend, &m->banned, banned * sizeof(uint32_t), "the banned rows of a search") : 0;
@@ -277,6 +309,8 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
     CK(cudaMemcpyAsync(m->queries.data, r->queries + g.first * r->dim, g.count * r->dim * sizeof(float),
                        cudaMemcpyHostToDevice, backend->compute));
     CK(cudaMemsetAsync(m->best[0].data, 0, g.count * g.k * sizeof(answer_key), backend->compute));
+    if (r->than)
+        CK(cudaMemcpyAsync(m->than.data, r->than + g.first, g.count * sizeof(float), cudaMemcpyHostToDevice, backend->compute));
     if (!r->banned_starts) return 0;
     uint64_t from = r->banned_starts[g.first], banned = r->banned_starts[g.first + g.count] - from;
     CK(cudaMemcpyAsync(m->starts.data, r->banned_starts + g.first, (g.count + 1) * sizeof(uint64_t),
@@ -313,13 +347,20 @@ int search_slice(backend *backend, topk_memory *m, group *g, const float *base, 
                 r->banned_starts[g->first]);
             CK_LAUNCH("mask_kernel");
         }
+        if (r->than) {
+            count_kernel<<<(unsigned)queries, THREADS, 0, backend->compute>>>(
+                scores, (const float *)m->queries.data + query * r->dim, (const float *)m->than.data + query, s,
+                (answer_key *)m->best[0].data + query * g->k);
+            CK_LAUNCH("count_kernel");
+            continue;
+        }
         const answer_key *before = (const answer_key *)m->best[g->newest].data + query * g->k;
         answer_key *after = (answer_key *)m->best[!g->newest].data + query * g->k;
         const float *asked = (const float *)m->queries.data + query * r->dim;
         select_kernel<<<(unsigned)queries, THREADS, 0, backend->compute>>>(before, after, g->k, scores, asked, s);
         CK_LAUNCH("select_kernel");
     }
-    g->newest = !g->newest;
+    if (!r->than) g->newest = !g->newest;
     return 0;
 }
 
@@ -338,6 +379,20 @@ int search_slices(backend *backend, topk_memory *m, group *g) {
         used[turn] = 1;
     }
     return 0;
+}
+
+int fetch_counts(backend *backend, topk_memory *m, const group &g) {
+    const topk_request *r = g.request;
+    answer_key *counts = (answer_key *)mem_alloc(g.count * g.k, sizeof *counts, "the ranks of a search");
+    if (!counts) return -1;
+    cudaError_t error = cudaMemcpyAsync(counts, m->best[0].data, g.count * g.k * sizeof *counts, cudaMemcpyDeviceToHost, backend->compute);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(backend->compute);
+    for (uint64_t q = 0; q < g.count && error == cudaSuccess; q++) {
+        r->above[g.first + q] = counts[2 * q];
+        r->level[g.first + q] = counts[2 * q + 1];
+    }
+    free(counts);
+    return error == cudaSuccess ? 0 : cuda_failed(error, "a search");
 }
 
 /* Sorts each query's answers, from best[newest] into the other array of best[]. */
@@ -375,7 +430,8 @@ int fetch_answers(backend *backend, topk_memory *m, const group &g) {
 }
 
 void answer_nothing(const topk_request *r) {
-    for (uint64_t i = 0; i < r->query_rows * r->k; i++) {
+    for (uint64_t i = 0; r->than && i < r->query_rows; i++) r->above[i] = r->level[i] = 0;
+    for (uint64_t i = 0; !r->than && i < r->query_rows * r->k; i++) {
         r->ids[i] = DRAW_NONE;
         r->scores[i] = -INFINITY;
     }
@@ -385,7 +441,7 @@ void answer_nothing(const topk_request *r) {
 
 int cuda_topk(struct backend *backend, const struct topk_request *request) {
     topk_memory *m = NULL;
-    if (!request->query_rows || !request->k) return 0;
+    if (!request->query_rows || (!request->k && !request->than)) return 0;
     if (!request->dim || request->dim > INT32_MAX || request->base_rows > DRAW_NONE)
         return fail("a search over %llu rows of %u columns is more than row numbers of 32 bits allow",
                     (unsigned long long)request->base_rows, request->dim);
@@ -397,7 +453,7 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     if (open_memory(backend, &m)) return -1;
     group g = {};
     g.request = request;
-    g.k = std::min<uint64_t>(request->k, request->base_rows);
+    g.k = request->than ? 2 : std::min<uint64_t>(request->k, request->base_rows);
     /* With few queries slices are long; with many queries they leave memory for the scores. A slice has at most 2^31 - 1 rows,
      * which is cuBLAS's limit. If tables use up the budget, slices and scores are shares of the memory that is left. */
     uint64_t capacity = backend->gpu_budget - backend->gpu_used;
@@ -411,9 +467,8 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     for (g.first = 0; g.first < request->query_rows; g.first += g.count) {
         g.count = std::min(request->query_rows - g.first, most);
         g.newest = 0;
-        if (size_memory(backend, m, g) || send_queries(backend, m, g) || search_slices(backend, m, &g) ||
-            sort_answers(backend, m, &g) || fetch_answers(backend, m, g))
-            return -1;
+        if (size_memory(backend, m, g) || send_queries(backend, m, g) || search_slices(backend, m, &g)) return -1;
+        if (request->than ? fetch_counts(backend, m, g) : sort_answers(backend, m, &g) || fetch_answers(backend, m, g)) return -1;
     }
     return 0;
 }

@@ -122,7 +122,10 @@ static int forward(struct backend *b, struct stage *stage) {
 
 /* Computes the rows' new values, and the batch's result. */
 static int train(struct backend *b, struct stage *stage, const struct step_request *request) {
-    if (forward(b, stage) || cuda_launch_step(b, stage, request)) return -1;
+    if (forward(b, stage)) return -1;
+    for (int side = 0; side < 2; side++)
+        if (cuda_snapshot_keep_batch(b, stage, side)) return -1;
+    if (cuda_launch_step(b, stage, request)) return -1;
     CK(cudaEventRecord(stage->stepped, b->compute));
     CK(cudaStreamWaitEvent(b->out, stage->stepped, 0));
     return cuda_launch_result(b, stage, request);

@@ -62,18 +62,19 @@ static __global__ void __launch_bounds__(CTA)
 struct result_view {
     const double *losses;
     const struct batch_counts *counts;
-    int one_vector;         /* 1: one loss a block; 0: one loss a target */
+    int one_vector;         /* 1: one loss a block; 0: one loss a target, or an example of shared negatives */
     uint64_t cold_bytes[2]; /* by side: bytes of the record of a cold row */
     int written;            /* 1: cold rows are copied back */
     uint64_t words;
-    uint32_t shared; /* number of negatives that all targets share */
+    uint32_t shared; /* number of negatives that all examples share */
+    uint32_t each;   /* number of targets of an example, if negatives are shared */
     struct step_result *to;
 };
 
 static __global__ void __launch_bounds__(1024) tell_result(struct result_view r) {
     __shared__ double sums[32];
     double sum = 0;
-    uint32_t count = r.one_vector ? r.counts->blocks : r.counts->targets;
+    uint32_t count = r.one_vector ? r.counts->blocks : r.counts->targets / r.each;
     for (uint32_t i = threadIdx.x; i < count; i += 1024) sum += r.losses[i];
     sum = warp_sum(sum);
     if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = sum;
@@ -83,9 +84,9 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
     if (threadIdx.x) return;
     struct step_result result;
     result.loss = sum;
-    result.examples = r.shared ? r.counts->targets : r.counts->blocks;
+    result.examples = r.shared ? count : r.counts->blocks;
     result.pairs = r.counts->pairs;
-    result.terms = r.counts->terms - r.counts->empty_terms + (uint64_t)r.shared * r.counts->targets;
+    result.terms = r.counts->terms - r.counts->empty_terms + (uint64_t)r.shared * count;
     result.words = r.words;
     result.link_bytes = 0;
     for (int side = 0; side < 2; side++) {
@@ -421,6 +422,7 @@ int cuda_launch_result(struct backend *b, struct stage *stage, const struct step
     r.written = !request->loss_only;
     r.words = stage->words;
     r.shared = stage->shared.count;
+    r.each = r.shared ? example_shared_targets(&stage->pool) : 1;
     r.to = stage->result;
     tell_result<<<1, 1024, 0, b->out>>>(r);
     CK_LAUNCH("tell_result");

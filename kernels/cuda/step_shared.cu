@@ -1,33 +1,48 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step_shared.c has the formulas. There are T targets and K negatives. The contexts of the batch are the K
- * negatives, then the positive of each target.
+ * matrices. kernels/cpu/step_shared.c has the formulas. There are T examples and K negatives. The contexts of the batch are the K
+ * negatives, then the positive of each example.
  *
+ *   multiply   a thread block an example, only for triples: the product of its two target rows
  *   gather     a group of threads a row: U [T x span] of targets, V [K x span] of negatives, with rows of length 1 if scores are
  *              cosines; and the positives' scores
  *   cuBLAS     Z = U V^T
  *   learn      a thread block an example: its loss, and its coefficients C, which replace Z
  *   cuBLAS     adds C V to the gradients of the targets, and C^T U to those of the first K contexts
  *   finish     a group a row: adds the positive's part; for cosines, converts gradients of rows of length 1 to those of the rows
+ *   spread     a thread block a row, only for triples: from the gradient of a product those of its two rows, and the penalty of
+ *              cubes
  *
  * The host knows only an upper bound of T, which is above 0. Rows after the last target are zeros, and so are their scores and
- * coefficients. A batch without targets has no negatives either: their places are DRAW_NONE. The second half of the step reads the
+ * coefficients. A batch without examples has no negatives either: their places are DRAW_NONE. The second half of the step reads the
  * gradients of all places from buffers, as it does for blocks of several vectors.
  */
 #include "blas.cuh"
 #include "step_learn.cuh"
 
+extern "C" {
+#include "kernels/products.h"
+}
+
 namespace {
 
 struct shared_view {
     struct loss_options loss;
-    uint32_t targets, negatives; /* targets: an upper bound of T; negatives: K */
+    enum example_product product;
+    uint32_t examples, negatives; /* examples: an upper bound of T; negatives: K */
     int cosine, masked;
     const float *weights;        /* [K + T] weights by place, used for positives; NULL: every positive weighs 1 */
     float *unit[2];              /* unit[SIDE_TARGET]: U; unit[SIDE_CONTEXT]: V */
-    float *scores;               /* [T x K] first Z, then C */
+    float *gains;                /* [T x span] gradients of the targets, each of which is one row or a product of two */
+    float *scores;               /* [T x stride] first Z, then C; stride: K, rounded up (shared_stride()) */
+    uint64_t stride;
     float *inverse[2];           /* by side: 1 / length of each target, and of each negative */
     float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
 };
+
+/* Returns T. */
+__device__ __forceinline__ uint32_t examples_of(const struct step_view &v, const struct shared_view &s) {
+    return s.product ? v.counts->targets / 2 : v.counts->targets;
+}
 
 /* The row that a group of threads works on: a target or a negative. */
 struct shared_row {
@@ -38,10 +53,10 @@ struct shared_row {
 template <int G> __device__ struct shared_row row_of_group(const struct step_view &v, const struct shared_view &s) {
     uint32_t number = blockIdx.x * (CTA / G) + threadIdx.x / G;
     struct shared_row row;
-    row.side = number < s.targets ? SIDE_TARGET : SIDE_CONTEXT;
-    row.at = row.side == SIDE_TARGET ? number : number - s.targets;
+    row.side = number < s.examples ? SIDE_TARGET : SIDE_CONTEXT;
+    row.at = row.side == SIDE_TARGET ? number : number - s.examples;
     row.written = row.side == SIDE_TARGET || row.at < s.negatives;
-    row.real = row.written && (row.side == SIDE_CONTEXT || row.at < v.counts->targets);
+    row.real = row.written && (row.side == SIDE_CONTEXT || row.at < examples_of(v, s));
     return row;
 }
 
@@ -57,6 +72,41 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
     float sum[1] = {dot_rows<VEC>(x, y)};
     group_sum<G, 1>(sum);
     return sum[0];
+}
+
+/* ---- multiply ---- */
+
+/* A column's value and that of its partner (kernels/products.h), of a row of a table or of working memory. */
+struct number {
+    float own, partner;
+};
+template <class F>
+__device__ __forceinline__ struct number number_at(const char *row, enum example_product product, uint32_t dim, uint32_t column) {
+    if (product != PRODUCT_COMPLEX) return {read_column<F>(row, column), 0};
+    return {read_column<F>(row, column), read_column<F>(row, product_partner(product, dim, column))};
+}
+
+/* Returns the address of the row at a place of the batch. */
+__device__ __forceinline__ const char *row_at_place(const struct step_view &v, const struct live_side &side, uint32_t place) {
+    return (const char *)find_row(side, v.counts->cold_first[side.side], place, true).weights;
+}
+
+/* Writes the products of all examples to U; rows of zeros follow the last example. */
+template <class F>
+__global__ void __launch_bounds__(CTA)
+    multiply(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    uint32_t at = blockIdx.x;
+    bool real = at < examples_of(v, s);
+    const char *head = real ? row_at_place(v, v.target, 2 * at) : NULL, *relation = real ? row_at_place(v, v.target, 2 * at + 1) : NULL;
+    float *to = s.unit[SIDE_TARGET] + at * v.span;
+    for (uint32_t j = threadIdx.x; j < v.span; j += CTA) {
+        float value = 0;
+        if (real && j < v.dim) {
+            struct number a = number_at<F>(head, s.product, v.dim, j), b = number_at<F>(relation, s.product, v.dim, j);
+            value = product_value(product_is_imaginary(s.product, v.dim, j), a.own, a.partner, b.own, b.partner);
+        }
+        to[j] = value;
+    }
 }
 
 /* ---- gather ---- */
@@ -75,7 +125,8 @@ __global__ void __launch_bounds__(CTA)
     struct shared_row row = row_of_group<G>(v, s);
     bool target = row.side == SIDE_TARGET;
     float4 x[VEC], w[VEC];
-    read_place<F, G, VEC>(x, v, target ? v.target : v.context, row.at, row.real);
+    if (target && s.product) read_row<F, G, VEC>(x, s.unit[SIDE_TARGET] + row.at * v.span, threadIdx.x % G, v.quads);
+    else read_place<F, G, VEC>(x, v, target ? v.target : v.context, row.at, row.real);
     read_place<F, G, VEC>(w, v, v.context, s.negatives + row.at, row.real && target);
     float inverse = make_unit<G, VEC>(x, s), of_positive = make_unit<G, VEC>(w, s), score = dot_of_group<G, VEC>(x, w);
     if (!row.written) return;
@@ -89,47 +140,28 @@ __global__ void __launch_bounds__(CTA)
 
 /* ---- learn ---- */
 
-/* Returns the factor of gradients: 1 or, if gradients are averaged, 1 / number of examples, each of which has one target. */
-__device__ float scale_of_examples(const struct step_view &v) {
-    return v.mean ? (float)(1.0 / (double)v.counts->targets) : 1.0f;
+/* Returns the factor of gradients: 1 or, if gradients are averaged, 1 / number of examples. */
+__device__ float scale_of_examples(const struct step_view &v, const struct shared_view &s) {
+    return v.mean ? (float)(1.0 / (double)examples_of(v, s)) : 1.0f;
 }
 
 /* Four scores of an example. counts: true if the score is a negative's and the negative is not the example's own positive: only
- * then is it in the example's sum. */
+ * then is it in the example's sum. The last scores of a row may be of no negative. */
 struct four_scores {
     alignas(16) float score[4];
     bool counts[4];
 };
 
-/* Reads four scores from place `at` on. own: the id of the example's positive, which is left out; DRAW_NONE: none is left out. A
- * row of scores is aligned to 16 bytes only if K is a multiple of four. */
+/* Reads four scores from place `at` on. own: the id of the example's positive, which is left out; DRAW_NONE: none is left out. */
 __device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end,
                                                           uint32_t own) {
     struct four_scores four;
     alignas(16) uint32_t id[4];
-    if (end % 4 == 0) {
-        *(float4 *)four.score = *(const float4 *)(scores + at);
-        *(uint4 *)id = *(const uint4 *)(ids + at);
-    } else {
+    *(float4 *)four.score = *(const float4 *)(scores + at);
+    *(uint4 *)id = *(const uint4 *)(ids + at); /* the arrays are longer than the last four need: GPU_ARRAY_ALIGN */
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            bool there = at + k < end;
-            four.score[k] = there ? scores[at + k] : 0;
-            id[k] = there ? ids[at + k] : DRAW_NONE;
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k++) four.counts[k] = id[k] != DRAW_NONE && id[k] != own;
+    for (int k = 0; k < 4; k++) four.counts[k] = at + k < end && id[k] != DRAW_NONE && id[k] != own;
     return four;
-}
-__device__ __forceinline__ void write_scores(float *scores, uint32_t at, uint32_t end, const struct four_scores &four) {
-    if (end % 4 == 0) {
-        *(float4 *)(scores + at) = *(const float4 *)four.score;
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        if (at + k < end) scores[at + k] = four.score[k];
 }
 
 /* A sum over some scores: how many there are, the largest, and the sum of their exponentials relative to the largest
@@ -169,10 +201,10 @@ __device__ void learn_none(const struct step_view &v, const struct shared_view &
 __global__ void __launch_bounds__(LEARN_CTA)
     learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
-    if (at >= v.counts->targets) return;
+    if (at >= examples_of(v, s)) return;
     const uint32_t *ids = v.context.rows.ids;
     uint32_t own = s.masked ? ids[s.negatives + at] : DRAW_NONE;
-    float *scores = s.scores + (uint64_t)at * s.negatives, inverse = loss_inverse_temperature(&s.loss);
+    float *scores = s.scores + at * s.stride, inverse = loss_inverse_temperature(&s.loss);
     struct power_sum all = {0, -INFINITY, 0};
     for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA)
         add_scores(all, read_scores(scores, ids, i, s.negatives, own), inverse);
@@ -183,18 +215,53 @@ __global__ void __launch_bounds__(LEARN_CTA)
     }
     float against = loss_against(&s.loss, all.sum, all.most, inverse, all.count), z = s.positive_score[at] * inverse;
     float weight = s.weights ? s.weights[s.negatives + at] : 1.0f;
-    float factor = scale_of_examples(v) * inverse, coefficient = weight * loss_pulled(&s.loss, z - against);
+    float factor = scale_of_examples(v, s) * inverse, coefficient = weight * loss_pulled(&s.loss, z - against);
     float share = factor * loss_push(&s.loss) * -coefficient / all.sum;
     for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) {
         struct four_scores four = read_scores(scores, ids, i, s.negatives, own);
 #pragma unroll
         for (int k = 0; k < 4; k++) four.score[k] = four.counts[k] ? share * loss_power(four.score[k], all.most, inverse) : 0;
-        write_scores(scores, i, s.negatives, four);
+        *(float4 *)(scores + i) = *(const float4 *)four.score;
     }
     if (threadIdx.x) return;
     s.positive_coefficient[at] = factor * coefficient;
     v.losses[at] =
         (double)weight * (s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z));
+}
+
+/* An example's scores for learn_logistic(): that of its positive, then those of the negatives. */
+struct shared_line {
+    const struct shared_view &s;
+    uint32_t at, own, count, positives, tid; /* own: the id that is left out */
+    const uint32_t *ids;
+    float scale, inverse;
+    __device__ float &score_at(uint32_t i) const {
+        return i ? s.scores[at * s.stride + i - 1] : s.positive_score[at];
+    }
+    __device__ float &coefficient_at(uint32_t i) const {
+        return i ? s.scores[at * s.stride + i - 1] : s.positive_coefficient[at];
+    }
+    __device__ bool is_there(uint32_t i) const {
+        return !i || (ids[i - 1] != DRAW_NONE && ids[i - 1] != own);
+    }
+    __device__ bool adds_loss(uint32_t) const {
+        return true;
+    }
+    __device__ const float *positive_weights() const {
+        return s.weights ? s.weights + s.negatives + at : NULL;
+    }
+};
+
+/* Computes the logistic loss and its coefficients. One thread block an example. */
+__global__ void __launch_bounds__(LEARN_CTA)
+    learn_by_pairs(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    uint32_t at = blockIdx.x;
+    if (at >= examples_of(v, s)) return;
+    const uint32_t *ids = v.context.rows.ids;
+    struct shared_line line = {s, at, s.masked ? ids[s.negatives + at] : DRAW_NONE, s.negatives + 1, 1, threadIdx.x, ids,
+                               scale_of_examples(v, s), loss_inverse_temperature(&s.loss)};
+    double loss = across<LEARN_CTA>(learn_logistic<LEARN_CTA>(line), plus());
+    if (!threadIdx.x) v.losses[at] = loss;
 }
 
 /* ---- finish ---- */
@@ -214,7 +281,7 @@ __global__ void __launch_bounds__(CTA)
     struct shared_row row = row_of_group<G>(v, s);
     uint32_t tid = threadIdx.x % G;
     bool target = row.side == SIDE_TARGET, has_positive = target && row.real;
-    float *gradient = (target ? v.target_gradients : v.context_gradients) + row.at * v.span;
+    float *gradient = (target ? s.gains : v.context_gradients) + row.at * v.span;
     float4 g[VEC], x[VEC], w[VEC], of_positive[VEC];
     clear_row<VEC>(g), clear_row<VEC>(x), clear_row<VEC>(of_positive);
     if (row.real) {
@@ -235,17 +302,45 @@ __global__ void __launch_bounds__(CTA)
     if (target) write_row<F, G, VEC>(of_positive, v.context_gradients + (s.negatives + (uint64_t)row.at) * v.span, tid, v.quads);
 }
 
+/* ---- spread ---- */
+
+/* Writes the gradients of heads (blockIdx.y = 0) and relations (1), and adds the penalty of cubes to those of positives (2). */
+template <class F>
+__global__ void __launch_bounds__(CTA)
+    spread(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    uint32_t at = blockIdx.x, which = blockIdx.y;
+    if (at >= examples_of(v, s)) return;
+    bool positive = which == 2;
+    uint32_t place = positive ? s.negatives + at : 2 * at + which;
+    const char *row = row_at_place(v, positive ? v.context : v.target, place);
+    const char *other = positive ? NULL : row_at_place(v, v.target, 2 * at + 1 - which), *gain = (const char *)(s.gains + at * v.span);
+    float *gradient = (positive ? v.context_gradients : v.target_gradients) + place * v.span;
+    float cubes = s.loss.cubes * scale_of_examples(v, s);
+    for (uint32_t j = threadIdx.x; j < v.span; j += CTA) {
+        float value = positive ? gradient[j] : 0;
+        if (other && j < v.dim) {
+            struct number g = number_at<float32_rows>(gain, s.product, v.dim, j), b = number_at<F>(other, s.product, v.dim, j);
+            value = product_gradient(product_is_imaginary(s.product, v.dim, j), g.own, g.partner, b.own, b.partner);
+        }
+        if (cubes > 0 && j < v.dim) {
+            struct number x = number_at<F>(row, s.product, v.dim, j);
+            value += cubes * product_cube_gradient(x.own, x.partner);
+        }
+        gradient[j] = value;
+    }
+}
+
 /* ---- launching ---- */
 
 typedef void shared_kernel(const struct step_view, const struct shared_view);
 struct shared_kernels {
-    shared_kernel *gather, *finish;
+    shared_kernel *multiply, *gather, *finish, *spread;
     uint32_t groups; /* number of groups in a thread block */
 };
 template <class F> struct kernels_of {
     template <int G, int VEC, bool> struct family {
         static struct shared_kernels get(void) {
-            return {gather<F, G, VEC>, finish<F, G, VEC>, CTA / G};
+            return {multiply<F>, gather<F, G, VEC>, finish<F, G, VEC>, spread<F>, CTA / G};
         }
     };
 };
@@ -255,57 +350,70 @@ struct shared_kernels kernels_of_rows(const struct step_view *v) {
     return kernels_for_few<kernels_of<float32_rows>::family>(v->quads, false);
 }
 
-int check(const struct step_request *request, const struct step_view *v) {
-    if (request->loss.kind == LOSS_SOFTMAX && !has_parts(v)) return 0;
-    return fail("shared negatives are trained by the softmax, in one process");
+int check(const struct step_request *request, const struct step_view *v, enum example_product product) {
+    if ((request->loss.kind != LOSS_SOFTMAX && request->loss.kind != LOSS_LOGISTIC) || has_parts(v))
+        return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
+    if (product == PRODUCT_COMPLEX && v->dim % 2)
+        return fail("complex numbers need an even number of columns, and the tables have %u", v->dim);
+    return 0;
 }
 
 int fill_shared(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
                 struct shared_view *s) {
-    uint64_t targets = stage->capacity.targets, negatives = stage->shared.count;
-    struct shared_bytes bytes = shared_bytes(targets, negatives, v->span);
+    uint32_t each = example_shared_targets(&stage->pool);
+    uint64_t examples = stage->capacity.targets / each, negatives = stage->shared.count;
+    struct shared_bytes bytes = shared_bytes(examples, negatives, v->span, each > 1);
     if (gpu_grow(b, &b->shared_rows, bytes.rows, "shared negatives") ||
         gpu_grow(b, &b->shared_scores, bytes.scores, "the scores of shared negatives") ||
-        gpu_grow(b, &b->shared_lengths, bytes.lengths, "the lengths of shared negatives"))
+        gpu_grow(b, &b->shared_lengths, bytes.lengths, "the lengths of shared negatives") ||
+        gpu_grow(b, &b->shared_gains, bytes.gains, "the gradients of products"))
         return -1;
     float *lengths = (float *)b->shared_lengths.data;
     s->loss = request->loss;
-    s->targets = stage->sizes.targets;
+    s->product = stage->pool.product;
+    s->examples = stage->sizes.targets / each;
     s->negatives = (uint32_t)negatives;
     s->cosine = request->loss.score == SCORE_COSINE;
     s->masked = stage->shared.masked;
     s->weights = weights_of(stage, request);
     s->unit[SIDE_TARGET] = (float *)b->shared_rows.data;
-    s->unit[SIDE_CONTEXT] = s->unit[SIDE_TARGET] + targets * v->span;
+    s->unit[SIDE_CONTEXT] = s->unit[SIDE_TARGET] + examples * v->span;
+    s->gains = s->product ? (float *)b->shared_gains.data : v->target_gradients;
     s->scores = (float *)b->shared_scores.data;
+    s->stride = shared_stride(negatives);
     s->inverse[SIDE_TARGET] = lengths;
-    s->positive_inverse = lengths + targets;
-    s->positive_score = lengths + 2 * targets;
-    s->positive_coefficient = lengths + 3 * targets;
-    s->inverse[SIDE_CONTEXT] = lengths + 4 * targets;
+    s->positive_inverse = lengths + examples;
+    s->positive_score = lengths + 2 * examples;
+    s->positive_coefficient = lengths + 3 * examples;
+    s->inverse[SIDE_CONTEXT] = lengths + 4 * examples;
     return 0;
 }
 
-int launch_rows(struct backend *b, shared_kernel *kernel, const struct shared_kernels *k, const struct step_view *v,
-                const struct shared_view *s, const char *name) {
-    kernel<<<blocks_for((uint64_t)s->targets + s->negatives, k->groups), CTA, 0, b->compute>>>(*v, *s);
+int launch(struct backend *b, shared_kernel *kernel, dim3 grid, const struct step_view *v, const struct shared_view *s,
+           const char *name) {
+    kernel<<<grid, CTA, 0, b->compute>>>(*v, *s);
     cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? 0 : cuda_failed(error, name);
+}
+/* Launches a kernel with a group of threads for each of `rows` rows. */
+int launch_rows(struct backend *b, shared_kernel *kernel, uint64_t rows, const struct shared_kernels *k, const struct step_view *v,
+                const struct shared_view *s, const char *name) {
+    return launch(b, kernel, dim3(blocks_for(rows, k->groups)), v, s, name);
 }
 
 /* Computes Z = U V^T. cuBLAS expects matrices stored by columns, and these are stored by rows, so it is told to multiply the
  * transposed matrices. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
-    int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
-    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, k, k, t, span,
-                                   b->matmul};
+    int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives;
+    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, (int)s->stride, k, t,
+                                   span, b->matmul};
     return cuda_multiply(b, &p);
 }
 int multiply_gains(struct backend *b, const struct step_view *v, const struct shared_view *s) {
-    int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
+    int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives, stride = (int)s->stride;
     const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 0};
-    const struct blas_product targets = {n, {s->scores, k, 0}, v->target_gradients, span, span, t, k, b->matmul};
-    const struct blas_product negatives = {u, {s->scores, k, 1}, v->context_gradients, span, span, k, t, b->matmul};
+    const struct blas_product targets = {n, {s->scores, stride, 0}, s->gains, span, span, t, k, b->matmul};
+    const struct blas_product negatives = {u, {s->scores, stride, 1}, v->context_gradients, span, span, k, t, b->matmul};
     return cuda_multiply(b, &targets) || cuda_multiply(b, &negatives) ? -1 : 0;
 }
 
@@ -317,10 +425,14 @@ int shared_launch(struct backend *b, const struct stage *stage, const struct ste
     struct shared_kernels k = kernels_of_rows(v);
     l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;
     l->frozen[SIDE_CONTEXT] = request->loss_only ? NULL : request->context->frozen;
-    if (check(request, v) || fill_shared(b, stage, request, v, &s)) return -1;
-    if (launch_rows(b, k.gather, &k, v, &s, "gather") || multiply_scores(b, v, &s)) return -1;
-    learn<<<s.targets, LEARN_CTA, 0, b->compute>>>(*v, s);
+    if (check(request, v, stage->pool.product) || fill_shared(b, stage, request, v, &s)) return -1;
+    uint64_t examples = s.examples, rows = examples + s.negatives;
+    if (s.product && launch(b, k.multiply, dim3(s.examples), v, &s, "multiply")) return -1;
+    if (launch_rows(b, k.gather, rows, &k, v, &s, "gather") || multiply_scores(b, v, &s)) return -1;
+    (s.loss.kind == LOSS_LOGISTIC ? learn_by_pairs : learn)<<<s.examples, LEARN_CTA, 0, b->compute>>>(*v, s);
     CK_LAUNCH("learn");
     if (request->loss_only) return 0;
-    return multiply_gains(b, v, &s) || launch_rows(b, k.finish, &k, v, &s, "finish") ? -1 : 0;
+    /* The gradients of negatives whose scores are dot products are finished by the product of matrices. */
+    if (multiply_gains(b, v, &s) || launch_rows(b, k.finish, s.cosine ? rows : examples, &k, v, &s, "finish")) return -1;
+    return s.product ? launch(b, k.spread, dim3(s.examples, s.loss.cubes > 0 ? 3 : 2), v, &s, "spread") : 0;
 }

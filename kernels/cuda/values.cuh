@@ -9,6 +9,7 @@
  *   open_chunk, close_chunk          the quads of a chunk of weights; the reverse rounds (kernels/rounding.h)
  *   read_state_chunk ..              the same columns of a slot: 32 bytes if only the weights are bfloat16
  *   read_quad, write_quad            a quad of working memory
+ *   read_column                      one column of weights
  *   read_quad_past_cache             a quad of a row that other warps may be changing, past the first cache
  *   add_quad, add_quad_over_link     adds a quad to a row without losing what other warps add; rows on this GPU, on the host
  */
@@ -101,6 +102,11 @@ static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], stru
                        __uint_as_float(round_two_small(x[0].z, x[0].w, bits.word[1])),
                        __uint_as_float(round_two_small(x[1].x, x[1].y, bits.word[2])),
                        __uint_as_float(round_two_small(x[1].z, x[1].w, bits.word[3])));
+}
+
+template <class F> static __device__ __forceinline__ float read_column(const char *row, uint32_t column) {
+    if constexpr (F::QUADS == 1) return ((const float *)row)[column];
+    else return __uint_as_float((uint32_t)((const uint16_t *)row)[column] << 16);
 }
 
 static __device__ __forceinline__ void open_chunk(float4 (&x)[1], float4 stored) {

@@ -228,6 +228,21 @@ int file_write_at(struct file_writer *writer, uint64_t offset, const void *data,
     return fail_system("write", writer->path);
 }
 
+int file_write_apart(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length) {
+    if (retry_write_at(writer->fd, data, length, offset)) return fail_system("write", writer->path);
+    sync_file_range(writer->fd, (off_t)offset, (off_t)length, SYNC_FILE_RANGE_WRITE); /* as in start_disk() */
+    return 0;
+}
+
+int file_skip(struct file_writer *writer, uint64_t length) {
+    if (writer->failed || write_out(writer, writer->buffer, writer->used)) return -1;
+    writer->used = 0;
+    writer->written += length;
+    writer->sent += length;
+    writer->started = writer->sent;
+    return lseek(writer->fd, (off_t)length, SEEK_CUR) < 0 ? fail_system("write", writer->path) : 0;
+}
+
 int file_print(struct file_writer *writer, const char *format, ...) {
     char line[1024], *text = line;
     va_list args;

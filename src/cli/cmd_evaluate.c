@@ -15,12 +15,13 @@ enum { MOST_PLACES = 1000000 };
 struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
-    const char *train, *held_out, *groups, *format, *labels, *edges, *known;
+    const char *train, *held_out, *groups, *format, *labels, *edges, *triples, *known;
     double shares[SPTX_SHARES_MOST]; /* shares of the labelled nodes to train on */
     int share_count, directed;
     enum model_view view;
     int score; /* score of lists (enum list_score); -1: the run's default */
     uint64_t restrict_rows, k, met, sample;
+    int sample_given; /* 1: --sample is given */
     struct arguments arguments;
 };
 
@@ -136,6 +137,28 @@ static int links(const struct model *model, const struct sets *sets, const struc
     return 0;
 }
 
+static int triples(const struct model *model, const struct sets *sets, const struct config *config) {
+    struct sptx_triples_score score;
+    struct triples_request request = {.held_out = sets->triples, .known = sets->known, .threads = (unsigned)config->device_threads,
+                                      .sample = sets->sample_given ? sets->sample : 0};
+    if (evaluate_triples(&score, model, &request, config)) return -1;
+    note("filtered   by '%s'%s%s%s%s", sets->triples, score.filtered_trained ? ", the triples that the run was trained on" : "",
+         sets->known ? ", '" : "", sets->known ? sets->known : "", sets->known ? "'" : "");
+    if (score.among < score.entities)
+        note("sample     of %" PRIu64 " of %" PRIu64 " entities, half of them drawn evenly and half by how often they occur", score.among,
+             score.entities);
+    print_name(sets->triples);
+    print_number("mrr", score.mrr);
+    print_number("hits@1", score.hits1);
+    print_number("hits@3", score.hits3);
+    print_number("hits@10", score.hits10);
+    print_number("tails", score.mrr_tails);
+    if (model->reciprocal) print_number("heads", score.mrr_heads);
+    printf(" triples %" PRIu64 " asked %" PRIu64 " unknown %" PRIu64 " trained %" PRIu64 " among %" PRIu64 "\n", score.triples, score.asked,
+           score.unknown, score.trained, score.among);
+    return 0;
+}
+
 /* Judges by each file, also after one has failed. */
 static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
     int result = 0;
@@ -146,6 +169,7 @@ static int evaluate(const struct model *model, const struct sets *sets, const st
     if (sets->groups) result |= groups(model, sets, config);
     if (sets->labels) result |= labels(model, sets, config);
     if (sets->edges) result |= links(model, sets, config);
+    if (sets->triples) result |= triples(model, sets, config);
     return result;
 }
 
@@ -158,10 +182,12 @@ static int check_sets(const struct sets *sets, const char *score) {
         return fail_usage("evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
     if (sets->format && !sets->train)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
-    if ((sets->known || sets->directed) && !sets->edges)
-        return fail_usage("evaluate: --known and --directed tell of the links of --edges=FILE, which is wanted, too");
-    if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups && !sets->labels && !sets->edges)
-        return fail_usage("evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, --labels=FILE, --edges=FILE, or "
+    if ((sets->known || sets->directed) && !sets->edges && !sets->triples)
+        return fail_usage("evaluate: --known and --directed tell of the links of --edges=FILE, which is wanted, too (--known also of "
+                          "--triples=FILE)");
+    if (sets->known && sets->edges && sets->triples) return fail_usage("evaluate: --known is of --edges or of --triples, and both are given");
+    if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups && !sets->labels && !sets->edges && !sets->triples)
+        return fail_usage("evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, --labels=FILE, --edges=FILE, --triples=FILE, or "
                           "--train=LISTS with --held-out=LISTS");
     return 0;
 }
@@ -198,7 +224,7 @@ static int choose_rows(struct sets *sets, struct model *model, const char *table
 
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
  * [--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE
- * --directed] [--k=20] [--table=TABLE] [--score=SCORE] */
+ * --directed] [--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
     const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL, *share = NULL;
@@ -214,6 +240,7 @@ int cmd_evaluate(int argc, char **argv) {
                                      {.name = "labels", .text = &sets.labels},
                                      {.name = "share", .text = &share},
                                      {.name = "edges", .text = &sets.edges},
+                                     {.name = "triples", .text = &sets.triples},
                                      {.name = "known", .text = &sets.known},
                                      {.name = "directed", .flag = &sets.directed},
                                      {.name = "k", .text = &k_text},
@@ -228,6 +255,7 @@ int cmd_evaluate(int argc, char **argv) {
     if (arguments_number("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
     if (arguments_number("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
     if (arguments_number("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
+    sets.sample_given = sample != NULL;
     if (arguments_number("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
     if ((table && model_view_named(table) < 0) || (score && list_score_named(score) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;

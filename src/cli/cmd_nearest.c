@@ -40,6 +40,9 @@ static int find_word(struct asking *asking, uint64_t i) {
     if (row < 0) row = model_find_or_make(model, asking->query, word, vector);
     asking->rows[i] = (uint32_t)row;
     if (row == DRAW_NONE) return 0;
+    if (row >= 0 && model->relations && ((uint64_t)row >= model_items(model)) != (asking->first > 0))
+        return fail_usage("'%.100s' is %s of '%s', and those are compared with each other: %s --lists", word,
+                          asking->first ? "an entity" : "a relation", model->directory, asking->first ? "leave out" : "add");
     if (row < 0 || model_check_row(model, asking->query, (uint64_t)row)) return -1;
     model_rows(model, asking->query, (uint64_t)row, 1, vector);
     return 0;

@@ -5,6 +5,7 @@
 #include "base/terminal.h"
 #include "vectors/answers.h"
 #include "vectors/recommend.h"
+#include "recommend_triples.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,9 +20,9 @@ struct asked {
     struct model model;
     struct titles titles;
     struct recommend_request request;
-    const char *items[OPTION_TIMES], *names[OPTION_TIMES], *trained[OPTION_TIMES];
-    int items_count, names_count, trained_count, json;
-    const char *format, *k, *score, *titles_path, *among;
+    const char *items[OPTION_TIMES], *names[OPTION_TIMES], *trained[OPTION_TIMES], *heads[OPTION_TIMES], *tails[OPTION_TIMES];
+    int items_count, names_count, trained_count, heads_count, tails_count, json;
+    const char *relation, *format, *k, *score, *titles_path, *among;
     struct json text; /* buffer for the answer that is being printed */
 };
 
@@ -87,8 +88,13 @@ static int print_answer(void *user, const struct recommended *answer) {
 
 static int check_asked(const struct asked *asked, int given) {
     if (given != 1) return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
-    if (!!asked->request.lists + !!asked->items_count + !!asked->trained_count != 1)
-        return fail_usage("recommend wants either --lists=FILE, --list=NAME or --items=A,B,..; see 'sptx-w2v help recommend'");
+    if (!asked->relation != !(asked->heads_count + asked->tails_count) || (asked->heads_count && asked->tails_count))
+        return fail_usage("recommend wants --relation=R with --head=X, which asks for tails, or with --tail=Y, which asks for heads");
+    if (asked->relation && (asked->score || asked->among || asked->request.candidates))
+        return fail_usage("recommend: --score, --among and --candidates are for lists, and --relation asks for triples");
+    if (!!asked->request.lists + !!asked->items_count + !!asked->trained_count + !!asked->relation != 1)
+        return fail_usage("recommend wants either --lists=FILE, --list=NAME, --items=A,B,.. or, of triples, --relation=R; see 'sptx-w2v "
+                          "help recommend'");
     if (asked->request.candidates && asked->among)
         return fail_usage("recommend wants either --among=N or --candidates=FILE; see 'sptx-w2v help recommend'");
     if (asked->names_count && !asked->request.lists)
@@ -118,6 +124,21 @@ static int take_numbers(struct asked *asked) {
     return 0;
 }
 
+static int ask_triples(struct asked *asked, const struct config *config) {
+    int backwards = asked->tails_count > 0;
+    const struct triples_asked question = {.model = &asked->model,
+                                           .titles = &asked->titles,
+                                           .entities = backwards ? asked->tails : asked->heads,
+                                           .count = (uint64_t)(backwards ? asked->tails_count : asked->heads_count),
+                                           .relation = asked->relation,
+                                           .backwards = backwards,
+                                           .seen = asked->request.seen,
+                                           .json = asked->json,
+                                           .k = asked->request.k};
+    if (asked->titles_path && titles_read(&asked->titles, &asked->model, asked->titles_path)) return -1;
+    return recommend_triples(&question, config);
+}
+
 static int ask_model(struct asked *asked, const struct config *config) {
     struct recommend_request *request = &asked->request;
     if (asked->titles_path && titles_read(&asked->titles, &asked->model, asked->titles_path)) return -1;
@@ -135,8 +156,8 @@ static int ask_model(struct asked *asked, const struct config *config) {
     return result;
 }
 
-/* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... [--k=20] [--score=SCORE]
- * [--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json] */
+/* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R |
+ * --tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = NULL};
     const struct option options[] = {{.name = "lists", .text = &asked.request.lists},
@@ -145,6 +166,9 @@ int cmd_recommend(int argc, char **argv) {
                                      {.name = "list", .texts = asked.trained, .count = &asked.trained_count},
                                      {.name = "candidates", .text = &asked.request.candidates},
                                      {.name = "items", .texts = asked.items, .count = &asked.items_count},
+                                     {.name = "head", .texts = asked.heads, .count = &asked.heads_count},
+                                     {.name = "tail", .texts = asked.tails, .count = &asked.tails_count},
+                                     {.name = "relation", .text = &asked.relation},
                                      {.name = "k", .text = &asked.k},
                                      {.name = "score", .text = &asked.score},
                                      {.name = "titles", .text = &asked.titles_path},
@@ -158,8 +182,11 @@ int cmd_recommend(int argc, char **argv) {
     if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
     if (check_asked(&asked, arguments.count)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
-    if (take_numbers(&asked) || read_run(&asked, &run, (unsigned)config.device_threads, &arguments)) goto out;
-    result = ask_model(&asked, &config);
+    if (take_numbers(&asked)) goto out;
+    if (asked.relation)
+        result = ask_triples(&asked, &config);
+    else if (!read_run(&asked, &run, (unsigned)config.device_threads, &arguments))
+        result = ask_model(&asked, &config);
 out:
     json_release(&asked.text);
     titles_release(&asked.titles);

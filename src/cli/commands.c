@@ -224,8 +224,8 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
-     "[--k=20] [--table=TABLE] [--score=SCORE]",
-     "similarity, analogies, held-out items and links, groups, labels, each with its coverage",
+     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE]",
+     "similarity, analogies, held-out items, links and triples, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
      "\n"
@@ -263,6 +263,15 @@ const struct command commands[] = {
      "                    them. Default: the links of the run's graph, if it was trained on one (corpus.format = graph)\n"
      "  --directed        links: only the second node of a link is ranked. Default: both are, unless the run's graph is\n"
      "                    directed\n"
+     "  --triples=FILE    held-out triples, in a file like that of corpus.format = triples: how high each tail is ranked by\n"
+     "                    the product of its head and relation, and each head by that of the tail and the relation backwards\n"
+     "                    (triples.reciprocal = yes). MRR (the mean of 1 / rank; also of tails and heads alone) and hits@1, 3,\n"
+     "                    10, without other answers that are known: those in FILE, in RUN/corpus.ids and in the files of\n"
+     "                    --known. Equal scores share their middle rank. Not judged: triples with a name that the run does\n"
+     "                    not know (unknown). trained: number of triples that the run was trained on\n"
+     "  --known=FILES     triples: files of true triples, separated by commas, such as the one for validation\n"
+     "  --sample=N        triples: rank among this many entities, half of them drawn evenly and half by how often they occur.\n"
+     "                    Default: all, or 10000 if there are more than a million\n"
      "  --k=20            held-out items, groups: number of answers that are judged\n"
      "  --table=TABLE     table whose rows are compared, by cosine if not said otherwise: target, context, sum, normsum\n"
      "                    (target plus context row, each scaled to unit length first) or propagated. Default: that of\n"
@@ -270,9 +279,9 @@ const struct command commands[] = {
      "  --score=SCORE     held-out items: how a list's items choose others, instead of --table. Default: the one that fits\n"
      "                    what the run was trained on; the output names it\n" SCORES_HELP "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
-     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... [--k=20] [--score=SCORE] "
-     "[--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json]",
-     "items for lists: lines of list <TAB> item <TAB> score",
+     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R | "
+     "--tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json]",
+     "items for lists: lines of list <TAB> item <TAB> score; tails and heads of triples",
      RUN_HELP
      "\n"
      "\n"
@@ -287,13 +296,18 @@ const struct command commands[] = {
      "                    RUN/corpus.ids), or a paper of citations, or a node of a graph; may be given several times\n"
      "  --items=A,B,...   instead of --lists: the items of one list, which the output calls 'items'; may be given several\n"
      "                    times. An item whose name contains a comma is given alone. With --titles an item may be a title\n"
-     "  --k=20            number of answers for each list\n"
+     "  --head=X --relation=R\n"
+     "                    of a run of triples: the tails that suit head and relation best, in lines of head, relation, tail,\n"
+     "                    score, without those that the run was trained on; --head may be given several times\n"
+     "  --tail=Y --relation=R\n"
+     "                    likewise the heads, if the run has relations backwards (triples.reciprocal = yes)\n"
+     "  --k=20            number of answers for each list or triple\n"
      "  --score=SCORE     how a list's items choose others. Default: the one that fits what the run was trained on, as for\n"
      "                    evaluate\n" SCORES_HELP
      "  --titles=FILE     lines of an id and its title. Titles are printed as a last column\n"
      "  --among=N         recommend only the first N words of vocab.tsv, usually the most frequent ones; 0: all\n"
      "  --candidates=FILE recommend only the items of this file, one on each line\n"
-     "  --seen            also recommend a list's own items, and the neighbours of a node\n"
+     "  --seen            also recommend a list's own items, the neighbours of a node, and what triples of training answer\n"
      "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, "
      "\"unknown\":\n"
      "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the "

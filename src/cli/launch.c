@@ -45,7 +45,7 @@ static int find_differences(struct config *one, const struct config *config, cha
 
 /* Chooses the number of GPUs. one: the configuration, resolved for one process. */
 static int64_t choose_gpus(struct config *one, char why[GPUS_WHY]) {
-    if (one->device_share == SHARE_AUTO) return gpus_choose(one, why);
+    if (one->device_share != SHARE_COLUMNS) return gpus_choose(one, why);
     snprintf(why, GPUS_WHY, "all %" PRIu64 " (device.share = columns)", one->device_gpus);
     return (int64_t)one->device_gpus;
 }
@@ -62,10 +62,13 @@ int launch_choose(struct config *config, struct launch *launch) {
     if (!result) result = config_resolve(&one);
     int64_t gpus = result ? -1 : choose_gpus(&one, launch->why);
     if (gpus < 0) goto failed;
-    launch->gpus = config->ranks = (unsigned)gpus;
+    config->copies = one.copies;
+    launch->gpus = config->ranks = one.copies ? 1 : (unsigned)gpus;
     if (config_resolve(config)) goto failed;
+    if (one.copies) goto done;
     if (gpus == 1) config->device_gpus = 0;
     else if (strcmp(config->corpus_path, CORPUS_INPUT) && find_differences(&one, config, launch->other)) goto failed;
+done:
     config_release(&one);
     return 0;
 failed:

@@ -5,7 +5,7 @@
 #include "train/gpus.h"
 
 struct launch {
-    unsigned gpus;        /* number of GPUs that train the run; 1 also if there is no GPU */
+    unsigned gpus;        /* number of processes that train the run, each with a GPU: 1 also if there is no GPU, or for copies */
     char why[GPUS_WHY];   /* text: "1 of 4: .."; "" if device.gpus does not allow several */
     char other[GPUS_WHY]; /* text: keys whose values are not those of a run on one GPU, with both values; "" if there are none */
 };

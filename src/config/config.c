@@ -105,7 +105,8 @@ static int set_number(struct config *config, const struct config_key *key, const
     int truth = TRUTH_AUTO;
     switch (key->type) {
     case TYPE_COUNT:
-        if (!automatic && (text_count(value, &count) || count < key->least || count > key->most)) return -1;
+        if (config_has_all(key) && !strcasecmp(value, "all")) count = COUNT_ALL;
+        else if (!automatic && (text_count(value, &count) || count < key->least || count > key->most)) return -1;
         *config_count(config, key) = count;
         return 0;
     case TYPE_BYTES:

@@ -16,15 +16,17 @@
 #include <stdio.h>
 
 #define COUNT_AUTO UINT64_MAX
+#define COUNT_ALL  (UINT64_MAX - 1) /* negatives.count = all */
 enum { TRUTH_AUTO = 2 };
 
 /* The choices of these keys are enums of the kernels (kernels/backend.h, kernels/optimizers.h). config.def lists their names in
  * the kernels' order and "auto" after them; these are the numbers of "auto". The kernels have no loss of LOSS_HIERARCHICAL: for
  * them it is the logistic loss over other contexts (example_paths). */
-enum { PLACE_AUTO = 3, RULE_AUTO = 11, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2 };
+enum { PLACE_AUTO = 3, RULE_AUTO = 11, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2, MATMUL_AUTO = 2 };
 
 /* Choices of the other keys, in the order of their lists in config.def. */
-enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_AUTO }; /* the kernels' first */
+enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_TRIPLE, MODE_AUTO }; /* the
+                                                                                                   kernels' first */
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_SUM, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
@@ -36,7 +38,8 @@ enum config_from_words { FROM_WORDS_KEEP, FROM_WORDS_DROP };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* followed by the names of the backends (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
-enum config_share { SHARE_AUTO, SHARE_COLUMNS };
+enum config_share { SHARE_AUTO, SHARE_COLUMNS, SHARE_COPIES };
+enum config_product { TRAIN_COMPLEX, TRAIN_REAL };
 enum config_effort { EFFORT_QUICK, EFFORT_THOROUGH, EFFORT_AUTO };
 enum { PRECISION_AUTO = 2 }; /* follows the kernels' precisions (kernels/optimizers.h) */
 
@@ -67,6 +70,7 @@ struct config {
     int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
                                              config_resolve() */
     unsigned ranks; /* number of processes that mpirun started, set before config_resolve(); 0: not known, use device.ranks */
+    unsigned copies; /* number of GPUs of this process that train copies of the tables (train/copies.h); 0 or 1: one GPU */
     unsigned char given[CONFIG_KEYS]; /* one per key, in the order of config.def; 1: the user has set the key to a value other
                                        * than auto */
     char *name; /* NAME of the default run directory runs/NAME: the config file's name without directory and .ini, or else the

@@ -40,6 +40,8 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .pair_weights = (enum pair_weights)config->corpus_weights,
                                    .directed = config->graph_directed,
                                    .weights = config->graph_weights,
-                                   .list_rows = config->examples_mode == MODE_USER || config_has_documents(config),
+                                   .list_rows = config->examples_mode == MODE_USER || config_has_documents(config) ||
+                                                corpus_formats[config->corpus_format].triples,
+                                   .reciprocal = config->triples_reciprocal,
                                    .report_seconds = config->train_report_seconds};
 }

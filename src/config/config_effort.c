@@ -1,5 +1,5 @@
-/* config_effort: train.effort, which changes the defaults of other keys so that a run on lists or on a graph is quick or thorough.
- * The defaults for lists are set here, those for graphs in defaults_by_size.def. */
+/* config_effort: train.effort, which changes the defaults of other keys so that a run on lists, a graph or triples is quick or thorough.
+ * The defaults for lists are set here, those for graphs and triples in defaults_by_size.def. */
 #include "config_keys.h"
 
 #include "base/report.h"
@@ -22,13 +22,13 @@ static int effort_of_machine(const struct config *c) {
 }
 
 int config_resolve_effort(struct config *c) {
-    int either = config_has_lists(c) || c->examples_mode == MODE_WALK;
-    if (c->train_effort == EFFORT_THOROUGH && !either)
+    int has_effort = config_has_lists(c) || c->examples_mode == MODE_WALK || c->examples_mode == MODE_TRIPLE;
+    if (c->train_effort == EFFORT_THOROUGH && !has_effort)
         return fail(
-            "train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is %s; leave "
+            "train.effort = thorough is for examples.mode = user, walk and triple, whose defaults it changes, and the mode is %s; leave "
             "it out",
             config_choice_name("examples", "mode", c->examples_mode));
-    if (c->train_effort == EFFORT_AUTO) c->train_effort = either ? effort_of_machine(c) : EFFORT_QUICK;
+    if (c->train_effort == EFFORT_AUTO) c->train_effort = has_effort ? effort_of_machine(c) : EFFORT_QUICK;
     return 0;
 }
 

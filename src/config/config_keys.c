@@ -89,6 +89,10 @@ int config_has_auto(const struct config_key *key) {
     return !strcmp(key->fallback, "auto");
 }
 
+int config_has_all(const struct config_key *key) {
+    return key->offset == offsetof(struct config, negatives_count);
+}
+
 char **config_text(const struct config *config, const struct config_key *key) {
     return (char **)((char *)config + key->offset);
 }
@@ -119,8 +123,8 @@ void config_describe(const struct config_key *key, char *out, size_t capacity) {
         if (key->most == UINT64_MAX / 4)
             snprintf(out, capacity, "a whole number from %s on, below 2^62%s", text_of_count(low, key->least), automatic);
         else
-            snprintf(out, capacity, "a whole number from %s to %s%s", text_of_count(low, key->least),
-                     text_of_count(high, key->most), automatic);
+            snprintf(out, capacity, "a whole number from %s to %s%s%s", text_of_count(low, key->least),
+                     text_of_count(high, key->most), config_has_all(key) ? ", all" : "", automatic);
         break;
     case TYPE_REAL:
         snprintf(out, capacity, "a number from %g to %g%s", key->lowest, key->highest, automatic);

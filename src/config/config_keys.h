@@ -58,6 +58,7 @@ extern const struct config_section config_sections[CONFIG_SECTIONS];
 const struct config_key *config_find_key(const char *section, const char *key);
 int config_is_section(const char *name);
 int config_has_auto(const struct config_key *key);
+int config_has_all(const struct config_key *key); /* returns 1 if the key accepts "all", which is COUNT_ALL */
 
 /* The choices of a key, split into names. */
 struct config_choices {

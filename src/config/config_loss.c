@@ -20,24 +20,34 @@ void config_choose_real(double *value, double chosen) {
     if (isnan(*value)) *value = chosen;
 }
 
+static int choose_text(char **text, const char *chosen) {
+    if (strcmp(*text, "auto")) return 0;
+    free(*text);
+    *text = mem_text(chosen, strlen(chosen), "a key's text");
+    return *text ? 0 : -1;
+}
+
 /* If scores are cosines, contexts must not be zeros at the beginning: the cosine of a row of zeros has no gradient. */
-static int choose_context_init(struct config *c) {
-    const char *chosen = is_cosine(c) ? "word2vec" : "zeros";
-    if (strcmp(c->model_context_init, "auto")) return 0;
-    free(c->model_context_init);
-    c->model_context_init = mem_text(chosen, strlen(chosen), "a key's text");
-    return c->model_context_init ? 0 : -1;
+static int choose_inits(struct config *c) {
+    const char *of_triples = "normal 0 0.001";
+    int triples = c->examples_mode == MODE_TRIPLE;
+    return choose_text(&c->model_target_init, triples ? of_triples : "word2vec") ||
+                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) ? "word2vec" : "zeros")
+               ? -1
+               : 0;
 }
 
 int config_resolve_loss(struct config *c) {
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
-    if (c->train_score == SCORE_AUTO) c->train_score = softmax || contrastive ? SCORE_COSINE : SCORE_DOT;
+    int triples = c->examples_mode == MODE_TRIPLE;
+    if (c->train_score == SCORE_AUTO) c->train_score = !triples && (softmax || contrastive) ? SCORE_COSINE : SCORE_DOT;
     int user = config_has_lists(c), cosines = softmax && is_cosine(c), weighted = !isnan(c->train_negative_weight);
     config_choose_real(&c->train_temperature, !cosines ? 1 : user ? config_effort(c)->temperature : 0.1);
     config_choose_real(&c->train_negative_power, cosines && user && !weighted ? 1.15 : 0);
     config_choose_real(&c->train_margin, contrastive ? 0.8 : 0);
     config_choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
-    return choose_context_init(c);
+    config_choose_real(&c->train_n3, triples ? 0.05 : 0);
+    return choose_inits(c);
 }
 
 /* ---- what cannot work ---- */
@@ -99,5 +109,6 @@ struct loss_options config_loss(const struct config *c) {
                                  .margin = (float)c->train_margin,
                                  .negative_weight = (float)c->train_negative_weight,
                                  .negative_power = (float)c->train_negative_power,
+                                 .cubes = (float)c->train_n3,
                                  .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE};
 }

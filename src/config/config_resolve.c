@@ -57,30 +57,32 @@ static int resolve_examples(struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     int text = format->sentences, adjacency = format->targets;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
+    if (c->examples_mode == MODE_AUTO && format->triples) c->examples_mode = MODE_TRIPLE;
     if (c->examples_mode == MODE_AUTO && !text && !adjacency && !format->edges && choose_mode_of_lists(c)) return -1;
     choose(&c->examples_mode, MODE_AUTO, format->documents ? MODE_USER : text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
     int window = config_is_window(c), user = config_has_lists(c), walks = c->examples_mode == MODE_WALK;
+    int triples = c->examples_mode == MODE_TRIPLE;
     if (config_resolve_effort(c)) return -1;
     const struct effort *effort = config_effort(c);
-    choose_count(&c->model_dim, user ? effort->dim : 128);
+    choose_count(&c->model_dim, user ? effort->dim : !triples ? 128 : c->train_effort == EFFORT_THOROUGH ? 1000 : 200);
     int subwords = config_subwords(c).max > 0;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW || subwords ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, format->documents ? 1e-3 : text && window ? 1e-4 : 0);
     c->per_auto |= c->negatives_per == PER_AUTO;
-    if (user && effort->shared && may_share(c)) choose(&c->negatives_per, PER_AUTO, PER_BATCH);
+    if (triples || (user && effort->shared && may_share(c))) choose(&c->negatives_per, PER_AUTO, PER_BATCH);
     int shared = c->negatives_per == PER_BATCH, each = c->examples_mode == MODE_LIST ? !text && !adjacency : user && shared;
     choose(&c->examples_targets, TARGETS_AUTO, each ? TARGETS_ALL : TARGETS_ONE);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
-    choose_count(&c->examples_positives, config_is_by_item(c) ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
+    choose_count(&c->examples_positives, config_is_by_item(c) || triples ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
     choose_count(&c->examples_window, walks ? 10 : 5);
     uint64_t of_lists = shared ? SHARED_NEGATIVES : effort->negatives;
-    choose_count(&c->negatives_count, config_has_tree(c) ? 0 : user ? of_lists : walks ? 1 : config_predicts_window(c) ? 10 : 5);
-    choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
+    choose_count(&c->negatives_count, config_has_tree(c) ? 0 : triples ? COUNT_ALL : user ? of_lists : walks ? 1 : config_predicts_window(c) ? 10 : 5);
+    choose(&c->negatives_law, LAW_AUTO, user || triples ? NOISE_UNIFORM : NOISE_UNIGRAM);
     choose(&c->negatives_per, PER_AUTO, config_predicts_window(c) && !config_has_tree(c) ? PER_PAIR : PER_EXAMPLE);
-    choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
+    choose(&c->train_loss, LOSS_AUTO, user || triples ? LOSS_SOFTMAX : LOSS_LOGISTIC);
     return 0;
 }
 
@@ -90,12 +92,12 @@ static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
     int items = !corpus_formats[c->corpus_format].sentences && !walks;
     int user = config_has_lists(c), shared = c->negatives_per == PER_BATCH, own_rule = c->optimizer_rule == RULE_AUTO;
-    int tens = items || config_has_documents(c);
-    choose_count(&c->train_epochs, adjacency ? 120 : user ? config_effort(c)->epochs : tens ? 10 : walks ? 2 : 5);
+    int tens = items || config_has_documents(c), triples = c->examples_mode == MODE_TRIPLE;
+    choose_count(&c->train_epochs, adjacency ? 120 : triples ? 40 : user ? config_effort(c)->epochs : tens ? 10 : walks ? 2 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
-    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : shared ? 0.001 : user ? config_effort(c)->lr : 0.25);
-    choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
+    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : triples ? 0.1 : shared ? 0.001 : user ? config_effort(c)->lr : 0.25);
+    choose(&c->optimizer_schedule, SCHEDULE_AUTO, triples ? SCHEDULE_CONSTANT : SCHEDULE_LINEAR);
 }
 
 /* Values have torch.optim's defaults, except sgd's learning rates, which are word2vec's or were found by experiment
@@ -130,6 +132,7 @@ static void resolve_update(struct config *c) {
     int plain = words && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
     c->update_auto |= automatic;
     c->clip_auto |= no_clip;
+    choose(&c->device_matmul, MATMUL_AUTO, c->examples_mode == MODE_TRIPLE ? MATMUL_TF32 : MATMUL_FLOAT32);
     choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
     config_choose_real(&c->optimizer_clip, automatic && plain && many ? CLIP_OF_TEXT : 0);
 }
@@ -158,7 +161,8 @@ static const size_t COLUMNS = offsetof(struct corpus_format_properties, columns)
                     RATINGS = offsetof(struct corpus_format_properties, ratings),
                     NAMES = offsetof(struct corpus_format_properties, names),
                     TARGETS = offsetof(struct corpus_format_properties, targets),
-                    EDGES = offsetof(struct corpus_format_properties, edges);
+                    EDGES = offsetof(struct corpus_format_properties, edges),
+                    TRIPLES = offsetof(struct corpus_format_properties, triples);
 
 /* Lists the formats that have a property: "lists or pairs". `property`: offset in struct corpus_format_properties. */
 static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
@@ -199,6 +203,12 @@ static int check_format(const struct config *c) {
                     c->graph_directed ? "directed" : "weights",
                     c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights),
                     formats_with(EDGES, others), format->name);
+    if (!c->triples_reciprocal && !format->triples)
+        return fail("triples.reciprocal = no needs corpus.format = %s, and it is %s", formats_with(TRIPLES, others), format->name);
+    if (format->triples != (c->examples_mode == MODE_TRIPLE))
+        return fail("examples.mode = %s with corpus.format = %s: triples (corpus.format = %s) are trained with examples.mode = triple, "
+                    "and nothing else is",
+                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(TRIPLES, others));
     if (c->examples_mode == MODE_USER && !format->names)
         return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
                     formats_with(NAMES, others), format->name);
@@ -277,20 +287,49 @@ static int check_by_item(const struct config *c) {
     return 0;
 }
 
+/* Checks the keys that only triples have, and those that they have not. */
+static int check_triples(const struct config *c) {
+    int triples = c->examples_mode == MODE_TRIPLE;
+    const char *mode = config_choice_name("examples", "mode", c->examples_mode);
+    if (!triples && c->negatives_count == COUNT_ALL)
+        return fail("negatives.count = all works with examples.mode = triple only, and it is %s", mode);
+    if (!triples && c->train_product == TRAIN_REAL)
+        return fail("train.product = real multiplies a triple's head and relation: it works with examples.mode = triple only, and it is %s",
+                    mode);
+    if (!triples && c->train_n3 > 0)
+        return fail("train.n3 = %g works with examples.mode = triple only, and it is %s", c->train_n3, mode);
+    if (!triples) return 0;
+    if (c->train_product == TRAIN_COMPLEX && c->model_dim % 2)
+        return fail("model.dim = %" PRIu64 " is odd, and with train.product = complex two columns are a number; set it to %" PRIu64
+                    ", or train.product = real",
+                    c->model_dim, c->model_dim + 1);
+    if (c->negatives_per != PER_BATCH)
+        return fail("negatives.per = %s with examples.mode = triple: triples have the same negatives in the whole batch; leave it out",
+                    config_choice_name("negatives", "per", c->negatives_per));
+    if (c->examples_positives != 1 || c->examples_replacement || c->examples_own < 1)
+        return fail("examples.%s is for lists: a triple's only positive is its tail; leave it out",
+                    c->examples_own < 1 ? "own" : c->examples_replacement ? "replacement" : "positives");
+    if (c->train_update == UPDATE_HOGWILD)
+        return fail("examples.mode = triple is trained in batches; set train.update = batch");
+    return 0;
+}
+
 /* Checks the keys of negatives that a batch shares. */
 static int check_shared(const struct config *c) {
+    int triples = c->examples_mode == MODE_TRIPLE;
     if (c->negatives_per != PER_BATCH) return 0;
-    if (c->examples_mode != MODE_USER || c->examples_targets != TARGETS_ALL)
-        return fail("negatives.per = batch works with examples.mode = user and examples.targets = all only, and they are %s and %s",
+    if (!triples && (c->examples_mode != MODE_USER || c->examples_targets != TARGETS_ALL))
+        return fail("negatives.per = batch works with examples.mode = triple, and with user and examples.targets = all, and they are %s "
+                    "and %s",
                     config_choice_name("examples", "mode", c->examples_mode),
                     config_choice_name("examples", "targets", c->examples_targets));
-    if (c->train_loss != LOSS_SOFTMAX)
-        return fail("negatives.per = batch works with train.loss = softmax only, and it is %s",
+    if (c->train_loss != LOSS_SOFTMAX && c->train_loss != LOSS_LOGISTIC)
+        return fail("negatives.per = batch works with train.loss = softmax and logistic only, and it is %s",
                     config_choice_name("train", "loss", c->train_loss));
     if (config_ranks(c) > 1)
-        return fail("negatives.per = batch is trained by one process, and there are %u; set negatives.per = example",
-                    config_ranks(c));
-    if (c->train_batch != COUNT_AUTO && c->negatives_count && c->train_batch > (uint64_t)INT32_MAX / c->negatives_count)
+        return fail("%s = %s is trained by one process, and there are %u%s", triples ? "examples.mode" : "negatives.per",
+                    triples ? "triple" : "batch", config_ranks(c), triples ? "" : "; set negatives.per = example");
+    if (c->negatives_count != COUNT_ALL && c->train_batch != COUNT_AUTO && c->negatives_count && c->train_batch > (uint64_t)INT32_MAX / c->negatives_count)
         return fail("negatives.per = batch with train.batch = %" PRIu64 " and negatives.count = %" PRIu64
                     " makes more than 2^31 scores a step; lower one of the two",
                     c->train_batch, c->negatives_count);
@@ -357,12 +396,12 @@ static int check_ranks(const struct config *c) {
 /* Checks that items are held out only of lists, and that something is held out if train.patience is set. */
 static int check_held_out(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
-    if (c->train_held_out_items > 0 && (format->sentences || format->edges))
+    if (c->train_held_out_items > 0 && (format->sentences || format->edges || format->triples))
         return fail("train.held_out_items = %g is of the items of lists, and corpus.format is %s; set train.held_out, whose examples "
                     "are left out", c->train_held_out_items, format->name);
     if (c->train_patience && !(c->train_held_out_items > 0) && !(c->train_held_out > 0))
         return fail("train.patience = %" PRIu64 " watches what is held out, and nothing is; set train.%s",
-                    c->train_patience, format->sentences || format->edges ? "held_out = 0.01" : "held_out_items = 0.1");
+                    c->train_patience, format->sentences || format->edges || format->triples ? "held_out = 0.01" : "held_out_items = 0.1");
     return 0;
 }
 
@@ -406,7 +445,7 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (config_resolve_loss(config) || resolve_run(config)) return -1;
-    if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_shared(config) || check_optimizer(config) ||
+    if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) || check_shared(config) || check_optimizer(config) ||
         check_train(config) || config_check_loss(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);

@@ -50,6 +50,7 @@ const char *config_text_of(const struct config *config, const struct config_key 
     case TYPE_COUNT:
     case TYPE_BYTES:
         if (*config_count(config, key) == COUNT_AUTO) return "auto";
+        if (*config_count(config, key) == COUNT_ALL && config_has_all(key)) return "all";
         if (key->type == TYPE_BYTES)
             format_bytes(*config_count(config, key), text, CONFIG_BYTES);
         else
@@ -194,7 +195,7 @@ int config_print_help(FILE *file) {
 /* ---- comparing ---- */
 
 static int changes_numbers(const struct config_key *key) {
-    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache", "corpus.max_word"};
+    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "train.merge_every", "corpus.cache", "corpus.max_word"};
     if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(key->name, others[i])) return 0;

@@ -19,17 +19,18 @@ enum sized_data {
     OF_ITEMS = 16,
     OF_LINES = 32,
     OF_GRAPHS = 64,
-    OF_DOCUMENTS = 128
+    OF_DOCUMENTS = 128,
+    OF_TRIPLES = 256
 };
 static const struct {
     enum sized_data data;
     const char *name;
 } data_names[] = {{OF_TEXT, "text"},  {OF_WINDOWS, "window"}, {OF_CBOW, "cbow"},       {OF_SUBWORDS, "subwords"},
                   {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"},
-                  {OF_DOCUMENTS, "documents"}};
+                  {OF_DOCUMENTS, "documents"}, {OF_TRIPLES, "triple"}};
 
 /* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
-enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, EFFORT, SHARED, SIZED_COUNTS };
+enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, ENTITIES, TRIPLES, PER_NEGATIVE, EFFORT, SHARED, SIZED_COUNTS };
 static const char *const count_names[SIZED_COUNTS] = {
     [TOKENS] = "tokens",
     [WORDS] = "distinct words",
@@ -42,6 +43,9 @@ static const char *const count_names[SIZED_COUNTS] = {
     [NODES] = "nodes",
     [ARCS] = "arcs",
     [PER_NODE] = "arcs a node",
+    [ENTITIES] = "entities",
+    [TRIPLES] = "triples",
+    [PER_NEGATIVE] = "entities a negative",
     [EFFORT] = "train.effort",
     [SHARED] = "negatives.per",
 };
@@ -85,6 +89,8 @@ static enum sized_data data_of(const struct config *c) {
         return OF_LINES;
     case MODE_WALK:
         return OF_GRAPHS;
+    case MODE_TRIPLE:
+        return OF_TRIPLES;
     default:
         if (!text) return 0;
         return c->examples_mode == MODE_CBOW ? OF_CBOW : config_subwords(c).max ? OF_SUBWORDS : OF_WINDOWS;
@@ -110,6 +116,9 @@ static double count_of(enum sized_count count, const struct data_size *size, con
         [NODES] = (double)size->words,
         [ARCS] = (double)size->arcs,
         [PER_NODE] = ratio(size->arcs, size->words),
+        [ENTITIES] = (double)size->words,
+        [TRIPLES] = (double)size->lists,
+        [PER_NEGATIVE] = fmax(1, ratio(size->words, c->negatives_count)),
         [EFFORT] = thorough,
         [SHARED] = c->negatives_per == PER_BATCH && (thorough || config_is_given(c, "negatives", "per")),
     };
@@ -166,6 +175,7 @@ static int may_choose(const struct config *c, const struct sized_default *row) {
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
     if (row->data == OF_LISTS && (examples || is_key(row, "negatives", "per"))) return may_share(c);
     if (is_key(row, "train", "temperature")) return !has_own_temperature(c);
+    if (is_key(row, "train", "negative_weight")) return c->train_loss == LOSS_SOFTMAX && c->train_negative_power == 0;
     if (is_unbounded(c) && (rate || is_key(row, "examples", "subsample"))) return 0;
     return !rate || (!config_is_given(c, "optimizer", "rule") && !config_has_tree(c));
 }

@@ -11,6 +11,7 @@
 #include "phrases.h"
 #include "numbered.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +199,24 @@ static int open_in(struct cache *c, const char *directory, int *reused) {
     return result;
 }
 
+/* Checks that the stream fits the format: it has triples if the corpus is one of triples, and each term is a row of its kind. */
+static int check_stream(const struct cache *c) {
+    const struct idstream *stream = c->stream;
+    int wanted = corpus_formats[c->options->format].triples;
+    uint64_t entities = c->vocab->size - c->vocab->lists;
+    if (wanted != (stream->triples > 0))
+        return fail("corpus.format = %s, and the id stream holds %s", corpus_formats[c->options->format].name,
+                    wanted ? "sentences, not triples" : "triples: set corpus.format = triples");
+    if (wanted && c->options->reciprocal && !vocab_is_reciprocal(c->vocab))
+        return fail("triples.reciprocal = yes, and the vocabulary has no second row RELATION" VOCAB_RECIPROCAL " for each relation; set it to no, "
+                    "or leave out corpus.vocab");
+    for (uint64_t i = 0; i < stream->triples; i++)
+        if (stream->ids[3 * i] >= entities || stream->ids[3 * i + 1] < entities || stream->ids[3 * i + 2] >= entities)
+            return fail("the id stream's triple %" PRIu64 " has the ids %" PRIu32 ", %" PRIu32 ", %" PRIu32 "; entities are those below %" PRIu64
+                        ", and relations the others", i, stream->ids[3 * i], stream->ids[3 * i + 1], stream->ids[3 * i + 2], entities);
+    return 0;
+}
+
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused) {
     struct corpus_options settled = *options;
@@ -212,6 +231,6 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
     if (given && edges)
         return fail("'%s' is an id stream, and corpus.format = %s wants edges", given,
                     corpus_formats[options->format].name);
-    if (given) return open_given(&c, given);
-    return edges && graph_settle(&settled, corpus) ? -1 : open_in(&c, directory, reused);
+    int result = given ? open_given(&c, given) : edges && graph_settle(&settled, corpus) ? -1 : open_in(&c, directory, reused);
+    return result || edges ? result : check_stream(&c);
 }

@@ -10,6 +10,7 @@
 
 const struct columns_words columns_words[COLUMN_SETS] = {
     [COLUMNS_OF_PAIRS] = {"list", "item", "rating"},   [COLUMNS_OF_EDGES] = {"source", "target", "weight"},
+    [COLUMNS_OF_TRIPLES] = {"head", "tail", "relation"},
     [COLUMNS_OF_LABELS] = {"name", "label", "value"},  [COLUMNS_OF_TITLES] = {"id", "title", "value"},
     [COLUMNS_OF_WORDS] = {"word", "second word", "score"}};
 
@@ -194,18 +195,31 @@ int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, 
     return 1;
 }
 
-static int refuse_count(const struct table_line *line, const struct columns_form *form, const struct columns_words *words,
-                        const char *path, uint64_t number) {
+static int refuse_count(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
+                        uint64_t number) {
+    const struct columns_words *words = &columns_words[set];
+    const char *plural = line->count == 1 ? "" : "s";
     uint64_t count = line->count;
     if (form->most && count > form->most)
         return fail("'%s' line %" PRIu64 ": %" PRIu64 " fields with %s between; the first lines have %" PRIu64
                     " (corpus.separator and corpus.columns say otherwise)",
                     path, number, count, columns_separator_name(form->separator), form->most);
+    if (form->named && set == COLUMNS_OF_TRIPLES)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; head, relation and tail are columns %d, %d and %d", path, number, count,
+                    plural, form->column[COLUMN_A] + 1, form->column[COLUMN_VALUE] + 1, form->column[COLUMN_B] + 1);
     if (form->named)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; %s and %s are columns %d and %d", path, number, count,
-                    count == 1 ? "" : "s", words->a, words->b, form->column[COLUMN_A] + 1, form->column[COLUMN_B] + 1);
-    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted %s, %s[, %s]", path, number, count,
-                count == 1 ? "" : "s", columns_separator_name(form->separator), words->a, words->b, words->value);
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; %s and %s are columns %d and %d", path, number, count, plural, words->a,
+                    words->b, form->column[COLUMN_A] + 1, form->column[COLUMN_B] + 1);
+    if (set == COLUMNS_OF_TRIPLES)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted head, relation, tail", path, number, count, plural,
+                    columns_separator_name(form->separator));
+    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted %s, %s[, %s]", path, number, count, plural,
+                columns_separator_name(form->separator), words->a, words->b, words->value);
+}
+
+/* Returns the meanings that each line must have: those below it. */
+static int wanted_meanings(enum column_set set) {
+    return set == COLUMNS_OF_TRIPLES ? COLUMN_MEANINGS : COLUMN_VALUE;
 }
 
 int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
@@ -214,18 +228,20 @@ int columns_check(const struct table_line *line, const struct columns_form *form
     if (line->open)
         return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something follows it", path,
                     number);
-    unsigned a = form->column[COLUMN_A], b = form->column[COLUMN_B], last = a > b ? a : b;
-    if (line->count <= last || (form->most && line->count > form->most))
-        return refuse_count(line, form, words, path, number);
-    for (int meaning = COLUMN_A; meaning <= COLUMN_B; meaning++) {
+    const char *const names[COLUMN_MEANINGS] = {words->a, words->b, words->value};
+    int wanted = wanted_meanings(set);
+    unsigned last = 0;
+    for (int meaning = COLUMN_A; meaning < wanted; meaning++) last = form->column[meaning] > last ? form->column[meaning] : last;
+    if (line->count <= last || (form->most && line->count > form->most)) return refuse_count(line, form, set, path, number);
+    for (int meaning = COLUMN_A; meaning < wanted; meaning++) {
         unsigned column = form->column[meaning];
         const char *word = line->word[column];
         if (!line->length[column])
             return fail("'%s' line %" PRIu64 ": its %s is empty (column %u)", path, number,
-                        meaning == COLUMN_A ? words->a : words->b, column + 1);
+names[meaning], column + 1);
         if (line->length[column] == 2 && word[0] == '\\' && word[1] == 'N')
             return fail("'%s' line %" PRIu64 ": its %s is \\N, which databases write where a value is missing; remove such lines", path, number,
-                        meaning == COLUMN_A ? words->a : words->b);
+                        names[meaning]);
         if (!line->plain && *form->separator != ' ' && token_has_break(word, line->length[column]))
             return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, number,
                         column + 1, text_shown(line->length[column]), word);

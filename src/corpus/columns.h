@@ -19,6 +19,7 @@
  *   table    COLUMN_A    COLUMN_B       COLUMN_VALUE
  *   pairs    list        item           rating
  *   edges    source      target         weight
+ *   triples  head        tail           relation (each line has it)
  *   labels   name        label          -
  *   titles   id          title          -
  *   words    word        second word    score
@@ -26,7 +27,7 @@
 enum column_meaning { COLUMN_A, COLUMN_B, COLUMN_VALUE, COLUMN_MEANINGS };
 
 /* The kinds of tables. Each kind has a list of known column names in columns.def. */
-enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES, COLUMNS_OF_LABELS, COLUMNS_OF_TITLES, COLUMNS_OF_WORDS, COLUMN_SETS };
+enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES, COLUMNS_OF_TRIPLES, COLUMNS_OF_LABELS, COLUMNS_OF_TITLES, COLUMNS_OF_WORDS, COLUMN_SETS };
 
 /* The names of a table's three columns in messages. */
 struct columns_words {
@@ -62,6 +63,7 @@ struct columns_form {
     uint8_t quotes;                  /* enum column_quotes */
     uint8_t decimal_comma;           /* 1: numbers have a decimal comma: 1,5 */
     uint8_t braces;                  /* 1: a field that begins with { extends to the end of its line */
+    uint8_t ntriples;                /* 1: lines are N-Triples (triples.h); the separator and the columns are not used */
     uint8_t unnamed;                 /* 1: lists have no names, so each list is named by its line number (corpus.names) */
     uint8_t named;                   /* 1: column[] was chosen by the header or by corpus.columns, not by position */
     uint8_t column[COLUMN_MEANINGS]; /* by meaning: index of the column, from 0; NO_COLUMN: the table has no such column */
@@ -112,7 +114,7 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
  * of whole lines; its bytes may be changed. */
 int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line);
 
-/* Returns -1 after fail() for a wrong line: COLUMN_A or COLUMN_B is missing or empty; it has more fields than form->most; a
+/* Returns -1 after fail() for a wrong line: COLUMN_A, COLUMN_B or a triple's relation is missing or empty; it has more fields than form->most; a
  * quote is not closed; or a word contains a tab or a line end, which a vocabulary file cannot store. Otherwise returns 0. */
 int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
                   uint64_t number);

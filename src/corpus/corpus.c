@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "corpus.h"
+#include "corpus_inner.h"
 
 #include "base/directory.h"
 #include "base/file.h"
@@ -10,7 +10,6 @@
 #include "base/spool.h"
 #include "base/text.h"
 #include "gathered.h"
-#include "reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,49 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-
-/* A file of the corpus. */
-struct corpus_file {
-    char *path;
-    const char *name; /* name of the file in messages: its path, or "standard input" */
-    uint64_t size;
-    uint64_t modified[2]; /* modification time: seconds, nanoseconds */
-    uint64_t sample;      /* hash of some of the file's bytes (sample_bytes) */
-    struct first_bytes front;
-    int looked_at; /* 1: `front` is filled in */
-};
-
-struct corpus {
-    struct corpus_file *files;
-    uint64_t count, capacity;
-    uint64_t size;
-    uint64_t block_bytes, max_word;
-    const struct corpus_format_properties *format;
-    struct look_keys keys;
-    int stream; /* 1: the corpus is one file, an id stream */
-    int spool;  /* a copy of standard input, which can be read only once (base/spool.h); -1: standard input is not part of the
-                 * corpus */
-    struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
-    uint64_t replaced_count;
-    int replacement; /* the nameless file with the text that replaces `replaced`; -1: corpus_replace() was not called */
-    struct numbered *numbered;          /* owned by the caller; NULL: not set */
-    struct gathered *gathered;          /* owned by the caller; NULL: the corpus is read from files */
-    struct gathered *replaced_gathered; /* the gathered data whose text corpus_replace() replaced; NULL: none */
-
-    pthread_mutex_t lock; /* held while the fields below are used */
-    struct reader reader; /* reads the current file; only one file is open at a time */
-    uint64_t next;        /* index of the next file to open */
-    uint64_t skip;        /* of the bytes at the beginning of the current file that are not data: how many are not in a block yet */
-    char said[240];       /* the last printed description of a file's format (look.said) */
-    int said_rows;        /* number of files whose lines look like another format; a warning names only the first */
-    int said_encoding;    /* number of files that are not UTF-8; a warning names only the first */
-    uint64_t list_lines;   /* for lists without names: number of lines read so far, by which the current list is named */
-    char *carry;          /* bytes that were read together with an earlier block and belong to the next block */
-    uint64_t carried, carry_capacity;
-    uint64_t number, offset, line; /* the fields of this name in the next struct corpus_block */
-    int line_open;
-    _Atomic uint64_t done;
-};
 
 /* ---- the corpus' files ---- */
 
@@ -184,6 +140,7 @@ static struct corpus *make_corpus(void) {
     struct corpus *corpus = mem_zalloc(1, sizeof *corpus, "the corpus");
     if (!corpus) return NULL;
     pthread_mutex_init(&corpus->lock, NULL);
+    pthread_cond_init(&corpus->moved, NULL);
     corpus->reader.fd = corpus->spool = corpus->replacement = -1;
     corpus->block_bytes = CORPUS_BLOCK;
     corpus->max_word = CORPUS_WORD;
@@ -279,6 +236,10 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
+uint64_t corpus_block_bytes(const struct corpus *corpus) {
+    return corpus->block_bytes;
+}
+
 /* Returns the user's keys; keys that do not apply to the corpus' format are left out. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
@@ -303,254 +264,6 @@ void corpus_read_as(struct corpus *corpus, const struct corpus_options *options)
     corpus->keys = keys;
 }
 
-static const struct columns_form *form_of(const struct corpus_file *file) {
-    return &file->front.look.form;
-}
-
-/* Returns 1 if blocks may end only where lines end: because lines are read as a whole, words may contain blanks, or lines get
- * numbers. */
-static int needs_whole_lines(const struct corpus *corpus, const struct corpus_file *file) {
-    if (corpus->format->whole_lines) return 1;
-    const struct columns_form *form = form_of(file);
-    return corpus->format->rows != LOOK_TEXT && (*form->separator != ' ' || form->quotes != QUOTES_BYTES || form->unnamed);
-}
-
-/* ---- blocks ---- */
-
-/* Returns the length at which a block may be cut: just after the last white byte (or line end) in bytes[looked .. length - 2]; 0
- * if there is no white byte. The very last byte always belongs to the next block, so that a block follows unless the file has
- * ended. */
-static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
-    if (whole_lines) {
-        const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
-        return newline ? (uint64_t)(newline - block->bytes) + 1 : 0;
-    }
-    for (uint64_t i = block->length - 1; i > looked; i--)
-        if (token_is_white(block->bytes[i - 1])) return i;
-    return 0;
-}
-
-static uint64_t count_newlines(const char *bytes, uint64_t length) {
-    uint64_t total = 0;
-    while (length) {
-        uint64_t piece = length < 4096 ? length : 4096;
-        uint32_t count = 0;
-        for (uint64_t i = 0; i < piece; i++) count += bytes[i] == '\n';
-        total += count;
-        bytes += piece;
-        length -= piece;
-    }
-    return total;
-}
-
-static int left_open(const struct corpus_block *block, int before) {
-    for (uint64_t i = block->length; i > block->skip; i--) {
-        if (block->bytes[i - 1] == '\n') return 0;
-        if (!token_is_white(block->bytes[i - 1])) return 1;
-    }
-    return before;
-}
-
-/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if no word is so long. A word of more
- * than `most` bytes covers at least one of bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
-static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
-    for (uint64_t at = most; at < length; at += most + 1) {
-        uint64_t from = at, to = at;
-        while (from && to - from <= most && !token_ends(bytes[from - 1], separators)) from--;
-        while (to < length && to - from <= most && !token_ends(bytes[to], separators)) to++;
-        if (to - from > most) return from;
-    }
-    return length;
-}
-
-/* Highest number of words in a line that is read as a whole: a pair or an edge. */
-enum { LINE_WORDS = 4 };
-
-static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
-    char most[TEXT_BYTES];
-    const char *separators = corpus->format->rows == LOOK_TEXT ? "" : form_of(&corpus->files[corpus->next - 1])->separator;
-    uint64_t at = find_long_word(block->bytes, block->length, corpus->max_word, separators);
-    if (at == block->length) return 0;
-    return fail("'%s' line %" PRIu64
-                ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
-                "blanks or line ends between them",
-                corpus->files[corpus->next - 1].name, corpus->line + count_newlines(block->bytes, at),
-                text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
-}
-
-/* Checks a block that has no place to cut, before it grows: its word, or its line of a pair or an edge, may be too long. */
-static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
-    if (check_words(corpus, block)) return -1;
-    if (!corpus->format->columns || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
-    return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted %s",
-                corpus->files[corpus->next - 1].name, corpus->line, block->length, corpus->format->wanted);
-}
-
-static void end_lines_with_lf(char *bytes, uint64_t length) {
-    for (uint64_t i = 0; i < length; i++)
-        if (bytes[i] == '\r') bytes[i] = '\n';
-}
-
-/* Fills a block, and sets *ended if the file ends with it. Bytes after the cut are kept for the next block. */
-static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
-    const struct corpus_file *file = &corpus->files[corpus->next - 1];
-    int cr_ends = file->front.cr_ends, whole_lines = needs_whole_lines(corpus, file);
-    uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
-             cut = 0;
-    *ended = 0;
-    if (mem_grow(&block->bytes, &block->capacity, want + CORPUS_PADDING, 1, "a block of the corpus")) return -1;
-    if (corpus->carried) memcpy(block->bytes, corpus->carry, corpus->carried);
-    block->length = corpus->carried;
-    corpus->carried = 0;
-    while (!cut) {
-        while (block->length < want) {
-            int64_t n = reader_read(&corpus->reader, block->bytes + block->length, want - block->length);
-            if (n < 0) return -1;
-            if (n == 0) {
-                *ended = 1;
-                return check_words(corpus, block);
-            }
-            if (cr_ends) end_lines_with_lf(block->bytes + block->length, (uint64_t)n);
-            block->length += (uint64_t)n;
-        }
-        cut = find_cut(block, looked, whole_lines);
-        looked = block->length - 1;
-        want = block->length * 2;
-        if (!cut && check_growth(corpus, block)) return -1;
-        if (!cut && mem_grow(&block->bytes, &block->capacity, want + CORPUS_PADDING, 1, "a long token or line")) return -1;
-    }
-    corpus->carried = block->length - cut;
-    if (mem_grow(&corpus->carry, &corpus->carry_capacity, corpus->carried, 1, "a block of the corpus")) return -1;
-    memcpy(corpus->carry, block->bytes + cut, corpus->carried);
-    block->length = cut;
-    return check_words(corpus, block);
-}
-
-/* Prints the format of a file, unless the previous file had the same format. */
-static void say_rows(struct corpus *corpus, const struct corpus_file *file) {
-    const char *said = file->front.look.said;
-    if (!*said || !strcmp(said, corpus->said)) return;
-    remark("%s%s%s%s", said, corpus->count > 1 ? " ('" : "", corpus->count > 1 ? file->name : "", corpus->count > 1 ? "')" : "");
-    snprintf(corpus->said, sizeof corpus->said, "%s", said);
-}
-
-static struct first_look wanted_of(const struct corpus_file *file, const struct corpus_format_properties *format,
-                                   const struct look_keys *keys) {
-    return (struct first_look){.path = file->path, .name = file->name, .rows = format->rows, .keys = keys};
-}
-
-static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
-    if (file->looked_at) return 0;
-    struct first_look wanted = wanted_of(file, corpus->format, &corpus->keys);
-    if (first_bytes_look(&file->front, &wanted)) return -1;
-    file->looked_at = 1;
-    if (file->front.rows && !corpus->said_rows++) warn("the lines of '%s' %s", file->name, file->front.rows);
-    if (file->front.bad_line && !corpus->said_encoding++)
-        remark("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
-             "changes Latin-1)",
-             file->front.bad_line, file->name);
-    say_rows(corpus, file);
-    return 0;
-}
-
-static int open_next(struct corpus *corpus) {
-    struct corpus_file *file = &corpus->files[corpus->next++];
-    corpus->line = 1;
-    corpus->line_open = 0;
-    if (look_at_front(corpus, file)) return -1;
-    corpus->skip = file->front.skip;
-    int result = reader_open(&corpus->reader, file->path, &corpus->done);
-    corpus->reader.path = file->name;
-    return result;
-}
-
-enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the separator after it */
-
-/* Writes a line number and a separator at the beginning of each non-empty line of a block. So a list without a name is named by
- * its line number. */
-static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
-    uint64_t lines = count_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
-    char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;
-    const char *at = block->bytes, *end = at + block->length;
-    if (!bytes) return -1;
-    for (; at < block->bytes + block->skip; at++) *out++ = *at;
-    while (at < end) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline + 1 : end, *first = at;
-        while (first < stop && token_is_white(*first)) first++;
-        corpus->list_lines++;
-        if (first < stop) out += snprintf(out, NUMBER_BYTES, "%" PRIu64 "%s", corpus->list_lines, form->separator);
-        memcpy(out, at, (size_t)(stop - at));
-        out += stop - at;
-        at = stop;
-    }
-    free(block->bytes);
-    block->bytes = bytes;
-    block->capacity = capacity;
-    block->length = (uint64_t)(out - bytes);
-    return 0;
-}
-
-static int next_locked(struct corpus *corpus, struct corpus_block *block) {
-    for (;;) {
-        int ended;
-        if (corpus->reader.fd < 0) {
-            if (corpus->next == corpus->count) return 0;
-            if (open_next(corpus)) return -1;
-        }
-        const char *path = corpus->files[corpus->next - 1].name;
-        if (fill(corpus, block, &ended)) return -1;
-        if (ended) reader_close(&corpus->reader);
-        if (!block->length) continue;
-        block->skip = corpus->skip < block->length ? corpus->skip : block->length;
-        corpus->skip -= block->skip;
-        block->path = path;
-        block->form = form_of(&corpus->files[corpus->next - 1]);
-        block->value_name = corpus->files[corpus->next - 1].front.look.value;
-        uint64_t newlines = count_newlines(block->bytes, block->length);
-        if (block->form->unnamed && number_lines(corpus, block, block->form)) return -1;
-        block->number = corpus->number++;
-        block->offset = corpus->offset;
-        block->line = corpus->line;
-        block->continues = corpus->line_open;
-        block->line_open = ended ? 0 : left_open(block, corpus->line_open);
-        corpus->offset += block->length;
-        corpus->line += newlines;
-        corpus->line_open = block->line_open;
-        return 1;
-    }
-}
-
-/* Makes corpus_next() return 0 from now on, after one thread has seen a failure. Other threads may ask for a block before they
- * learn of it, and must not get one that was only half read. */
-static void end_early(struct corpus *corpus) {
-    reader_close(&corpus->reader);
-    corpus->next = corpus->count;
-    corpus->carried = 0;
-}
-
-int corpus_next(struct corpus *corpus, struct corpus_block *block) {
-    pthread_mutex_lock(&corpus->lock);
-    int result = interrupt_check() ? -1 : next_locked(corpus, block);
-    if (result < 0) end_early(corpus);
-    pthread_mutex_unlock(&corpus->lock);
-    return result;
-}
-
-void corpus_block_release(struct corpus_block *block) {
-    free(block->bytes);
-    *block = (struct corpus_block){0};
-}
-
-void corpus_rewind(struct corpus *corpus) {
-    pthread_mutex_lock(&corpus->lock);
-    reader_close(&corpus->reader);
-    corpus->next = corpus->carried = corpus->number = corpus->offset = corpus->list_lines = 0;
-    corpus->line = 1;
-    corpus->line_open = 0;
-    atomic_store_explicit(&corpus->done, 0, memory_order_relaxed);
-    pthread_mutex_unlock(&corpus->lock);
-}
-
 void corpus_close(struct corpus *corpus) {
     if (!corpus) return;
     reader_close(&corpus->reader);
@@ -562,6 +275,7 @@ void corpus_close(struct corpus *corpus) {
     free(corpus->replaced);
     free(corpus->carry);
     pthread_mutex_destroy(&corpus->lock);
+    pthread_cond_destroy(&corpus->moved);
     free(corpus);
 }
 
@@ -572,7 +286,7 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
         struct first_bytes front;
         struct corpus_block block = {.path = corpus->files[i].name, .line = 1};
         const struct look_keys keys = keys_of(options);
-        struct first_look wanted = wanted_of(&corpus->files[i], &corpus_formats[options->format], &keys);
+        struct first_look wanted = corpus_wanted(&corpus->files[i], &corpus_formats[options->format], &keys);
         block.bytes = first_bytes_read(&front, &wanted, &block.length);
         block.form = &front.look.form;
         block.value_name = front.look.value;
@@ -587,5 +301,5 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
 
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block) {
     *cursor = (struct corpus_cursor){block->bytes + block->skip, block->bytes + block->length,
-                                     block->line + count_newlines(block->bytes, block->skip)};
+                                     block->line + corpus_newlines(block->bytes, block->skip)};
 }

@@ -3,7 +3,8 @@
  *   paths -> files in order (of a directory: its files and those of its subdirectories, by name) -> unpacked if their
  *   first bytes are those of a packed file -> blocks of a few MiB, numbered -> tokens
  *
- * Any thread may ask for the next block; a lock is held only while the block is read. A block never cuts a token in two. It may cut
+ * Any thread may ask for the next block. Threads read a file that is not packed by ranges, each without waiting for the others; a packed
+ * file is unpacked by one thread at a time. A block never cuts a token in two. It may cut
  * a line, since a text may have no line ends: then line_open is 1, and the block's last line continues in the next block.
  *
  * A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All these bytes are kept, even NUL and invalid UTF-8; only a
@@ -53,7 +54,9 @@ struct corpus_options {
     int directed;          /* for graphs: 1: an edge leads only from its first node to its second; 0: it leads both ways */
     enum corpus_weights weights; /* for graphs: whether edges have weights. graph_settle() replaces WEIGHTS_AUTO; before it,
                                   * WEIGHTS_AUTO means no weights */
-    int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h) */
+    int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h).
+                            * Always 1 for triples, whose relations are the lists */
+    int reciprocal;        /* for triples: 1: each relation has a second row, for the way from tail to head (vocab.h) */
     double report_seconds; /* seconds between two updates of the progress line */
 };
 
@@ -108,6 +111,7 @@ void corpus_rewind(struct corpus *corpus);
  * size. */
 enum { CORPUS_BLOCK = 2 << 20, CORPUS_PADDING = 64 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
+uint64_t corpus_block_bytes(const struct corpus *corpus);
 /* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
  * valid while the corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);

@@ -1,7 +1,7 @@
-/* Workers encode blocks of the numbered corpus in any order; the blocks are committed to the file in the corpus' order. A finished
- * block waits in a ring. The worker that finishes the next block commits it and every finished block that follows it. So the file
- * does not depend on the number of threads. Only the commit knows what spans several blocks: the length of the open sentence, and
- * whether the open line has its target. */
+/* Workers encode blocks of the numbered corpus in any order. A worker that has encoded a block waits until all earlier blocks have their
+ * places in the file, gives it its place, and writes it while others do the same. So the file does not depend on the number of threads.
+ * Only this step in the corpus' order knows what spans several blocks: the length of the open sentence, and whether the open line has
+ * its target. */
 #include "encode.h"
 
 #include "base/interrupt.h"
@@ -9,7 +9,9 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "encode_block.h"
+#include "encode_triples.h"
 #include "phrases.h"
+#include "triples.h"
 #include "word_counts.h"
 
 #include <inttypes.h>
@@ -49,7 +51,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
     return options->phrases.joins ? sum ^ phrases_fingerprint(&options->phrases) : sum;
 }
 
-/* ---- committing blocks in order ---- */
+/* ---- the places of blocks ---- */
 
 /* A list of pairs. */
 struct list {
@@ -76,9 +78,14 @@ struct encoding {
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    struct encoded *ring; /* [ring_size] block n waits at index n % ring_size until it is its turn to be committed */
-    uint64_t ring_size, committed;
-    int committing, failed;
+    uint64_t placed; /* number of blocks that have their places */
+    int failed;
+};
+
+/* Ids of a block, and their place in the stream. */
+struct placed {
+    const uint32_t *ids; /* [count] */
+    uint64_t count, at;
 };
 
 /* Ends sentences that reach max_sentence tokens, up to token `end`. line_ends = 1: also ends the sentence at `end`. */
@@ -94,27 +101,32 @@ static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends)
     return idstream_end_sentence(&encoding->writer, end);
 }
 
-static int commit_lines(struct encoding *encoding, const struct encoded *block) {
+static int place_lines(struct encoding *encoding, const struct encoded *block, struct placed *placed) {
     uint64_t before = encoding->writer.tokens;
     for (uint64_t i = 0; i < block->lines; i++)
         if (cut_sentences(encoding, before + block->ends[i], 1)) return -1;
     if (cut_sentences(encoding, before + block->count, 0)) return -1;
-    return idstream_put(&encoding->writer, block->ids, block->count);
+    *placed = (struct placed){block->ids, block->count, before};
+    encoding->writer.tokens += block->count;
+    return 0;
 }
 
-/* Commits ids of a line that began in an earlier block. They are dropped if the line's target is not in the vocabulary. */
-static int commit_rest_of_line(struct encoding *encoding, const uint32_t *ids, uint64_t count) {
-    if (encoding->line_lost || !count) return 0;
-    if (encoding->held && idstream_put(&encoding->writer, &encoding->held_id, 1)) return -1;
+/* Gives ids of a line that began in an earlier block their place, behind the line's target if that is the first of them. They are dropped
+ * if the line's target is not in the vocabulary. */
+static void place_rest_of_line(struct encoding *encoding, const struct encoded *block, uint64_t count, struct placed *placed) {
+    if (encoding->line_lost || !count) return;
+    unsigned held = (unsigned)encoding->held;
+    if (held) block->ids[-1] = encoding->held_id;
     encoding->held = 0;
-    return idstream_put(&encoding->writer, ids, count);
+    *placed = (struct placed){block->ids - held, count + held, encoding->writer.tokens};
+    encoding->writer.tokens += count + held;
 }
 
-static int commit_adjacency(struct encoding *encoding, const struct encoded *block) {
+static int place_adjacency(struct encoding *encoding, const struct encoded *block, struct placed *placed) {
     uint64_t from = 0, line = 0;
     if (block->continues) {
         from = block->lines ? block->ends[0] : block->count;
-        if (commit_rest_of_line(encoding, block->ids, from)) return -1;
+        place_rest_of_line(encoding, block, from, placed);
         if (!block->lines && block->line_open) return 0;
         if (cut_sentences(encoding, encoding->writer.tokens, 1)) return -1;
         line = 1;
@@ -129,67 +141,52 @@ static int commit_adjacency(struct encoding *encoding, const struct encoded *blo
         encoding->held = 1;
         encoding->held_id = block->ids[--end];
     }
-    return idstream_put(&encoding->writer, block->ids + from, end - from);
+    if (!placed->count) *placed = (struct placed){block->ids + from, 0, encoding->writer.tokens};
+    placed->count += end - from;
+    encoding->writer.tokens += end - from;
+    return 0;
 }
 
-static int commit_block(struct encoding *encoding, const struct encoded *block) {
-    return encode_has_targets(encoding->options) ? commit_adjacency(encoding, block) : commit_lines(encoding, block);
+static int place(struct encoding *encoding, const struct encoded *block, struct placed *placed) {
+    *placed = (struct placed){.count = 0};
+    return encode_has_targets(encoding->options) ? place_adjacency(encoding, block, placed) : place_lines(encoding, block, placed);
 }
 
-static void give_up(struct encoding *encoding) {
-    encoding->failed = 1;
-    pthread_cond_broadcast(&encoding->moved);
-}
-
-/* Puts a finished block into the ring, and gets the empty block that was there. Then, unless another worker is committing,
- * commits all finished blocks that are next in file order. */
-static int hand_over(struct encoding *encoding, struct encoded *mine) {
-    uint64_t number = mine->number;
+/* Places a block when all earlier ones are placed, and writes it. */
+static int put_block(struct encoding *encoding, const struct encoded *block) {
+    struct placed placed;
     pthread_mutex_lock(&encoding->lock);
-    while (!encoding->failed && number >= encoding->committed + encoding->ring_size)
-        pthread_cond_wait(&encoding->moved, &encoding->lock);
-    struct encoded *place = &encoding->ring[number % encoding->ring_size], empty = *place;
-    if (!encoding->failed) {
-        *place = *mine;
-        place->ready = 1;
-        *mine = empty;
-    }
-    while (!encoding->failed && !encoding->committing) {
-        struct encoded *next = &encoding->ring[encoding->committed % encoding->ring_size];
-        if (!next->ready) break;
-        encoding->committing = 1;
-        pthread_mutex_unlock(&encoding->lock);
-        int result = commit_block(encoding, next);
-        pthread_mutex_lock(&encoding->lock);
-        encoding->committing = 0;
-        next->ready = 0;
-        encoding->committed++;
-        if (result) encoding->failed = 1;
-        pthread_cond_broadcast(&encoding->moved);
-    }
-    int result = encoding->failed ? -1 : 0;
+    while (!encoding->failed && encoding->placed != block->number) pthread_cond_wait(&encoding->moved, &encoding->lock);
+    int result = encoding->failed || place(encoding, block, &placed) ? -1 : 0;
+    encoding->placed++;
+    pthread_cond_broadcast(&encoding->moved);
     pthread_mutex_unlock(&encoding->lock);
-    return result;
+    return result || idstream_put_at(&encoding->writer, placed.at, placed.ids, placed.count) ? -1 : 0;
 }
 
-enum { NUMBERS = 1 << 19 }; /* number of corpus numbers of a block */
+/* Returns how many numbers of the corpus a block has: those that fill a block of the corpus, so that tests can set it. */
+static uint64_t numbers_of_block(const struct encoding *encoding) {
+    uint64_t bytes = corpus_block_bytes(encoding->corpus);
+    return bytes < sizeof(uint32_t) ? 1 : bytes / sizeof(uint32_t);
+}
 
 static int encode_blocks(void *context, unsigned worker) {
     struct encoding *encoding = context;
     struct encoded mine = {0};
-    uint64_t first, end;
+    uint64_t first, end, numbers = numbers_of_block(encoding);
     int result = 0;
-    while (!result && pool_take(&encoding->next, encoding->numbered->count, NUMBERS, &first, &end)) {
-        mine.number = first / NUMBERS;
+    while (!result && pool_take(&encoding->next, encoding->numbered->count, numbers, &first, &end)) {
+        mine.number = first / numbers;
         result = interrupt_check() || encode_numbered(&mine, encoding->numbered, encoding->options, first, end) ||
-                         hand_over(encoding, &mine)
+                         put_block(encoding, &mine)
                      ? -1
                      : 0;
         progress_show(&encoding->progress, end, encoding->numbered->count, "tok");
     }
     if (result) {
         pthread_mutex_lock(&encoding->lock);
-        give_up(encoding);
+        encoding->failed = 1;
+        pthread_cond_broadcast(&encoding->moved);
         pthread_mutex_unlock(&encoding->lock);
     }
     encoded_release(&mine);
@@ -292,7 +289,7 @@ out:
 static int number_lists(struct encoding *encoding, const struct pairs_met *met) {
     for (uint64_t i = 0; i < met->count; i++) {
         uint32_t name = met->names[i * met->stride];
-        if (i % NUMBERS == 0 && interrupt_check()) return -1;
+        if (i % CORPUS_BLOCK == 0 && interrupt_check()) return -1;
         if (row_met(met, i) == WORDS_ABSENT) continue;
         if (met->numbers[name] == UINT32_MAX) {
             if (mem_grow(&encoding->lists, &encoding->lists_capacity, encoding->list_count + 1, sizeof *encoding->lists, "the lists"))
@@ -331,21 +328,54 @@ static int group_numbered(struct encoding *encoding) {
     return met.count ? group_pairs(encoding, &met) : 0;
 }
 
+/* ---- triples ---- */
+
+static int put_triples(struct encoding *encoding, struct triples_met *met, struct pool *pool) {
+    met->entities = encoding->vocab->size - encoding->vocab->lists;
+    encoding->writer.triples = 1;
+    return encode_triples(&encoding->writer, met, pool);
+}
+
+static int put_numbered_triples(struct encoding *encoding, struct pool *pool) {
+    const struct numbered *numbered = encoding->numbered;
+    struct triples_met met = {.count = numbered->count / TRIPLE_TERMS,
+                              .stride = TRIPLE_TERMS,
+                              .relation_stride = TRIPLE_TERMS,
+                              .heads = numbered->numbers + TRIPLE_HEAD,
+                              .relations = numbered->numbers + TRIPLE_RELATION,
+                              .tails = numbered->numbers + TRIPLE_TAIL,
+                              .rows = numbered->items,
+                              .relation_rows = numbered->lists};
+    return met.count ? put_triples(encoding, &met, pool) : 0;
+}
+
+static int put_gathered_triples(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows,
+                                struct pool *pool) {
+    struct triples_met met = {.count = gathered->named,
+                              .stride = 2,
+                              .relation_stride = 1,
+                              .heads = gathered->ids,
+                              .relations = gathered->names,
+                              .tails = gathered->ids + 1,
+                              .rows = rows->items,
+                              .relation_rows = rows->lists};
+    return met.count ? put_triples(encoding, &met, pool) : 0;
+}
+
 /* ---- gathered data ---- */
 
 enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block of gathered data; a block has whole sentences, at least one */
 
 static int commit_sentences(struct encoding *encoding, const struct gathered *gathered,
                             const struct gathered_rows *rows) {
-    struct encoded block = {0};
+    struct encoded block = {.number = 0};
     int result = 0;
     for (uint64_t first = 0, end = 0; first < gathered->sentences && !result; first = end) {
         uint64_t most = (first ? gathered->ends[first - 1] : 0) + GATHERED_BLOCK;
         for (end = first + 1; end < gathered->sentences && gathered->ends[end] <= most; end++) continue;
         result =
-            interrupt_check() || encode_sentences(&block, gathered, rows, first, end) || commit_block(encoding, &block)
-                ? -1
-                : 0;
+            interrupt_check() || encode_sentences(&block, gathered, rows, first, end) || put_block(encoding, &block) ? -1 : 0;
+        block.number++;
     }
     encoded_release(&block);
     return result;
@@ -363,12 +393,14 @@ static int group_gathered(struct encoding *encoding, const struct gathered *gath
     return group_pairs(encoding, &met);
 }
 
-static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
+static int encode_gathered(struct encoding *encoding, const struct gathered *gathered, struct pool *pool) {
     struct gathered_rows rows = {0};
-    int scattered = corpus_formats[encoding->options->format].scattered;
+    const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
     int result = gathered_rows_find(&rows, gathered, encoding->vocab);
-    if (!result)
-        result = scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
+    if (!result && format->triples)
+        result = put_gathered_triples(encoding, gathered, &rows, pool);
+    else if (!result)
+        result = format->scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
     gathered_rows_release(&rows);
     return result;
 }
@@ -376,7 +408,9 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
 /* ---- the whole corpus ---- */
 
 static int encode_files(struct encoding *encoding, struct pool *pool) {
-    if (corpus_formats[encoding->options->format].scattered) return group_numbered(encoding);
+    const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
+    if (format->triples) return put_numbered_triples(encoding, pool);
+    if (format->scattered) return group_numbered(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
@@ -384,6 +418,9 @@ static int encode_files(struct encoding *encoding, struct pool *pool) {
 }
 
 static int nothing_left(const struct encoding *encoding) {
+    if (corpus_formats[encoding->options->format].triples)
+        return fail("no triple of the corpus '%s' is left: none has its head and its tail in the vocabulary of %" PRIu64 " words",
+                    encoding->options->path, encoding->vocab->size);
     if (corpus_formats[encoding->options->format].targets)
         return fail(
             "no line of the corpus '%s' is left: none has its target and a context in the vocabulary of %" PRIu64
@@ -396,7 +433,8 @@ static int nothing_left(const struct encoding *encoding) {
 static int encode_as(struct encoding *encoding, const char *path, struct pool *pool, uint64_t fingerprint) {
     const struct corpus_options *options = encoding->options;
     if (idstream_writer_open(&encoding->writer, path)) return -1;
-    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus))
+    if (!corpus_formats[options->format].scattered && !corpus_formats[options->format].triples) encoding->writer.pool = pool;
+    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus), pool)
                                                    : encode_files(encoding, pool);
     if (!result) result = corpus_check_unchanged(encoding->corpus);
     if (!result && !encoding->writer.tokens) result = nothing_left(encoding);
@@ -413,11 +451,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     int result = encode_numbers(&encoding.numbered, &own, corpus, options, vocab, path, pool);
     pthread_mutex_init(&encoding.lock, NULL);
     pthread_cond_init(&encoding.moved, NULL);
-    encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
-    encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
-    if (!result) result = encoding.ring ? encode_as(&encoding, path, pool, fingerprint) : -1;
-    for (uint64_t i = 0; encoding.ring && i < encoding.ring_size; i++) encoded_release(&encoding.ring[i]);
-    free(encoding.ring);
+    if (!result) result = encode_as(&encoding, path, pool, fingerprint);
     free(encoding.lists);
     pthread_cond_destroy(&encoding.moved);
     pthread_mutex_destroy(&encoding.lock);

@@ -4,6 +4,7 @@
  *   lists       lines without the list's name
  *   adjacency   lines; a line whose target is not in the vocabulary is dropped
  *   pairs       one for each list: its items in the order met; lists are in the order of their first mention
+ *   triples     head, relation, tail (idstream.h); a triple whose head or tail is not in the vocabulary is dropped
  *
  * If lists have rows (corpus_options.list_rows), the sentence of a list begins with the list's id, like a target in adjacency.
  * Words that are not in the vocabulary are left out. Sentences that are then empty are left out, too.

@@ -7,7 +7,7 @@
 #include <string.h>
 
 void encoded_release(struct encoded *encoded) {
-    free(encoded->ids);
+    free(encoded->memory);
     free(encoded->ends);
 }
 
@@ -75,7 +75,9 @@ static int encoder_start(struct encoder *encoder, const struct corpus_options *o
     encoder->has_target = out->continues;
     out->count = out->lines = 0;
     out->target_lost = 0;
-    return mem_grow(&out->ids, &out->ids_capacity, count + 1, sizeof *out->ids, "the ids of a block");
+    if (mem_grow(&out->memory, &out->memory_capacity, count + 2, sizeof *out->memory, "the ids of a block")) return -1;
+    out->ids = out->memory + 1;
+    return 0;
 }
 
 int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,

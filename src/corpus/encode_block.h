@@ -16,13 +16,14 @@ struct encoded {
     uint64_t number;     /* number of the block in the corpus, from 0 */
     int continues;       /* 1: the block's first line began in an earlier block, and has a word there */
     int line_open;       /* 1: the block's last line continues in the next block, and already has a word */
-    uint32_t *ids; /* [count] */
-    uint64_t count, ids_capacity;
+    uint32_t *ids; /* [count]; ids[-1] may be written */
+    uint64_t count;
+    uint32_t *memory; /* [memory_capacity]: begins one element before `ids` */
+    uint64_t memory_capacity;
     uint64_t *ends; /* [lines] ids[ends[i]] is the first id after line i; lines that end in a later block are not counted */
     uint64_t lines, ends_capacity;
     int target_lost; /* only for lines with targets: 1: the last line began in this block, and its target is not in the
                       * vocabulary */
-    int ready;       /* 1: the block is encoded, and waits in the ring (encode.c) until it is its turn to be appended */
 };
 void encoded_release(struct encoded *encoded); /* may be called on a struct of zeros */
 

@@ -3,6 +3,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "pairs.h"
+#include "triples.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -82,17 +83,15 @@ int fields_of_tokens(struct corpus_fields *fields, struct corpus_field *field) {
     return 1;
 }
 
-/* If the second field of the last pair or edge was not returned yet, stores it and returns 1; otherwise returns 0. */
+/* If a field of the last line was not returned yet, stores it and returns 1; otherwise returns 0. */
 static int take_later(struct corpus_fields *fields, struct corpus_field *field) {
-    if (!fields->has_later) return 0;
-    *field = fields->later;
-    fields->has_later = 0;
+    if (!fields->later_count) return 0;
+    *field = fields->later[--fields->later_count];
     return 1;
 }
 
 static void keep_later(struct corpus_fields *fields, struct corpus_field field) {
-    fields->later = field;
-    fields->has_later = 1;
+    fields->later[fields->later_count++] = field;
 }
 
 int fields_of_pairs(struct corpus_fields *fields, struct corpus_field *field) {
@@ -112,5 +111,16 @@ int fields_of_edges(struct corpus_fields *fields, struct corpus_field *field) {
     if (more <= 0) return more;
     *field = (struct corpus_field){PART_WORD, edge.from, edge.from_length, edge.line, edge.weight};
     keep_later(fields, (struct corpus_field){PART_WORD, edge.to, edge.to_length, edge.line, edge.weight});
+    return 1;
+}
+
+int fields_of_triples(struct corpus_fields *fields, struct corpus_field *field) {
+    struct triple_line triple;
+    if (take_later(fields, field)) return 1;
+    int more = triples_next(&fields->cursor, fields->block, &triple);
+    if (more <= 0) return more;
+    for (int i = TRIPLE_TERMS - 1; i > 0; i--)
+        keep_later(fields, (struct corpus_field){i == TRIPLE_RELATION ? PART_NAME : PART_WORD, triple.term[i], triple.length[i], triple.line, 1});
+    *field = (struct corpus_field){PART_WORD, triple.term[TRIPLE_HEAD], triple.length[TRIPLE_HEAD], triple.line, 1};
     return 1;
 }

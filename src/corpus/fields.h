@@ -24,8 +24,9 @@ struct corpus_fields {
     enum corpus_weights weights; /* for graphs: whether edges have weights */
     struct edges_left left;      /* for graphs: numbers of edges that were left out so far */
     uint64_t index;            /* index in its line of the next token */
-    struct corpus_field later; /* second field of a pair or an edge; the next call returns it */
-    int has_later;
+    struct corpus_field later[2]; /* [later_count] the other fields of a pair, an edge or a triple, last one first; the next calls
+                                   * return them */
+    unsigned later_count;
     struct column_walk walk; /* for lists with a separator: the current line, with the fields that are not read yet */
     uint64_t line;           /* number of the line of `walk` */
     int in_line;             /* 1: the line of `walk` may have more fields */
@@ -49,7 +50,8 @@ static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus
  *   pairs    each line gives two fields, list and item, and no line end; pairs with a rating below options->min_rating, or of
  *            weight 0, are left out
  *   edges    each line gives two fields, its nodes; self-loops and edges of weight 0 are left out
+ *   triples  each line gives three fields: head, relation (PART_NAME), tail
  */
-corpus_reader fields_of_tokens, fields_of_lists, fields_of_pairs, fields_of_edges;
+corpus_reader fields_of_tokens, fields_of_lists, fields_of_pairs, fields_of_edges, fields_of_triples;
 
 #endif

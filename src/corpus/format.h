@@ -37,6 +37,7 @@ struct corpus_format_properties {
     int columns;              /* 1: all lines have the same columns, and corpus.columns may be set */
     int ratings;              /* 1: lines may have a column of ratings */
     int edges;                /* 1: a line is an edge, and the corpus is encoded as a graph (graph.h) instead of an id stream */
+    int triples;              /* 1: a line is a triple, whose relation has a row of its own (triples.h) */
     const char *wanted;       /* for formats with columns: the fields of a line, for messages */
     int whole_lines;          /* 1: all fields of a line are read together, so blocks must end where lines end */
     int scattered;            /* 1: a line has one item of a list, and other lines anywhere may have its other items */

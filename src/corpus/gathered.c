@@ -36,7 +36,8 @@ void gathered_release(struct gathered *gathered) {
 /* ---- words ---- */
 
 static const char *what_of(const struct gathered *gathered, const struct gathered_words *words) {
-    return words == &gathered->lists ? "name of a list" : "token";
+    int lists = words == &gathered->lists;
+    return lists && corpus_formats[gathered->options->format].triples ? "relation" : lists ? "name of a list" : "token";
 }
 
 /* Fails if the token could not be one word of a file. */
@@ -364,6 +365,36 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
         float weight;
         if (weight_at(gathered, weights, i, &weight) || keep_edge(gathered, ends[i], others[i], weight)) return -1;
     }
+    return 0;
+}
+
+/* ---- triples ---- */
+
+static int keep_triple(struct gathered *gathered, uint32_t head, uint32_t relation, uint32_t tail) {
+    uint32_t ends[] = {head, tail};
+    if (head == WORDS_ABSENT || relation == WORDS_ABSENT || tail == WORDS_ABSENT)
+        return fail("the %s of triple %" PRIu64 " is empty", head == WORDS_ABSENT ? "head" : tail == WORDS_ABSENT ? "tail" : "relation",
+                    gathered->named);
+    keep_words(gathered, ends, 2);
+    meet(&gathered->lists, relation, gathered->named);
+    gathered->names[gathered->named++] = relation;
+    return 0;
+}
+
+int gathered_take_triples(struct gathered *gathered, const struct tokens *heads, const struct tokens *relations,
+                          const struct tokens *tails) {
+    uint64_t count = heads->count;
+    if (count != relations->count || count != tails->count)
+        return fail_usage("%" PRIu64 " heads, %" PRIu64 " relations and %" PRIu64 " tails are no triples", count, relations->count, tails->count);
+    if (!count) return 0;
+    if (interrupt_check() || grow_ids(gathered, 3 * count) || grow_names(gathered, count)) return -1;
+    uint32_t *from = gathered->ids + gathered->tokens + count, *to = from + count; /* scratch, as in gathered_take_edges() */
+    uint32_t *names = gathered->names + gathered->named;
+    if (numbers_of(gathered, &gathered->items, heads, 0, count, from) || numbers_of(gathered, &gathered->items, tails, 0, count, to) ||
+        numbers_of(gathered, &gathered->lists, relations, 0, count, names))
+        return -1;
+    for (uint64_t i = 0; i < count; i++)
+        if (keep_triple(gathered, from[i], names[i], to[i])) return -1;
     return 0;
 }
 

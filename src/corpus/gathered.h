@@ -53,12 +53,12 @@ struct gathered {
     const struct corpus_options *options; /* the caller's; the keys used are format, order, min_rating, pair_weights, weights,
                                            * max_word and list_rows */
     struct gathered_words items, lists;
-    uint32_t *ids; /* [tokens] for each token: the number of its word in items.words */
+    uint32_t *ids; /* [tokens] for each token: the number of its word in items.words; of triples: head, tail of each */
     uint64_t tokens, ids_capacity;
     uint64_t *ends; /* [sentences] token ends[i] is the first token after sentence i; not used for pairs */
     uint64_t sentences, ends_capacity;
-    uint32_t *names; /* [named] for each sentence or pair: the number of its list's name in lists.words; empty if lists have no
-                      * names */
+    uint32_t *names; /* [named] for each sentence or pair: the number of its list's name in lists.words; for each triple: that of
+                      * its relation; empty if lists have no names */
     uint64_t named, names_capacity;
     float *weights; /* for pairs: [tokens]; for graphs: [tokens / 2], of the edge from ids[2 i] to ids[2 i + 1]; NULL: they have
                      * no weights */
@@ -85,6 +85,10 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
 /* Adds edges from from[i] to to[i] with weights[i]; NULL: edges without weights. Either all calls have weights, or no call.
  * Returns 0, or -1 after fail(). */
 int gathered_take_edges(struct gathered *gathered, const struct tokens *from, const struct tokens *to, const double *weights);
+
+/* Adds triples: relations[i] leads from heads[i] to tails[i]. Returns 0, or -1 after fail(). */
+int gathered_take_triples(struct gathered *gathered, const struct tokens *heads, const struct tokens *relations,
+                          const struct tokens *tails);
 
 /* Sets `counts`, whose shards are zeroed, to the counts that the data has: the words are lent (counts->lent), the counts copied, since
  * vocab_choose() frees them. Returns 0, or -1 after fail(). */

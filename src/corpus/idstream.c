@@ -10,14 +10,15 @@
 #include <xxhash.h>
 
 /* `sum` is a checksum of all bytes after the header: in version 1 their XXH3, from version 2 on the checksum of piece_sum.h,
- * which threads compute together. A stream without weights is written as version 2. */
+ * which threads compute together. Each stream is written as the lowest version that has what it needs. */
 struct header {
     char magic[8];
     uint32_t version, weighed; /* weighed: enum pair_weights; 0 before version 3 */
     uint64_t fingerprint, tokens, sentences, sum;
-    char rest[IDSTREAM_HEADER - 48];
+    uint32_t triples; /* 1: a stream of triples; 0 before version 4 */
+    char rest[IDSTREAM_HEADER - 52];
 };
-enum { VERSION = 3, VERSION_WITHOUT_WEIGHTS = 2 };
+enum { VERSION_WITHOUT_WEIGHTS = 2, VERSION_WITH_WEIGHTS = 3, VERSION_OF_TRIPLES = 4 };
 _Static_assert(sizeof(struct header) == IDSTREAM_HEADER, "ids start at byte 128");
 
 static uint64_t padded(uint64_t tokens) {
@@ -41,13 +42,17 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path) {
 }
 
 static int put(struct idstream_writer *writer, const void *data, uint64_t length) {
-    piece_sum_add(&writer->sum, data, length);
+    if (!writer->pool) piece_sum_add(&writer->sum, data, length);
     return length ? file_write(&writer->file, data, length) : 0;
 }
 
 int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t count) {
     writer->tokens += count;
     return put(writer, ids, count * sizeof *ids);
+}
+
+int idstream_put_at(struct idstream_writer *writer, uint64_t first, const uint32_t *ids, uint64_t count) {
+    return count ? file_write_apart(&writer->file, sizeof(struct header) + first * sizeof *ids, ids, count * sizeof *ids) : 0;
 }
 
 /* Pads ids or weights, whose items have 4 bytes, to a multiple of 8 bytes. */
@@ -75,16 +80,32 @@ int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_
     return idstream_put(writer, ids, count) || idstream_end_sentence(writer, writer->tokens) ? -1 : 0;
 }
 
+/* Computes the checksum of what was written to the file. */
+static int sum_written(struct idstream_writer *writer, uint64_t *sum) {
+    struct file_map map = {.data = NULL};
+    int result = file_finish(&writer->file) || file_map_open(&map, writer->file.partial) ? -1 : 0;
+    if (!result)
+        result = piece_sum_of(map.data + sizeof(struct header), map.size - sizeof(struct header), writer->pool, NULL, NULL, sum);
+    file_map_close(&map);
+    return result;
+}
+
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint) {
-    int result = pad(writer);
+    int result = writer->pool ? file_skip(&writer->file, writer->tokens * sizeof(uint32_t)) : 0;
+    if (!result) result = pad(writer);
+    if (!result && writer->triples) result = idstream_end_sentence(writer, writer->tokens);
     if (!result) result = put(writer, writer->starts, (writer->sentences + 1) * sizeof *writer->starts);
-    struct header header = {.version = writer->weighed ? VERSION : VERSION_WITHOUT_WEIGHTS,
+    struct header header = {.version = writer->triples   ? VERSION_OF_TRIPLES
+                                       : writer->weighed ? VERSION_WITH_WEIGHTS
+                                                         : VERSION_WITHOUT_WEIGHTS,
+                            .triples = writer->triples > 0,
                             .weighed = writer->weighed,
                             .fingerprint = fingerprint,
                             .tokens = writer->tokens,
                             .sentences = writer->sentences,
-                            .sum = piece_sum_end(&writer->sum)};
+                            .sum = writer->pool ? 0 : piece_sum_end(&writer->sum)};
     memcpy(header.magic, CORPUS_STREAM_MAGIC, sizeof header.magic);
+    if (!result && writer->pool) result = sum_written(writer, &header.sum);
     if (!result) result = file_write_at(&writer->file, 0, &header, sizeof header);
     if (!result) result = file_commit(&writer->file);
     idstream_writer_abandon(writer);
@@ -119,9 +140,11 @@ static int sizes_agree(const struct header *header, uint64_t size) {
 static int header_fits(const struct file_map *map, struct header *header) {
     if (map->size < sizeof *header + 8) return 0;
     memcpy(header, map->data, sizeof *header);
-    return !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version >= 1 &&
-           header->version <= VERSION && header->weighed <= PAIR_WEIGHTS_LOG && !header->weighed == (header->version < VERSION) &&
-           sizes_agree(header, map->size);
+    int known = !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version >= 1 &&
+                header->version <= VERSION_OF_TRIPLES && sizes_agree(header, map->size);
+    if (header->version < VERSION_OF_TRIPLES)
+        return known && header->weighed <= PAIR_WEIGHTS_LOG && !header->weighed == (header->version < VERSION_WITH_WEIGHTS);
+    return known && header->triples == 1 && !header->weighed && header->tokens % 3 == 0 && header->sentences == 1;
 }
 
 /* State of checking a stream's values, with all threads. It is needed beside the checksum: even a file with the right checksum
@@ -214,7 +237,11 @@ static int check(struct idstream *stream, const struct header *header, const cha
     if (piece_sum_of(bytes, size, pool, look_at_piece, &c, &stream->checksum)) return -1;
     uint64_t sum = header->version == 1 ? XXH3_64bits(bytes, size) : stream->checksum;
     if (sum != header->sum) return say_damaged(path, stream->map.size);
-    return c.senseless ? say_senseless(stream, path, rows) : 0;
+    if (c.senseless) return say_senseless(stream, path, rows);
+    if (!stream->triples) return 0;
+    stream->sentences = stream->triples;
+    stream->starts = NULL;
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -227,6 +254,7 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .weighed = (enum pair_weights)header->weighed,
                                 .tokens = header->tokens,
                                 .sentences = header->sentences,
+                                .triples = header->version == VERSION_OF_TRIPLES ? header->tokens / 3 : 0,
                                 .map = *map};
 }
 

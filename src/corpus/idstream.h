@@ -1,11 +1,14 @@
 /* idstream: a corpus as 32-bit ids in one mapped file, sentence after sentence. Both backends train on it.
  *
- *   header (magic, version, enum pair_weights, fingerprint, tokens, sentences, checksum of all that follows),
+ *   header (magic, version, enum pair_weights, fingerprint, tokens, sentences, checksum of all that follows, triples),
  *   ids u32[tokens] from byte 128, padding to 8; if pairs have weights: weights f32[tokens], padding to 8;
  *   starts u64[sentences + 1]
  *
  * Each id is a row of the vocabulary. A weight is 0 for a list's own id, and positive and finite for an item. Sentence i is the
  * tokens from starts[i] up to starts[i + 1]; it has at least one. starts[0] is 0, and starts[sentences] is `tokens`.
+ *
+ * A stream of triples has head, relation, tail of each triple, sorted by these ids, each triple once. Its file has starts of a
+ * single sentence.
  * Opening a stream reads the whole file once, with all threads, and checks all of this.
  */
 #ifndef SPTX_IDSTREAM_H
@@ -21,10 +24,11 @@ enum { IDSTREAM_HEADER = 128 };
 /* An opened id stream. */
 struct idstream {
     const uint32_t *ids;    /* [tokens] */
-    const uint64_t *starts; /* [sentences + 1] */
+    const uint64_t *starts; /* [sentences + 1]; NULL: the sentences are triples */
     const float *weights;   /* [tokens]; NULL: no item has a weight */
     enum pair_weights weighed; /* how weights were computed from ratings */
     uint64_t tokens, sentences;
+    uint64_t triples; /* for a stream of triples: their number; otherwise 0 */
     uint64_t checksum; /* of ids, weights and starts; streams with equal contents have equal checksums */
     struct file_map map;
 };
@@ -47,17 +51,24 @@ void idstream_close(struct idstream *stream); /* may be called on a struct of ze
 
 /* A stream that is being written. idstream_append() adds a whole sentence. Or idstream_put() adds any number of ids, and
  * idstream_end_sentence() says where a sentence ends, before or after its ids are added. If `weighed` is set before the commit,
- * idstream_put_weights() must add one weight for each id, in the same order, after all ids. */
+ * idstream_put_weights() must add one weight for each id, in the same order, after all ids.
+ *
+ * Or several threads write all ids by idstream_put_at(), and one of them sets `tokens`; `pool` then must be set before the commit,
+ * which reads the whole stream for its checksum. */
 struct idstream_writer {
     struct file_writer file;
     struct piece_sum sum;
     uint64_t *starts; /* [sentences + 1] */
     uint64_t sentences, capacity, tokens, weights;
     enum pair_weights weighed; /* set by the caller, before the commit */
+    struct pool *pool;         /* set by the caller if idstream_put_at() writes the ids; otherwise NULL */
+    int triples;               /* set by the caller, before the commit: 1: the tokens are triples, and no sentence was ended */
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);
 int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);
+/* Writes ids first .. first + count - 1 of the stream. Any thread may call it. */
+int idstream_put_at(struct idstream_writer *writer, uint64_t first, const uint32_t *ids, uint64_t count);
 int idstream_put_weights(struct idstream_writer *writer, const float *weights, uint64_t count);
 int idstream_end_sentence(struct idstream_writer *writer, uint64_t end); /* the sentence ends before token `end` */
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint);

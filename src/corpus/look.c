@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "look_lines.h"
+#include "look_said.h"
 
 #include "base/report.h"
 #include "base/text.h"
@@ -10,36 +10,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* State while the format of one file is found. */
-struct looking {
-    struct look *look;
-    struct looked_lines lines;
-    struct looked_columns columns; /* statistics of the columns, without the header */
-    struct table_line first;       /* fields of the first line, which may be the header */
-    enum look_rows rows;
-    enum column_set set;
-    const struct look_keys *keys;
-    const char *path;
-    uint64_t length;
-    int has_header;
-    int is_shifted;  /* 1: each line of data has one field more than the header, in front, as R writes row names */
-    int has_hash;    /* 1: the first line began with #, so it is a header */
-    int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
-    uint64_t names;  /* lists: number of distinct first fields */
-};
-
 static enum column_set set_of(enum look_rows rows) {
     switch (rows) {
         case LOOK_EDGES: return COLUMNS_OF_EDGES;
+        case LOOK_TRIPLES: return COLUMNS_OF_TRIPLES;
         case LOOK_LABELS: return COLUMNS_OF_LABELS;
         case LOOK_TITLES: return COLUMNS_OF_TITLES;
         case LOOK_WORDS: return COLUMNS_OF_WORDS;
         default: return COLUMNS_OF_PAIRS;
     }
-}
-
-static int has_values(enum look_rows rows) {
-    return rows == LOOK_PAIRS || rows == LOOK_EDGES || rows == LOOK_WORDS;
 }
 
 /* Skips the # in front of a header such as "# user item". */
@@ -87,12 +66,6 @@ static int is_matrix_market(const char *bytes, uint64_t length) {
 
 /* ---- the header ---- */
 
-static const char *word_of(const struct looking *l, uint64_t column, uint64_t *length) {
-    int there = column < l->first.count && column < COLUMNS_READ;
-    *length = there ? l->first.length[column] : 0;
-    return there ? l->first.word[column] : "";
-}
-
 /* Returns the index of the column whose name in the first line fits the meaning best, NO_COLUMN if none fits. `but`: a column that
  * is already used. */
 static unsigned find_named(const struct looking *l, enum column_meaning meaning, unsigned but) {
@@ -104,9 +77,11 @@ static unsigned find_named(const struct looking *l, enum column_meaning meaning,
     return column;
 }
 
+/* Returns 1 if the header has known names for COLUMN_A and COLUMN_B, and for the relation of triples. */
 static int names_both(const struct looking *l) {
     unsigned a = find_named(l, COLUMN_A, NO_COLUMN);
-    return a != NO_COLUMN && find_named(l, COLUMN_B, a) != NO_COLUMN;
+    int relation = l->rows != LOOK_TRIPLES || find_named(l, COLUMN_VALUE, NO_COLUMN) != NO_COLUMN;
+    return a != NO_COLUMN && find_named(l, COLUMN_B, a) != NO_COLUMN && relation;
 }
 
 enum { NAME_MOST = 64 }; /* bytes of a field that may be a name of a column */
@@ -157,7 +132,7 @@ static int look_for_header(struct looking *l) {
     if (key == HEADER_YES) return 1;
     if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1;
     if (l->has_hash) return 1;
-    if (!looked_is_of_lists(l->rows) && has_values(l->rows) && names_one_of_two(l)) return 1;
+    if (!looked_is_of_lists(l->rows) && looked_has_values(l->rows) && names_one_of_two(l)) return 1;
     return (!looked_is_of_lists(l->rows) && names_both(l)) || (lines->count > 1 && differs_from_data(l));
 }
 
@@ -173,10 +148,11 @@ static int find_shift(const struct looking *l) {
 
 static int refuse_columns(const struct looking *l, const char *why) {
     const struct columns_words *words = &columns_words[l->set];
-    return fail("'%s' line %" PRIu64 ": %s: %.*s; say which columns are %s and %s by corpus.columns, as in "
-                "corpus.columns = 1,3 or by their names",
+    int triples = l->rows == LOOK_TRIPLES;
+    return fail("'%s' line %" PRIu64 ": %s: %.*s; say which columns are %s%s and %s by corpus.columns, as in "
+                "corpus.columns = 1,%s3 or by their names",
                 l->path, l->lines.line[0].number, why, text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)),
-                l->lines.line[0].at, words->a, words->b);
+                l->lines.line[0].at, words->a, triples ? ", relation" : "", words->b, triples ? "2," : "");
 }
 
 /* Finds a column by an entry of corpus.columns: its number, from 1, or its name in the header. Returns 0, or -1 after fail(). */
@@ -221,13 +197,18 @@ int look_columns_valid(const char *columns) {
 }
 
 static int take_given(const struct looking *l) {
+    static const enum column_meaning usual[] = {COLUMN_A, COLUMN_B, COLUMN_VALUE}, of_triples[] = {COLUMN_A, COLUMN_VALUE, COLUMN_B};
     struct columns_form *form = &l->look->form;
     const char *at = l->keys->columns, *name;
     uint64_t length;
-    memset(form->column, NO_COLUMN, sizeof form->column);
-    for (int meaning = 0; meaning < COLUMN_MEANINGS && next_given(&at, &name, &length); meaning++)
-        if (find_given(l, name, length, &form->column[meaning])) return -1;
-    if (form->column[COLUMN_A] == form->column[COLUMN_B])
+    int triples = l->rows == LOOK_TRIPLES;
+    uint8_t *column = form->column;
+    memset(column, NO_COLUMN, sizeof form->column);
+    for (int i = 0; i < COLUMN_MEANINGS && next_given(&at, &name, &length); i++)
+        if (find_given(l, name, length, &column[triples ? of_triples[i] : usual[i]])) return -1;
+    if (triples && column[COLUMN_B] == NO_COLUMN)
+        return fail("corpus.columns = %s names two columns, and a triple has three: head, relation, tail", l->keys->columns);
+    if (column[COLUMN_A] == column[COLUMN_B] || (triples && (column[COLUMN_VALUE] == column[COLUMN_A] || column[COLUMN_VALUE] == column[COLUMN_B])))
         return fail("corpus.columns = %s names one column of '%s' twice", l->keys->columns, l->path);
     form->named = 1;
     form->most = 0;
@@ -260,7 +241,8 @@ static int refuse_third(const struct looking *l) {
     const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
     if (l->rows == LOOK_EDGES)
         return fail("'%s' line %" PRIu64 ": '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
-                    "corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third column over",
+                    "corpus.format = triples trains it, corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third "
+                    "column over",
                     l->path, line->number, text_shown((uint64_t)(line->end - line->at)), line->at);
     return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
 }
@@ -275,7 +257,7 @@ static unsigned has_index(const struct looking *l) {
 /* Returns 1 if the header's name of the column is that of a value or a time. */
 static int is_value(const struct looking *l, unsigned column) {
     uint64_t length;
-    const char *name = word_of(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
+    const char *name = looked_name(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
     return l->has_header && (column_rank(l->set, COLUMN_VALUE, name, length) || strcasestr(text, "time") || strcasestr(text, "date"));
 }
 
@@ -315,10 +297,26 @@ static int refuse_titles(const struct looking *l, const char *missing) {
                 line->number, missing, l->columns.most, text_shown((uint64_t)(line->end - line->at)), line->at, missing);
 }
 
+/* Chooses the columns of triples by position: head, relation, tail. */
+static int take_triple(const struct looking *l, unsigned index) {
+    struct columns_form *form = &l->look->form;
+    const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
+    uint64_t most = l->columns.most > index ? l->columns.most - index : 0;
+    while (most > 3 && most + index <= COLUMNS_READ && !l->columns.column[most - 1 + index].filled) most--; /* separators at the lines' ends */
+    if (most < 3)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted head, relation, tail: %.*s", l->path, line->number,
+                    most, most == 1 ? "" : "s", columns_separator_name(form->separator), text_shown((uint64_t)(line->end - line->at)), line->at);
+    form->column[COLUMN_A] = (uint8_t)index;
+    form->column[COLUMN_VALUE] = (uint8_t)(index + 1);
+    form->column[COLUMN_B] = (uint8_t)(index + 2);
+    return most > 3 ? refuse_columns(l, "nothing tells which columns are wanted") : 0;
+}
+
 /* Chooses columns by position: the first two, and the third if it has numbers. Returns 0, or -1 after fail(). */
 static int take_positions(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned index = has_index(l);
+    if (l->rows == LOOK_TRIPLES) return l->columns.lines ? take_triple(l, index) : 0;
     uint64_t most = l->columns.most - (l->columns.most ? index : 0);
     unsigned a = l->has_header ? find_named(l, COLUMN_A, NO_COLUMN) : NO_COLUMN;
     unsigned b = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN;
@@ -328,7 +326,7 @@ static int take_positions(const struct looking *l) {
     if (most < 3 || l->keys->no_values) form->column[COLUMN_VALUE] = NO_COLUMN;
     if (l->rows == LOOK_LABELS) return take_last_label(l);
     if (l->rows == LOOK_TITLES && most > 2 && (a == NO_COLUMN) != (b == NO_COLUMN)) return refuse_titles(l, a == NO_COLUMN ? "id" : "title");
-    if (!has_values(l->rows)) return 0;
+    if (!looked_has_values(l->rows)) return 0;
     if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);
     if (l->rows == LOOK_WORDS)
         while (form->column[COLUMN_VALUE] < l->columns.most && form->column[COLUMN_VALUE] < NO_COLUMN && !has_numbers(l, form->column[COLUMN_VALUE]))
@@ -345,6 +343,17 @@ static int take_positions(const struct looking *l) {
     if (value != NO_COLUMN && value != 2 + index) return refuse_columns(l, "the header names a value, but not the columns that are wanted");
     if (!has_numbers(l, 2 + index)) return refuse_third(l);
     return most <= POSITIONS_MOST ? 0 : refuse_columns(l, "nothing tells which columns are wanted");
+}
+
+/* Sets the format of N-Triples, whose lines need no other look. */
+static int take_ntriples(struct looking *l) {
+    struct look *look = l->look;
+    if (l->keys->columns && *l->keys->columns)
+        return fail("'%s' holds N-Triples, whose terms are subject, predicate and object: leave out corpus.columns = %s", l->path,
+                    l->keys->columns);
+    look->form.ntriples = 1;
+    looked_say(l);
+    return 0;
 }
 
 static int take_columns(const struct looking *l) {
@@ -367,7 +376,7 @@ static int take_columns(const struct looking *l) {
 static void pass_over_times(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
-    if (form->named || form->braces || value >= COLUMNS_READ || l->rows == LOOK_WORDS) return;
+    if (form->named || form->braces || value >= COLUMNS_READ || l->rows == LOOK_WORDS || l->rows == LOOK_TRIPLES) return;
     const struct looked_column *column = &l->columns.column[value];
     l->has_times = column->filled && column->times == column->filled;
     if (l->has_times) form->column[COLUMN_VALUE] = NO_COLUMN;
@@ -377,7 +386,7 @@ static void pass_over_times(struct looking *l) {
 static int choose_decimals(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
-    if (!has_values(l->rows) || value >= COLUMNS_READ) return 0;
+    if (!looked_has_values(l->rows) || value >= COLUMNS_READ) return 0;
     const struct looked_column *column = &l->columns.column[value];
     if (column->thousands && column->thousands == column->filled - column->numbers)
         return fail("'%s': column %u has numbers such as 1,234, whose comma may be a decimal sign or separate thousands; write them "
@@ -414,54 +423,6 @@ static int have_no_names(struct looking *l) {
     return failed ? -1 : NAMES_SHARE * repeated >= count && 2 * within >= count;
 }
 
-/* ---- the format in words ---- */
-
-static size_t say_column(const struct looking *l, size_t at, const char *meaning, unsigned column) {
-    struct look *look = l->look;
-    uint64_t length, shift = (uint64_t)l->is_shifted;
-    const char *name = word_of(l, column - (l->has_header ? shift : 0), &length);
-    if (column >= COLUMNS_READ) {
-        at = text_add(look->said, sizeof look->said, at, "%s = none", meaning);
-        if (l->has_times) return text_add(look->said, sizeof look->said, at, " (the third column holds times)");
-        return l->columns.most > 2 ? text_add(look->said, sizeof look->said, at, " of %" PRIu64, l->columns.most) : at;
-    }
-    if (l->has_header && length)
-        return text_add(look->said, sizeof look->said, at, "%s = %.*s", meaning, length < 30 ? (int)length : 30, name);
-    return text_add(look->said, sizeof look->said, at, "%s = column %u", meaning, column + 1);
-}
-
-static void say(const struct looking *l) {
-    struct look *look = l->look;
-    const struct columns_form *form = &look->form;
-    const struct columns_words *words = &columns_words[l->set];
-    char *out = look->said;
-    size_t room = sizeof look->said, at = text_add(out, room, 0, "columns    ");
-    if (l->rows == LOOK_ADJACENCY) {
-        at = text_add(out, room, at, "target = the first, contexts = the others");
-    } else if (l->rows == LOOK_LISTS && form->unnamed) {
-        at = text_add(out, room, at, "items = all, and each list is named by its line's number (corpus.names = yes: by its first)");
-    } else if (l->rows == LOOK_LISTS) {
-        uint64_t lines = l->lines.count - (uint64_t)l->has_header;
-        at = text_add(out, room, at, "list = the first, items = the others");
-        if (l->names && l->names < lines)
-            at = text_add(out, room, at, " (%" PRIu64 " names in %" PRIu64 " lines: lines of one name are one list)", l->names, lines);
-    } else {
-        at = say_column(l, at, words->a, form->column[COLUMN_A]);
-        at = text_add(out, room, at, ", ");
-        at = say_column(l, at, words->b, form->column[COLUMN_B]);
-        if (has_values(l->rows)) at = text_add(out, room, at, ", ");
-        if (has_values(l->rows) && form->braces && form->column[COLUMN_VALUE] != NO_COLUMN)
-            at = text_add(out, room, at, "%s = networkx' attributes", words->value);
-        else if (has_values(l->rows))
-            at = say_column(l, at, words->value, form->column[COLUMN_VALUE]);
-    }
-    at = text_add(out, room, at, "; %s, %s", columns_separator_name(form->separator), l->has_header ? "a header" : "no header");
-    if (form->decimal_comma) text_add(out, room, at, ", decimal commas");
-    uint64_t length;
-    const char *value = word_of(l, form->column[COLUMN_VALUE], &length);
-    if (l->has_header) snprintf(look->value, sizeof look->value, "%.*s", text_shown(length), value);
-}
-
 /* ---- finding the format ---- */
 
 static int decide(struct looking *l, uint64_t length) {
@@ -471,6 +432,7 @@ static int decide(struct looking *l, uint64_t length) {
     uint64_t weights = 0;
     char separator[3] = "";
     const char *before = l->lines.line[0].at;
+    if (l->rows == LOOK_TRIPLES && looked_are_ntriples(&l->lines)) return take_ntriples(l);
     if (!take_separator_line(&l->lines, separator)) *separator = 0;
     form->braces = l->rows == LOOK_EDGES && cut_braces(&l->lines, &weights);
     if (looked_refuse_lines(&l->lines, l->rows, form->braces, l->path)) return -1;
@@ -498,7 +460,7 @@ static int decide(struct looking *l, uint64_t length) {
         const char *newline = memchr(last, '\n', (size_t)(end - last));
         look->skip = newline ? (uint64_t)(newline - l->lines.bytes) + 1 : length;
     }
-    say(l);
+    looked_say(l);
     return 0;
 }
 

@@ -7,7 +7,7 @@
  *   header      the first line is a header if it has known column names (columns.def), or a word in a column that has numbers in
  *               all other lines
  *   columns     the columns that corpus.columns names; if it is not set, the columns with known names in the header; if there are
- *               none, the first two, and the third if it has numbers
+ *               none, the first two, and the third if it has numbers; of triples always three
  *   decimals    commas, if all values are numbers with decimal commas, and some are no numbers with decimal points
  *
  * Keys of [corpus] override each of these. This module reads no file (first_bytes.h does) and prints nothing: `said` describes the
@@ -29,7 +29,8 @@ enum look_rows {
     LOOK_EDGES,     /* source, target[, weight] */
     LOOK_LABELS,    /* a name and its labels */
     LOOK_TITLES,    /* an id and its title */
-    LOOK_WORDS      /* two words and their score */
+    LOOK_WORDS,     /* two words and their score */
+    LOOK_TRIPLES    /* head, relation, tail */
 };
 
 /* corpus.header: whether the first line of a file names its columns */

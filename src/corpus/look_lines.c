@@ -276,6 +276,20 @@ void looked_describe(struct looked_columns *columns, const struct looked_lines *
 
 /* ---- what columns have in all lines ---- */
 
+int looked_are_ntriples(const struct looked_lines *lines) {
+    uint64_t triples = 0;
+    for (uint64_t i = 0; i < lines->count; i++) {
+        const char *at = lines->line[i].at, *end = lines->line[i].end;
+        while (at < end && token_is_white(*at)) at++;
+        while (end > at && token_is_white(end[-1])) end--;
+        if (*at == '#') continue;
+        if (end - at < 4 || !(*at == '<' || (at[0] == '_' && at[1] == ':'))) return 0;
+        if (end[-1] != '.' && !memmem(at, (size_t)(end - at), ". #", 3)) return 0;
+        triples++;
+    }
+    return triples > 0;
+}
+
 int looked_begin_differently(const struct looked_lines *lines, const struct columns_form *form) {
     struct words firsts = {0};
     int failed = 0;

@@ -56,6 +56,9 @@ struct looked_columns {
 /* Computes the statistics of all columns over the lines from index `first` on. */
 void looked_describe(struct looked_columns *columns, const struct looked_lines *lines, uint64_t first,
                      const struct columns_form *form);
+/* Returns 1 if the lines are N-Triples: apart from comments, each begins with an IRI or a blank node and ends with a dot,
+ * maybe with a comment after it. */
+int looked_are_ntriples(const struct looked_lines *lines);
 
 /* Returns 1 if all lines after the first have different first fields. */
 int looked_begin_differently(const struct looked_lines *lines, const struct columns_form *form);

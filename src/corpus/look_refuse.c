@@ -36,6 +36,8 @@ static int are_json(const struct looked_lines *lines) {
 static const struct {
     const char *begin, *what, *then;
 } others[] = {{"<", "XML", "write a line for each edge or pair first"},
+              {"@prefix ", "Turtle", "write N-Triples first (rapper -i turtle -o ntriples)"},
+              {"@base ", "Turtle", "write N-Triples first (rapper -i turtle -o ntriples)"},
               {"graph [", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
               {"Creator ", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
               {"*vertices", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
@@ -44,17 +46,19 @@ static const struct {
               {"graph {", "a graph of Graphviz'", "write an edge on each line first"},
               {"@relation", "ARFF", "write its lines of data first"}};
 
-static int refuse_other_formats(const struct looked_lines *lines, const char *path) {
+static int begins_with(const struct looked_line *line, const char *text) {
+    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->at, text, strlen(text));
+}
+
+static int refuse_other_formats(const struct looked_lines *lines, enum look_rows rows, const char *path) {
     const struct looked_line *line = &lines->line[0];
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    int names = rows == LOOK_TRIPLES && *line->at == '<' && !begins_with(line, "<?xml") && !begins_with(line, "<rdf"); /* <Ulm> */
+    for (size_t i = 0; i < sizeof others / sizeof *others && !names; i++)
         if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
             return fail("'%s' holds %s, and no rows of fields: %s", path, others[i].what, others[i].then);
     return 0;
 }
 
-static int begins_with(const struct looked_line *line, const char *text) {
-    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->at, text, strlen(text));
-}
 static int ends_with(const struct looked_line *line, const char *text) {
     return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->end - strlen(text), text, strlen(text));
 }
@@ -120,7 +124,7 @@ int looked_refuse_lines(const struct looked_lines *lines, enum look_rows rows, i
     if (!braces && are_json(lines))
         return fail("'%s' holds JSON; wanted %s on each line: write it so first (in Python: pandas.read_json, then to_csv)", path,
                     looked_is_of_lists(rows) ? "a list" : "fields with commas or tabs between");
-    return refuse_other_formats(lines, path) || refuse_marks(lines, rows, path) ? -1 : 0;
+    return refuse_other_formats(lines, rows, path) || refuse_marks(lines, rows, path) ? -1 : 0;
 }
 
 /* ---- columns whose fields are not names ---- */

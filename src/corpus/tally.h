@@ -1,5 +1,5 @@
-/* tally: counts the words of one thread. It has the words that the thread has read lately; each count is since the last time that
- * counts were added to the totals. A full tally doubles; at its largest size it is emptied.
+/* tally: counts the words that a thread has met early, whose numbers it knows. Counts are since the last time that they were added to
+ * the totals. A full tally takes no more words until it is doubled or emptied.
  *
  * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers are those of a larger table,
  * which all threads share and the owner of the tally keeps (word_counts.c).
@@ -11,35 +11,30 @@
 
 #include <string.h>
 
-enum { TALLY_SLOTS = 1 << 16, TALLY_SLOTS_MOST = 1 << 21, TALLY_PADDING = 16 };
-#define TALLY_NEW (UINT32_MAX - 2) /* number of a word that has no number in the larger table yet */
+/* Words of more than TALLY_LONGEST bytes are not kept. */
+enum { TALLY_SLOTS = 1 << 16, TALLY_SLOTS_MOST = 1 << 21, TALLY_PADDING = 16, TALLY_LONGEST = 128 };
 
 /* A slot of the hash table: a word, or free. */
 struct tally_slot {
-    uint64_t key[2];         /* bytes of the word, followed by zeros; if it is longer than 16 bytes, its hash */
-    uint32_t word;           /* 1 + index of the word in `words`; 0: the slot is free */
-    uint32_t length;         /* length of the word in bytes */
-    uint32_t count, number;  /* count: how often the thread has read the word since the last time; number: of the word in the
-                              * larger table, or TALLY_NEW */
-};
-
-/* A word of the tally, with its hash and the place of its first occurrence. */
-struct tally_word {
-    uint64_t hash, first; /* first: byte of the corpus at which the word first occurs */
-    uint32_t slot;
+    uint64_t key[2]; /* bytes of the word, followed by zeros; if it is longer than 16 bytes, its hash */
+    uint32_t end;    /* 1 + length of the word in bytes; 0: the slot is free */
+    uint32_t text;   /* index in `texts` of a word of more than 16 bytes */
+    uint32_t count;  /* how often the thread has read the word since the last time */
+    uint32_t number; /* number of the word in the larger table */
 };
 
 struct tally {
-    struct words words; /* texts of the words; it has no hash table */
-    uint64_t known;     /* the first `known` words have a number in the larger table */
-    struct tally_word *of; /* [words.size] */
+    struct words texts; /* texts of the words of more than 16 bytes; it has no hash table */
+    uint64_t size;      /* number of words */
     struct tally_slot *slots; /* [slot_count] a power of two; at most three quarters are used */
-    uint64_t slot_count, slots_most, of_capacity;
+    uint64_t slot_count, slots_most;
 };
 
 /* Opens an empty tally of TALLY_SLOTS slots, which may grow to `most` bytes. Returns 0, or -1 after fail(). */
 int tally_open(struct tally *tally, uint64_t most);
 void tally_close(struct tally *tally); /* may be called on a struct of zeros */
+void tally_clear(struct tally *tally); /* removes all words */
+int tally_double(struct tally *tally); /* returns 1, or 0 if the tally has its largest size or memory is short */
 
 static inline uint64_t tally_mix(uint64_t a, uint64_t b) {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -75,20 +70,18 @@ static inline struct tally_slot *tally_home(struct tally *tally, const struct ta
 /* Returns the slot of the word or, if the tally lacks it, the free slot in which to store it. */
 static inline struct tally_slot *tally_find(struct tally *tally, const struct tally_query *query) {
     struct tally_slot *slot = tally_home(tally, query);
-    for (; slot->word; slot = slot + 1 < tally->slots + tally->slot_count ? slot + 1 : tally->slots)
-        if (slot->key[0] == query->key[0] && slot->key[1] == query->key[1] && slot->length == query->length &&
-            (query->length <= 16 || !memcmp(words_get(&tally->words, slot->word - 1, NULL), query->word, query->length)))
+    for (; slot->end; slot = slot + 1 < tally->slots + tally->slot_count ? slot + 1 : tally->slots)
+        if (slot->key[0] == query->key[0] && slot->key[1] == query->key[1] && slot->end == query->length + 1 &&
+            (query->length <= 16 || !memcmp(words_get(&tally->texts, slot->text, NULL), query->word, query->length)))
             break;
     return slot;
 }
 
-/* Stores the word in this free slot, which tally_find() has returned. first: as in tally_word. The tally must not be full.
- * Returns 0, or -1 after fail(). */
-int tally_add(struct tally *tally, struct tally_slot *slot, const struct tally_query *query, uint64_t first);
+/* Adds a word with its number and the count 0, unless the tally has the word, is full, or the word is too long. Returns 0, or -1 after
+ * fail(). */
+int tally_add(struct tally *tally, const struct tally_query *query, uint32_t number);
 static inline int tally_is_full(const struct tally *tally) {
-    return tally->words.size >= tally->slot_count / 4 * 3;
+    return tally->size >= tally->slot_count / 4 * 3;
 }
-/* Doubles a full tally, or empties it. Slots then move. All its words must have their numbers. */
-void tally_make_room(struct tally *tally);
 
 #endif

@@ -18,14 +18,38 @@ int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length)
     return words_find(&vocab->words, words_hash(word, length), word, length);
 }
 
+/* Returns the word of the list's row, of *length bytes without the NUL; the caller frees it. NULL after fail(). */
+static char *word_of_list(const char *prefix, const char *name, uint64_t *length, const char *end) {
+    uint64_t before = strlen(prefix), after = strlen(end), own = *length;
+    char *word = mem_alloc(before + own + after + 1, 1, "the name of a list");
+    if (!word) return NULL;
+    memcpy(word, prefix, before);
+    memcpy(word + before, name, own);
+    memcpy(word + before + own, end, after + 1);
+    *length = before + own + after;
+    return word;
+}
+
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length) {
-    char *word = vocab->lists ? mem_alloc(length + sizeof VOCAB_LIST, 1, "the name of a list") : NULL;
-    if (!word) return -1;
-    memcpy(word, VOCAB_LIST, strlen(VOCAB_LIST));
-    memcpy(word + strlen(VOCAB_LIST), name, length);
-    int64_t row = vocab_find(vocab, word, length + strlen(VOCAB_LIST));
+    char *word = vocab->lists ? word_of_list(vocab_prefix(vocab), name, &length, "") : NULL;
+    int64_t row = word ? vocab_find(vocab, word, length) : -1;
     free(word);
     return row;
+}
+
+const char *vocab_prefix(const struct vocab *vocab) {
+    const char *last = vocab->lists ? vocab_word(vocab, vocab->size - 1, NULL) : "";
+    return strncmp(last, VOCAB_RELATION, strlen(VOCAB_RELATION)) ? VOCAB_LIST : VOCAB_RELATION;
+}
+
+int vocab_is_reciprocal(const struct vocab *vocab) {
+    uint64_t half = vocab->lists / 2, end = strlen(VOCAB_RECIPROCAL), first = vocab->size - vocab->lists, length, other;
+    if (vocab->lists % 2 || strcmp(vocab_prefix(vocab), VOCAB_RELATION)) return 0;
+    for (uint64_t i = 0; i < half; i++) {
+        const char *word = vocab_word(vocab, first + i, &length), *back = vocab_word(vocab, first + half + i, &other);
+        if (other != length + end || memcmp(word, back, length) || memcmp(back + length, VOCAB_RECIPROCAL, end)) return 0;
+    }
+    return 1;
 }
 
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length) {
@@ -64,32 +88,48 @@ int vocab_index(struct vocab *vocab, const char *path) {
                 text_shown(length), word, first + 1);
 }
 
-/* Makes one vocabulary: first the items, then the lists. */
-static int join_lists(struct vocab *joined, const struct vocab *items, const struct vocab *lists) {
-    uint64_t size = items->size + lists->size, length, capacity = 0;
-    char *word = NULL;
-    int result = -1;
+/* Appends the rows of lists, whose words are prefix, name, end. */
+static int append_lists(struct vocab *joined, const struct vocab *lists, const char *prefix, const char *end) {
+    for (uint64_t id = 0; id < lists->size; id++) {
+        uint64_t length;
+        const char *name = vocab_word(lists, id, &length);
+        char *word = word_of_list(prefix, name, &length, end);
+        if (!word) return -1;
+        vocab_append(joined, word, length, 0);
+        free(word);
+    }
+    joined->lists += lists->size;
+    return 0;
+}
+
+/* Makes one vocabulary: first the items, then the lists or relations, then the relations' reciprocals. */
+static int join_lists(struct vocab *joined, const struct vocab *items, const struct vocab *lists, const struct corpus_options *options) {
+    int triples = corpus_formats[options->format].triples, twice = triples && options->reciprocal;
+    const char *prefix = triples ? VOCAB_RELATION : VOCAB_LIST;
+    uint64_t rows = lists->size * (twice ? 2 : 1), size = items->size + rows, length;
+    uint64_t bytes = (lists->words.used + lists->size * strlen(prefix)) * (twice ? 2 : 1) + rows * strlen(VOCAB_RECIPROCAL);
     if (size > WORDS_MOST) return fail("%" PRIu64 " items and lists are more than the %u that ids can name", size, WORDS_MOST);
-    if (vocab_reserve(joined, size, items->words.used + lists->words.used + lists->size * strlen(VOCAB_LIST))) return -1;
+    if (vocab_reserve(joined, size, items->words.used + bytes)) return -1;
     for (uint64_t id = 0; id < items->size; id++) {
         const char *item = vocab_word(items, id, &length);
         vocab_append(joined, item, length, items->counts[id]);
     }
-    for (uint64_t id = 0; id < lists->size; id++) {
-        const char *name = vocab_word(lists, id, &length);
-        if (mem_grow(&word, &capacity, length + sizeof VOCAB_LIST, 1, "the name of a list")) goto out;
-        memcpy(word, VOCAB_LIST, strlen(VOCAB_LIST));
-        memcpy(word + strlen(VOCAB_LIST), name, length);
-        vocab_append(joined, word, length + strlen(VOCAB_LIST), 0);
-    }
     joined->tokens = items->tokens;
     joined->kept = items->kept;
     joined->distinct = items->distinct;
-    joined->lists = lists->size;
-    result = 0;
-out:
-    free(word);
-    return result;
+    return append_lists(joined, lists, prefix, "") || (twice && append_lists(joined, lists, prefix, VOCAB_RECIPROCAL)) ? -1 : 0;
+}
+
+/* Fails if a relation is called as the reciprocal of another one would be. */
+static int check_reciprocals(const struct vocab *relations) {
+    uint64_t length, end = strlen(VOCAB_RECIPROCAL);
+    for (uint64_t id = 0; id < relations->size; id++) {
+        const char *name = vocab_word(relations, id, &length);
+        if (length > end && !memcmp(name + length - end, VOCAB_RECIPROCAL, end))
+            return fail("the relation '%.*s' ends with " VOCAB_RECIPROCAL ", as the rows do by which triples are trained backwards; rename it, "
+                        "or set triples.reciprocal = no", text_shown(length), name);
+    }
+    return 0;
 }
 
 /* Appends the lists that `names` counted to the vocabulary. */
@@ -102,7 +142,8 @@ static int add_lists(struct vocab *vocab, struct word_counts *names, const struc
     of_lists.min_count = 1;
     of_lists.max_vocab = 0;
     int result = vocab_choose(&lists, names, &of_lists, corpus_bytes, numbered ? &numbered->lists : NULL);
-    if (!result) result = join_lists(&joined, vocab, &lists);
+    if (!result && corpus_formats[options->format].triples && options->reciprocal) result = check_reciprocals(&lists);
+    if (!result) result = join_lists(&joined, vocab, &lists, options);
     vocab_release(&lists);
     vocab_release(result ? &joined : vocab);
     if (result) return -1;

@@ -7,6 +7,9 @@
  * The word of such a row is "list:NAME" and its count is 0. No item has a count of 0: this tells a list from an item of the same
  * name, and keeps lists from being drawn as negatives. min_count and max_vocab never leave out a list.
  *
+ * The relations of triples are such lists, of words "relation:NAME". If corpus_options.reciprocal is 1, as many rows follow them, of
+ * "relation:NAME^-1" in the same order: relation r, from tail to head, is row r + relations.
+ *
  * On disk (vocab.tsv, vocab_file.c): line n is the word of id n, a TAB, its count and an LF.
  */
 #ifndef SPTX_VOCAB_H
@@ -38,7 +41,10 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
     return vocab->size + vocab->subwords.rows;
 }
 
-#define VOCAB_LIST "list:" /* prefix of a list's name in the vocabulary */
+/* Prefixes of a list's and of a relation's name in the vocabulary, and the end of the name of a relation's second row. */
+#define VOCAB_LIST "list:"
+#define VOCAB_RELATION "relation:"
+#define VOCAB_RECIPROCAL "^-1"
 
 /* Counts the words of the corpus and keeps some of them (keys format, min_count, max_vocab, order, min_rating); or reads
  * options->vocab. Then adds the words of options->older. It begins at the first byte of the corpus. Returns 0, or -1 after
@@ -58,8 +64,12 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
 /* Returns the word's id; -1 if it is not in the vocabulary. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
-/* Returns the row of the list with this name; -1 if no list has it. */
+/* Returns the row of the list or relation with this name; -1 if none has it. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
+/* Returns the prefix of the last rows: VOCAB_RELATION, or VOCAB_LIST if they are no relations. */
+const char *vocab_prefix(const struct vocab *vocab);
+/* Returns 1 if the last rows are relations and their reciprocals. */
+int vocab_is_reciprocal(const struct vocab *vocab);
 /* Returns the word, NUL-terminated; *length may be NULL. */
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length);
 /* Checks, before a corpus is encoded, that the vocabulary has the two words that training needs. Returns 0, or -1 after fail(). */

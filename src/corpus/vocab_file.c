@@ -59,9 +59,11 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
     return 0;
 }
 
-/* Returns 1 if the row is a list: only a list has this prefix and a count of 0. */
+/* Returns 1 if the row is a list or a relation: only they have such a prefix and a count of 0. */
 static int is_list(const struct vocab *vocab, uint64_t id) {
-    return !vocab->counts[id] && !strncmp(vocab_word(vocab, id, NULL), VOCAB_LIST, strlen(VOCAB_LIST));
+    const char *word = vocab_word(vocab, id, NULL);
+    return !vocab->counts[id] &&
+           (!strncmp(word, VOCAB_LIST, strlen(VOCAB_LIST)) || !strncmp(word, VOCAB_RELATION, strlen(VOCAB_RELATION)));
 }
 
 /* The lines of a vocabulary file that are still to be read, after its byte order mark. */

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One word or list of the joined vocabulary. */
 struct kept_word {
@@ -54,12 +55,23 @@ static void join_items(struct joining *joining) {
 static void join_lists(struct joining *joining) {
     const struct vocab *vocab = joining->vocab, *older = joining->older;
     struct kept_word *lists = joining->words + joining->items;
-    uint64_t length;
-    for (uint64_t id = items_of(vocab); id < vocab->size; id++) lists[joining->lists++] = (struct kept_word){0, id, 0};
-    for (uint64_t id = items_of(older); id < older->size && joining->options->list_rows; id++) {
-        const char *word = vocab_word(older, id, &length);
-        if (vocab_find(vocab, word, length) < 0) lists[joining->lists++] = (struct kept_word){0, id, 1};
+    uint64_t ways = vocab_is_reciprocal(vocab) ? 2 : 1, own = vocab->lists / ways, others = older->lists / ways, length;
+    for (uint64_t way = 0; way < ways; way++) { /* all relations, then all reciprocals */
+        uint64_t first = items_of(vocab) + way * own, from = items_of(older) + way * others;
+        for (uint64_t id = first; id < first + own; id++) lists[joining->lists++] = (struct kept_word){0, id, 0};
+        for (uint64_t id = from; id < from + others && joining->options->list_rows; id++) {
+            const char *word = vocab_word(older, id, &length);
+            if (vocab_find(vocab, word, length) < 0) lists[joining->lists++] = (struct kept_word){0, id, 1};
+        }
     }
+}
+
+/* Fails if both vocabularies have relations, and only one of them has reciprocals. */
+static int check_relations(const struct vocab *vocab, const struct vocab *older) {
+    int ways = vocab_is_reciprocal(vocab), relations = older->lists && !strcmp(vocab_prefix(older), VOCAB_RELATION);
+    if (!relations || !vocab->lists || vocab_is_reciprocal(older) == ways) return 0;
+    return fail("train.from was trained with triples.reciprocal = %s, and this run has %s: set it so here, or train.from_words = drop",
+                ways ? "no" : "yes", ways ? "yes" : "no");
 }
 
 static int by_frequency(const void *a, const void *b) {
@@ -104,6 +116,7 @@ static int fill(struct vocab *out, const struct joining *joining) {
 int vocab_keep_older(struct vocab *vocab, const struct vocab *older, const struct corpus_options *options) {
     struct joining joining = {.vocab = vocab, .older = older, .options = options};
     struct vocab joined = {0};
+    if (check_relations(vocab, older)) return -1;
     joining.words = mem_alloc(vocab->size + older->size, sizeof *joining.words, "the words of the older run");
     if (!joining.words) return -1;
     join_items(&joining);

@@ -10,6 +10,7 @@
 #include "pairs.h"
 #include "scan.h"
 #include "tally.h"
+#include "triples.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,11 +29,12 @@ struct counting {
     _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
 
-/* A place in `out` whose word has no number yet. */
-struct unnumbered {
-    uint64_t at;
-    uint32_t slot;
+/* A word of a block that the tally lacks. */
+struct missed {
+    struct word_query query;
+    uint64_t at; /* place in `out` of the word's number */
 };
+enum { MISSED = 1 << 13 };
 
 /* One kind of words, as a worker meets them. */
 struct side {
@@ -40,9 +42,10 @@ struct side {
     struct tally *tally;        /* NULL: words of this kind are not wanted */
     int alone;                  /* 1: there is one thread, so nothing needs to be atomic */
     uint64_t integers;          /* integers below this are not looked up in the tally */
-    uint64_t met;               /* tokens counted in the tally since its counts were last added up */
-    struct unnumbered *unnumbered;
-    uint64_t unnumbered_count, unnumbered_capacity;
+    uint64_t met;               /* tokens of the blocks that were read since the tally's counts were last added up */
+    struct missed *missed;      /* [missed_count], of MISSED */
+    unsigned missed_count;
+    uint64_t lacked;            /* words that the tally lacked since it was full */
     uint32_t waiting[WORDS_BATCH]; /* [waiting_count]: integers that are still to be counted */
     uint64_t places[WORDS_BATCH];  /* [waiting_count]: the byte of the corpus where each of them is */
     unsigned waiting_count;
@@ -52,129 +55,149 @@ struct worker {
     struct counting *counting;
     struct corpus_block block;
     struct side items, names;
-    uint32_t *by_shard; /* words of a tally, sorted by shard */
-    uint64_t by_shard_capacity;
     uint32_t *out;                 /* [count]: the block as numbers of words (numbered.h) */
     uint64_t count, capacity;
+    uint8_t shards[TALLY_SLOTS];   /* of each word that is sorted by its shard */
+    uint32_t by_shard[TALLY_SLOTS];
+    struct tally_slot *slots;       /* [TALLY_SLOTS]: some slots of a tally, which are sorted by shard */
+    uint64_t starts[WORD_SHARDS + 1]; /* words starts[s] to starts[s + 1] - 1 of by_shard belong to shard s */
 };
 
-/* ---- from a tally to the shards ---- */
+/* ---- to the shards ---- */
 
-/* Adds words that the shard lacks, and stores their numbers in the tally. known[i]: number of word i in the shard. */
-static int add_batch(struct word_shard *shard, struct tally *tally, const uint32_t *numbers, unsigned count,
-                     const struct word_query *queries, uint32_t *known) {
+/* Sorts the numbers 0 .. count - 1 into worker->by_shard, by worker->shards; those of WORD_SHARDS are left out. */
+static void sort_by_shard(struct worker *worker, uint64_t count) {
+    uint64_t next[WORD_SHARDS + 1] = {0}, sum = 0;
+    for (uint64_t i = 0; i < count; i++) next[worker->shards[i]]++;
+    for (int s = 0; s <= WORD_SHARDS; s++) {
+        worker->starts[s] = sum;
+        sum += next[s];
+        next[s] = worker->starts[s];
+    }
+    for (uint64_t i = 0; i < count; i++) worker->by_shard[next[worker->shards[i]]++] = (uint32_t)i;
+}
+
+/* Counts words that are of one shard: queries[count], met at worker->block. known[i]: number of word i in the shard, or WORDS_ABSENT:
+ * then the word is added. */
+static int count_batch(const struct worker *worker, struct word_shard *shard, const struct word_query *queries, unsigned count,
+                       uint32_t *known) {
     for (unsigned i = 0; i < count; i++) {
-        uint64_t first = tally->of[numbers[i]].first;
-        if (known[i] != WORDS_ABSENT) {
-            struct word_count *word = &shard->counts[known[i]];
-            if (first < word->first) word->first = first;
-            continue;
+        uint64_t first = worker->block.offset + (uint64_t)(queries[i].word - worker->block.bytes);
+        if (known[i] == WORDS_ABSENT) {
+            uint64_t size = shard->words.size;
+            /* Memory for the count is reserved before the word is added: a word in the shard must always have a count. */
+            if (mem_grow(&shard->counts, &shard->counts_capacity, size + 1, sizeof *shard->counts, "the words' counts")) return -1;
+            int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
+            if (added < 0) return -1;
+            known[i] = (uint32_t)added;
+            if (shard->words.size > size) shard->counts[added] = (struct word_count){0, first};
         }
-        /* Memory for the count is reserved before the word is added: a word in the shard must always have a count. */
-        if (mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size + 1, sizeof *shard->counts, "the words' counts"))
-            return -1;
-        int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
-        if (added < 0) return -1;
-        shard->counts[added] = (struct word_count){0, first};
-        known[i] = (uint32_t)added;
+        struct word_count *word = &shard->counts[known[i]];
+        word->count++;
+        if (first < word->first) word->first = first;
     }
     return 0;
 }
 
-static void query_words(const struct words *words, const struct tally *tally, const uint32_t *numbers, unsigned count,
-                        int hash_again, struct word_query *queries) {
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t length;
-        const char *word = words_get(&tally->words, numbers[i], &length);
-        words_ask(words, &queries[i], hash_again ? words_hash(word, length) : tally->of[numbers[i]].hash, word, length);
-    }
-}
-
-/* Gives words of the tally that have no number one of the shard. */
-static int number_batch(struct side *side, uint64_t s, const uint32_t *numbers, unsigned count) {
+/* Counts the missed words of shard `s`, and puts out their numbers. */
+static int count_missed_of(struct worker *worker, struct side *side, unsigned s) {
     struct word_shard *shard = &side->counts->shards[s];
-    struct tally *tally = side->tally;
     struct word_query queries[WORDS_BATCH];
     uint32_t known[WORDS_BATCH];
-    query_words(&shard->words, tally, numbers, count, 0, queries);
-    words_find_batch(&shard->words, queries, count, known);
-    if (add_batch(shard, tally, numbers, count, queries, known)) return -1;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t number = word_counts_number(side->counts, s, known[i]);
-        if (number >= TALLY_NEW) return fail("more than %u different words fall together", TALLY_NEW);
-        tally->slots[tally->of[numbers[i]].slot].number = (uint32_t)number;
-    }
-    return 0;
-}
-
-/* Numbers the words numbers[count] of one shard, where they have no number, and adds their counts. */
-static int flush_shard(struct side *side, uint64_t s, const uint32_t *numbers, uint64_t count) {
-    struct word_shard *shard = &side->counts->shards[s];
-    struct tally *tally = side->tally;
-    int result = 0;
-    pthread_mutex_lock(&shard->lock);
-    for (uint64_t at = 0, end; at < count && !result; at = end) {
-        unsigned new = 0;
-        uint32_t batch[WORDS_BATCH];
-        for (end = at; end < count && end - at < WORDS_BATCH; end++)
-            if (tally->slots[tally->of[numbers[end]].slot].number == TALLY_NEW) batch[new ++] = numbers[end];
-        result = new ? number_batch(side, s, batch, new) : 0;
-        for (uint64_t i = at; i < end && !result; i++) {
-            struct tally_slot *slot = &tally->slots[tally->of[numbers[i]].slot];
-            shard->counts[(slot->number - side->counts->integers.size) >> WORD_SHARD_BITS].count += slot->count;
-            slot->count = 0;
+    for (uint64_t at = worker->starts[s], end; at < worker->starts[s + 1]; at = end) {
+        unsigned count = 0;
+        for (end = at; end < worker->starts[s + 1] && count < WORDS_BATCH; end++) {
+            const struct word_query *query = &side->missed[worker->by_shard[end]].query;
+            words_ask(&shard->words, &queries[count++], query->hash, query->word, query->length);
+        }
+        words_find_batch(&shard->words, queries, count, known);
+        if (count_batch(worker, shard, queries, count, known)) return -1;
+        for (unsigned i = 0; i < count; i++) {
+            uint64_t number = word_counts_number(side->counts, s, known[i]);
+            if (number >= NUMBERED_END) return fail("more than %u different words fall together", NUMBERED_END - 1);
+            worker->out[side->missed[worker->by_shard[at + i]].at] = (uint32_t)number;
         }
     }
-    pthread_mutex_unlock(&shard->lock);
-    return result;
+    return 0;
 }
 
-/* Adds the tally's words from word `from` on to the shards, one locked at a time. */
-static int flush_shards(struct worker *worker, struct side *side, uint64_t from) {
-    const struct tally *tally = side->tally;
-    uint64_t starts[WORD_SHARDS + 1] = {0}, next[WORD_SHARDS], size = tally->words.size;
-    if (mem_grow(&worker->by_shard, &worker->by_shard_capacity, size, sizeof *worker->by_shard, "counting")) return -1;
-    enum { SHIFT = 64 - WORD_SHARD_BITS };
-    for (uint64_t n = from; n < size; n++) starts[(tally->of[n].hash >> SHIFT) + 1]++;
-    for (int s = 0; s < WORD_SHARDS; s++) {
-        next[s] = starts[s];
-        starts[s + 1] += starts[s];
-    }
-    for (uint64_t n = from; n < size; n++) worker->by_shard[next[tally->of[n].hash >> SHIFT]++] = (uint32_t)n;
+/* Runs `job` for each shard that has words in worker->by_shard, one locked at a time. */
+static int run_by_shard(struct worker *worker, struct side *side, int (*job)(struct worker *, struct side *, unsigned)) {
     for (unsigned i = 0; i < WORD_SHARDS; i++) {
         unsigned s = (i + (unsigned)worker->block.number * 17) % WORD_SHARDS; /* workers begin at different shards */
-        if (flush_shard(side, s, worker->by_shard + starts[s], starts[s + 1] - starts[s])) return -1;
+        if (worker->starts[s] == worker->starts[s + 1]) continue;
+        pthread_mutex_lock(&side->counts->shards[s].lock);
+        int result = job(worker, side, s);
+        pthread_mutex_unlock(&side->counts->shards[s].lock);
+        if (result) return -1;
     }
     return 0;
 }
 
-/* Sets the numbers of the tally's words from `known` on to their rows in the given vocabulary. */
-static void find_given(const struct counting *counting, struct tally *tally) {
-    const struct vocab *given = counting->wanted->given;
+/* Puts out the rows of the missed words in the given vocabulary. */
+static void find_given(const struct worker *worker, const struct side *side) {
+    const struct vocab *given = worker->counting->wanted->given;
     struct word_query queries[WORDS_BATCH];
-    uint32_t numbers[WORDS_BATCH], rows[WORDS_BATCH];
-    for (uint64_t n = tally->known; n < tally->words.size;) {
-        unsigned count = 0;
-        for (; n < tally->words.size && count < WORDS_BATCH; n++) numbers[count++] = (uint32_t)n;
-        query_words(&given->words, tally, numbers, count, 1, queries);
-        encode_rows(given, counting->options, queries, count, rows);
-        for (unsigned i = 0; i < count; i++) tally->slots[tally->of[numbers[i]].slot].number = rows[i];
+    uint32_t rows[WORDS_BATCH];
+    for (unsigned n = 0, count; n < side->missed_count; n += count) {
+        count = side->missed_count - n < WORDS_BATCH ? side->missed_count - n : WORDS_BATCH;
+        for (unsigned i = 0; i < count; i++) {
+            const struct word_query *query = &side->missed[n + i].query;
+            words_ask(&given->words, &queries[i], words_hash(query->word, query->length), query->word, query->length);
+        }
+        encode_rows(given, worker->counting->options, queries, count, rows);
+        for (unsigned i = 0; i < count; i++) worker->out[side->missed[n + i].at] = rows[i];
     }
 }
 
-/* Gives all words of the tally their numbers. all = 1: also adds up all counts. */
-static int flush(struct worker *worker, struct side *side, int all) {
-    struct tally *tally = side->tally;
-    if (!tally) return 0;
-    if (!side->counts)
-        find_given(worker->counting, tally);
-    else if (flush_shards(worker, side, all ? 0 : tally->known))
-        return -1;
-    tally->known = tally->words.size;
-    for (uint64_t i = 0; i < side->unnumbered_count; i++)
-        worker->out[side->unnumbered[i].at] = tally->slots[side->unnumbered[i].slot].number;
-    side->unnumbered_count = 0;
-    if (all) side->met = 0;
+static int add_counts_of(struct worker *worker, struct side *side, unsigned s) {
+    struct word_count *counts = side->counts->shards[s].counts;
+    for (uint64_t at = worker->starts[s]; at < worker->starts[s + 1]; at++) {
+        struct tally_slot *slot = &worker->slots[worker->by_shard[at]];
+        counts[(slot->number - side->counts->integers.size) >> WORD_SHARD_BITS].count += slot->count;
+        slot->count = 0;
+    }
+    return 0;
+}
+
+/* Adds the tally's counts to the shards. */
+static void add_counts(struct worker *worker, struct side *side) {
+    side->met = 0;
+    for (uint64_t from = 0; side->counts && from < side->tally->slot_count; from += TALLY_SLOTS) {
+        const struct tally_slot *slots = worker->slots = side->tally->slots + from;
+        for (unsigned i = 0; i < TALLY_SLOTS; i++)
+            worker->shards[i] = slots[i].count ? (slots[i].number - side->counts->integers.size) & (WORD_SHARDS - 1) : WORD_SHARDS;
+        sort_by_shard(worker, TALLY_SLOTS);
+        run_by_shard(worker, side, add_counts_of);
+    }
+}
+
+/* Makes room in a full tally that lacks many words: doubles it or, at its largest size, empties it after some time, since the text may
+ * have changed. */
+static void make_room(struct worker *worker, struct side *side) {
+    enum { PATIENCE = 8 };
+    side->lacked += side->missed_count;
+    if (side->lacked < side->tally->slot_count) return;
+    if (!tally_double(side->tally)) {
+        if (side->lacked < PATIENCE * side->tally->slot_count) return;
+        add_counts(worker, side);
+        tally_clear(side->tally);
+    }
+    side->lacked = 0;
+}
+
+/* Gives the missed words their numbers, and adds them to the tally while it is not full. */
+static int take_missed(struct worker *worker, struct side *side) {
+    for (unsigned i = 0; i < side->missed_count; i++) worker->shards[i] = side->missed[i].query.hash >> (64 - WORD_SHARD_BITS);
+    if (!side->counts) find_given(worker, side);
+    else sort_by_shard(worker, side->missed_count);
+    if (side->counts && run_by_shard(worker, side, count_missed_of)) return -1;
+    if (tally_is_full(side->tally)) make_room(worker, side);
+    for (unsigned i = 0; i < side->missed_count && !tally_is_full(side->tally); i++) {
+        const struct tally_query query = tally_ask(side->missed[i].query.word, side->missed[i].query.length);
+        if (tally_add(side->tally, &query, worker->out[side->missed[i].at])) return -1;
+    }
+    side->missed_count = 0;
     return 0;
 }
 
@@ -208,34 +231,22 @@ static int refuse_given(const struct worker *worker, const char *word, uint64_t 
                 line, text_shown(length), word, WORDS_MOST - 1);
 }
 
-/* Adds a word to the tally, and stores its slot. */
-static int add_word(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line,
-                    struct tally_slot **slot) {
+/* Takes a word that the tally lacks. Its number is put out later. */
+static int miss(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line) {
     uint64_t id;
-    struct tally *tally = side->tally;
     if (side == &worker->items && side->counts && worker->counting->options->order == ORDER_GIVEN &&
         vocab_given_id(query->word, query->length, &id))
         return refuse_given(worker, query->word, query->length, line);
-    if (tally_is_full(tally)) {
-        if (flush(worker, side, 1)) return -1;
-        tally_make_room(tally);
-        *slot = tally_find(tally, query);
-    }
-    return tally_add(tally, *slot, query, worker->block.offset + (uint64_t)(query->word - worker->block.bytes));
+    if (side->missed_count == MISSED && take_missed(worker, side)) return -1;
+    side->missed[side->missed_count++] = (struct missed){{query->word, query->length, query->hash}, worker->count};
+    return put(worker, 0);
 }
 
-/* Counts a word by the tally and puts out its number. */
+/* Counts a word and puts out its number. */
 static inline int take_query(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line) {
     struct tally_slot *slot = tally_find(side->tally, query);
-    if (__builtin_expect(!slot->word, 0) && add_word(worker, side, query, line, &slot)) return -1;
+    if (__builtin_expect(!slot->end, 0)) return miss(worker, side, query, line);
     slot->count++;
-    side->met++;
-    if (__builtin_expect(slot->number == TALLY_NEW, 0)) {
-        if (mem_grow(&side->unnumbered, &side->unnumbered_capacity, side->unnumbered_count + 1, sizeof *side->unnumbered,
-                     "the words of a block"))
-            return -1;
-        side->unnumbered[side->unnumbered_count++] = (struct unnumbered){worker->count, (uint32_t)(slot - side->tally->slots)};
-    }
     return put(worker, slot->number);
 }
 
@@ -353,23 +364,44 @@ static int take_edges(struct worker *worker) {
     return more;
 }
 
+static int take_triples(struct worker *worker) {
+    struct corpus_cursor cursor;
+    struct triple_line triple;
+    int more;
+    corpus_cursor_start(&cursor, &worker->block);
+    while ((more = triples_next(&cursor, &worker->block, &triple)) > 0)
+        for (int i = 0; i < TRIPLE_TERMS; i++) {
+            struct side *side = i == TRIPLE_RELATION ? &worker->names : &worker->items;
+            if (side->tally && take_word(worker, side, triple.term[i], triple.length[i], triple.line)) return -1;
+        }
+    return more;
+}
+
 static int take_lines(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     if (format->edges) return take_edges(worker);
+    if (format->triples) return take_triples(worker);
     if (format->scattered) return take_pairs(worker);
     if (fields_are_tokens(&worker->block, options) ? take_tokens(worker, format) : take_lists(worker)) return -1;
     int in_line = worker->count ? worker->out[worker->count - 1] != NUMBERED_END : worker->block.continues;
     return in_line && !worker->block.line_open ? put(worker, NUMBERED_END) : 0; /* a line also ends at the end of its file */
 }
 
+/* Ends a block: all its words have their numbers then. */
+static int end_block(struct worker *worker, struct side *side) {
+    enum { MET_MOST = 1 << 30 }; /* a count in the tally has 32 bits */
+    if (!side->tally) return 0;
+    if (take_missed(worker, side)) return -1;
+    side->met += worker->count;
+    if (side->met > MET_MOST) add_counts(worker, side);
+    return 0;
+}
+
 static int take_block(struct worker *worker) {
     struct numbered *numbered = worker->counting->wanted->numbered;
-    enum { MET_MOST = 1 << 30 }; /* a count in the tally has 32 bits */
     worker->count = 0;
-    if (take_lines(worker)) return -1;
-    if (flush(worker, &worker->items, worker->items.met > MET_MOST) || flush(worker, &worker->names, worker->names.met > MET_MOST))
-        return -1;
+    if (take_lines(worker) || end_block(worker, &worker->items) || end_block(worker, &worker->names)) return -1;
     return numbered ? numbered_put(numbered, worker->block.number, worker->out, worker->count) : 0;
 }
 
@@ -377,19 +409,21 @@ static int open_side(struct side *side, const struct counting *counting, struct 
     side->counts = counts;
     side->alone = counting->alone;
     side->integers = counts ? counts->integers.size : given ? counting->rows.size : 0;
-    side->tally = counts || given ? mem_zalloc(1, sizeof *side->tally, "counting") : NULL;
     if (!counts && !given) return 0;
-    return !side->tally || tally_open(side->tally, counting->tally_bytes) ? -1 : 0;
+    side->tally = mem_zalloc(1, sizeof *side->tally, "counting");
+    side->missed = mem_alloc(MISSED, sizeof *side->missed, "counting");
+    return !side->tally || !side->missed || tally_open(side->tally, counting->tally_bytes) ? -1 : 0;
 }
 
 /* Adds a worker's last counts to the total, and frees the worker's memory. */
-static int close_side(struct worker *worker, struct side *side, int failed) {
-    if (!failed && side->counts) count_integers(side);
-    int result = failed || !side->counts ? 0 : flush(worker, side, 1);
+static void close_side(struct worker *worker, struct side *side, int failed) {
+    if (!failed && side->counts) {
+        count_integers(side);
+        add_counts(worker, side);
+    }
     if (side->tally) tally_close(side->tally);
     free(side->tally);
-    free(side->unnumbered);
-    return result;
+    free(side->missed);
 }
 
 static int take_blocks(struct worker *worker) {
@@ -410,13 +444,13 @@ static int count_blocks(void *context, unsigned number) {
     struct worker *worker = mem_zalloc(1, sizeof *worker, "counting");
     if (worker) worker->counting = counting;
     int result = worker ? take_blocks(worker) : -1;
-    if (worker && (close_side(worker, &worker->items, result) | close_side(worker, &worker->names, result))) result = -1;
     if (result) counting->failed = 1;
     if (result && counting->wanted->numbered) numbered_give_up(counting->wanted->numbered);
     if (worker) {
+        close_side(worker, &worker->items, result);
+        close_side(worker, &worker->names, result);
         corpus_block_release(&worker->block);
         free(worker->out);
-        free(worker->by_shard);
     }
     free(worker);
     return result;

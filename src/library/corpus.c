@@ -100,14 +100,14 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
 }
 
 /* The calls that add data of a format. */
-enum given { SENTENCES, PAIRS, EDGES };
+enum given { SENTENCES, PAIRS, EDGES, TRIPLES };
 
 static enum given given_as(const struct corpus_format_properties *format) {
-    return format->edges ? EDGES : format->scattered ? PAIRS : SENTENCES;
+    return format->edges ? EDGES : format->triples ? TRIPLES : format->scattered ? PAIRS : SENTENCES;
 }
 
 static int check_format(const struct sptx_corpus *corpus, enum given given) {
-    static const char *const names[] = {[SENTENCES] = "sentences", [PAIRS] = "pairs", [EDGES] = "edges"};
+    static const char *const names[] = {[SENTENCES] = "sentences", [PAIRS] = "pairs", [EDGES] = "edges", [TRIPLES] = "triples"};
     const struct corpus_format_properties *format = &corpus_formats[corpus->options.format];
     if (given_as(format) == given) return 0;
     return fail_usage("corpus.format = %s: such data is given as %s", format->name, names[given_as(format)]);
@@ -131,6 +131,10 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
 
 int sptx_column(const char *name) {
     return name ? column_meaning(COLUMNS_OF_PAIRS, name, strlen(name)) : -1;
+}
+
+int sptx_triple_column(const char *name) {
+    return name ? column_meaning(COLUMNS_OF_TRIPLES, name, strlen(name)) : -1;
 }
 
 int sptx_edge_column(const char *name) {
@@ -159,9 +163,20 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
     return leave(corpus->context, result);
 }
 
+enum sptx_status sptx_corpus_triples(struct sptx_corpus *corpus, const struct sptx_tokens *heads, const struct sptx_tokens *relations,
+                                     const struct sptx_tokens *tails) {
+    struct tokens from, over, to;
+    if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
+    int result = begin_adding(corpus) || check_format(corpus, TRIPLES) || read_tokens(&from, heads, "heads") ||
+                         read_tokens(&over, relations, "relations") || read_tokens(&to, tails, "tails") ? -1 : 0;
+    if (!result) result = taken(corpus, before, gathered_take_triples(&corpus->gathered, &from, &over, &to));
+    return leave(corpus->context, result);
+}
+
 const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char *format) {
     const struct corpus_format_properties *own = &corpus_formats[corpus->options.format];
-    int fits = format ? !strcmp(own->name, format) : !own->edges && !own->sentences;
+    int fits = format ? !strcmp(own->name, format) : !own->edges && !own->sentences && !own->triples;
     if (corpus->closed)
         fail_usage("the corpus is closed: it was trained on, or a call has failed halfway");
     else if (!fits)

@@ -18,6 +18,7 @@
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/infer.h"
+#include "vectors/triple_answers.h"
 #include "vectors/answers.h"
 #include "vectors/run_lists.h"
 
@@ -54,6 +55,7 @@ struct sptx_table {
     uint64_t steps;           /* number of updates so far */
     uint64_t stores;          /* number of stores since the table was opened; seeds the random rounding of bfloat16, as `steps`
                                * does for updates */
+    struct sptx_saving *saving; /* the save that goes on, or is done and was not looked at; NULL: none */
     struct sptx_table *next;
 };
 
@@ -68,12 +70,20 @@ struct sptx_run {
     struct run_lists trained; /* lists that the run was trained on; opened by the first question that names one */
     struct infer infer;       /* opened by the first document that is inferred */
     int inferring;            /* 1: `infer` is open */
+    struct triple_answers answers; /* opened by the first question about triples */
+    int answering;            /* 1: `answers` is open */
     int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
     struct sptx_run *next;
 };
 
 void enter(struct sptx_context *context);
 enum sptx_status leave(struct sptx_context *context, int result);
+
+/* saving.c: a save that goes on while the table is used. saving_wait() waits until it is done, and saving_look() does that only if
+ * it need not wait; both free what it needed. saving_forget() also drops how it ended. */
+void saving_wait(struct sptx_table *table);
+void saving_look(struct sptx_table *table);
+void saving_forget(struct sptx_table *table);
 
 /* Checks that an array's address is a multiple of `bytes`, the size of its numbers. NULL passes. Returns 0, or -1 after
  * fail_usage(). */

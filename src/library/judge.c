@@ -223,6 +223,24 @@ enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table
     return sptx_run_evaluate_links_of(run, table, &files[0], known ? &files[1] : NULL, directed, scores, counts);
 }
 
+enum sptx_status sptx_run_evaluate_triples(struct sptx_run *run, const struct sptx_data *held_out, const struct sptx_data *known,
+                                           uint64_t sample, struct sptx_triples_score *score) {
+    struct sptx_triples_score found;
+    struct triples_request request = {.sample = sample};
+    struct config config = {.name = NULL};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    request.threads = pool_threads(run->context->pool);
+    int result = take_data(&request.held_out, &request.held_out_data, held_out, "triples", "held_out") ||
+                         (known && take_data(&request.known, &request.known_data, known, "triples", "known"))
+                     ? -1 : 0;
+    if (!result && !score) result = fail_usage("a score is written to a struct; it is NULL");
+    if (!result) result = device_config(run->context, &config) || evaluate_triples(&found, &run->model, &request, &config) ? -1 : 0;
+    if (!result) *score = found;
+    config_release(&config);
+    return leave(run->context, result);
+}
+
 /* ---- files ---- */
 
 enum sptx_status sptx_run_export_with(struct sptx_run *run, const char *format_name, const char *path,

@@ -96,6 +96,7 @@ static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_
                                     enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
     struct sptx_context *context = table->context;
     struct sptx_ids taken;
+    saving_look(table);
     if (take_ids(table, ids, &taken) || (what && check_values(table, ids, values, memory, what))) return leave(context, -1);
     uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
     struct rows_request request = request_for(table, &taken, values, memory, stream, table->steps + stores);

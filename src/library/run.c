@@ -43,6 +43,7 @@ void sptx_run_close(struct sptx_run *run) {
     if (run->searching) search_close(&run->search);
     close_lists(run);
     if (run->inferring) infer_close(&run->infer);
+    if (run->answering) triple_answers_close(&run->answers);
     run_lists_close(&run->trained);
     model_close(&run->model);
     leave(context, 0);
@@ -346,6 +347,62 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     free(r.codes);
     free(r.own);
     return leave(run->context, result);
+}
+
+/* ---- triples ---- */
+
+/* Finds the rows of questions, of which the caller's numbers may be wrong. */
+static int take_questions(const struct model *model, const uint64_t *entities, const uint64_t *relations, uint64_t count, int heads,
+                          uint32_t *out_entities, uint32_t *out_relations) {
+    uint64_t items = model_items(model);
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t relation = (int64_t)relations[i];
+        if (entities[i] >= items) return fail_usage("%" PRIu64 " is no row of an entity; '%s' has %" PRIu64, entities[i], model->directory, items);
+        if (relations[i] < items || relations[i] >= model->rows)
+            return fail_usage("%" PRIu64 " is no row of a relation; those of '%s' are %" PRIu64 " to %" PRIu64, relations[i], model->directory,
+                              items, model->rows - 1);
+        if (heads && (relation = run_triples_reciprocal(model, relation)) < 0) return -1;
+        out_entities[i] = (uint32_t)entities[i];
+        out_relations[i] = (uint32_t)relation;
+    }
+    return 0;
+}
+
+static int open_answers(struct sptx_run *run) {
+    struct config config = {.name = NULL};
+    if (run->answering) return 0;
+    int result = device_config(run->context, &config) || triple_answers_open(&run->answers, &run->model, &config) ? -1 : 0;
+    config_release(&config);
+    if (result) triple_answers_close(&run->answers);
+    run->answering = !result;
+    return result;
+}
+
+static int answer_triples(struct sptx_run *run, const struct sptx_answers_options *options, const uint64_t *entities, const uint64_t *relations,
+                  uint64_t count, uint32_t k, uint32_t *rows, float *scores) {
+    if (options->heads > 1 || options->seen > 1) return fail_usage("heads and seen are 0 or 1");
+    if (check_count(count, "questions") || check_aligned(entities, sizeof *entities, "entities") ||
+        check_aligned(relations, sizeof *relations, "relations") || check_answers(rows, scores) || run_triples_check(&run->model))
+        return -1;
+    uint32_t *asked = mem_alloc(2 * count, sizeof *asked, "questions");
+    int result = !asked || take_questions(&run->model, entities, relations, count, (int)options->heads, asked, asked + count) ||
+                         open_answers(run) ||
+                         triple_answers_ask(&run->answers, asked, asked + count, count, k, (int)options->seen, run->context->pool, rows, scores)
+                     ? -1 : 0;
+    free(asked);
+    return result;
+}
+
+enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities, const uint64_t *relations, uint64_t count,
+                                  const struct sptx_answers_options *given, uint32_t k, uint32_t *rows, float *scores) {
+    struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int result = given ? take_options(&options, sizeof options, given) : 0;
+    if (result || !count || !k) return leave(run->context, result);
+    if (!entities || !relations || !rows || !scores)
+        return leave(run->context, fail_usage("entities, relations, rows and scores are wanted; one is NULL"));
+    return leave(run->context, answer_triples(run, &options, entities, relations, count, k, rows, scores));
 }
 
 /* ---- infer ---- */

@@ -163,6 +163,7 @@ void sptx_table_close(struct sptx_table *table) {
     while (*at != table) at = &(*at)->next;
     *at = table->next;
     enter(context);
+    saving_forget(table);
     table_release(&table->table);
     leave(context, 0);
     free(table);
@@ -261,21 +262,12 @@ enum sptx_status sptx_table_cached(struct sptx_table *table, uint32_t *ids, uint
 
 /* ---- disk ---- */
 
-enum sptx_status sptx_table_save(struct sptx_table *table, const char *path) {
-    uint64_t checksum;
-    if (!table) return SPTX_USAGE;
-    struct sptx_context *context = table->context;
-    enter(context);
-    if (!path || !*path) return leave(context, fail_usage("a table is saved to a path; none was given"));
-    if (context->ops->rows_wait(context->backend)) return leave(context, -1);
-    return leave(context, table_save(&table->table, path, &checksum));
-}
-
 enum sptx_status sptx_table_load(struct sptx_table *table, const char *path) {
     if (!table) return SPTX_USAGE;
     struct sptx_context *context = table->context;
     enter(context);
     if (!path || !*path) return leave(context, fail_usage("a table is loaded from a path; none was given"));
+    saving_wait(table);
     if (context->ops->rows_wait(context->backend)) return leave(context, -1);
     return leave(context, table_load(&table->table, path));
 }

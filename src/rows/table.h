@@ -63,6 +63,7 @@ struct table {
     enum table_side side;
     uint64_t idle; /* as the field of this name in table_options */
     char *file_path; /* owned, or NULL */
+    int is_snapshot; /* 1: table_save() reads the rows of the table's snapshot (table_snapshot) */
 };
 
 const char *table_side_name(enum table_side side); /* returns "target" or "context" */
@@ -124,5 +125,12 @@ uint64_t table_file_bytes(const struct table *table); /* returns the bytes of th
 enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);
 int table_load(struct table *table, const char *path);
+
+/* Begins a snapshot of a table that one process has whole (backend.h). Sets *snapshot to a copy of the struct, which table_save()
+ * accepts once, in any thread, while the table is used. The caller ends the snapshot by the backend's functions; *snapshot is not
+ * released. most: as of snapshot_begin(); 0: table_snapshot_bytes(). Returns 0, or -1 after fail(). */
+int table_snapshot(struct table *table, uint64_t most, struct table *snapshot);
+/* Returns how many bytes of copies a snapshot may need, for a table of `bytes` bytes in memory: an eighth, but not too few. */
+uint64_t table_snapshot_bytes(uint64_t bytes);
 
 #endif

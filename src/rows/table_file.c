@@ -188,6 +188,22 @@ int table_save(struct table *table, const char *path, uint64_t *checksum) {
     return result;
 }
 
+/* ---- a table that is saved while it is used ---- */
+
+uint64_t table_snapshot_bytes(uint64_t bytes) {
+    const uint64_t share = 8, least = 64 << 20;
+    if (bytes < least) return bytes;
+    return bytes / share < least ? least : bytes / share;
+}
+
+int table_snapshot(struct table *table, uint64_t most, struct table *snapshot) {
+    uint64_t row = table_row_bytes(&table->spec.layout, table->spec.weights, table->spec.state);
+    if (!most) most = table_snapshot_bytes(table_row_count(&table->spec) * row);
+    *snapshot = *table;
+    snapshot->is_snapshot = 1;
+    return table->ops->snapshot_begin(table->backend, table->store, most);
+}
+
 /* ---- loading ---- */
 
 /* Writes the fields' names, as "weights[128] exp_avg[128] updates". */

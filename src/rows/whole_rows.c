@@ -73,7 +73,9 @@ int whole_rows_gather(struct whole_rows *r, char *whole) {
     struct table *table = r->table;
     const char *from = r->parts;
     struct columns columns;
-    if (!r->own) return table->ops->table_read(table->backend, table->store, r->first, r->count, whole);
+    if (!r->own)
+        return (table->is_snapshot ? table->ops->snapshot_read : table->ops->table_read)(table->backend, table->store, r->first,
+                                                                                         r->count, whole);
     int result = table->ops->table_read(table->backend, table->store, r->first, r->count, r->own);
     if (ranks_meet(table->ranks, NULL, result)) return -1;
     ranks_swap(table->ranks, r->own, r->by_taker, r->parts, r->by_rank);

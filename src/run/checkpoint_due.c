@@ -10,9 +10,17 @@ void checkpoint_due_start(struct checkpoint_due *due, const struct config *confi
     *due = (struct checkpoint_due){.config = config, .run = run, .last = now, .last_step = step};
 }
 
-void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double took, double now) {
+void checkpoint_due_begun(struct checkpoint_due *due, uint64_t step, double now) {
     due->last = now;
     due->last_step = step;
+}
+
+void checkpoint_due_busy(struct checkpoint_due *due, double now) {
+    due->last = now;
+}
+
+void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double took, double now) {
+    checkpoint_due_begun(due, step, now);
     due->took = took;
 }
 

@@ -18,6 +18,10 @@ struct checkpoint_due {
 };
 
 void checkpoint_due_start(struct checkpoint_due *due, const struct config *config, const char *run, uint64_t step, double now);
+/* A checkpoint that is written while training goes on begins at `step`; then it is being written, so that none is due by the clock;
+ * then it is written, and `took` seconds. One for which training waits is only written. */
+void checkpoint_due_begun(struct checkpoint_due *due, uint64_t step, double now);
+void checkpoint_due_busy(struct checkpoint_due *due, double now);
 void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double took, double now);
 
 /* Returns 1 if a checkpoint is due at this step. `epoch_ended`: 1 if the step ended an epoch. */

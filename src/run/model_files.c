@@ -42,7 +42,10 @@ static int read_vocab(struct vocab *vocab, const char *directory) {
 static int read_words(struct model *model) {
     int result = read_vocab(&model->vocab, model->directory);
     model->rows = model->vocab.size;
-    return result;
+    if (result || strcmp(vocab_prefix(&model->vocab), VOCAB_RELATION)) return result;
+    model->reciprocal = vocab_is_reciprocal(&model->vocab);
+    model->relations = model->vocab.lists / (model->reciprocal ? 2 : 1);
+    return 0;
 }
 
 static int32_t bounded(uint64_t value, int32_t fallback) {
@@ -72,6 +75,7 @@ static int take_keys(struct model *model, const struct config *config) {
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
     model->documents = config_has_documents(config);
+    model->product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
     model->loss = config_loss(config);
     model->negatives = (struct model_negatives){.count = config->negatives_count,
                                                 .law = config->negatives_law,
@@ -109,7 +113,7 @@ static int verify(struct model *model, const char *checkpoint) {
                     checkpoint, model->state.target_first, model->target.rows, rows, rows - model->target.rows);
     model->tree = model->state.corpus.tree != 0;
     if (model->state.target_first) model->own = 1; /* state.ini decides, since config.ini may have been changed or lost */
-    model->item_targets = model->documents ? !model->state.target_first : model->own < 1;
+    model->item_targets = model->documents || model->relations ? !model->state.target_first : model->own < 1;
     return 0;
 }
 

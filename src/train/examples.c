@@ -107,18 +107,22 @@ static uint64_t longest_sentence(const struct example_source *source) {
 }
 
 static uint64_t least_length(const struct example_source *source) {
+    if (source->mode == EXAMPLE_TRIPLE) return 0;
     int may_repeat = source->mode == EXAMPLE_WINDOW || source->short_repeat || source->positives == 0;
     return may_repeat ? 2 : (uint64_t)source->positives + 1;
 }
 
 static uint64_t count_shorter(const struct example_source *source, uint64_t least) {
     uint64_t count = 0;
-    if (source->walks.length) return 0;
+    if (source->walks.length || source->mode == EXAMPLE_TRIPLE) return 0;
     for (uint64_t i = 0; i < source->sentences; i++) count += source->starts[i + 1] - source->starts[i] < least;
     return count;
 }
 
 static int check_corpus(const struct example_source *source, const struct vocab *vocab, uint64_t longest) {
+    if (source->mode == EXAMPLE_TRIPLE)
+        return source->sentences ? 0 : fail("no triple of the corpus has a head, a relation and a tail of the vocabulary, so there is nothing "
+                                            "to train on; lower corpus.min_count, or check corpus.format");
     uint64_t own = vocab->lists > 0; /* the first id of each list, which is the list's own row */
     const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST || own ? "list" : "line";
     if (longest < 2)
@@ -134,7 +138,7 @@ static int check_corpus(const struct example_source *source, const struct vocab 
 /* Returns the number of rows that the noise distribution can draw. */
 static uint64_t drawable_rows(const struct example_source *source, const struct vocab *vocab) {
     uint64_t met = 0;
-    if (source->noise == NOISE_UNIFORM) return source->rows - source->target_only;
+    if (source->noise == NOISE_UNIFORM || source->noise == NOISE_EVERY) return source->rows - source->target_only;
     if (source->noise == NOISE_LOG_UNIFORM) return source->rows - source->target_only - 1;
     for (uint64_t i = 0; i < vocab->size; i++) met += vocab->counts[i] > 0;
     return met;
@@ -142,13 +146,17 @@ static uint64_t drawable_rows(const struct example_source *source, const struct 
 
 static int check_negatives(const struct example_source *source, const struct vocab *vocab, uint64_t longest) {
     uint64_t drawable = drawable_rows(source, vocab), own = 0, slots = source->negatives, numbered;
-    uint64_t positives = example_wanted(source, longest - 1);
+    uint64_t positives = source->mode == EXAMPLE_TRIPLE ? 1 : example_wanted(source, longest - 1);
     if (source->negatives == 0) return 0;
     if (source->noise == NOISE_LOG_UNIFORM && source->rows - source->target_only < 3)
         return fail("negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
                     source->rows);
     if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
     numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * (2 * source->window + (uint64_t)source->documents) : slots;
+    if (numbered > EXAMPLE_MOST_NEGATIVES && source->noise == NOISE_EVERY)
+        return fail("negatives.count = all scores each example against %" PRIu64 " entities, more than %" PRIu64
+                    "; set negatives.count to a number",
+                    numbered, EXAMPLE_MOST_NEGATIVES);
     if (numbered > EXAMPLE_MOST_NEGATIVES)
         return fail("negatives.per = pair with %s would draw up to %" PRIu64 " negatives for one example, more than %" PRIu64
                     "; lower negatives.count or %s, or set negatives.per = example",
@@ -199,7 +207,21 @@ static enum example_mode mode_of(const struct config *config) {
     return config_is_window(config)             ? EXAMPLE_WINDOW
            : config->examples_mode == MODE_LIST ? EXAMPLE_LIST
            : config_is_by_item(config)          ? EXAMPLE_ITEM
+           : config->examples_mode == MODE_TRIPLE ? EXAMPLE_TRIPLE
                                                 : EXAMPLE_ADJACENCY;
+}
+
+/* Sets how triples are trained: the two target rows of each are multiplied. */
+static void take_triples(struct example_source *source, const struct config *config) {
+    enum example_product product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
+    if (config->examples_mode != MODE_TRIPLE) return;
+    source->pool = (struct example_pool){.on = 1, .product = product};
+    source->reciprocal = config->triples_reciprocal;
+    if (config->negatives_count != COUNT_ALL) return;
+    uint64_t entities = source->rows - source->target_only;
+    source->noise = NOISE_EVERY;
+    source->negatives = entities < UINT32_MAX ? (uint32_t)entities : UINT32_MAX;
+    source->distinct = 0; /* each row is drawn once anyway */
 }
 
 static void take_keys(struct example_source *source, const struct config *config) {
@@ -226,6 +248,7 @@ static void take_keys(struct example_source *source, const struct config *config
     source->noise = (enum noise_distribution)config->negatives_law;
     source->seed = (uint32_t)config->train_seed;
     source->held_out = share_threshold(config->train_held_out);
+    take_triples(source, config);
 }
 
 static int make_tree(struct examples *examples, const struct vocab *vocab) {
@@ -277,7 +300,7 @@ static void take_stream(struct example_source *source, const struct idstream *st
     source->starts = stream->starts;
     source->tokens = stream->tokens;
     source->sentences = stream->sentences;
-    source->longest = longest_sentence(source);
+    source->longest = source->mode == EXAMPLE_TRIPLE ? 3 : longest_sentence(source);
 }
 
 /* Sets everything that does not depend on the corpus. */

@@ -141,7 +141,15 @@ static struct sums sum_walk(const struct example_source *source, int drops) {
     return sums;
 }
 
+static struct sums sum_triple(const struct example_source *source) {
+    struct sums sums = {.examples = (double)example_directions(source)};
+    const double made[KINDS] = {[BLOCKS] = 1, [TARGETS] = 2, [CONTEXTS] = 1, [TERMS] = 1, [PAIRS] = 1};
+    for (int kind = 0; kind < KINDS; kind++) add_bounded(&sums, kind, sums.examples * made[kind], made[kind]);
+    return sums;
+}
+
 static struct sums sum_sentence(const struct example_source *source, uint64_t number) {
+    if (source->mode == EXAMPLE_TRIPLE) return sum_triple(source);
     uint64_t start = source->starts[number], length = source->starts[number + 1] - start;
     struct sums sums = {0};
     if (source->mode != EXAMPLE_WINDOW) add_rows(source, length, &sums);

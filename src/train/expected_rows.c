@@ -85,6 +85,7 @@ static void fill_chances(struct expected_rows *t, double power) {
     }
     for (int i = 0; i < ROW_POOLS; i++)
         t->chance[i] = t->vocab->lists && i == 0      ? 0
+                       : source->noise == NOISE_EVERY   ? 1
                        : source->noise == NOISE_UNIFORM ? 1 / (double)(source->rows - source->target_only)
                        : t->all.rows[i] > 0           ? t->all.drawn[i] / t->all.rows[i]
                                                       : 0;
@@ -102,7 +103,8 @@ void expected_rows_init(struct expected_rows *t, const struct config *config, co
     fill_ngrams(&t->ngrams, t, 0);
     fill_nodes(&t->nodes, t, 0);
     t->places = total(t->all.kept);
-    t->lines = source->mode == EXAMPLE_ADJACENCY || source->mode == EXAMPLE_ITEM || source->documents ? (double)source->sentences : 0;
+    int lines = source->mode == EXAMPLE_ADJACENCY || source->mode == EXAMPLE_ITEM || source->documents;
+    t->lines = source->mode == EXAMPLE_TRIPLE ? (double)example_count(source) : lines ? (double)source->sentences : 0;
     fill_chances(t, config->negatives_power);
 }
 
@@ -186,7 +188,7 @@ struct distinct_rows expected_rows_from(const struct expected_rows *t, const str
 static double own_targets(const struct expected_rows *t) {
     const struct example_pool *pool = &t->examples->source.pool;
     if (!(t->lines > 0)) return 0;
-    if (t->examples->source.documents) return 1;
+    if (t->examples->source.documents || t->examples->source.mode == EXAMPLE_TRIPLE) return 1;
     return pool->on ? pool->own > 0 : t->expected.targets;
 }
 
@@ -215,7 +217,7 @@ static double lines_below(const struct expected_rows *t, uint64_t rows) {
     double below = 0, all = 0;
     for (uint64_t i = 0; i < source->sentences; i += stride) {
         all++;
-        below += source->ids[source->starts[i]] < rows;
+        below += source->ids[source->mode == EXAMPLE_TRIPLE ? 3 * i + 1 : source->starts[i]] < rows;
     }
     return all > 0 ? below / all : 0;
 }

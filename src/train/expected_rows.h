@@ -26,7 +26,8 @@ struct expected_rows {
      * a row that occurs c times with chance (1 - s)^c. Negatives are drawn from the noise distribution. */
     double places;              /* number of tokens of the corpus that subsampling keeps */
     double ngrams_kept;         /* of all touches of n-gram rows: the share that subsampling keeps */
-    double lines;               /* number of lines or lists whose first id is a target; 0 in other modes */
+    double lines;               /* number of lines or lists whose first id is a target, or of triples whose relation is one; 0 in
+                                 * other modes */
     double chance[ROW_POOLS]; /* by group: chance that one negative is a given row of the group */
 };
 

@@ -12,7 +12,7 @@ struct plan;
 
 enum { GPUS_WHY = 1024 };
 
-/* Returns the number of GPUs, from 1 to device.gpus, and writes the reason to why[GPUS_WHY], as one line. Returns -1 after fail().
+/* Returns the number of GPUs, from 1 to device.gpus, sets alone->copies if each of them trains a copy of the tables, and writes the reason to why[GPUS_WHY], as one line. Returns -1 after fail().
  * Encodes the corpus as a plan does. alone: the configuration resolved for one process; its defaults are settled by the data's
  * size. */
 int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/report.h"
 #include "warm_start.h"
 #include "kernels/stores.h"
 #include "run/tables.h"
@@ -20,11 +21,17 @@ enum {
     USER_LEAST = 16,         /* smallest batch that is made smaller in this way, in examples */
     SHARED_BATCH = 2048,     /* default batch for user with examples.targets = all, in items, each of which is an example. It is
                               * larger, since negatives that a batch shares are most of a step's rows */
+    TRIPLE_STEPS = 500,      /* steps of an epoch of triples, between these two batches: Adagrad, whose first steps are as large as
+                              * its rate, learns few triples in small batches */
+    TRIPLE_LEAST = 128,
+    TRIPLE_BATCH = 100000,
     SHARED_LEAST = 256,      /* smallest batch of items that is made smaller because there are too few for USER_STEPS steps */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
     GPU_WORK_PART = 4,        /* train.batch = auto is halved until batches in flight take at most this fraction (1/4) of the GPU
                                * budget */
+    BEHIND_LEAST = 256 << 20, /* tables of fewer bytes are written so quickly that training waits for a checkpoint */
+    SNAPSHOT_SPARE = 4096,    /* bytes of the GPU for the counts of two snapshots */
     PROGRAM_BYTES = 22 << 20, /* bytes of the program, its libraries, buffers of files, and memory that the allocator keeps after
                                * the corpus was read */
 };
@@ -40,6 +47,23 @@ static struct table_spec spec_of(const struct plan *plan, enum table_side side) 
                                .weights = target ? plan->target : plan->context,
                                .state = target ? plan->target_state : plan->context_state,
                                .hot_rows = plan->hot_rows};
+}
+
+/* Returns the most bytes of host memory for the snapshot of a table: copies of rows, and what finds them. */
+static uint64_t copies_of(const struct planning *p, enum table_side side) {
+    struct table_spec spec = spec_of(p->plan, side);
+    uint64_t row = table_row_bytes(&spec.layout, spec.weights, spec.state), rows = table_row_count(&spec);
+    uint64_t most = table_snapshot_bytes(rows * row);
+    return most + 3 * sizeof(uint32_t) * (most / row) + rows / 8;
+}
+
+/* Adds what snapshots of both tables take. With a GPU, the copies are pinned, and the GPU has a bit for each row. */
+static void add_snapshots(const struct planning *p, struct estimate *e) {
+    uint64_t copies = copies_of(p, TABLE_TARGET) + copies_of(p, TABLE_CONTEXT);
+    if (!p->behind) return;
+    e->fixed.host += p->gpu ? 0 : copies;
+    e->fixed.pinned += p->gpu ? copies + 4 * (uint64_t)TABLE_CHUNK : 0;
+    e->fixed.gpu += p->gpu ? (p->plan->rows + p->plan->items) / 8 + SNAPSHOT_SPARE : 0;
 }
 
 struct estimate planning_estimate(const struct planning *p) {
@@ -58,6 +82,7 @@ struct estimate planning_estimate(const struct planning *p) {
                                        .hogwild = p->hogwild};
     struct estimate estimate;
     p->machine->ops->estimate(&request, &estimate);
+    add_snapshots(p, &estimate);
     return estimate;
 }
 
@@ -125,6 +150,11 @@ static uint64_t user_batch(const struct planning *p) {
     return batch < least ? least : batch > most ? most : batch;
 }
 
+static uint64_t triple_batch(const struct planning *p) {
+    uint64_t batch = example_count(&p->source) / TRIPLE_STEPS;
+    return batch < TRIPLE_LEAST ? TRIPLE_LEAST : batch > TRIPLE_BATCH ? TRIPLE_BATCH : batch;
+}
+
 static void settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->source.mode == EXAMPLE_WINDOW;
@@ -132,6 +162,7 @@ static void settle_batch(struct planning *p) {
     expect_batch(p, asked        ? p->config->train_batch
                     : p->hogwild ? HOGWILD_STEP
                     : user       ? user_batch(p)
+                    : p->source.mode == EXAMPLE_TRIPLE ? triple_batch(p)
                     : p->gpu     ? GPU_BATCH
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
@@ -307,14 +338,34 @@ int planning_fits_halved(const struct planning *p) {
     return planning_fits_host(&tried, p->plan->dim);
 }
 
+/* Returns 1 if training is to go on while a checkpoint is written, as far as memory allows. */
+static int goes_on(const struct planning *p) {
+    struct table_spec target = spec_of(p->plan, TABLE_TARGET), context = spec_of(p->plan, TABLE_CONTEXT);
+    uint64_t bytes = table_row_count(&target) * table_row_bytes(&target.layout, target.weights, target.state) +
+                     table_row_count(&context) * table_row_bytes(&context.layout, context.weights, context.state);
+    if (p->config->run_checkpoint_wait != TRUTH_AUTO) return !p->config->run_checkpoint_wait;
+    return !p->gpu && p->plan->ranks == 1 && bytes >= BEHIND_LEAST;
+}
+
+/* Measures the host's memory. If it is too small for copies of rows, and nobody has asked for them, training waits instead. */
+static void measure_host_for_checkpoints(struct planning *p) {
+    struct plan *plan = p->plan;
+    unsigned local = p->machine->local ? p->machine->local : 1;
+    plan->host_available = p->machine->host_available ? p->machine->host_available / local + held_already(plan) : 0;
+    measure_host(p);
+    int fits = !plan->host_available || plan->host_needed <= plan->host_available;
+    if (fits || !p->behind || p->config->run_checkpoint_wait != TRUTH_AUTO) return;
+    p->behind = 0;
+    measure_host(p);
+}
+
 static void add_up(struct planning *p) {
     struct plan *plan = p->plan;
-    measure_host(p);
+    measure_host_for_checkpoints(p);
+    plan->copies_bytes = p->behind ? copies_of(p, TABLE_TARGET) + copies_of(p, TABLE_CONTEXT) : 0;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? example_stream_bytes(&p->source) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? example_stream_bytes(&p->source) : 0;
-    unsigned local = p->machine->local ? p->machine->local : 1;
-    plan->host_available = p->machine->host_available ? p->machine->host_available / local + held_already(plan) : 0;
     plan->gpu_needed = planning_gpu(&p->estimate);
     plan->gpu_available = p->budget;
 }
@@ -396,9 +447,11 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->rule = tables_rule(p->config);
     plan->rows = vocab_targets(vocab);
     plan->items = vocab->size - vocab->lists - (p->source.paths.starts != NULL);
-    int no_items = config_has_documents(p->config) ? !config_trains_words(p->config) : p->config->examples_own == 1;
+    int no_items = config_has_documents(p->config) ? !config_trains_words(p->config)
+                                                   : p->config->examples_mode == MODE_USER && p->config->examples_own == 1;
     plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
-    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted */
+    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted, nor is each
+                                                                                  * triple's relation */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;
@@ -411,6 +464,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
                                      : idstream_bytes(p->source.tokens, plan->sentences, p->source.weights != NULL);
     expected_rows_init(&p->touches, p->config, vocab, p->examples);
     settle_asked_places(p);
+    p->behind = goes_on(p);
     settle_batch(p);
     settle_auto_places(p);
     settle_hot_rows(p);
@@ -435,5 +489,7 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     p->budget = p->gpu ? gpu_budget(config, &machine->info) : 0;
     make(p, vocab);
     free(p);
+    if (plan->copies_bytes && plan->ranks > 1)
+        return fail_usage("run.checkpoint_wait = no is for one process, and %u train; leave the key out", plan->ranks);
     return 0;
 }

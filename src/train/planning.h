@@ -18,6 +18,7 @@ struct planning {
     struct example_source source; /* the source that the backend will receive */
     struct rule_options rule;
     int gpu, hogwild;
+    int behind; /* 1: checkpoints are written while training goes on */
     uint64_t idle; /* number of rows at the end of the target table that no example names */
     uint64_t budget;          /* bytes of GPU memory that the run may use; 0 without a GPU */
     uint64_t ordering; /* bytes of scratch for ordering the n-grams' buckets, which is freed before the tables are made */

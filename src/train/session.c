@@ -190,7 +190,7 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 }
 
 static int check_ranks(const struct config *config, const struct ranks *ranks) {
-    if (config->device_gpus > 1 && ranks_count(ranks) == 1)
+    if (config->device_gpus > 1 && ranks_count(ranks) == 1 && config->copies < 2)
         return fail("device.gpus = %" PRIu64
                     " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
                     "one process: leave the key out",
@@ -302,7 +302,7 @@ static void note_effort(const struct session *s) {
     const struct config *c = s->config;
     char negatives[TEXT_BYTES];
     int thorough = c->train_effort == EFFORT_THOROUGH;
-    if (!config_has_lists(c)) return;
+    if (!config_has_lists(c)) return; /* the plan's line "by size" has what effort chooses for triples */
     note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epochs (train.effort = %s)",
          thorough ? "thorough" : "quick", c->model_dim, text_of_count(negatives, c->negatives_count),
          c->negatives_per == PER_BATCH ? "a batch" : "a list", c->train_epochs,

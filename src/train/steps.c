@@ -2,6 +2,7 @@
 
 #include "base/debug.h"
 #include "base/progress.h"
+#include "copies.h"
 #include "pipeline.h"
 #include "run/schedule.h"
 
@@ -117,7 +118,7 @@ static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_
                                       .global_step = done};
     double began = progress_now();
     *lr = request.lr_last;
-    if (s->ops->hogwild(s->backend, &request, &result)) return -1;
+    if (s->copies ? copies_train(s->copies, &request, &result) : s->ops->hogwild(s->backend, &request, &result)) return -1;
     *seconds = progress_now() - began;
     *trained = result.done;
     trace("lock-free: trained %" PRIu64 " examples from %" PRIu64 " of epoch %" PRIu64 " in %.6f s", result.done, s->state.position,
@@ -133,13 +134,13 @@ static uint64_t next_piece(uint64_t piece, double seconds) {
 
 static int train_pieces(struct steps *s, const struct steps_watch *watch) {
     int stop = 0;
-    uint64_t piece = PIECE_FIRST;
+    uint64_t piece = s->copies ? copies_round(s->copies) : PIECE_FIRST;
     double lr = 0, seconds;
     uint64_t trained;
     while (!stop && steps_done(s) < s->end) {
         uint64_t count = steps_batch(s, piece).count;
         if (train_piece(s, watch, count, &trained, &seconds, &lr)) return -1;
-        if (count == piece) piece = next_piece(piece, seconds);
+        if (count == piece && !s->copies) piece = next_piece(piece, seconds);
         int epoch_ended = steps_move(s, trained);
         s->state.step = steps_done(s) / s->batch;
         stop = watch->between(watch->user, epoch_ended, watch->wishes(watch->user, epoch_ended));

@@ -4,6 +4,7 @@
  *   trainer.c           a whole run: from taking the directory to the last line of output
  *   steps.c             the loop over batches
  *   trainer_between.c   work between steps: reports, checkpoints, held-out loss
+ *   trainer_behind.c    checkpoints that are written while training goes on
  *   trainer_patience.c  held-out scores, and ending a run that no longer improves
  */
 #include "trainer_inner.h"
@@ -14,6 +15,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "copies.h"
 #include "run/checkpoint.h"
 #include "run/resume.h"
 #include "run/schedule.h"
@@ -71,7 +73,10 @@ static int look_at_rows(const struct trainer *t) {
     if (t->steps.ops->drain(t->steps.backend) ||
         told_apart_cosine(table, documents ? items : 0, documents ? vocab->size : items, &mean))
         return -1;
-    told_apart_warn(t->config, mean, documents ? "documents" : corpus_formats[t->config->corpus_format].edges ? "nodes" : user ? "items" : "words");
+    told_apart_warn(t->config, mean, documents ? "documents"
+                                    : corpus_formats[t->config->corpus_format].edges ? "nodes"
+                                    : t->config->examples_mode == MODE_TRIPLE ? "entities"
+                                    : user ? "items" : "words");
     return 0;
 }
 
@@ -85,7 +90,9 @@ static int train(struct trainer *t) {
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
     int stopped = trainer_judge_left(t);
-    if (!stopped && !t->impatient) stopped = steps_train(&t->steps, &watching);
+    if (!stopped && !t->impatient) stopped = copies_open(&t->steps.copies, &t->session) ? -1 : steps_train(&t->steps, &watching);
+    copies_close(t->steps.copies);
+    t->steps.copies = NULL;
     report_live("");
     if (t->impatient && stopped > 0) stopped = 0; /* train.patience ended the run: a normal end, not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
@@ -185,6 +192,7 @@ static int run_training(struct config *config, const struct trainer_options *opt
         if (result < 0) note_kept(&t);
     }
     if (!result) result = train_to_end(&t);
+    trainer_leave_checkpoint(&t);
     if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
     session_close(&t.session);
     metrics_close(&t.metrics);

@@ -36,8 +36,7 @@ struct standing trainer_standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
 }
 
-/* If the run directory was moved, continues in its new place. If it was removed, or another process has taken it, the run ends. */
-static int follow(struct trainer *t) {
+int trainer_follow(struct trainer *t) {
     int moved = trainer_writes(t) ? run_directory_follow(t->run) : 0;
     if (moved < 0) return -1;
     return moved ? metrics_move(&t->metrics, t->run->place) : 0;
@@ -62,7 +61,7 @@ static void tell(struct trainer *t, double lr) {
 static void report_now(struct trainer *t, double lr) {
     struct standing now = trainer_standing(t, lr);
     uint64_t before = t->metrics.reports;
-    if (follow(t)) {
+    if (trainer_follow(t)) {
         t->heard_stop = 1; /* the checkpoint that is then written tells why */
         return;
     }
@@ -82,7 +81,9 @@ static void report_untrained(struct trainer *t, const struct step_result *first)
     metrics_untrained(&t->metrics, first, &start);
 }
 
-static int say_diverged(const struct trainer *t, const char *what) {
+/* Names the last good checkpoint, which may be the one that is being written. */
+static int say_diverged(struct trainer *t, const char *what) {
+    trainer_leave_checkpoint(t);
     return diverged_say(t->config, t->ranks, t->run->place, t->steps.state.step, what);
 }
 
@@ -118,13 +119,21 @@ uint64_t trainer_checkpoint_bytes(const struct trainer *t) {
 }
 
 static int follow_run(void *user) {
-    return follow(user);
+    return trainer_follow(user);
 }
 
-/* Lets a new run replace the older one in its directory, once it has a checkpoint. */
 static int settle_run(void *user) {
     struct trainer *t = user;
     return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
+}
+
+int trainer_settle(struct trainer *t) {
+    return ranks_do(t->ranks, trainer_writes(t) ? settle_run : NULL, t);
+}
+
+int trainer_ready_checkpoint(struct trainer *t) {
+    t->steps.state.seconds = seconds_trained(t);
+    return t->steps.ops->drain(t->steps.backend) || ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t) ? -1 : 0;
 }
 
 static int write_tables(struct trainer *t) {
@@ -132,18 +141,14 @@ static int write_tables(struct trainer *t) {
     return checkpoint_write(t->run->place, &what, t->config->run_keep);
 }
 
-/* Writes a checkpoint. All ranks write the tables; only the first rank changes directories. */
-static int write_files(struct trainer *t) {
-    if (ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t)) return -1;
+/* All ranks write the tables; only the first rank changes directories. */
+int trainer_write_checkpoint(struct trainer *t) {
+    if (trainer_end_checkpoint(t)) return -1;
+    double began = progress_now();
+    if (trainer_ready_checkpoint(t)) return -1;
     int result = write_tables(t);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
-    return result ? -1 : ranks_do(t->ranks, trainer_writes(t) ? settle_run : NULL, t);
-}
-
-int trainer_write_checkpoint(struct trainer *t) {
-    double began = progress_now();
-    t->steps.state.seconds = seconds_trained(t);
-    if (t->steps.ops->drain(t->steps.backend) || write_files(t)) return -1;
+    if (result || trainer_settle(t)) return -1;
     checkpoint_due_written(&t->due, t->steps.state.step, progress_now() - began, progress_now());
     return 0;
 }
@@ -161,11 +166,15 @@ static int is_to_stop(struct trainer *t) {
 }
 
 /* Work to do after a step, as bits. If one rank wants it, all ranks do it, after the same step. */
-enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
+enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2, WISH_WRITTEN = 4 };
 
 static unsigned wishes(void *user, int epoch_ended) {
     struct trainer *t = user;
     unsigned own = is_to_stop(t) ? WISH_STOP : 0;
+    if (trainer_is_writing(t)) {
+        if (behind_is_done(&t->behind.work)) own |= WISH_WRITTEN;
+        else checkpoint_due_busy(&t->due, progress_now());
+    }
     /* Only the clock of the rank that writes decides. */
     if (trainer_writes(t) && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
@@ -194,7 +203,7 @@ int trainer_measure_held_out(struct trainer *t) {
     }
     if (!sum.examples) return 0;
     struct standing now = trainer_standing(t, 0);
-    if (follow(t)) return -1;
+    if (trainer_follow(t)) return -1;
     metrics_held_out(&t->metrics, &sum, &now);
     return 0;
 }
@@ -203,6 +212,7 @@ int trainer_measure_held_out(struct trainer *t) {
 static int between(void *user, int epoch_ended, unsigned wished) {
     struct trainer *t = user;
     int finished = steps_done(&t->steps) >= t->steps.run;
+    if ((wished & WISH_WRITTEN) && do_beside(t, trainer_end_checkpoint)) return -1;
     if (epoch_ended || finished) {
         if (t->steps.ops->drain(t->steps.backend) || do_beside(t, trainer_measure_held_out)) return -1;
     }
@@ -210,7 +220,7 @@ static int between(void *user, int epoch_ended, unsigned wished) {
     if (t->impatient) return 1;
     if (finished) return 0;
     if (wished & WISH_STOP) return 1;
-    return wished & WISH_CHECKPOINT ? do_beside(t, trainer_write_checkpoint) : 0;
+    return wished & WISH_CHECKPOINT ? do_beside(t, trainer_begin_checkpoint) : 0;
 }
 
 struct steps_watch trainer_watch(struct trainer *t) {

@@ -4,11 +4,23 @@
 
 #include "trainer.h"
 
+#include "base/behind.h"
+#include "run/checkpoint.h"
 #include "trainer_run.h"
 #include "run/checkpoint_due.h"
 #include "run/metrics.h"
 #include "session.h"
 #include "steps.h"
+
+/* A checkpoint that is written while training goes on (trainer_behind.c). */
+struct trainer_behind {
+    struct behind work;
+    char *place; /* the directory in which it is written; owned; NULL: none is being written */
+    struct table target, context; /* the tables as they were when it began */
+    struct checkpoint what;
+    uint64_t keep;
+    double began;
+};
 
 /* A run that is being trained by this process. */
 struct trainer {
@@ -25,6 +37,7 @@ struct trainer {
     double began, began_training, seconds_before;
     double beside; /* seconds, since began_training, of work that is not training: held-out losses and checkpoints */
     struct checkpoint_due due;
+    struct trainer_behind behind;
     struct metrics metrics;
 };
 
@@ -33,7 +46,20 @@ int trainer_writes(const struct trainer *t);
 
 uint64_t trainer_checkpoint_bytes(const struct trainer *t); /* returns the bytes of the files of a checkpoint */
 int trainer_start_due(struct trainer *t);
-int trainer_write_checkpoint(struct trainer *t);
+int trainer_write_checkpoint(struct trainer *t); /* waits until it is written; so does trainer_judge_epoch() */
+int trainer_ready_checkpoint(struct trainer *t); /* makes the tables and the state ready for a checkpoint of this step */
+int trainer_follow(struct trainer *t); /* if the run directory was moved, continues in its new place; if it was removed, fails */
+int trainer_settle(struct trainer *t); /* called after each checkpoint: lets a new run replace the older one */
+
+/* ---- trainer_behind.c ---- */
+
+/* trainer_begin_checkpoint() begins a checkpoint that is written while training goes on, or writes it at once if the plan has no
+ * memory for that. trainer_end_checkpoint() waits until it is written, and fails if writing has failed; trainer_leave_checkpoint()
+ * only waits. Both do nothing if none is being written. */
+int trainer_begin_checkpoint(struct trainer *t);
+int trainer_is_writing(const struct trainer *t);
+int trainer_end_checkpoint(struct trainer *t);
+void trainer_leave_checkpoint(struct trainer *t);
 
 /* ---- trainer_patience.c ---- */
 

@@ -114,6 +114,7 @@ static int end_at_best(void *user) {
 int trainer_end_at_best(struct trainer *t) {
     const struct progress_state *state = &t->steps.state;
     int items = t->session.held_out.lists > 0;
+    if (trainer_end_checkpoint(t)) return -1;
     if (!state->best_step) return trainer_write_checkpoint(t); /* too few examples for a step */
     note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " steps: held-out %s %.4f", state->best_step, state->step,
          items ? "recall@20" : "loss a pair", items ? state->best : -state->best);

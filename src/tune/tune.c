@@ -103,7 +103,7 @@ static int open_data(struct tuning *t) {
 static enum tune_measure measure_of(const struct tuning *t) {
     const struct corpus_format_properties *format = &corpus_formats[t->resolved.corpus_format];
     if (format->edges) return TUNE_LINKS;
-    if (!format->sentences) return TUNE_RECALL;
+    if (!format->sentences && !format->triples) return TUNE_RECALL;
     return t->request->pair_count + t->request->analogy_count ? TUNE_SETS : TUNE_LOSS;
 }
 

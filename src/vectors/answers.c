@@ -72,7 +72,7 @@ static int make_view(struct model *model, enum model_view view, unsigned threads
 }
 
 uint64_t answers_first(const struct model *model, int lists) {
-    return lists && model->documents ? model_items(model) : 0;
+    return lists && (model->documents || model->relations) ? model_items(model) : 0;
 }
 
 int answers_view_named(struct model *model, const char *name, unsigned threads) {

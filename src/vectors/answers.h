@@ -8,6 +8,7 @@
  *   documents, words (cbow, or                words   target    user
  *                     examples.words = yes)
  *   citations, links (adjacency)              all     sum       user (by the paper's row); sum for items given by hand
+ *   entities         (triple)                 all     context   (none: triple_answers.h)
  *   nodes            (walk)                   nodes   propagated, user (by the node's row); context for nodes given
  *                                                      or normsum   by hand
  *   any of these     (train.loss =            as above as above  target, as the context rows belong to nodes of a tree,
@@ -33,8 +34,8 @@ enum list_score answers_score(const struct model *model, int named);
 /* Returns the number of rows to search, from row 0 on: the items or, if `lists` is 1, the items and the lists, which follow
  * them. Returns 0 after fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
-/* Returns the first row to search: 0; or, if `lists` is 1 in a run of documents, the first document, since documents are
- * compared with each other. */
+/* Returns the first row to search: 0; or, if `lists` is 1 in a run of documents or triples, the first document or relation, since
+ * these are compared with each other. */
 uint64_t answers_first(const struct model *model, int lists);
 /* Return the table, or the score, with this name; NULL: the default of the drawing above. Return -1 after fail_usage(). The
  * table `propagated` is computed at its first use by this number of threads (0: one a core); -1 after fail() if the run has no

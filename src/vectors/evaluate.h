@@ -8,6 +8,7 @@
  *   labels     node TAB-or-blank its labels          micro and macro F1 of logistic regressions over a share of the nodes
  *   links      node TAB-or-blank node                AUC against as many unlinked pairs; MRR and hits@10 of a link's
  *                                                    true end among 1,000 nodes that are not its neighbours (all if fewer exist)
+ *   triples    head, relation, tail                  filtered MRR and hits@1, 3, 10 of tails and heads among all entities
  *
  * The measures agree with independent scorers: equal values share their mean rank, the first of equally near rows wins, words
  * are compared in lower case (only ASCII letters are changed), and a name means the first row that has it. Only float32 rounding
@@ -71,6 +72,14 @@ struct links_request {
     const struct gathered *held_out_data, *known_data; /* edges in memory, read instead of the files; NULL: files */
 };
 
+struct triples_request {
+    const char *held_out; /* path of a file of triples */
+    const char *known;    /* paths of files of triples that are known to be true, as corpus.path names them; NULL: none */
+    uint64_t sample;      /* entities that answers are ranked among; 0: all, or 10,000 if there are more than a million */
+    unsigned threads;     /* 0: one a core */
+    const struct gathered *held_out_data, *known_data; /* triples in memory, read instead of the files; NULL: files */
+};
+
 int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, enum model_view view, const char *path);
 int evaluate_analogies(struct sptx_analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
@@ -95,6 +104,9 @@ int evaluate_labels(struct sptx_labels_score *scores, const struct model *model,
 /* Does the work of evaluate_labels() with (node, label) pairs in memory. `name`: their name in error messages. */
 int evaluate_labels_of(struct sptx_labels_score *scores, const struct model *model, enum model_view view,
                        const struct gathered *data, const char *name, const double *shares, int count, const struct config *config);
+/* Ranks the tails, and by reciprocals the heads, of held-out triples, without known answers. */
+int evaluate_triples(struct sptx_triples_score *score, const struct model *model, const struct triples_request *request,
+                     const struct config *config);
 /* Fills scores[LINK_SCORES]. */
 int evaluate_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct model *model,
                    enum model_view view, const struct links_request *request, const struct config *config);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "run_lists.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,6 +86,7 @@ static int open_chosen(struct list_scores *scores, const struct list_candidates 
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
                      const struct list_candidates *candidates, const struct config *config) {
     *scores = (struct list_scores){.model = model, .score = score, .threads = config ? (unsigned)config->device_threads : 0};
+    if (run_lists_check(model)) return -1;
     if (candidates->rows) return open_chosen(scores, candidates, config);
     uint64_t items = model_items(model), first = candidates->first; /* rows of lists are never recommended */
     return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, first && first < items ? first : items,

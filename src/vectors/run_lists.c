@@ -23,8 +23,7 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
 
 enum { NEAR_LISTS = 100000 }; /* most names with which a misspelt name is compared */
 
-/* Returns the name most like `name`, to suggest in an error message: of a list, a paper or a node; NULL if no name is similar. */
-static const char *near_name(const struct model *model, const char *name) {
+const char *run_lists_near(const struct model *model, const char *name) {
     if (has_targets(model)) return vocab_near(&model->vocab, name);
     uint64_t first = model_items(model), count = model->vocab.lists < NEAR_LISTS ? model->vocab.lists : NEAR_LISTS;
     const char **names = mem_alloc(count, sizeof *names, "the nearest name of a list");
@@ -32,7 +31,7 @@ static const char *near_name(const struct model *model, const char *name) {
         report_clear(); /* if memory is short, no name is suggested */
         return NULL;
     }
-    for (uint64_t i = 0; i < count; i++) names[i] = vocab_word(&model->vocab, first + i, NULL) + strlen(VOCAB_LIST);
+    for (uint64_t i = 0; i < count; i++) names[i] = vocab_word(&model->vocab, first + i, NULL) + strlen(vocab_prefix(&model->vocab));
     const char *near = text_nearest(name, names, count);
     free(names);
     return near;
@@ -45,7 +44,7 @@ int64_t run_lists_find(const struct model *model, const char *name) {
         return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
                           "'%.100s' instead",
                           model->directory, name);
-    const char *near = near_name(model, name);
+    const char *near = run_lists_near(model, name);
     return fail_usage("'%s' was trained on no list '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
                       near ? near : "", near ? "'?" : "");
 }
@@ -63,17 +62,21 @@ static char *path_of_stream(const struct model *model) {
     return path;
 }
 
-/* Opens the encoded corpus at `path`. Returns 1; 0 after a warning if it is gone or is not the one that the run was trained on. */
-static int open_stream(struct run_lists *lists, const struct model *model, const char *path, struct pool *pool) {
-    if (file_exists(path) == 1 && !idstream_open_any(&lists->stream, path, model->rows, pool)) {
-        if (!model->state.corpus.stream || lists->stream.checksum == model->state.corpus.stream) return 1;
-        idstream_close(&lists->stream);
+int run_stream_open(struct idstream *stream, const struct model *model, struct pool *pool, const char *then) {
+    char *path = path_of_stream(model);
+    *stream = (struct idstream){0};
+    if (!path) return -1;
+    int found = file_exists(path) == 1 && !idstream_open_any(stream, path, model->rows, pool);
+    if (found && model->state.corpus.stream && stream->checksum != model->state.corpus.stream) {
+        idstream_close(stream);
+        found = 0;
     }
-    report_clear();
-    warn("'%s' is not there any more, or is of another run: the items of the lists of '%s' are not known, and may be recommended "
-         "to them",
-         path, model->directory);
-    return 0;
+    if (!found) {
+        report_clear();
+        warn("'%s' is not there any more, or is of another run than '%s': %s", path, model->directory, then);
+    }
+    free(path);
+    return found;
 }
 
 static uint64_t place_of(const struct run_lists *lists, uint64_t sentence) {
@@ -93,13 +96,18 @@ static int group(struct run_lists *lists, uint64_t rows) {
     return 0;
 }
 
+int run_lists_check(const struct model *model) {
+    if (!model->relations) return 0;
+    return fail("'%s' was trained on triples, which are no lists: recommend answers --head=X --relation=R, and evaluate judges "
+                "--triples=FILE", model->directory);
+}
+
 int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool) {
+    if (run_lists_check(model)) return -1;
     *lists = (struct run_lists){.first = model->vocab.lists ? model_items(model) : 0};
     if (model->mode == MODE_WALK || (!model->vocab.lists && !has_targets(model))) return 0;
-    char *path = path_of_stream(model);
-    int result = !path ? -1 : open_stream(lists, model, path, pool) ? group(lists, model->rows) : 0;
-    free(path);
-    return result;
+    int there = run_stream_open(&lists->stream, model, pool, "the items of its lists are not known, and may be recommended to them");
+    return there > 0 ? group(lists, model->rows) : there;
 }
 
 void run_lists_close(struct run_lists *lists) {

@@ -27,6 +27,17 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
 /* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
 int64_t run_lists_find(const struct model *model, const char *name);
 
+/* Returns the name most like `name`, to suggest in an error message: of a list, a relation, a paper or a node; NULL if no name is
+ * similar. */
+const char *run_lists_near(const struct model *model, const char *name);
+
+/* Opens the encoded corpus that the run was trained on. Returns 1; 0 after a warning, which ends with `then`, if it is gone or is of
+ * another run; -1 after fail(). */
+int run_stream_open(struct idstream *stream, const struct model *model, struct pool *pool, const char *then);
+
+/* Returns 0; -1 after fail() if the run was trained on triples, and so has no lists. */
+int run_lists_check(const struct model *model);
+
 int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool);
 void run_lists_close(struct run_lists *lists); /* may be called on a struct of zeros */
 

@@ -49,8 +49,9 @@ struct search_block {
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
 void search_block_release(struct search_block *block); /* may be called on a struct of zeros */
 
-/* Compares two ids, uint32_t, for qsort() and bsearch(). */
+/* Compare two ids, uint32_t, and two places, uint64_t, for qsort() and bsearch(). */
 int search_by_id(const void *a, const void *b);
+int search_by_place(const void *a, const void *b);
 /* Sorts ids and removes repeated ones, as the array `banned` requires. Returns how many are left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 

@@ -216,11 +216,11 @@ def test_a_long_item_is_cut_in_a_sentence(shop):
 @pytest.mark.parametrize("arguments, said", [
     ([], "recommend wants one run directory, 0 given"),
     (["run", "other"], "recommend wants one run directory, 2 given"),
-    (["run"], "recommend wants either --lists=FILE, --list=NAME or --items=A,B,..;"),
-    (["run", "--lists=lists.txt", "--list=u1"], "recommend wants either --lists=FILE, --list=NAME or --items=A,B,..;"),
+    (["run"], "recommend wants either --lists=FILE, --list=NAME, --items=A,B,.. or, of triples, --relation=R;"),
+    (["run", "--lists=lists.txt", "--list=u1"], "recommend wants either --lists=FILE, --list=NAME, --items=A,B,.. or, of triples, --relation=R;"),
     (["run", "--items=i1", "--among=3", "--candidates=lists.txt"], "recommend wants either --among=N or --candidates=FILE;"),
     (["run", "--list=u1"], "keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of 'u1'"),
-    (["run", "--lists=lists.txt", "--items=i1"], "recommend wants either --lists=FILE, --list=NAME or --items=A,B,..;"),
+    (["run", "--lists=lists.txt", "--items=i1"], "recommend wants either --lists=FILE, --list=NAME, --items=A,B,.. or, of triples, --relation=R;"),
     (["run", "--items=i1", "--name=u1"], "recommend: --name = 'u1' is a list of a file; wanted --lists=FILE, too"),
     (["run", "--items=i1", "--k=0"], "recommend: --k = '0' is not a whole number from 1 to 1,000,000,000"),
     (["run", "--items=i1", "--k=-1"], "recommend: --k = '-1'"),
@@ -316,7 +316,7 @@ def test_a_trained_list_without_its_corpus_says_so(named):
     named.path("run", "corpus.ids").rename(named.path("kept"))
     done = named("recommend", "run", f"--list={name}", "--k=500")
     named.path("kept").rename(named.path("run", "corpus.ids"))
-    assert "the items of the lists of" in done.stderr and len(done.stdout.splitlines()) > 0
+    assert "the items of its lists are not known" in done.stderr and len(done.stdout.splitlines()) > 0
 
 
 def test_only_candidates_are_recommended(named):

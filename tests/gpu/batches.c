@@ -2,7 +2,7 @@
 #include "common.h"
 
 static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t capacity) {
-    if (a->pool.on != b->pool.on || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole || a->pool.sum != b->pool.sum)
+    if (a->pool.on != b->pool.on || a->pool.product != b->pool.product || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole || a->pool.sum != b->pool.sum)
         return snprintf(why, capacity, "its targets are pooled in another way"), 0;
     if (a->shared.count != b->shared.count || a->shared.masked != b->shared.masked)
         return snprintf(why, capacity, "%u shared negatives, wanted %u", b->shared.count, a->shared.count), 0;
@@ -134,6 +134,25 @@ static void compare_items(struct backend *cpu, struct backend *gpu) {
     }
 }
 
+static void compare_triples(struct backend *cpu, struct backend *gpu) {
+    static const uint32_t negatives[] = {1, 2, 255, 513, 3000};
+    for (int i = 0; i < 40; i++) {
+        struct corpus c;
+        char name[120];
+        corpus_make(&c, i % 4 ? 5000 : 40, 300, 40);
+        struct example_source s = source_of(&c, EXAMPLE_TRIPLE);
+        s.noise = (enum noise_distribution)(1 + i % 3);
+        s.negatives = negatives[i % 5];
+        s.exclude = i / 2 % 2, s.distinct = i / 3 % 4 == 0, s.shuffle = i / 5 % 2, s.stream_on_host = i / 7 % 2;
+        s.held_out = i % 5 ? 0 : 1u << 30;
+        source_triples(&s, &c, i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, i / 4 % 2);
+        snprintf(name, sizeof name, "triples of %llu rows, %u negatives, options %d", (unsigned long long)c.rows, s.negatives, i);
+        compare_batches(cpu, gpu, &s, name);
+        compare_batches_of(1, cpu, gpu, &s, name);
+        corpus_free(&c);
+    }
+}
+
 /* Many batches here contain only the first place of a list, or no held-out example. Such batches have no shared negatives. */
 static void compare_own_places(struct backend *cpu, struct backend *gpu) {
     for (int i = 0; i < 8; i++) {
@@ -162,6 +181,7 @@ void test_batches(void) {
     uint64_t vocabularies[] = {2, 3, 40, 1000, 65536};
     compare_items(cpu, gpu);
     compare_own_places(cpu, gpu);
+    compare_triples(cpu, gpu);
     for (int v = 0; v < 5; v++) {
         struct corpus c;
         corpus_make(&c, vocabularies[v], 300, 40);

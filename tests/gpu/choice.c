@@ -119,6 +119,7 @@ static double top_share(const struct choice *c) {
 /* Returns an estimate of the most gradients that are summed in a row, as if each example were one block. Windows of pairs make
  * several blocks; `places` includes these. */
 static double most_summed(const struct choice *c) {
+    if (c->source.mode == EXAMPLE_TRIPLE) return c->mean ? 1 : fmax(32, (double)c->batch); /* all of one relation */
     double negatives = c->source.per_batch ? 1 : (double)c->source.negatives; /* shared ones together weigh as one positive */
     double contexts = (double)c->batch * (c->source.positives + negatives);
     return fmax(32, contexts * top_share(c)) / (c->mean ? (double)c->batch : 1);
@@ -299,11 +300,24 @@ static void choose_items(struct choice *c) {
     if (one_in(4)) return;
     s->per_batch = 1;
     if (!s->distinct) s->negatives = (uint32_t)between(1, 600);
-    if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, one_in(2) ? 1.2f : 0, 0};
+    if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, one_in(2) ? 1.2f : 0, 0, 0};
+}
+
+/* Makes triples of most of the runs whose batches share their negatives. */
+static void choose_triples(struct choice *c) {
+    struct example_source *s = &c->source;
+    struct loss_options *o = &c->loss;
+    if (!s->per_batch || c->rows < 8 || c->sentences < 8 || one_in(3)) return;
+    s->mode = EXAMPLE_TRIPLE;
+    s->pool = (struct example_pool){.on = 1, .product = c->dim % 2 || one_in(3) ? PRODUCT_REAL : PRODUCT_COMPLEX};
+    s->reciprocal = one_in(2);
+    s->noise = one_in(3) ? NOISE_EVERY : NOISE_UNIFORM;
+    o->cubes = one_in(2) ? 0.05f : 0;
+    if (one_in(3)) o->kind = LOSS_LOGISTIC, o->negative_power = 0, o->negative_weight = 1;
 }
 
 static void choose_weights(struct choice *c) {
-    c->loss.weighted = c->source.mode != EXAMPLE_WINDOW && one_in(3);
+    c->loss.weighted = c->source.mode != EXAMPLE_WINDOW && c->source.mode != EXAMPLE_TRIPLE && one_in(3);
 }
 
 /* ---- the whole ---- */
@@ -337,12 +351,21 @@ struct choice choice_make(uint64_t seed) {
     choose_first_row(&c);
     choose_precision(&c);
     choose_items(&c);
+    choose_triples(&c);
     choose_weights(&c);
     if (!c.source.batch) c.source.batch = c.batch;
     c.summed = most_summed(&c);
     c.places = (double)c.batch * (double)example_most(&c.source).contexts * top_share(&c);
     c.rule.options.lr = rate_of(&c.rule.options, c.summed);
     return c;
+}
+
+void choice_without_items(struct choice *c) {
+    struct example_source *s = &c->source;
+    if (s->mode != EXAMPLE_ITEM && s->mode != EXAMPLE_TRIPLE) return;
+    if (s->mode == EXAMPLE_TRIPLE) s->pool = (struct example_pool){.on = 0}, s->noise = NOISE_UNIFORM;
+    s->mode = EXAMPLE_ADJACENCY, s->per_batch = 0;
+    c->loss = (struct loss_options){0};
 }
 
 struct machine machine_other(const struct machine *machine, uint64_t seed) {
@@ -374,6 +397,7 @@ struct example_source choice_source(const struct choice *c, struct corpus *corpu
     if (c->subsample) s.keep = corpus->keep;
     if (c->loss.weighted) source_weigh(&s, corpus);
     if (c->walks) source_walks(&s, corpus, (uint32_t)c->longest, c->walks - 1);
+    if (s.mode == EXAMPLE_TRIPLE) source_triples(&s, corpus, s.pool.product, s.reciprocal);
     return s;
 }
 
@@ -390,7 +414,7 @@ static const char *name_of(enum place place) {
 }
 
 void choice_describe(const struct choice *c, char *text, size_t capacity) {
-    static const char *modes[] = {"window", "list", "adjacency", "item"};
+    static const char *modes[] = {"window", "list", "adjacency", "item", "triple"};
     const struct example_source *s = &c->source;
     const struct placing *t = &c->machine.placing[0], *o = &c->machine.placing[1];
     snprintf(

@@ -40,6 +40,8 @@ struct choice {
 };
 
 struct choice choice_make(uint64_t seed);
+/* Turns examples of items or triples, which are trained in batches only, into lines of adjacency. */
+void choice_without_items(struct choice *c);
 /* Makes the run's corpus, in which every row from `first_row` on is a word; corpus_free() frees it. */
 void choice_corpus(const struct choice *c, struct corpus *corpus);
 struct example_source choice_source(const struct choice *c, struct corpus *corpus);

@@ -143,6 +143,7 @@ static void check_run(struct run *run) {
 static struct run run_for(uint64_t seed, int hogwild) {
     struct run run = {.choice = choice_make(seed), .hogwild = hogwild};
     struct choice *c = &run.choice;
+    if (hogwild) choice_without_items(c);
     choice_corpus(c, &run.corpus);
     run.source = choice_source(c, &run.corpus);
     run.source.longest = corpus_longest(&run.corpus);
@@ -162,7 +163,6 @@ static void make_lock_free(struct run *run, uint64_t seed) {
     run->source.pool = (struct example_pool){.on = seed % 4 < 2};
     if (run->source.pool.on && run->source.mode == EXAMPLE_WINDOW) run->source.per_pair = 0;
     c->rule = (struct rule_case){"lock-free", options_of(seed % 2 ? RULE_SGD : RULE_ADAGRAD)};
-    if (run->source.mode == EXAMPLE_ITEM) run->source.mode = EXAMPLE_ADJACENCY, run->source.per_batch = 0;
     c->loss = (struct loss_options){0};
     for (int side = 0; side < 2; side++) {
         struct placing *p = &c->machine.placing[side];

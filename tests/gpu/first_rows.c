@@ -141,7 +141,7 @@ static struct choice lock_free_choice(uint64_t seed) {
     c.rule.options.lr = rate_of(&c.rule.options, 1);
     if (!c.first_row) c.first_row = c.rows / 3 + 1;
     if (c.source.pool.on && c.source.mode == EXAMPLE_WINDOW) c.source.per_pair = 0;
-    if (c.source.mode == EXAMPLE_ITEM) c.source.mode = EXAMPLE_ADJACENCY, c.source.per_batch = 0, c.loss = (struct loss_options){0};
+    choice_without_items(&c);
     for (int side = 0; side < 2; side++) {
         struct placing *p = &c.machine.placing[side];
         if (p->weights == PLACE_FILE) p->weights = PLACE_PINNED;

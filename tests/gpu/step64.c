@@ -94,21 +94,48 @@ struct block64 {
     double scale;
 };
 
+/* to += a x b. conjugated: 1: b's imaginary parts have the other sign. */
+static void add_product(enum example_product product, double *to, const double *a, const double *b, uint64_t dim, int conjugated) {
+    uint64_t half = dim / 2;
+    double sign = conjugated ? -1 : 1;
+    for (uint64_t i = 0; i < dim && product == PRODUCT_REAL; i++) to[i] += a[i] * b[i];
+    for (uint64_t i = 0; i < half && product == PRODUCT_COMPLEX; i++) {
+        to[i] += a[i] * b[i] - sign * a[i + half] * b[i + half];
+        to[i + half] += sign * a[i] * b[i + half] + a[i + half] * b[i];
+    }
+}
+
+/* to += factor x the gradient of the sum of |x|^3 */
+static void add_cubes(enum example_product product, double *to, double factor, const double *x, uint64_t dim) {
+    for (uint64_t i = 0; i < dim && factor > 0; i++) {
+        double partner = product == PRODUCT_COMPLEX ? x[(i + dim / 2) % dim] : 0;
+        to[i] += 3 * factor * sqrt(x[i] * x[i] + partner * partner) * x[i];
+    }
+}
+
 static void make_vector(const struct block64 *b, uint64_t number) {
     uint64_t dim = b->target->layout.dim;
+    enum example_product product = b->pool->product;
     memset(b->vector, 0, dim * sizeof(double));
-    for (uint64_t i = 0; i < b->t; i++) {
+    if (product) add_product(product, b->vector, row_of(b->target, b->targets[0]), row_of(b->target, b->targets[1]), dim, 0);
+    for (uint64_t i = 0; i < b->t && !product; i++) {
         double weight = b->pool->on ? (double)example_pool_weight(b->pool, (uint32_t)b->t, (uint32_t)i) : i == number;
         add(b->vector, weight, row_of(b->target, b->targets[i]), dim);
     }
     memset(b->gradient, 0, dim * sizeof(double));
 }
 
-/* Adds the vector's gradient to the gradients of the rows that it was pooled from. */
-static void share_gradient(const struct block64 *b, uint64_t number) {
+/* Adds the vector's gradient to the gradients of the rows that it was pooled from. cubes: factor of the penalty of cubes. */
+static void share_gradient(const struct block64 *b, uint64_t number, double cubes) {
     uint64_t dim = b->target->layout.dim;
     for (uint64_t i = 0; i < b->t; i++) {
         double weight = (double)example_pool_share(b->pool, (uint32_t)b->t, (uint32_t)i);
+        if (b->pool->product) {
+            double *g = b->target->gradients + b->targets[i] * dim;
+            add_product(b->pool->product, g, b->gradient, row_of(b->target, b->targets[1 - i]), dim, 1);
+            add_cubes(b->pool->product, g, cubes, row_of(b->target, b->targets[i]), dim);
+            continue;
+        }
         if (!b->pool->on) weight = i == number;
         if (weight != 0) add(b->target->gradients + b->targets[i] * dim, weight, b->gradient, dim);
     }
@@ -180,7 +207,10 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
             loss += meet(&b, &request->loss);
             if (request->loss_only) continue;
             gain(&b, &request->loss);
-            share_gradient(&b, k);
+            double cubes = (double)request->loss.cubes * b.scale;
+            share_gradient(&b, k, cubes);
+            if (!view->pool.product) continue;
+            add_cubes(view->pool.product, context->gradients + b.contexts[0] * dim, cubes, row_of(context, b.contexts[0]), dim);
         }
     }
     update_side(target, request);

@@ -427,12 +427,12 @@ void test_late_updates(void) {
 
 enum { LOSS_CASES = 11, SOURCE_CASES = 12 };
 static const struct loss_options losses[LOSS_CASES] = {
-    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1, 0, 0},    {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1, 0, 0},
-    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0},        {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0},
-    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 1.15f, 0},    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.3f, 0},
-    {LOSS_BPR, SCORE_DOT, 1, 0, 1, 0, 0},            {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1, 0, 0},
-    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2, 0, 0}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3, 0, 0},
-    {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0, 0}};
+    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1, 0, 0, 0},    {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1, 0, 0, 0},
+    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0},        {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0, 0},
+    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 1.15f, 0, 0},    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.3f, 0, 0},
+    {LOSS_BPR, SCORE_DOT, 1, 0, 1, 0, 0, 0},            {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1, 0, 0, 0},
+    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2, 0, 0, 0}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3, 0, 0, 0},
+    {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0, 0, 0}};
 
 /* Makes a source: blocks of one vector and of several; means; contexts for one warp, for several warps (from 32 on), and for the
  * thread block that turns scores into coefficients (from 256 on). */
@@ -496,10 +496,10 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
  * example's positive may be left out of its negatives, or not. TF32 keeps 11 bits of each factor. */
 static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matmul_type type) {
     static const uint32_t negatives[] = {1, 33, 255, 700};
-    static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.15f, 0},
-                                                    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0},
-                                                    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0},
-                                                    {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 1.15f, 0}};
+    static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.15f, 0, 0},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0},
+                                                    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0, 0},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 1.15f, 0, 0}};
     matmul = type;
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -532,6 +532,44 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
     corpus_free(&c);
 }
 
+/* Tests triples: both products and losses, with the penalty of cubes and without; every row as a negative. */
+static void compare_triples(const uint32_t *dims, size_t count_of_dims, enum matmul_type type) {
+    static const uint32_t negatives[] = {1, 33, 255, 700};
+    static const struct loss_options of_triples[] = {{LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0.05f},
+                                                     {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0, 0, 0},
+                                                     {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 3, 0, 0, 0.02f},
+                                                     {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 0, 0, 0},
+                                                     {LOSS_LOGISTIC, SCORE_COSINE, 0.5f, 0, 1, 0, 0, 0.05f}};
+    matmul = type;
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    size_t count = (size_t)rule_cases(rules);
+    tolerance = 1e-4;
+    if (type == MATMUL_TF32) tolerance = 5e-3, part_off = worst_off = 5e-2;
+    for (size_t i = 0; i < 3 * count_of_dims; i++) {
+        struct corpus c;
+        char name[128];
+        corpus_make(&c, 300, 300, 12);
+        struct example_source s = source_of(&c, EXAMPLE_TRIPLE);
+        uint32_t dim = dims[i / 3];
+        loss_of_steps = of_triples[i % 5];
+        if (loss_of_steps.score == SCORE_COSINE && dim < 8) dim = 8;
+        s.noise = i % 4 ? NOISE_UNIFORM : NOISE_EVERY;
+        s.negatives = negatives[i / 2 % 4], s.exclude = i % 3 > 0, s.distinct = i % 7 == 1, s.shuffle = i % 5 > 0;
+        source_triples(&s, &c, dim % 2 || i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, i / 3 % 2);
+        snprintf(name, sizeof name, "triples, product %d, loss %d of %s, %u negatives%s", (int)s.pool.product, (int)loss_of_steps.kind,
+                 loss_of_steps.score ? "cosines" : "dots", s.negatives, s.exclude ? ", excluding" : "");
+        if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+        compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, i % 3 ? 90 : 333, (int)(i / 2 % 2), name);
+        corpus_free(&c);
+    }
+    tolerance = 3e-5, part_off = 1e-3, worst_off = 5e-3;
+    matmul = MATMUL_FLOAT32;
+    loss_of_steps = (struct loss_options){0};
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+}
+
 /* Tests batches of one place, an item or a list's own row. If the batch has no example, no row may move, whatever its state. */
 static void compare_own_places(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
@@ -542,7 +580,7 @@ static void compare_own_places(void) {
     struct example_source s = source_of(&c, EXAMPLE_ITEM);
     s.per_batch = 1, s.negatives = 40, s.positives = 1, s.noise = NOISE_UNIFORM;
     tolerance = 1e-4;
-    loss_of_steps = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0};
+    loss_of_steps = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0};
     if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
     for (int r = 0; r < count; r++)
         compare_steps(cpu, gpu, &rules[r], 20, 300, PLACES[r % PLACE_PAIRS], 12, 1, r % 2, "one place of a list");
@@ -557,6 +595,8 @@ void test_shared(void) {
     static const uint32_t dims[] = {1, 20, 32, 33, 64, 65, 128, 129, 256, 257, 300, 512, 513, 1024, 1025, 2048, 2049, 4096};
     compare_shared(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
     compare_shared(dims, sizeof dims / sizeof *dims, MATMUL_TF32);
+    compare_triples(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
+    compare_triples(dims, sizeof dims / sizeof *dims, MATMUL_TF32);
     compare_own_places();
 }
 
@@ -576,6 +616,7 @@ void test_frozen(void) {
             if (every[i][side]) frozen[side] = bits[side] = frozen_of(300 + shared_rows(300), every[i][side]);
         compare_losses(dims, sizeof dims / sizeof *dims, 300, 4);
         compare_shared(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
+        compare_triples(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
         for (int side = 0; side < 2; side++) free(bits[side]);
         frozen[0] = frozen[1] = NULL;
     }
@@ -596,6 +637,7 @@ void test_halves(void) {
     test_late_updates();
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 7);
     compare_shared(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
+    compare_triples(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
     frozen[0] = frozen_of(300 + shared_rows(300), 2), frozen[1] = frozen_of(300 + shared_rows(300), 3);
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 13);
     for (int side = 0; side < 2; side++) {

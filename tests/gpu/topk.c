@@ -3,6 +3,8 @@
  * overflow. */
 #include "common.h"
 
+#include "kernels/search.h"
+
 struct search {
     struct topk_request request;
     float *base, *queries;
@@ -86,6 +88,29 @@ static void compare_searches(uint64_t base_rows, uint64_t query_rows, uint32_t d
     search_free(&s);
 }
 
+/* Counts the rows above and level with a row's score of each query. */
+static void compare_counts(uint64_t base_rows, uint64_t query_rows, uint32_t dim, int bans, enum kind kind, uint64_t budget) {
+    struct search s = search_make(base_rows, query_rows, dim, 0, bans, kind);
+    float *than = need(query_rows * 4);
+    uint64_t *counts[2] = {need(2 * query_rows * 8), need(2 * query_rows * 8)}, differ = 0;
+    int broken = 0;
+    for (uint64_t q = 0; q < query_rows; q++)
+        than[q] = search_score(s.queries + q * dim, s.base + random_bits() % base_rows * dim, dim);
+    s.request.than = than;
+    for (int side = 0; side < 2; side++) {
+        s.request.above = counts[side];
+        s.request.level = counts[side] + query_rows;
+        broken = broken || run(side ? &backend_cuda : &backend_cpu, budget, &s.request);
+    }
+    for (uint64_t i = 0; i < 2 * query_rows; i++) differ += counts[0][i] != counts[1][i];
+    CHECK(!broken && !differ, "%llu rows, %llu queries, dim %u, bans %d, kind %d, budget %llu: %llu counts differ",
+          (unsigned long long)base_rows, (unsigned long long)query_rows, dim, bans, (int)kind, (unsigned long long)budget,
+          (unsigned long long)differ);
+    for (int side = 0; side < 2; side++) free(counts[side]);
+    free(than);
+    search_free(&s);
+}
+
 void test_topk(void) {
     static const uint64_t bases[] = {1, 5, 1000, 70001}, queries[] = {1, 3, 300};
     static const uint32_t dims[] = {1, 31, 128, 300}, ks[] = {1, 10, 100, 2000};
@@ -95,6 +120,11 @@ void test_topk(void) {
                 for (int k = 0; k < 4; k++)
                     compare_searches(bases[b], queries[q], dims[d], ks[k], (b + q + d + k) % 2,
                                      (enum kind)((b + 2 * q + 3 * d + k) % KINDS), UINT64_MAX);
+    for (int kind = 0; kind < KINDS; kind++) {
+        compare_counts(1, 3, 5, 0, (enum kind)kind, UINT64_MAX);
+        compare_counts(70001, 300, 100, kind % 2, (enum kind)kind, UINT64_MAX);
+        compare_counts(400000, 50, 128, 1, (enum kind)kind, (uint64_t)48 << 20);
+    }
     /* The base is many times larger than the GPU memory that the backend may use. */
     for (int kind = 0; kind < KINDS; kind++)
         compare_searches(400000, 50, 128, 10, kind % 2, (enum kind)kind, (uint64_t)48 << 20);

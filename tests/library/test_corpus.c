@@ -191,6 +191,11 @@ static void wrong_calls_are_told(void **state) {
     assert_int_equal(sptx_edge_column("Weight"), 2);
     assert_int_equal(sptx_edge_column("user"), -1);
     assert_int_equal(sptx_edge_column(NULL), -1);
+    assert_int_equal(sptx_triple_column("Subject"), 0);
+    assert_int_equal(sptx_triple_column("tail"), 1);
+    assert_int_equal(sptx_triple_column("relation_id"), 2);
+    assert_int_equal(sptx_triple_column("user"), -1);
+    assert_int_equal(sptx_triple_column(NULL), -1);
     assert_int_equal(sptx_column("source"), -1);
     struct sptx_corpus *graph;
     const double weights[] = {1, 2, -3};

@@ -367,6 +367,18 @@ static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop"
                                     "adamw", "sparse_adam", "adamax",   "asgd",    "rprop", "rowwise_adagrad"};
 enum { RULES = sizeof rules / sizeof *rules };
 
+static char *bytes_of(const char *path, long *length) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *length = ftell(file);
+    rewind(file);
+    char *bytes = malloc((size_t)*length);
+    assert_int_equal(fread(bytes, 1, (size_t)*length, file), *length);
+    fclose(file);
+    return bytes;
+}
+
 /* Returns the bytes of the table's file after some updates with `threads` threads, while the caller's rounding mode is `mode`.
  * The caller frees them. */
 static char *train_and_save(const char *rule, unsigned threads, int mode, const char *path, long *length) {
@@ -389,15 +401,7 @@ static char *train_and_save(const char *rule, unsigned threads, int mode, const 
     sptx_close(context);
     assert_int_equal(fegetround(), mode);
     fesetround(FE_TONEAREST);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    *length = ftell(file);
-    rewind(file);
-    char *bytes = malloc((size_t)*length);
-    assert_int_equal(fread(bytes, 1, (size_t)*length, file), *length);
-    fclose(file);
-    return bytes;
+    return bytes_of(path, length);
 }
 
 static char path[64];
@@ -465,6 +469,51 @@ static void what_is_saved_is_loaded(void **state) {
     assert_int_equal(sptx_table_load(to, "/nowhere/at/all.npy"), SPTX_FAILED);
     assert_int_equal(sptx_table_save(to, "/nowhere/at/all.npy"), SPTX_FAILED);
     assert_int_equal(sptx_table_save(to, ""), SPTX_USAGE);
+    sptx_close(context);
+}
+
+static void a_save_goes_on_while_rows_change(void **state) {
+    struct sptx_context *context = open_cpu(2);
+    struct sptx_table *table = open_table(context, 50000, 9, "adam");
+    struct sptx_saving *saving, *second;
+    long lengths[2];
+    assert_int_equal(sptx_table_save(table, path), SPTX_OK);
+    char *before = bytes_of(path, &lengths[0]);
+    assert_int_equal(sptx_table_save_begin(table, path, 1 << 16, &saving), SPTX_OK);
+    if (sptx_table_save_begin(table, path, 0, &second) == SPTX_OK) sptx_saving_close(second); /* the first may be done already */
+    else assert_non_null(strstr(sptx_error(context), "is being written by an earlier save"));
+    for (int64_t at = 49999; at >= 0; at -= 7) {
+        float ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+        struct sptx_ids ids = wide(&at, 1);
+        assert_int_equal(sptx_update(table, &ids, ones, SPTX_HOST, NULL), SPTX_OK);
+    }
+    assert_int_equal(sptx_saving_wait(saving), SPTX_OK);
+    assert_int_equal(sptx_saving_done(saving), 1);
+    assert_string_equal(sptx_saving_error(saving), "");
+    char *after = bytes_of(path, &lengths[1]);
+    assert_int_equal(lengths[0], lengths[1]);
+    assert_memory_equal(before, after, (size_t)lengths[0]);
+    free(before);
+    free(after);
+    sptx_close(context); /* before the handle */
+    assert_int_equal(sptx_saving_done(saving), 1);
+    sptx_saving_close(saving);
+}
+
+static void a_save_that_cannot_be_made_says_why(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table *table = open_table(context, 10, 2, "sgd");
+    struct sptx_saving *saving;
+    assert_int_equal(sptx_table_save_begin(table, "", 0, &saving), SPTX_USAGE);
+    assert_null(saving);
+    assert_int_equal(sptx_table_save_begin(table, "a.npy", 0, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_table_save_begin(NULL, "a.npy", 0, &saving), SPTX_USAGE);
+    assert_int_equal(sptx_table_save_begin(table, "/nowhere/at/all.npy", 0, &saving), SPTX_OK);
+    assert_int_equal(sptx_saving_wait(saving), SPTX_FAILED);
+    assert_non_null(strstr(sptx_saving_error(saving), "/nowhere/at/all.npy"));
+    sptx_saving_close(saving);
+    sptx_saving_close(NULL);
+    assert_int_equal(sptx_saving_done(NULL), 1);
     sptx_close(context);
 }
 
@@ -673,6 +722,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_thread_count_changes_no_byte, make_path, remove_path),
         cmocka_unit_test_setup_teardown(the_callers_mode_changes_no_byte, make_path, remove_path),
         cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(a_save_goes_on_while_rows_change, make_path, remove_path),
+        cmocka_unit_test(a_save_that_cannot_be_made_says_why),
         cmocka_unit_test(optimizers_and_their_options_have_names),
         cmocka_unit_test(a_view_is_the_rows_themselves),
         cmocka_unit_test(a_rate_can_be_set),

@@ -193,12 +193,47 @@ static void margins_hold(void **state) {
     assert_true(search_margin(8, NAN, 1) == HUGE_VALF);
 }
 
+static int is_banned_row(const struct topk_request *r, uint64_t query, uint64_t row) {
+    for (uint64_t i = r->banned_starts ? r->banned_starts[query] : 0; r->banned_starts && i < r->banned_starts[query + 1]; i++)
+        if (r->banned[i] == row) return 1;
+    return 0;
+}
+
+static void counts_are_those_of_all_scores(void **state) {
+    for (int i = 0; i < 30; i++) {
+        struct search s = search_make();
+        struct topk_request *r = &s.request;
+        uint64_t n = r->query_rows;
+        float *than = malloc(n * sizeof *than);
+        uint64_t *above = malloc(n * sizeof *above), *level = malloc(n * sizeof *level);
+        for (uint64_t q = 0; q < n; q++) than[q] = search_score(r->queries + q * r->dim, r->base + below(r->base_rows) * r->dim, r->dim);
+        r->than = than, r->above = above, r->level = level;
+        struct pool *pool = pool_open(1 + (unsigned)below(8));
+        assert_int_equal(cpu_topk(pool, r), 0);
+        pool_close(pool);
+        for (uint64_t q = 0; q < n; q++) {
+            uint64_t wanted[2] = {0, 0};
+            for (uint64_t row = 0; row < r->base_rows; row++) {
+                float score = is_banned_row(r, q, row) ? NAN : search_score(r->queries + q * r->dim, r->base + row * r->dim, r->dim);
+                wanted[0] += score > than[q], wanted[1] += score == than[q];
+            }
+            assert_int_equal(above[q], wanted[0]);
+            assert_int_equal(level[q], wanted[1]);
+        }
+        free(than);
+        free(above);
+        free(level);
+        search_free(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(queries_beside_it_change_nothing),
         cmocka_unit_test(products_miss_no_row),
         cmocka_unit_test(margins_hold),
+        cmocka_unit_test(counts_are_those_of_all_scores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Properties of negatives that a batch shares, on the CPU: which rows a batch names; that a step agrees with the formulas in
- * double; that nothing depends on the number of workers. */
+ * double; that nothing depends on the number of workers. Examples are items of lists, or triples, whose target is a product. */
 #include "tests/testing.h"
 
 #include "kernels/backend.h"
@@ -43,6 +43,15 @@ static struct example_source lists(uint32_t negatives) {
                                    .seed = 13};
 }
 
+/* Makes TOKENS / 3 triples of ITEMS entities and of LISTS relations, half of which are the others backwards. */
+static struct example_source triples(uint32_t negatives, enum example_product product) {
+    struct example_source source = lists(negatives);
+    for (uint64_t i = 0; i < TOKENS; i++) ids[i] = i % 3 == 1 ? ITEMS + ids[i] % (LISTS / 2) : ids[i] % ITEMS;
+    source.starts = NULL, source.sentences = TOKENS / 3, source.mode = EXAMPLE_TRIPLE, source.reciprocal = 1;
+    source.pool = (struct example_pool){.on = 1, .product = product};
+    return source;
+}
+
 /* ---- batches ---- */
 
 static void each_item_is_an_example_once_an_epoch(void **state) {
@@ -69,6 +78,64 @@ static void each_item_is_an_example_once_an_epoch(void **state) {
         }
     }
     assert_memory_equal(met, wanted, sizeof met);
+    backend_cpu.close(backend);
+}
+
+static void each_triple_is_an_example_in_both_directions(void **state) {
+    struct example_source source = triples(40, PRODUCT_REAL);
+    struct backend *backend = open_cpu(3);
+    for (int directions = 1; directions <= 2; directions++) {
+        uint64_t count = (uint64_t)directions * TOKENS / 3, blocks = 0;
+        static int met[TOKENS / 3];
+        memset(met, 0, sizeof met);
+        source.reciprocal = directions == 2;
+        backend_cpu.source(backend, &source);
+        assert_int_equal(example_count(&source), count);
+        for (uint64_t first = 0; first < count; first += 130) {
+            struct batch_view view = make(backend, 4, first, count - first < 130 ? count - first : 130, 0);
+            for (uint64_t i = 1; i < view.blocks; i++) {
+                uint32_t head = view.target_ids[2 * i - 2], relation = view.target_ids[2 * i - 1], tail = view.context_ids[40 + i - 1];
+                assert_int_equal(view.target_starts[i], 2 * (i - 1));
+                int back = directions == 2 && relation >= ITEMS + LISTS / 2;
+                for (uint64_t t = 0; t < TOKENS / 3; t++)
+                    met[t] += ids[3 * t] == (back ? tail : head) && ids[3 * t + 2] == (back ? head : tail) &&
+                              ids[3 * t + 1] == relation - (back ? LISTS / 2 : 0);
+            }
+            blocks += view.blocks - 1;
+        }
+        assert_int_equal(blocks, count);
+        for (uint64_t t = 0; t < TOKENS / 3; t++) assert_true(met[t] >= directions && met[t] % directions == 0);
+    }
+    backend_cpu.close(backend);
+}
+
+/* Both directions of a triple are held out, or neither is. */
+static void a_triple_is_held_out_as_a_whole(void **state) {
+    struct example_source source = triples(40, PRODUCT_COMPLEX);
+    struct backend *backend = open_cpu(2);
+    uint64_t count = 2 * TOKENS / 3, made[2];
+    source.shuffle = 0, source.held_out = 1u << 30;
+    backend_cpu.source(backend, &source);
+    for (int held_out = 0; held_out < 2; held_out++) {
+        struct batch_view view = make(backend, 1, 0, count, held_out);
+        made[held_out] = view.blocks - 1;
+        for (uint64_t i = 0; i + 1 < view.blocks; i += 2) {
+            assert_int_equal(view.target_ids[2 * i], view.context_ids[40 + i + 1]);
+            assert_int_equal(view.target_ids[2 * i + 1] + LISTS / 2, view.target_ids[2 * i + 3]);
+        }
+    }
+    assert_true(made[1] > count / 8 && made[0] + made[1] == count);
+    backend_cpu.close(backend);
+}
+
+static void every_row_can_be_a_negative(void **state) {
+    struct example_source source = triples(ITEMS, PRODUCT_REAL);
+    struct backend *backend = open_cpu(2);
+    source.noise = NOISE_EVERY;
+    backend_cpu.source(backend, &source);
+    struct batch_view view = make(backend, 1, 0, 9, 0);
+    assert_int_equal(view.shared.count, ITEMS);
+    for (uint32_t i = 0; i < ITEMS; i++) assert_int_equal(view.context_ids[i], i);
     backend_cpu.close(backend);
 }
 
@@ -164,12 +231,20 @@ static double step_model(struct model *m, struct loss_options loss, double lr, u
     assert_int_equal(backend_cpu.step(m->backend, number % 3, &go), 0);
     assert_int_equal(backend_cpu.result(m->backend, number % 3, &result), 0);
     assert_int_equal(result.pairs, result.examples);
+    assert_int_equal(result.examples > 0, result.terms > 0);
     return result.loss;
 }
 
 /* ---- double precision ---- */
 
-static double rows64[2][ROWS][MOST_DIM], gradient[2][ROWS][MOST_DIM], length[2][ROWS];
+static double rows64[2][ROWS][MOST_DIM], gradient[2][ROWS][MOST_DIM], length[ROWS]; /* length: of context rows */
+
+/* The target of an example: one row, or the product of two; and the gradient of it. */
+static struct {
+    double vector[MOST_DIM], gradient[MOST_DIM], length;
+    const uint32_t *rows;
+    enum example_product product;
+} target;
 
 static void begin64(const char *packed, uint32_t dim, int cosine) {
     memset(gradient, 0, sizeof gradient);
@@ -181,33 +256,86 @@ static void begin64(const char *packed, uint32_t dim, int cosine) {
                 rows64[side][row][j] = value;
                 squares += value * value;
             }
-            length[side][row] = cosine ? sqrt(squares) : 1;
+            if (side) length[row] = cosine ? sqrt(squares) : 1;
         }
 }
 
-static double score64(uint32_t target, uint32_t context, uint32_t dim) {
-    double sum = 0;
-    for (uint32_t j = 0; j < dim; j++) sum += rows64[0][target][j] * rows64[1][context][j];
-    return sum / length[0][target] / length[1][context];
+/* out += factor x a x b of complex numbers; conjugated: b's imaginary parts have the other sign. */
+static void add_product64(enum example_product product, uint32_t dim, const double *a, const double *b, int conjugated, double *out) {
+    uint32_t half = dim / 2;
+    double sign = conjugated ? -1 : 1;
+    if (product == PRODUCT_REAL)
+        for (uint32_t j = 0; j < dim; j++) out[j] += a[j] * b[j];
+    else
+        for (uint32_t j = 0; j < half; j++) {
+            out[j] += a[j] * b[j] - a[j + half] * sign * b[j + half];
+            out[j + half] += a[j] * sign * b[j + half] + a[j + half] * b[j];
+        }
 }
 
-/* Adds a score's coefficient c to the gradients of its two rows. */
-static void add64(uint32_t target, uint32_t context, uint32_t dim, double c, double score, int cosine) {
-    double both = length[0][target] * length[1][context];
+static void begin_target64(const struct batch_view *view, uint64_t block, uint32_t dim, int cosine) {
+    double squares = 0;
+    memset(&target, 0, sizeof target);
+    target.rows = view->target_ids + view->target_starts[block];
+    target.product = view->pool.product;
+    if (target.product) add_product64(target.product, dim, rows64[0][target.rows[0]], rows64[0][target.rows[1]], 0, target.vector);
+    else memcpy(target.vector, rows64[0][target.rows[0]], sizeof target.vector);
+    for (uint32_t j = 0; j < dim; j++) squares += target.vector[j] * target.vector[j];
+    target.length = cosine ? sqrt(squares) : 1;
+}
+
+/* Adds the gradient of the target to those of its rows. */
+static void end_target64(uint32_t dim) {
+    double *of[2] = {gradient[0][target.rows[0]], target.product ? gradient[0][target.rows[1]] : NULL};
+    for (uint32_t j = 0; j < dim && !target.product; j++) of[0][j] += target.gradient[j];
+    for (int k = 0; k < 2 && target.product; k++)
+        add_product64(target.product, dim, target.gradient, rows64[0][target.rows[1 - k]], 1, of[k]);
+}
+
+static void add_cubes64(enum example_product product, uint32_t dim, double cubes, const double *row, double *to) {
     for (uint32_t j = 0; j < dim; j++) {
-        double u = rows64[0][target][j], v = rows64[1][context][j];
-        gradient[0][target][j] += c * (v / both - (cosine ? score * u / length[0][target] / length[0][target] : 0));
-        gradient[1][context][j] += c * (u / both - (cosine ? score * v / length[1][context] / length[1][context] : 0));
+        double partner = product == PRODUCT_COMPLEX ? row[(j + dim / 2) % dim] : 0;
+        to[j] += 3 * cubes * sqrt(row[j] * row[j] + partner * partner) * row[j];
     }
 }
 
-static double learn64(const struct batch_view *view, uint64_t block, struct loss_options o, uint32_t dim) {
-    uint32_t target = view->target_ids[block - 1], positive = view->context_ids[view->context_starts[block]], negatives = 0;
-    int cosine = o.score == SCORE_COSINE;
-    double own = score64(target, positive, dim), sum = 0, t = o.temperature > 0 ? o.temperature : 1;
+static double score64(uint32_t context, uint32_t dim) {
+    double sum = 0;
+    for (uint32_t j = 0; j < dim; j++) sum += target.vector[j] * rows64[1][context][j];
+    return sum / target.length / length[context];
+}
+
+/* Adds a score's coefficient c to the gradients of the target and of the context. */
+static void add64(uint32_t context, uint32_t dim, double c, double score, int cosine) {
+    double both = target.length * length[context];
+    for (uint32_t j = 0; j < dim; j++) {
+        double u = target.vector[j], v = rows64[1][context][j];
+        target.gradient[j] += c * (v / both - (cosine ? score * u / target.length / target.length : 0));
+        gradient[1][context][j] += c * (u / both - (cosine ? score * v / length[context] / length[context] : 0));
+    }
+}
+
+static double learn_logistic64(const struct batch_view *view, uint64_t block, struct loss_options o, uint32_t dim) {
+    uint32_t positive = view->context_ids[view->context_starts[block]];
+    double t = o.temperature > 0 ? o.temperature : 1, own = score64(positive, dim);
+    double weight = o.weighted ? (double)view->weights[view->context_starts[block]] : 1, loss = weight * log1p(exp(-own / t));
     for (uint32_t i = 0; i < view->shared.count; i++) {
         if (view->shared.masked && view->context_ids[i] == positive) continue;
-        sum += exp(score64(target, view->context_ids[i], dim) / t);
+        double s = score64(view->context_ids[i], dim);
+        loss += log1p(exp(s / t));
+        add64(view->context_ids[i], dim, 1 / (1 + exp(-s / t)) / t, s, o.score == SCORE_COSINE);
+    }
+    add64(positive, dim, weight * (1 / (1 + exp(-own / t)) - 1) / t, own, o.score == SCORE_COSINE);
+    return loss;
+}
+
+static double learn_softmax64(const struct batch_view *view, uint64_t block, struct loss_options o, uint32_t dim) {
+    uint32_t positive = view->context_ids[view->context_starts[block]], negatives = 0;
+    int cosine = o.score == SCORE_COSINE;
+    double own = score64(positive, dim), sum = 0, t = o.temperature > 0 ? o.temperature : 1;
+    for (uint32_t i = 0; i < view->shared.count; i++) {
+        if (view->shared.masked && view->context_ids[i] == positive) continue;
+        sum += exp(score64(view->context_ids[i], dim) / t);
         negatives++;
     }
     if (!negatives) return 0;
@@ -215,24 +343,34 @@ static double learn64(const struct batch_view *view, uint64_t block, struct loss
     double weight = o.weighted ? (double)view->weights[view->context_starts[block]] : 1;
     double pulled = weight * (power > 0 ? 1 : 1 / (1 + exp(own / t - against))), push = power > 0 ? power : 1;
     for (uint32_t i = 0; i < view->shared.count; i++) {
-        double s = score64(target, view->context_ids[i], dim);
+        double s = score64(view->context_ids[i], dim);
         if (view->shared.masked && view->context_ids[i] == positive) continue;
-        add64(target, view->context_ids[i], dim, push * pulled * exp(s / t) / sum / t, s, cosine);
+        add64(view->context_ids[i], dim, push * pulled * exp(s / t) / sum / t, s, cosine);
     }
-    add64(target, positive, dim, -pulled / t, own, cosine);
+    add64(positive, dim, -pulled / t, own, cosine);
     return weight * (power > 0 ? power * against - own / t : log1p(exp(against - own / t)));
 }
 
-static void check_step(uint32_t dim, uint32_t negatives, uint64_t count, int exclude, struct loss_options loss) {
+static double learn64(const struct batch_view *view, uint64_t block, struct loss_options o, uint32_t dim) {
+    begin_target64(view, block, dim, o.score == SCORE_COSINE);
+    double loss = o.kind == LOSS_SOFTMAX ? learn_softmax64(view, block, o, dim) : learn_logistic64(view, block, o, dim);
+    end_target64(dim);
+    uint32_t positive = view->context_ids[view->context_starts[block]];
+    for (int k = 0; k < 2 && target.product; k++)
+        add_cubes64(target.product, dim, o.cubes, rows64[0][target.rows[k]], gradient[0][target.rows[k]]);
+    if (target.product) add_cubes64(target.product, dim, o.cubes, rows64[1][positive], gradient[1][positive]);
+    return loss;
+}
+
+static void check_step(struct example_source source, uint32_t dim, uint64_t count, int exclude, struct loss_options loss) {
     struct rule_options rule = {.rule = RULE_SGD};
     struct model m = open_model(2, rule, dim, NULL);
-    struct example_source source = lists(negatives);
     double want = 0, most = 0, error = 0;
     char *before = read_model(&m);
     source.exclude = exclude;
     float *weights = calloc(source.tokens, sizeof *weights);
     for (uint64_t i = 0; i < source.tokens; i++) weights[i] = 0.2f + (float)(i * 7 % 10) / 4;
-    source.weights = weights, source.weight_scale = 0.75f;
+    if (loss.weighted) source.weights = weights, source.weight_scale = 0.75f;
     backend_cpu.source(m.backend, &source);
     struct batch_view view = make(m.backend, 0, 0, count, 0);
     begin64(before, dim, loss.score == SCORE_COSINE);
@@ -258,14 +396,31 @@ static void check_step(uint32_t dim, uint32_t negatives, uint64_t count, int exc
 
 static void steps_follow_the_formulas(void **state) {
     const uint32_t dims[] = {2, 7, 32, 33, 70}, negatives[] = {1, 31, 32, 300, 700};
-    for (int i = 0; i < 40; i++) {
-        struct loss_options loss = {.kind = LOSS_SOFTMAX,
+    for (int i = 0; i < 60; i++) {
+        struct loss_options loss = {.kind = i < 40 ? LOSS_SOFTMAX : LOSS_LOGISTIC,
                                     .score = i % 2 ? SCORE_DOT : SCORE_COSINE,
                                     .temperature = i % 4 < 2 ? 0.1f : 0.7f,
                                     .negative_weight = i % 5 ? 1 : 0.5f,
                                     .negative_power = i / 2 % 2 ? 1.15f : 0,
                                     .weighted = i % 3 == 0};
-        check_step(dims[i % 5], negatives[i / 3 % 5], i % 7 ? 1 + (uint64_t)(i * 37) % 600 : 1, i / 4 % 2, loss);
+        check_step(lists(negatives[i / 3 % 5]), dims[i % 5], i % 7 ? 1 + (uint64_t)(i * 37) % 600 : 1, i / 4 % 2, loss);
+    }
+}
+
+static void steps_of_triples_follow_the_formulas(void **state) {
+    const uint32_t dims[] = {2, 6, 34, 64, 70, 1, 7, 33}, negatives[] = {1, 31, 300, ITEMS}; /* the last three dims are odd */
+    for (int i = 0; i < 60; i++) {
+        int real = i / 8 % 2;
+        struct loss_options loss = {.kind = i % 3 ? LOSS_SOFTMAX : LOSS_LOGISTIC,
+                                    .score = i % 5 ? SCORE_DOT : SCORE_COSINE,
+                                    .temperature = i % 4 ? 1 : 0.3f,
+                                    .negative_weight = i % 7 ? 1 : 12.5f,
+                                    .cubes = i % 2 ? 0.05f : 0};
+        struct example_source source = triples(negatives[i % 4], real ? PRODUCT_REAL : PRODUCT_COMPLEX);
+        if (i % 4 == 3) source.noise = NOISE_EVERY;
+        uint32_t dim = dims[i % (real ? 8 : 5)];
+        if (loss.score == SCORE_COSINE && dim < 6) dim = 6;
+        check_step(source, dim, 1 + (uint64_t)(i * 37) % 600, i % 3 > 0, loss);
     }
 }
 
@@ -273,11 +428,12 @@ static void steps_follow_the_formulas(void **state) {
 
 static char *train(unsigned threads, struct rule_options rule, uint32_t dim, const struct example_source *source,
                    const uint32_t *frozen, struct record_layout *layout) {
-    struct loss_options loss = {.kind = LOSS_SOFTMAX, .score = SCORE_COSINE, .temperature = 0.1f, .negative_power = 1.15f};
+    struct loss_options loss = {.kind = LOSS_SOFTMAX, .score = SCORE_COSINE, .temperature = 0.1f, .negative_power = 1.15f, .cubes = 0.1f};
     struct model m = open_model(threads, rule, dim, frozen);
+    uint64_t count = example_count(source);
     backend_cpu.source(m.backend, source);
-    for (uint64_t first = 0, number = 0; first < TOKENS; first += 400, number++) {
-        struct batch_request request = {0, first, TOKENS - first < 400 ? TOKENS - first : 400, 0};
+    for (uint64_t first = 0, number = 0; first < count; first += 400, number++) {
+        struct batch_request request = {0, first, count - first < 400 ? count - first : 400, 0};
         assert_int_equal(backend_cpu.make_batch(m.backend, number % 3, &request), 0);
         step_model(&m, loss, 0.01, number, 0);
     }
@@ -289,9 +445,10 @@ static char *train(unsigned threads, struct rule_options rule, uint32_t dim, con
 
 static void steps_do_not_depend_on_workers(void **state) {
     struct rule_options rule = {.rule = RULE_ADAM, .eps = 1e-8, .beta1 = 0.9, .beta2 = 0.999, .lr = 0.01, .count_rows = 1};
-    struct example_source source = lists(600);
-    for (int halves = 0; halves < 2; halves++) {
+    for (int kind = 0; kind < 6; kind++) {
         struct record_layout layout;
+        struct example_source source = kind < 2 ? lists(600) : triples(600, kind < 4 ? PRODUCT_REAL : PRODUCT_COMPLEX);
+        int halves = kind % 2;
         rule.precision = rule.state_precision = halves ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
         rule.clip = halves;
         char *one = train(1, rule, 50, &source, NULL, &layout);
@@ -352,6 +509,17 @@ static void a_batch_without_examples_changes_nothing(void **state) {
     backend_cpu.close(m.backend);
 }
 
+static void complex_numbers_have_two_columns(void **state) {
+    struct rule_options rule = {.rule = RULE_SGD};
+    struct example_source source = triples(20, PRODUCT_COMPLEX);
+    struct model m = open_model(1, rule, 7, NULL);
+    struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &rule, .loss = {.kind = LOSS_SOFTMAX}, .lr = 1};
+    backend_cpu.source(m.backend, &source);
+    make(m.backend, 0, 0, 10, 0);
+    assert_int_equal(backend_cpu.step(m.backend, 0, &go), -1);
+    backend_cpu.close(m.backend);
+}
+
 /* A batch given as arrays with the same ids must have the same effect; one with blocks of another form must be refused. */
 static void a_callers_batch_is_the_same(void **state) {
     struct rule_options rule = {.rule = RULE_SGD};
@@ -371,6 +539,9 @@ static void a_callers_batch_is_the_same(void **state) {
     view.shared.count--;
     assert_int_equal(backend_cpu.set_batch(b.backend, 0, &view), -1);
     view.shared.count++;
+    view.pool = (struct example_pool){.on = 1, .product = PRODUCT_REAL}; /* its examples have one target */
+    assert_int_equal(backend_cpu.set_batch(b.backend, 0, &view), -1);
+    view.pool = (struct example_pool){.on = 0};
     view.blocks = 1; /* shared negatives without any example */
     assert_int_equal(backend_cpu.set_batch(b.backend, 0, &view), -1);
     free(one);
@@ -382,9 +553,14 @@ static void a_callers_batch_is_the_same(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_item_is_an_example_once_an_epoch),
+        cmocka_unit_test(each_triple_is_an_example_in_both_directions),
+        cmocka_unit_test(a_triple_is_held_out_as_a_whole),
+        cmocka_unit_test(every_row_can_be_a_negative),
         cmocka_unit_test(negatives_belong_to_a_place),
         cmocka_unit_test(a_batch_without_examples_is_empty),
         cmocka_unit_test(steps_follow_the_formulas),
+        cmocka_unit_test(steps_of_triples_follow_the_formulas),
+        cmocka_unit_test(complex_numbers_have_two_columns),
         cmocka_unit_test(steps_do_not_depend_on_workers),
         cmocka_unit_test(frozen_rows_stay),
         cmocka_unit_test(a_batch_without_examples_changes_nothing),

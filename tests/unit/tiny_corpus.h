@@ -50,6 +50,23 @@ static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint
     tiny->stream = (struct idstream){.ids = tiny->ids, .starts = tiny->starts, .tokens = at, .sentences = sentences};
 }
 
+/* Turns a tiny corpus into triples: each three ids are head, relation and tail. The last `relations` rows, whose counts become 0,
+ * are those of relations; half of them are the others backwards. */
+__attribute__((unused)) static void tiny_make_triples(struct tiny *tiny, uint64_t relations) {
+    uint64_t rows = tiny->vocab.size, triples = tiny->stream.tokens / 3;
+    tiny->vocab.counts = realloc(tiny->vocab.counts, (rows + relations) * sizeof *tiny->vocab.counts);
+    memset(tiny->vocab.counts, 0, (rows + relations) * sizeof *tiny->vocab.counts);
+    for (uint64_t i = 0; i < 3 * triples; i++) {
+        if (i % 3 == 1) tiny->ids[i] = (uint32_t)(rows + tiny->ids[i] % (relations / 2));
+        tiny->vocab.counts[tiny->ids[i]] += i % 3 != 1;
+    }
+    tiny->vocab.size = rows + relations;
+    tiny->vocab.lists = relations;
+    tiny->stream.starts = NULL;
+    tiny->stream.tokens = 3 * triples;
+    tiny->stream.sentences = tiny->stream.triples = triples;
+}
+
 static void tiny_free(struct tiny *tiny) {
     free(tiny->ids);
     free(tiny->starts);
@@ -76,6 +93,7 @@ __attribute__((unused)) static struct config tiny_config(int mode) {
         .optimizer_bias_correction = COUNT_ROW,
         .train_batch = COUNT_AUTO,
         .train_update = UPDATE_BATCH,
+        .run_checkpoint_wait = TRUTH_AUTO,
         .train_seed = 1,
         .memory_gpu_budget = COUNT_AUTO,
         .memory_target = PLACE_PINNED,

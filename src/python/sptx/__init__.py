@@ -14,6 +14,7 @@
     Phrases     gensim's class that joins words which often follow each other; FrozenPhrases is the same without its counts
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
+    Saving      a save that goes on, as Table.save(path, wait=False) gives it
     Error       what failed outside a call; a call that is wrong itself raises ValueError, TypeError or IndexError
 
 NumPy is all that is needed; arrays of PyTorch, CuPy and JAX are taken where they come from. help(sptx.Table) says how.
@@ -32,6 +33,7 @@ from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._phrases import FrozenPhrases, Phrases
 from ._run import Run
+from ._saving import Saving
 from ._table import Table
 from ._tables import Tables
 from ._train import Progress, train
@@ -40,7 +42,7 @@ from ._views import Rows
 from ._word2vec import Word2Vec
 
 __all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
-           "Rows", "Run", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
+           "Rows", "Run", "Saving", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:

@@ -230,14 +230,21 @@ def _part(schema: Any, array: Any, starts: Any) -> Column:
     return Column(schema, array)
 
 
-class Table(Source):
-    """A table, read batch by batch: columns of pairs or of edges, or a single column of lists."""
+_TABLES = {  # kind of a table -> names of its three columns, and the function that knows usual names of columns
+    "pairs": (("user", "item", "rating"), library.sptx_column),
+    "graph": (("source", "target", "weight"), library.sptx_edge_column),
+    "triples": (("head", "relation", "tail"), library.sptx_triple_column),
+}
 
-    def __init__(self, data: Any, columns: Optional[Sequence[str]], edges: bool) -> None:
+
+class Table(Source):
+    """A table, read batch by batch: columns of pairs, of edges (kind "graph") or of triples, or a single column of lists."""
+
+    def __init__(self, data: Any, columns: Optional[Sequence[str]], kind: str) -> None:
         super().__init__()
-        self._edges = edges
+        self._kind = kind
         self._missing: Dict[int, int] = {}  # {column: number of rows without a value}
-        self._parts = ("source", "target", "weight") if edges else ("user", "item", "rating")
+        self._parts, self._meaning_of = _TABLES[kind]
         self._capsule = data.__arrow_c_stream__()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = c_void_p, [ctypes.py_object, c_char_p]
@@ -249,9 +256,9 @@ class Table(Source):
                                                 for i in range(self._schema.n_children)]
         self._columns = self._choose(columns)
         self._lists = len(self._columns) == 1
-        if edges and self._lists:
+        if kind == "graph" and self._lists:
             raise ValueError("the edges of a graph are two columns of a table, and it has one, %s" % self._names[self._columns[0]])
-        self.format = "graph" if edges else "text" if self._lists else "pairs"
+        self.format = "text" if self._lists else kind
         self.formats = ("text", "lists", "adjacency") if self._lists else (self.format,)
 
     def __del__(self) -> None:
@@ -269,19 +276,22 @@ class Table(Source):
             for name in wanted:
                 if name not in self._names:
                     raise ValueError("the table has no column %r; it has %s" % (name, ", ".join(self._names)))
+            if self._kind == "triples" and len(wanted) != 3:
+                raise ValueError("columns = %r: wanted (head, relation, tail)" % (columns,))
             if not 1 <= len(wanted) <= 3:
                 raise ValueError("columns = %r: wanted (%s, %s), (%s, %s, %s) or one column of lists"
                                  % (columns, *self._parts[:2], *self._parts))
             return [self._names.index(name) for name in wanted]
         own = [i for i, name in enumerate(self._names) if not name.startswith("__index_level_")]  # not pandas' row numbers
-        if len(own) == 1:
+        if len(own) == 1 and self._kind != "triples":
             return own
-        found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating, or of source, target and weight
-        meaning_of = library.sptx_edge_column if self._edges else library.sptx_column
+        found: List[Optional[int]] = [None, None, None]  # by meaning: user, item, rating; source, target, weight; head, tail, relation
         for i, name in enumerate(self._names):
-            meaning = meaning_of(name.encode())
+            meaning = self._meaning_of(name.encode())
             if meaning >= 0 and found[meaning] is None:
                 found[meaning] = i
+        if self._kind == "triples":
+            return self._three([found[0], found[2], found[1]], own)
         if found[0] is None or found[1] is None:
             if len(own) != 2:
                 raise ValueError("which of the columns %s are %s and %s? Say columns=(%s, %s) or (%s, %s, %s)"
@@ -292,13 +302,21 @@ class Table(Source):
             self._tell_unused(chosen, own)
         return chosen
 
+    def _three(self, found: List[Optional[int]], own: List[int]) -> List[int]:
+        """Returns the columns of head, relation and tail: those with known names, or else the only three."""
+        chosen = [i for i in found if i is not None]
+        if len(chosen) < 3 and len(own) != 3:
+            raise ValueError("which of the columns %s are head, relation and tail? Say columns=(head, relation, tail)"
+                             % ", ".join(self._names[i] for i in own))
+        return chosen if len(chosen) == 3 else own
+
     def _tell_unused(self, chosen: List[int], own: List[int]) -> None:
         """Warns of unused columns, if the columns were chosen by their usual names and none of them has ratings or weights."""
         unused = [self._names[i] for i in own if i not in chosen]
         taken = ", ".join("%s = %s" % (part, self._names[i]) for part, i in zip(self._parts, chosen))
         if unused:
             tell("columns of the table: %s; not used: %s, so that all %s count alike (columns=(%s, %s, %s) names others)"
-                 % (taken, ", ".join(unused), "edges" if self._edges else "pairs", *self._parts))
+                 % (taken, ", ".join(unused), "edges" if self._kind == "graph" else "pairs", *self._parts))
 
     def _batches(self) -> Iterator[Array]:
         while True:
@@ -322,14 +340,20 @@ class Table(Source):
 
     def give(self, corpus: Corpus) -> None:
         readers = [Reader(corpus, True, "user"), Reader(corpus, False, "item")]
-        if self._edges:
+        if self._kind == "graph":
             readers = [Reader(corpus, False, "node")] * 2  # one dictionary for both columns
+        elif self._kind == "triples":
+            entities = Reader(corpus, False, "entity")
+            readers = [entities, Reader(corpus, True, "relation"), entities]
         before = 0
         for batch in self._batches():
             Column(self._schema, batch).refuse_nulls("value in any column: the stream marks the whole row as null", before)
             columns = [self._column(batch, index) for index in self._columns]
             if self._lists:
                 _give_lists(corpus, readers[1], columns[0], before)
+            elif self._kind == "triples":
+                left = self._left(columns)
+                corpus.triples(*(reader.tokens(column, before, left) for reader, column in zip(readers, columns)))
             else:
                 self._give_pairs(corpus, readers, columns, before)
             before += batch.length
@@ -342,7 +366,7 @@ class Table(Source):
         left = self._left(columns[:2])
         firsts, seconds = (reader.tokens(column, before, left) for reader, column in zip(readers, columns))
         values = _ratings(columns[2], self._parts[2]) if len(columns) > 2 else None
-        give = corpus.edges if self._edges else corpus.pairs
+        give = corpus.edges if self._kind == "graph" else corpus.pairs
         give(firsts, seconds, values if values is None or left is None else values[~left])
 
     def _left(self, columns: List[Column]) -> Any:
@@ -356,5 +380,5 @@ class Table(Source):
         return left
 
 
-def source_of(data: Any, columns: Optional[Sequence[str]], edges: bool = False) -> Source:
-    return Table(data, columns, edges)
+def source_of(data: Any, columns: Optional[Sequence[str]], kind: str = "pairs") -> Source:
+    return Table(data, columns, kind)

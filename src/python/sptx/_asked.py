@@ -98,9 +98,9 @@ class Asked:
 
     def evaluate(self, pairs: Union[Path, Sequence[Path]] = (), analogies: Union[Path, Sequence[Path]] = (),
                  held_out: Any = None, train: Any = None, groups: Optional[Path] = None, k: int = 20, *,
-                 labels: Any = None, share: Union[float, Sequence[float]] = 0.5, edges: Any = None,
+                 labels: Any = None, share: Union[float, Sequence[float]] = 0.5, edges: Any = None, triples: Any = None,
                  known: Any = None, directed: bool = False, columns: Optional[Sequence[str]] = None, users: Any = None,
-                 items: Any = None, restrict: int = 30000, met: int = 5, sample: int = 2000,
+                 items: Any = None, restrict: int = 30000, met: int = 5, sample: Optional[int] = None,
                  format: Optional[str] = None, score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
         """Evaluates the vectors, as `sptx-w2v evaluate` does. Returns a dict whose keys are the files' names without ".txt", or
         whole paths if two files have the same name.
@@ -115,6 +115,8 @@ class Asked:
             # {"cora.labels.tsv": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}
             run.evaluate(edges="held_out.tsv", known="train.tsv")
             # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
+            run.evaluate(triples="test.txt", known="valid.txt")
+            # {"test": {"mrr": .., "hits1": .., "hits3": .., "hits10": .., "mrr_tails": .., "mrr_heads": .., "triples": .., ..}}
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
         train, held_out     the known items of each list, and the items that recommendations should find: files in the corpus's
@@ -131,10 +133,13 @@ class Asked:
         edges, known        held-out links of a graph, and the links that the run was trained on: files with two nodes in each line,
                             or data as for fit(format="graph"): two arrays, a frame, a networkx graph, pairs. Links with an unknown
                             node ("left_out" counts them) and links that were trained ("trained") are skipped
+        triples, known      held-out triples, and further ones that are known to be true: files of head, relation, tail, or data as for
+                            fit(format="triples"). Other known answers, and those of training, are left out of each ranking
         directed            edges: links have a direction, and only their heads are ranked
         k                   places of an answer that count, of lists and groups
         restrict            analogies: only so many most frequent words take part; 0: all
-        met, sample         groups: rows that the corpus has at least `met` times, and at most `sample` of them are asked
+        met, sample         groups: rows that the corpus has at least `met` times, and at most `sample` of them are asked (2000). triples:
+                            the number of entities to rank among; None: all, or 10,000 if there are more than a million
         format, score       of lists: how the files are read and how items are scored; None: as they look, as suits the run
         table               None: what suits the run
 
@@ -144,10 +149,12 @@ class Asked:
         if (train is None) != (held_out is None):
             raise ValueError("evaluate wants train= and held_out= together, or neither")
         pairs, analogies = _paths(pairs), _paths(analogies)
-        if edges is None and (known is not None or directed):
-            raise ValueError("known= and directed= tell of the links of edges=, which is wanted, too")
-        if not pairs and not analogies and train is None and groups is None and labels is None and edges is None:
-            raise ValueError("evaluate wants pairs=, analogies=, groups=, labels=, edges=, or train= with held_out=")
+        if edges is None and (directed or (known is not None and triples is None)):
+            raise ValueError("known= and directed= tell of the links of edges=, which is wanted, too (known= also of triples=)")
+        if edges is not None and triples is not None and known is not None:
+            raise ValueError("known= is of edges= or of triples=, and both are given")
+        if not pairs and not analogies and all(one is None for one in (train, groups, labels, edges, triples)):
+            raise ValueError("evaluate wants pairs=, analogies=, groups=, labels=, edges=, triples=, or train= with held_out=")
         name, places, found = table_of(table), count_of(k, "k", 32), {}  # type: Any
         for path in pairs:
             found[_name_for(path, found)] = self._judge(_library.PairsScore, library.sptx_run_evaluate_pairs, name, path_of(path))
@@ -161,13 +168,19 @@ class Asked:
                                          _text_or_none(format, "format"), _text_or_none(score, "score"), places)
         if groups is not None:
             found[_name_for(groups, found)] = self._judge_groups(name, groups, count_of(met, "met", 62),
-                                                                 count_of(sample, "sample", 32), places)
+                                                                 count_of(2000 if sample is None else sample, "sample", 32), places)
         if labels is not None:
             found[_name_of(labels, "labels", found)] = self._judge_labels(name, _judged.labels(self, labels, columns), share)
         if edges is not None:
             both = [None if data is None else _judged.edges(self, data, what, columns)
                     for data, what in ((edges, "edges"), (known, "known"))]
             found[_name_of(edges, "edges", found)] = self._judge_links(name, *both, directed)
+        if triples is not None:
+            both = [None if data is None else _judged.triples(self, data, what, columns)
+                    for data, what in ((triples, "triples"), (known, "known"))]
+            found[_name_of(triples, "triples", found)] = self._judge(
+                _library.TriplesScore, library.sptx_run_evaluate_triples, both[0].pointer, None if both[1] is None else both[1].pointer,
+                0 if sample is None else count_of(sample, "sample", 62))
         return found
 
     def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False,

@@ -169,6 +169,9 @@ class Corpus:
         self._context.call(library.sptx_corpus_edges, self._handle.pointer, sources.struct, targets.struct,
                            None if weights is None else weights.ctypes.data)
 
+    def triples(self, heads: Tokens, relations: Tokens, tails: Tokens) -> None:
+        self._context.call(library.sptx_corpus_triples, self._handle.pointer, heads.struct, relations.struct, tails.struct)
+
     def tune(self, options: Any, tuned: Any, hear: Any) -> int:
         return self._context.call(library.sptx_corpus_tune, self._handle.pointer, options, hear, None, tuned)
 

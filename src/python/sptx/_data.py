@@ -17,14 +17,13 @@ import numpy
 from . import _arrow
 from ._corpus import Corpus, Dictionary, Source, is_token, known, numbers, starts_of
 from ._errors import tell
-
-BLOCK = 4096  # number of sentences passed to the library in one call
+from ._triples import blocks, is_array, triples_of
 
 
 class Paths(Source):
     """Paths of files, which the library reads itself."""
 
-    formats = ("text", "lists", "adjacency", "documents", "pairs", "graph")
+    formats = ("text", "lists", "adjacency", "documents", "pairs", "graph", "triples")
 
     def __init__(self, paths: List[str]) -> None:
         super().__init__()
@@ -57,17 +56,6 @@ def _sized(sentence: Any, number: int) -> Any:
     raise TypeError("sentence %d is a %s, wanted an iterable of str, bytes or int" % (number, type(sentence).__name__))
 
 
-def _blocks(data: Iterable) -> Iterator[Tuple[int, List[Any]]]:
-    """Yields the data in blocks, each with the index of its first element."""
-    rest, number = iter(data), 0
-    while True:
-        block = list(itertools.islice(rest, BLOCK))
-        if not block:
-            return
-        yield number, block
-        number += len(block)
-
-
 class Sentences(Source):
     """An iterable of sentences, each an iterable of tokens."""
 
@@ -77,7 +65,7 @@ class Sentences(Source):
 
     def give(self, corpus: Corpus) -> None:
         dictionary = Dictionary(corpus)
-        for number, block in _blocks(self._sentences):
+        for number, block in blocks(self._sentences):
             _give_block(corpus, dictionary, [sentence if type(sentence) is list else _sized(sentence, number + i)
                                              for i, sentence in enumerate(block)])
 
@@ -101,7 +89,7 @@ class NamedLists(Source):
 
     def give(self, corpus: Corpus) -> None:
         items, called = Dictionary(corpus), Dictionary(corpus, lists=True)
-        for number, block in _blocks(self._lists):
+        for number, block in blocks(self._lists):
             names = numpy.fromiter((called[_pair(pair, number + i)[0]] for i, pair in enumerate(block)), numpy.int32, len(block))
             called.tell()
             _give_block(corpus, items, [_sized(pair[1], number + i) for i, pair in enumerate(block)], known(names, "names"))
@@ -266,7 +254,7 @@ class NamedEdges(Source):
     def give(self, corpus: Corpus) -> None:
         dictionary = Dictionary(corpus)
         parts = None
-        for number, block in _blocks(self._edges):
+        for number, block in blocks(self._edges):
             parts = self._parts(block, number, parts)
             ends = numpy.fromiter((dictionary[end] for edge in block for end in edge[:2]), numpy.int32, 2 * len(block))
             dictionary.tell()
@@ -358,10 +346,6 @@ def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
     return Edges(places.row, places.col, None if alike else places.data)
 
 
-def _is_array(data: Any) -> bool:
-    return hasattr(data, "__array__") and len(getattr(data, "shape", ())) > 0
-
-
 def _graph_of(data: Any, columns: Optional[Sequence[str]], weights: Any) -> Source:
     """Returns the source of a graph's edges. An array is [2, edges], like edge_index of torch_geometric, or [edges, 2]."""
     if hasattr(data, "tocoo") and hasattr(data, "shape"):
@@ -369,12 +353,12 @@ def _graph_of(data: Any, columns: Optional[Sequence[str]], weights: Any) -> Sour
     if hasattr(data, "__arrow_c_stream__"):
         if weights is not None:
             raise ValueError("weights= of a table are a column of it: columns=(source, target, weight)")
-        return _arrow.source_of(data, columns, True)
+        return _arrow.source_of(data, columns, "graph")
     if callable(getattr(data, "adjacency", None)):
         return _edges_of_networkx(data, weights)
-    if isinstance(data, (tuple, list)) and len(data) == 2 and all(_is_array(end) for end in data):
+    if isinstance(data, (tuple, list)) and len(data) == 2 and all(is_array(end) for end in data):
         return Edges(data[0], data[1], weights)
-    if _is_array(data):
+    if is_array(data):
         array = numpy.asarray(data)
         if array.ndim != 2 or 2 not in array.shape:
             raise ValueError("an array of edges has a shape of [2, edges] or [edges, 2], and this one is %s" % (array.shape,))
@@ -418,11 +402,12 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
         raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
     if columns is not None and _are_paths(data):
         return _columns_of_files(_without_columns(data, format), columns)
-    if format == "graph" and not _are_paths(data):
+    if format in ("graph", "triples") and not _are_paths(data):
         for name, value, table in (("columns", columns, True), ("users", users, False), ("items", items, False)):
             if value is not None and not (table and hasattr(data, "__arrow_c_stream__")):
-                raise ValueError("%s= names parts of a table or a matrix, and the data is a graph's edges" % name)
-        return _graph_of(data, columns, weights)
+                raise ValueError("%s= names parts of a table or a matrix, and the data is %s"
+                                 % (name, "a graph's edges" if format == "graph" else "triples"))
+        return _graph_of(data, columns, weights) if format == "graph" else triples_of(data, columns)
     is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # checked before Mapping, since a dok_matrix is a Mapping, too
     if not is_sparse and (users is not None or items is not None):
         raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s"
@@ -443,7 +428,7 @@ def _columns_of_files(source: Paths, columns: Any) -> Paths:
     if isinstance(columns, str) or not 2 <= len(columns) <= 3:
         raise ValueError("columns=%r: wanted two or three names, or numbers from 1 on, such as (\"user\", \"item\")" % (columns,))
     source.settings["corpus.columns"] = ",".join(str(column) for column in columns)
-    source.formats, source.format = ("pairs", "graph"), "pairs"
+    source.formats, source.format = ("pairs", "graph", "triples"), "pairs"
     return source
 
 

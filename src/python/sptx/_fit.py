@@ -38,11 +38,14 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
                                                        ("source", "target") or with a third, the weight, and a sparse matrix
 
+    triples, with format="triples"                     (head, relation, tail): an iterable of tuples, an array [triples, 3], three
+                                                       arrays of integers, or a table with columns=("head", "relation", "tail")
+
     path       the run directory
     dim        columns of a vector (model.dim); epochs: passes over the data (train.epochs)
     keys       "section.key": value, as `sptx-w2v help keys` lists them
     format     how the data is read: "text" (sentences), "lists", "documents", "adjacency" (a target, then its contexts), "graph" (edges, which
-               are walked) or, of files, "pairs"
+               are walked), "triples" (a knowledge graph) or, of files, "pairs"
     weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" if all edges have it); format is
                then "graph". Such a graph is directed where the object is, unless keys say graph.directed
     overwrite  replaces a run that is there, when the new one has its first checkpoint

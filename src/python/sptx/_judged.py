@@ -11,8 +11,9 @@ import numpy
 
 from . import _library
 from ._corpus import Corpus, Dictionary, Source, known
-from ._data import BLOCK, Sparse, source_of
+from ._data import Sparse, source_of
 from ._table import path_of
+from ._triples import BLOCK
 
 
 def is_path(data: Any) -> bool:
@@ -80,6 +81,15 @@ def edges(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) -> J
     if is_path(data):
         return Judged(path_of(data))
     source = source_of(data, columns if hasattr(data, "__arrow_c_stream__") else None, None, None, "graph").read_as("graph")
+    _refuse_paths(source, what)
+    return _as_corpus(run, source, {})
+
+
+def triples(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) -> Judged:
+    """Converts triples to test data: from a file, or from data that fit(format="triples") accepts."""
+    if is_path(data):
+        return Judged(path_of(data))
+    source = source_of(data, columns if hasattr(data, "__arrow_c_stream__") else None, None, None, "triples").read_as("triples")
     _refuse_paths(source, what)
     return _as_corpus(run, source, {})
 

@@ -105,6 +105,16 @@ class LinksCounts(Structure):
                 ("trained", c_uint64), ("among", c_uint64), ("all", c_uint64)]
 
 
+class TriplesScore(Structure):
+    _fields_ = [("mrr", c_double), ("hits1", c_double), ("hits3", c_double), ("hits10", c_double), ("mrr_tails", c_double),
+                ("mrr_heads", c_double), ("triples", c_uint64), ("unknown", c_uint64), ("asked", c_uint64), ("trained", c_uint64),
+                ("entities", c_uint64), ("among", c_uint64), ("filtered_trained", c_uint64)]
+
+
+class AnswersOptions(Structure):
+    _fields_ = [("size", c_uint64), ("heads", c_uint64), ("seen", c_uint64)]
+
+
 class NearestOptions(Structure):
     _fields_ = [("size", c_uint64), ("table", c_char_p), ("metric", c_char_p), ("excluded", c_void_p), ("lists", c_uint64)]
 
@@ -162,6 +172,11 @@ _CALLS = {
     "sptx_table_set_steps": (c_int, [c_void_p, c_uint64]),
     "sptx_table_save": (c_int, [c_void_p, c_char_p]),
     "sptx_table_load": (c_int, [c_void_p, c_char_p]),
+    "sptx_table_save_begin": (c_int, [c_void_p, c_char_p, c_uint64, POINTER(c_void_p)]),
+    "sptx_saving_done": (c_int, [c_void_p]),
+    "sptx_saving_wait": (c_int, [c_void_p]),
+    "sptx_saving_error": (c_char_p, [c_void_p]),
+    "sptx_saving_close": (None, [c_void_p]),
     "sptx_fetch": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
     "sptx_prefetch": (c_int, [c_void_p, POINTER(Ids), c_void_p]),
     "sptx_update": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
@@ -180,6 +195,8 @@ _CALLS = {
     "sptx_corpus_sentences": (c_int, [c_void_p, POINTER(Tokens), c_void_p, c_uint64, POINTER(Tokens)]),
     "sptx_corpus_pairs": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
     "sptx_corpus_edges": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
+    "sptx_triple_column": (c_int, [c_char_p]),
+    "sptx_corpus_triples": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), POINTER(Tokens)]),
     "sptx_words_open": (c_int, [c_void_p, POINTER(c_void_p)]),
     "sptx_words_close": (None, [c_void_p]),
     "sptx_words_number": (c_int, [c_void_p, c_uint32, c_char_p, c_uint64, c_void_p, c_void_p, POINTER(c_uint64)]),
@@ -219,6 +236,8 @@ _CALLS = {
                                            POINTER(LinksCounts)]),
     "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore),
                                         POINTER(LinksCounts)]),
+    "sptx_run_evaluate_triples": (c_int, [c_void_p, POINTER(Data), POINTER(Data), c_uint64, POINTER(TriplesScore)]),
+    "sptx_run_answers": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(AnswersOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),
     "sptx_run_export_as": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p, c_char_p]),
     "sptx_run_export_with": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(ExportOptions)]),

@@ -1,4 +1,4 @@
-"""The work of Run.recommend(): passes lists, given by their items or by a trained list's name, to the library in one call."""
+"""The work of Run.recommend(), Run.tails() and Run.heads(): passes lists, given by their items or by a trained list's name, to the library in one call."""
 
 import ctypes
 from typing import Any, Dict, Iterable, List, Optional, Tuple
@@ -97,3 +97,21 @@ def recommend(run: Any, asked: List[Any], k: int, score: Optional[str], seen: bo
                       ctypes.byref(options), k, found.ctypes.data, scores.ctypes.data)
     del kept
     return run._answers(found, scores), items
+
+
+def answers(run: Any, entities: Any, relations: Any, k: int, heads: bool, seen: bool) -> Any:
+    """Returns the k best tails of heads and relations, or the best heads of relations and tails: a list of answers, or one answer if
+    `entities` is one entity."""
+    if is_token(entities):
+        return answers(run, [entities], [relations], k, heads, seen)[0]
+    asked = list(entities)
+    over = [relations] * len(asked) if is_token(relations) else list(relations)
+    if len(over) != len(asked):
+        raise ValueError("%d entities and %d relations are no questions" % (len(asked), len(over)))
+    handle, k = run._open(), min(count_of(k, "k", 32), len(run))
+    rows = numpy.array([[run.row(name) for name in asked], [run.row("relation:" + name_of(name)) for name in over]], numpy.uint64)
+    options = _library.AnswersOptions(ctypes.sizeof(_library.AnswersOptions), bool(heads), bool(seen))
+    found, scores = numpy.full((len(asked), k), 0xFFFFFFFF, numpy.uint32), numpy.zeros((len(asked), k), numpy.float32)
+    run._context.call(library.sptx_run_answers, handle.pointer, rows[0].ctypes.data, rows[1].ctypes.data, len(asked),
+                      ctypes.byref(options), k, found.ctypes.data, scores.ctypes.data)
+    return run._answers(found, scores)

@@ -15,7 +15,7 @@ from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
 from ._indexes import Indexes
 from ._library import InferOptions, NearestOptions, library
-from ._recommend import infer, recommend
+from ._recommend import answers, infer, recommend
 from ._table import path_of
 from ._halves import HalfRows
 from ._views import NumberedRows, Rows, rows_of
@@ -126,7 +126,8 @@ class Run(Asked, Indexes):
 
     @property
     def lists(self) -> Words:
-        """Names of the lists that have rows of their own, "list:NAME", by row: a sequence, empty if there are none."""
+        """Names of the lists that have rows of their own, "list:NAME", by row; in a run of triples, names of the relations,
+        "relation:NAME", then "relation:NAME^-1": a sequence, empty if there are none."""
         self._open()
         return Words(self, range(len(self), self._rows))
 
@@ -268,6 +269,34 @@ class Run(Asked, Indexes):
         if found is None:
             raise KeyError(looked.unknown or "no item is given")
         return found[0]
+
+    def tails(self, head: Any, relation: Any, k: int = 10, seen: bool = False) -> Any:
+        """In a run of triples: the k best tails of a head and a relation, best first, with their scores.
+
+            run.tails("ulm", "in")                      # [("germany", 3.4), ..]
+            run.tails(["ulm", "bern"], "in", k=1)       # for several heads in one call: a list of answers
+
+        head: an entity, or several; relation: one for all of them, or as many. The score is the dot product of the tail's row with the
+        product of the other two rows. seen: True: tails of triples that the run was trained on may be answers. KeyError for an unknown
+        name.
+        """
+        return answers(self, head, relation, k, False, seen)
+
+    def heads(self, relation: Any, tail: Any, k: int = 10, seen: bool = False) -> Any:
+        """In a run of triples: the k best heads of a relation and a tail, as tails() answers: by the row that the relation has
+        backwards (triples.reciprocal = yes).
+
+            run.heads("in", "germany")                  # [("ulm", 2.9), ..]
+        """
+        return answers(self, tail, relation, k, True, seen)
+
+    @property
+    def relations(self) -> List[str]:
+        """The names of the relations of a run of triples, by row; empty for other runs."""
+        prefix, names = "relation:", list(self.lists)
+        names = [name[len(prefix):] for name in names if name.startswith(prefix)]
+        half = len(names) // 2
+        return names[:half] if names[half:] == [name + "^-1" for name in names[:half]] else names
 
     def infer(self, words: Optional[Iterable] = None, epochs: int = 0, lr: float = 0, min_lr: float = 0, *,
               documents: Optional[Iterable] = None) -> Any:

@@ -13,6 +13,7 @@ from ._errors import Error
 from ._halves import HalfRows, widened
 from ._library import AS_WEIGHTS, DTYPES, PLACES, library
 from ._options import read_options
+from ._saving import Saving
 from ._views import Rows, rows_of
 
 
@@ -73,6 +74,7 @@ class Table:
                  hot_rows: int = 0, gpu_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
                  clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, **options: Any) -> None:
         self._handle: Optional[Handle] = None
+        self._saving: Optional[Saving] = None  # the last save with wait=False
         self._calls: Any = None  # Caller of the C module, while the table is open and the module is loaded
         wanted = read_options(optimizer, lr, clip, count_rows, options)
         wanted.rows = count_of(rows, "rows", 64)
@@ -306,17 +308,37 @@ class Table:
 
     # ---- disk ----
 
-    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+    def save(self, path: Union[str, "os.PathLike[str]"], wait: bool = True, memory: int = 0) -> Optional[Saving]:
         """Writes a NumPy file of a structured type: "weights" and the optimizer's state by PyTorch's names. Whole or not at
         all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it. A field of
         bfloat16 is called weights_bfloat16 and holds uint16, the upper halves of float32.
 
-        Raises OSError if the folder does not exist, sptx.Error if writing fails or a row contains infinity or NaN.
+        With wait=False it returns a Saving at once, and the file gets the table as it is now, the same bytes, while fetch, update
+        and store go on: before they change a row that is not written yet, they copy it. `memory` limits the bytes of such copies
+        (0: an eighth of the table, and at least 64 MiB); a call that needs more waits for the disk. What is written through
+        `weights` or `state` meanwhile may be in the file or not. A table has one save at a time: the next one waits for it, as
+        restore() and close() do, and raises its error if nobody has called its wait().
+
+        Raises OSError if the folder does not exist, sptx.Error if writing fails, if a row contains infinity or NaN, or if another
+        save to this path is not done.
         """
         handle = self._open()
         where = path_of(path)
+        most = count_of(memory, "memory", 64)
         os.stat(os.path.dirname(os.path.abspath(where)))
-        self._context.call(library.sptx_table_save, handle.pointer, where)
+        earlier, saving = self._saving, Saving(self._context, where)
+        if earlier is not None and earlier._real != saving._real:
+            earlier._pause()
+        self._saving = None if wait else saving
+        try:
+            if wait:
+                self._context.call(library.sptx_table_save, handle.pointer, where)
+            else:
+                saving._begin(handle.pointer, most)
+        except BaseException:
+            self._saving = earlier
+            raise
+        return self._saving
 
     @classmethod
     def load(cls, path: Union[str, "os.PathLike[str]"], optimizer: str = "sgd", **options: Any) -> "Table":
@@ -347,6 +369,8 @@ class Table:
         Raises OSError and sptx.Error as load() does, and ValueError if the file has other rows or columns than the table.
         """
         self._open()
+        if self._saving is not None:
+            self._saving._pause()
         rows, dim, fields = _read_header(path)
         if (rows, dim) != self.shape:
             raise ValueError("'%s' has %d rows of %d columns, and the table %d of %d" % ((os.fspath(path), rows, dim) + self.shape))
@@ -372,10 +396,13 @@ class Table:
     # ---- the end ----
 
     def close(self) -> None:
-        """Frees the table's memory, once no view of it is left. Harmless on a closed table."""
+        """Frees the table's memory, once no view of it is left and a save with wait=False is done; warns if that has failed and
+        nobody was told. Harmless on a closed table."""
         if self._handle is not None:
             self._context.check_process()
-        self._handle = self._calls = None
+            if self._saving is not None:
+                self._saving._tell()
+        self._handle = self._calls = self._saving = None
 
     def _open(self) -> Handle:
         handle = self._handle

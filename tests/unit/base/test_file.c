@@ -181,6 +181,22 @@ static void pieces_of_any_size_arrive_in_order(void **state) {
     free(bytes);
 }
 
+static void bytes_apart_may_be_written_in_any_order(void **state) {
+    struct file_writer writer;
+    uint64_t length;
+    assert_int_equal(file_writer_open(&writer, in_scratch("apart")), 0);
+    assert_int_equal(file_write(&writer, "head", 4), 0);
+    assert_int_equal(file_write_apart(&writer, 7, "and", 3), 0);
+    assert_int_equal(file_write_apart(&writer, 4, "one", 3), 0);
+    assert_int_equal(file_skip(&writer, 6), 0);
+    assert_int_equal(writer.written, 10);
+    assert_int_equal(file_write(&writer, "tail", 4), 0);
+    assert_int_equal(file_commit(&writer), 0);
+    char *bytes = file_read(in_scratch("apart"), &length);
+    assert_string_equal(bytes, "headoneandtail");
+    free(bytes);
+}
+
 static void prints_lines_of_any_length(void **state) {
     struct file_writer writer;
     char *path = in_scratch("lines"), *word = calloc(5000, 1);
@@ -439,6 +455,7 @@ int main(void) {
                                        TEST(reads_no_more_than_it_is_allowed),
                                        TEST(writes_all_or_nothing),
                                        TEST(pieces_of_any_size_arrive_in_order),
+                                       TEST(bytes_apart_may_be_written_in_any_order),
                                        TEST(prints_lines_of_any_length),
                                        TEST(says_where_it_cannot_write),
                                        TEST(pieces_are_ones_own),

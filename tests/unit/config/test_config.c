@@ -232,7 +232,7 @@ static void refuses_with_line_and_nearest_name(void **state) {
             "did you mean 'epochs'");
     REFUSES("[trian]\nepochs = 3\n", "line 1", "no section 'trian'", "did you mean 'train'");
     REFUSES("[train]\n\n[modle]\n", "line 3", "no section 'modle'"); /* the section is refused even if it has no keys */
-    REFUSES("[zzzzzzzz]\nepochs = 3\n", "no section 'zzzzzzzz'", "corpus, phrases, graph, examples, walks, negatives");
+    REFUSES("[zzzzzzzz]\nepochs = 3\n", "no section 'zzzzzzzz'", "corpus, phrases, graph, triples, examples, walks, negatives");
     REFUSES("[train]\ndim = 3\n", "[train] has no key 'dim'", "model.dim");
     REFUSES("[train]\nqqqqqqqqqqq = 3\n", "no key 'qqqqqqqqqqq'", "help keys");
     REFUSES("\n\n[optimizer]\nrule = adagrat\n", "line 4", "optimizer.rule = 'adagrat'", "sparse-adam",

@@ -317,7 +317,7 @@ static void auto_of_a_thorough_run(void **state) {
         config_release(&config);
     }
     REFUSES("[train]\nloss = softmax\nnegative_weight = 0\n", "train.negative_weight = 0");
-    REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is window");
+    REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user, walk and triple, whose defaults it changes, and the mode is window");
     RESOLVES("[corpus]\nformat = graph\n[train]\neffort = thorough\n");
     assert_int_equal(config.train_effort, EFFORT_THOROUGH);
     config_release(&config);
@@ -453,6 +453,44 @@ static void auto_of_shared_negatives(void **state) {
     }
 }
 
+#define TRIPLES "[corpus]\nformat = triples\n[device]\nbackend = cpu\n"
+static void auto_of_triples(void **state) {
+    RESOLVES(TRIPLES);
+    assert_int_equal(config.examples_mode, MODE_TRIPLE);
+    assert_int_equal(config.negatives_per, PER_BATCH);
+    assert_true(config.negatives_count == COUNT_ALL);
+    assert_int_equal(config.train_loss, LOSS_SOFTMAX);
+    assert_int_equal(config.train_score, SCORE_DOT);
+    assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    assert_int_equal(config.train_update, UPDATE_BATCH);
+    assert_true(config.train_n3 == 0.05 && config.optimizer_lr == 0.1 && config.train_temperature == 1);
+    assert_string_equal(config.model_target_init, "normal 0 0.001");
+    assert_string_equal(config.model_context_init, "normal 0 0.001");
+    assert_true(config_loss(&config).cubes == 0.05f);
+    char *count = config_value(&config, "negatives", "count");
+    assert_string_equal(count, "all");
+    free(count);
+    config_release(&config);
+}
+
+static void refuses_what_triples_have_not(void **state) {
+    REFUSES(TRIPLES "[examples]\nmode = user\n", "examples.mode = user with corpus.format = triples");
+    REFUSES("[examples]\nmode = triple\n", "examples.mode = triple with corpus.format = text", "corpus.format = triples");
+    REFUSES(TRIPLES "[model]\ndim = 25\n", "model.dim = 25 is odd", "set it to 26", "train.product = real");
+    REFUSES(TRIPLES "[negatives]\nper = example\n", "negatives.per = example", "the whole batch");
+    REFUSES(TRIPLES "[train]\nloss = bpr\n", "softmax and logistic", "it is bpr");
+    REFUSES(TRIPLES "[train]\nupdate = hogwild\n", "train.update = batch");
+    REFUSES(TRIPLES "[train]\nheld_out_items = 0.1\n", "train.held_out_items = 0.1", "corpus.format is triples");
+    REFUSES(TRIPLES "[train]\npatience = 2\n", "train.held_out = 0.01");
+    REFUSES(TRIPLES "[examples]\npositives = 2\n", "examples.positives is for lists");
+    REFUSES(TRIPLES "ranks = 2\n", "examples.mode = triple is trained by one process", "there are 2");
+    REFUSES("[negatives]\ncount = all\n", "negatives.count = all", "it is window");
+    REFUSES("[train]\nproduct = real\n", "train.product = real", "it is window");
+    REFUSES("[train]\nn3 = 0.1\n", "train.n3 = 0.1", "it is window");
+    REFUSES("[model]\ndim = all\n", "model.dim");
+}
+
 #define LISTS "[corpus]\nformat = lists\n"
 static void refuses_what_shares_no_negatives(void **state) {
     static const char *const shared = "[negatives]\nper = batch\n";
@@ -461,7 +499,7 @@ static void refuses_what_shares_no_negatives(void **state) {
     } all[] = {{"[corpus]\nformat = text\n", "negatives.per = batch", "window"},
                {LISTS "[examples]\nmode = list\n", "negatives.per = batch", "list and all"},
                {LISTS "[examples]\ntargets = one\nmode = user\n", "examples.targets = all", "user and one"},
-               {LISTS "[train]\nloss = bpr\n", "train.loss = softmax", "it is bpr"},
+               {LISTS "[train]\nloss = bpr\n", "train.loss = softmax and logistic", "it is bpr"},
                {LISTS "[train]\nupdate = hogwild\n[optimizer]\nrule = sgd\n[examples]\nmode = user\n", "train.update = batch",
                 "all"},
                {LISTS "[device]\nranks = 2\n", "one process", "there are 2"},
@@ -496,6 +534,7 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[corpus]\nformat = graph\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is graph");
     REFUSES("[graph]\ndirected = yes\n", "graph.directed = yes", "corpus.format = graph", "it is text");
     REFUSES("[graph]\nweights = no\n", "graph.weights = no", "corpus.format = graph", "it is text");
+    REFUSES("[triples]\nreciprocal = no\n", "triples.reciprocal = no", "corpus.format = triples", "it is text");
     REFUSES("[corpus]\nformat = lists\n[examples]\nmode = list\nown = 0.5\n", "examples.own = 0.5", "it is list");
     REFUSES("[corpus]\nformat = lists\n[examples]\nown = 0.5\npositives = 4\nreplacement = yes\n", "examples.own = 0.5",
             "replacement");
@@ -546,6 +585,8 @@ int main(void) {
                                        TEST(auto_on_means_of_items),
                                        TEST(edges_are_read_as_their_keys_say),
                                        TEST(auto_of_shared_negatives),
+                                       TEST(auto_of_triples),
+                                       TEST(refuses_what_triples_have_not),
         TEST(refuses_what_shares_no_negatives),
         TEST(refuses_what_cannot_work)};
     return cmocka_run_group_tests(tests, NULL, NULL);

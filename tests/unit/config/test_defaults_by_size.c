@@ -320,6 +320,44 @@ static void thorough_walks_are_for_large_graphs(void **state) {
     assert_value("walks", "per_node", "20");
 }
 
+static void triples_take_their_values_by_entities(void **state) {
+    const struct {
+        uint64_t entities, triples;
+        const char *effort, *dim, *negatives, *weight, *epochs, *n3;
+    } all[] = {{1999, 20000, "quick", "200", "all", "1", "40", "0.01"},
+               {3999, 20000, "quick", "200", "all", "1", "40", "0.05"},
+               {4000, 20000, "quick", "200", "1000", "4", "40", "0.05"},
+               {14541, 272115, "thorough", "1000", "all", "1", "40", "0.05"},
+               {50000, 5000000, "thorough", "1000", "4000", "12", "20", "0.05"},
+               {86000000, 338000000, "thorough", "100", "1000", "86000", "10", "0"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        config_release(&config);
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=triples");
+        assert_int_equal(config_set(&config, "train", "effort", all[i].effort, "test"), 0);
+        settle((struct data_size){.tokens = 2 * all[i].triples, .words = all[i].entities, .lists = all[i].triples});
+        assert_value("model", "dim", all[i].dim);
+        assert_value("negatives", "count", all[i].negatives);
+        assert_value("train", "negative_weight", all[i].weight);
+        assert_value("train", "epochs", all[i].epochs);
+        assert_value("train", "n3", all[i].n3);
+    }
+}
+
+/* The weight is of a softmax, and changes nothing beside negative_power. */
+static void only_a_softmax_weighs_the_negatives_of_triples(void **state) {
+    static const char *const keys[] = {"--train.loss=logistic", "--train.negative_power=1.1", "--train.negative_weight=3"};
+    for (int i = 0; i < 3; i++) {
+        config_release(&config);
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=triples");
+        set("--negatives.count=100");
+        set(keys[i]);
+        settle((struct data_size){.tokens = 2000, .words = 1000, .lists = 1000});
+        assert_value("train", "negative_weight", i == 2 ? "3" : "1");
+    }
+}
+
 /* `help keys` describes the defaults from the same table that sets them. */
 static void help_names_the_values(void **state) {
     char text[DEFAULTS_HELP];
@@ -355,6 +393,8 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(the_densest_graphs_have_a_higher_rate, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(exact_steps_of_graphs_keep_their_rate, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(thorough_walks_are_for_large_graphs, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(triples_take_their_values_by_entities, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(only_a_softmax_weighs_the_negatives_of_triples, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(help_names_the_values, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <lzma.h>
 #include <zstd.h>
 
+#include "base/pool.h"
 #include "tests/unit/sentence.h"
 
 /* ---- the tokenizer against a plain one ---- */
@@ -33,41 +34,54 @@ static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     return out;
 }
 
+/* Where a trace of blocks has arrived. */
+struct tracing {
+    uint64_t number, offset, line;
+    const char *path;
+    int open;
+    char *out;
+};
+
+/* Adds the text of the next block, and checks the block's numbers. */
+static void trace_block(struct tracing *t, const struct corpus_block *block) {
+    struct corpus_cursor cursor;
+    const char *word;
+    uint64_t length;
+    int kind;
+    if (t->path != block->path) t->line = 1, t->open = 0;
+    t->path = block->path;
+    assert_true(block->length > 0);
+    assert_int_equal(block->number, t->number++);
+    assert_int_equal(block->offset, t->offset);
+    assert_int_equal(block->line, t->line);
+    assert_int_equal(block->continues, t->open);
+    t->offset += block->length;
+    corpus_cursor_start(&cursor, block);
+    while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
+        t->open = kind == TOKEN_WORD;
+        t->line += kind == TOKEN_NEWLINE;
+        assert_int_equal(cursor.line, t->line);
+        if (kind == TOKEN_NEWLINE) {
+            *t->out++ = '/';
+            continue;
+        }
+        *t->out++ = '<';
+        memcpy(t->out, word, length);
+        t->out += length;
+        *t->out++ = '>';
+    }
+    if (block->line_open) assert_true(t->open);
+}
+
 /* Writes the same text from a corpus that is read in blocks, and checks the numbers of each block. */
 static char *block_trace(struct corpus *corpus, char *out) {
     struct corpus_block block = {0};
-    struct corpus_cursor cursor;
-    uint64_t number = 0, offset = 0, line = 1, length;
-    const char *path = NULL, *word;
-    int more, kind, open = 0;
-    while ((more = corpus_next(corpus, &block)) > 0) {
-        if (path != block.path) line = 1, open = 0;
-        path = block.path;
-        assert_true(block.length > 0);
-        assert_int_equal(block.number, number++);
-        assert_int_equal(block.offset, offset);
-        assert_int_equal(block.line, line);
-        assert_int_equal(block.continues, open);
-        offset += block.length;
-        corpus_cursor_start(&cursor, &block);
-        while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
-            open = kind == TOKEN_WORD;
-            line += kind == TOKEN_NEWLINE;
-            assert_int_equal(cursor.line, line);
-            if (kind == TOKEN_NEWLINE) {
-                *out++ = '/';
-                continue;
-            }
-            *out++ = '<';
-            memcpy(out, word, length);
-            out += length;
-            *out++ = '>';
-        }
-        if (block.line_open) assert_true(open);
-    }
+    struct tracing tracing = {.line = 1, .out = out};
+    int more;
+    while ((more = corpus_next(corpus, &block)) > 0) trace_block(&tracing, &block);
     assert_int_equal(more, 0);
     corpus_block_release(&block);
-    return out;
+    return tracing.out;
 }
 
 static void trace_agrees(const char *bytes, uint64_t length, uint64_t block, char *path) {
@@ -103,6 +117,90 @@ static void random_bytes_are_read_alike_at_every_block_size(void **state) {
         for (uint64_t i = 0; i < length; i++) bytes[i] = letters[scratch_random(sizeof letters - 1)];
         trace_agrees(bytes, length, 1 + scratch_random(40), scratch_file("random", bytes, length));
     }
+}
+
+/* Blocks that several threads have read, by their numbers. */
+enum { MOST_BLOCKS = 4096 };
+struct together {
+    struct corpus *corpus;
+    struct corpus_block blocks[MOST_BLOCKS];
+};
+
+static int keep_blocks(void *context, unsigned worker) {
+    struct together *together = context;
+    struct corpus_block block = {0};
+    int more;
+    while ((more = corpus_next(together->corpus, &block)) > 0) {
+        assert_in_range(block.number, 0, MOST_BLOCKS - 1);
+        together->blocks[block.number] = block;
+        block = (struct corpus_block){0};
+    }
+    corpus_block_release(&block);
+    return more;
+}
+
+/* Threads read ranges of the files, packed ones among them. Words and lines are longer than a range, and some files end without a line
+ * end. */
+static void threads_that_read_ranges_make_the_blocks_of_one(void **state) {
+    static const char letters[] = "abc \n\n\r\t";
+    struct together *together = calloc(1, sizeof *together);
+    char *bytes = malloc(4 * 3000), *wanted = malloc(4 * 10000), *seen = malloc(4 * 10000);
+    struct pool *pool = pool_open(5);
+    for (int round = 0; round < 60; round++) {
+        char *end = wanted, *paths[4], name[16];
+        for (int f = 0; f < 4; f++) {
+            uint64_t length = scratch_random(3000), words = 1 + scratch_random(400);
+            bytes[0] = '\n'; /* the file's lines end in LF */
+            for (uint64_t i = 1; i < length; i++)
+                bytes[i] = scratch_random((uint32_t)words) ? 'w' : letters[scratch_random(sizeof letters - 1)];
+            sprintf(name, "file%d", f);
+            if (f == 2) {
+                gzFile file = gzopen(in_scratch(name), "wb");
+                if (length) gzwrite(file, bytes, (unsigned)length);
+                gzclose(file);
+            }
+            paths[f] = strdup(f == 2 ? in_scratch(name) : scratch_file(name, bytes, length));
+            end = plain_trace(bytes, length, end);
+        }
+        together->corpus = corpus_open(paths, 4);
+        assert_non_null(together->corpus);
+        corpus_set_block(together->corpus, 8 + scratch_random(300));
+        assert_int_equal(pool_run(pool, keep_blocks, together), 0);
+        struct tracing tracing = {.line = 1, .out = seen};
+        for (uint64_t n = 0; n < MOST_BLOCKS && together->blocks[n].bytes; n++) {
+            trace_block(&tracing, &together->blocks[n]);
+            corpus_block_release(&together->blocks[n]);
+        }
+        assert_int_equal(tracing.out - seen, end - wanted);
+        assert_memory_equal(seen, wanted, (size_t)(end - wanted));
+        assert_int_equal(corpus_done(together->corpus), corpus_size(together->corpus));
+        corpus_close(together->corpus);
+        for (int f = 0; f < 4; f++) free(paths[f]);
+    }
+    pool_close(pool);
+    free(together);
+    free(bytes);
+    free(wanted);
+    free(seen);
+}
+
+/* The thread that meets a failure ends the others, which wait for its block. */
+static void a_failure_ends_all_threads_that_read(void **state) {
+    struct together *together = calloc(1, sizeof *together);
+    struct corpus_options options = {.format = FORMAT_TEXT, .max_word = 100};
+    char text[4000];
+    memset(text, 'x', sizeof text);
+    for (unsigned i = 0; i < sizeof text; i += 50)
+        if (i < 2000 || i > 2200) text[i] = '\n';
+    struct pool *pool = pool_open(4);
+    together->corpus = scratch_corpus(scratch_file("long", text, sizeof text), 20);
+    corpus_read_as(together->corpus, &options);
+    assert_int_equal(pool_run(pool, keep_blocks, together), -1);
+    sentence_holds("long' line 41: the word that begins with 'xxx");
+    for (uint64_t n = 0; n < MOST_BLOCKS; n++) corpus_block_release(&together->blocks[n]);
+    corpus_close(together->corpus);
+    pool_close(pool);
+    free(together);
 }
 
 static void a_token_may_be_longer_than_any_buffer(void **state) {
@@ -172,14 +270,14 @@ static void words_without_an_end_are_not_held(void **state) {
 }
 
 static void an_open_line_is_said_only_where_it_has_tokens(void **state) {
-    struct corpus *corpus = scratch_corpus(scratch_text("open", "a b\n   \n   c dd\ne"), 4);
+    struct corpus *corpus = scratch_corpus(scratch_text("open", "a b\n   \n    c dd e\nf"), 4);
     struct corpus_block block = {0};
     char said[64] = "", one[16];
     while (corpus_next(corpus, &block) > 0) {
         snprintf(one, sizeof one, "%d%d ", block.continues, block.line_open);
         strcat(said, one);
     }
-    /* the blocks are "a b\n" "   \n" "   " "c " "dd\ne": after each cut at least one byte follows */
+    /* the blocks are "a b\n" "   \n" "    " "c dd " "e\nf" */
     assert_string_equal(said, "00 00 00 01 10 ");
     corpus_block_release(&block);
     corpus_close(corpus);
@@ -525,6 +623,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(keeps_every_byte_of_a_token),
         IN_SCRATCH(random_bytes_are_read_alike_at_every_block_size),
+        IN_SCRATCH(threads_that_read_ranges_make_the_blocks_of_one),
+        IN_SCRATCH(a_failure_ends_all_threads_that_read),
         IN_SCRATCH(a_token_may_be_longer_than_any_buffer),
         IN_SCRATCH(a_word_is_as_long_as_it_may_be),
         IN_SCRATCH(words_without_an_end_are_not_held),

@@ -50,6 +50,13 @@ static const char *listed(const struct case_ *c) {
     static char out[8192];
     char *at = out;
     *out = 0;
+    for (uint64_t i = 0; i < 3 * c->stream.triples; i++)
+        at += sprintf(at, "%s%s", vocab_word(&c->vocab, c->stream.ids[i], NULL), i % 3 == 2 ? ";" : " ");
+    if (c->stream.triples) {
+        assert_int_equal(c->stream.sentences, c->stream.triples);
+        assert_null(c->stream.starts);
+        return out;
+    }
     assert_int_equal(c->stream.starts[0], 0);
     for (uint64_t s = 0; s < c->stream.sentences; s++) {
         assert_true(c->stream.starts[s] < c->stream.starts[s + 1]);
@@ -130,6 +137,58 @@ static void adjacency_needs_a_target_and_a_context(void **state) {
     encodes_as(&options, "t a x x2 x3\nt x4 x5 x6 x7 x8 a\nt x9 x10 x11 x12\nx13 t t t\na a x14", "t a | t a | a a ");
     options.min_count = 1;
     encodes_as(&options, "a\nb c\nd\ne f", "b c | e f ");
+}
+
+static void triples_are_sorted_and_count_once(void **state) {
+    struct corpus_options options = plain_options(FORMAT_TRIPLES);
+    options.list_rows = 1;
+    encodes_as(&options, "b r a\na s b\na r a\nb r a\nb r c\n",
+               "a relation:r a;a relation:s b;b relation:r a;b relation:r c;"); /* a comes four times, b three times, c once */
+    options.reciprocal = 1;
+    encodes_as(&options, "7,1,8\n8,1,7\n8,8,8\n", "8 relation:1 7;8 relation:8 8;7 relation:1 8;");
+    options.min_count = 2;
+    encodes_as(&options, "a r b\nb s a\nc r a\nb t d\n", "a relation:r b;b relation:s a;");
+    options.max_vocab = 2;
+    options.min_count = 1;
+    encodes_as(&options, "<a> <r> <b> .\n# none\n<b> <s> <a> .\n<c> <r> <a> .\n", "a relation:r b;b relation:s a;");
+}
+
+static void relations_are_the_last_rows_and_may_have_reciprocals(void **state) {
+    struct corpus_options options = plain_options(FORMAT_TRIPLES);
+    options.list_rows = options.reciprocal = 1;
+    struct case_ c = open_case(&options, scratch_text("corpus", "a s b\na r s\nc t a\n"), 1, 0);
+    static const char *const words[] = {"a", "b", "s", "c", "relation:s", "relation:r", "relation:t", "relation:s^-1", "relation:r^-1", "relation:t^-1"};
+    assert_int_equal(c.result, 0);
+    assert_int_equal(c.vocab.size, 10);
+    assert_int_equal(c.vocab.lists, 6);
+    for (uint64_t i = 0; i < 10; i++) assert_string_equal(vocab_word(&c.vocab, i, NULL), words[i]);
+    assert_int_equal(vocab_find_list(&c.vocab, "r", 1), 5);
+    assert_int_equal(vocab_find(&c.vocab, "s", 1), 2);
+    assert_true(vocab_is_reciprocal(&c.vocab));
+    struct vocab read;
+    assert_int_equal(vocab_write(&c.vocab, in_scratch("vocab.tsv")), 0);
+    assert_int_equal(vocab_read(&read, in_scratch("vocab.tsv")), 0);
+    assert_int_equal(read.lists, 6);
+    assert_true(vocab_is_reciprocal(&read));
+    read.lists--;
+    assert_false(vocab_is_reciprocal(&read));
+    vocab_release(&read);
+    close_case(&c);
+    options.reciprocal = 0;
+    c = open_case(&options, scratch_text("corpus", "a s b\na s^-1 b\n"), 1, 0);
+    assert_int_equal(c.result, 0);
+    assert_int_equal(c.vocab.lists, 2);
+    close_case(&c);
+    options.reciprocal = 1;
+    c = open_case(&options, scratch_text("corpus", "a s b\na s^-1 b\n"), 1, 0);
+    assert_int_equal(c.result, -1);
+    sentence_holds("the relation 's^-1' ends with ^-1");
+    close_case(&c);
+    options.min_count = 3;
+    c = open_case(&options, scratch_text("corpus", "a s b\na r c\na r d\n"), 1, 0);
+    assert_int_equal(c.result, -1);
+    sentence_holds("no triple of the corpus 'here' is left");
+    close_case(&c);
 }
 
 static void pairs_are_put_together_by_list(void **state) {
@@ -453,6 +512,8 @@ int main(void) {
         IN_SCRATCH(long_sentences_are_cut_at_kept_tokens),
         IN_SCRATCH(lists_are_lines_without_their_names),
         IN_SCRATCH(adjacency_needs_a_target_and_a_context),
+        IN_SCRATCH(triples_are_sorted_and_count_once),
+        IN_SCRATCH(relations_are_the_last_rows_and_may_have_reciprocals),
         IN_SCRATCH(pairs_are_put_together_by_list),
         IN_SCRATCH(given_ids_are_taken_as_they_stand),
         IN_SCRATCH(a_vocabulary_that_is_read_decides),

@@ -46,6 +46,7 @@ static void each_format_reads_its_lines(void **state) {
         if (of_formats[format])
             assert_string_equal(fields_of("anna b,c 3\nbob d\neve f g", (enum corpus_format)format), of_formats[format]);
     assert_string_equal(fields_of("anna,b,3\nbob,d", FORMAT_PAIRS), "N:anna@1 b@1 N:bob@2 d@2 ");
+    assert_string_equal(fields_of("anna,b,3\nb,b,4", FORMAT_TRIPLES), "anna@1 N:b@1 3@1 b@2 N:b@2 4@2 ");
     assert_string_equal(fields_of("anna,b,3\nb,b\n# bob\nbob,d", FORMAT_GRAPH), "anna@1 b@1 bob@4 d@4 ");
 }
 

@@ -73,6 +73,42 @@ static void known_names_choose_columns_in_any_order(void **state) {
           {"Word 1,Word 2,Human (mean)\nlove,sex,6.77\n", "word = Word 1, second word = Word 2, score = Human (mean); commas, a header"});
 }
 
+static void triples_are_three_columns(void **state) {
+    LOOKS(LOOK_TRIPLES,
+          {"ulm\tin\tgermany\nbern\tin\tswitzerland\n", "head = column 1, relation = column 2, tail = column 3; tabs, no header"},
+          {"New York,in,\"Earth, Sol\"\nRome,in,Italy\n", "head = column 1, relation = column 2, tail = column 3; commas, no header"},
+          {"head,relation,tail\na,r,b\n", "head = head, relation = relation, tail = tail; commas, a header"},
+          {"Object;Subject;Predicate;Since\nb;a;r;1\n", "head = Subject, relation = Predicate, tail = Object; semicolons, a header"},
+          {"h r t\na in b\n", "head = h, relation = r, tail = t; blanks, a header"},
+          {"1 0 2\n3 1 4\n", "head = column 1, relation = column 2, tail = column 3; blanks, no header"},
+          {"a,r,b,\nc,r,d,\n", "head = column 1, relation = column 2, tail = column 3; commas, no header"},
+          {"<Ulm>\t<in>\t<Germany>\n", "head = column 1, relation = column 2, tail = column 3; tabs, no header"},
+          {"# made by hand\n<http://a/x> <http://a/r> _:b .\n\n_:b <http://a/r> \"x y\"@en .\n",
+           "head, relation, tail = subject, predicate, object of N-Triples, without < and >"});
+    LOOKS(LOOK_TRIPLES, {"a b\nc d\n", "line 1: 2 fields with blanks between; wanted head, relation, tail: a b"},
+          {"a,r,b,1\nc,r,d,2\n", "line 1: nothing tells which columns are wanted: a,r,b,1; say which columns are head, relation and tail by "
+                                "corpus.columns, as in corpus.columns = 1,2,3 or by their names"},
+          {"<?xml version='1.0'?>\n", "holds XML, and no rows of fields: write a line for each edge or pair first"},
+          {"@prefix a: <http://a/> .\na:x a:r a:y .\n",
+           "holds Turtle, and no rows of fields: write N-Triples first (rapper -i turtle -o ntriples)"});
+}
+
+static void corpus_columns_of_triples_are_head_relation_tail(void **state) {
+    static const struct {
+        const char *columns, *text, *wanted;
+    } cases[] = {{"1,3,2", "a b r\n", "head = column 1, relation = column 3, tail = column 2; blanks, no header"},
+                 {"u,how,v", "v,u,how,n\nb,a,r,1\n", "head = u, relation = how, tail = v; commas, a header"},
+                 {"1,3", "a r b\n", "names two columns, and a triple has three: head, relation, tail"},
+                 {"1,1,2", "a r b\n", "names one column of 'f' twice"},
+                 {"1,2,3", "<a> <r> <b> .\n", "holds N-Triples, whose terms are subject, predicate and object: leave out corpus.columns = 1,2,3"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct look_keys keys = LOOK_AUTO;
+        keys.columns = cases[i].columns;
+        keys.header = strchr(cases[i].columns, 'h') ? HEADER_YES : HEADER_AUTO;
+        assert_non_null(strstr(looked(cases[i].text, LOOK_TRIPLES, &keys), cases[i].wanted));
+    }
+}
+
 #define ASK(set) "; say which columns are " set " by corpus.columns, as in corpus.columns = 1,3 or by their names"
 static void what_is_no_such_row_is_refused(void **state) {
     LOOKS(LOOK_PAIRS,
@@ -84,7 +120,8 @@ static void what_is_no_such_row_is_refused(void **state) {
            "holds JSON; wanted fields with commas or tabs between on each line: write it so first (in Python: pandas.read_json, then to_csv)"});
     LOOKS(LOOK_EDGES, {"aspirin treats pain\nrain causes flood\n",
                        "line 1: 'aspirin treats pain' looks like a triple (head, relation, tail): its third column is no weight; "
-                       "corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third column over"});
+                       "corpus.format = triples trains it, corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes "
+                       "the third column over"});
     LOOKS(LOOK_LISTS, {"[\n{\"a\": 1},\n]\n",
                        "holds JSON; wanted a list on each line: write it so first (in Python: pandas.read_json, then to_csv)"});
 }
@@ -311,6 +348,8 @@ int main(void) {
         cmocka_unit_test(pairs_are_parted_as_all_lines_agree),
         cmocka_unit_test(a_header_is_a_word_above_numbers_or_a_known_name),
         cmocka_unit_test(known_names_choose_columns_in_any_order),
+        cmocka_unit_test(triples_are_three_columns),
+        cmocka_unit_test(corpus_columns_of_triples_are_head_relation_tail),
         cmocka_unit_test(what_is_no_such_row_is_refused),
         cmocka_unit_test(files_of_other_formats_are_refused_by_name),
         cmocka_unit_test(long_lines_are_looked_at_within_bounds),

@@ -7,7 +7,8 @@
 
 #include "tests/unit/sentence.h"
 
-/* Makes a vocabulary from "word@count word@count ..". A word with count 0 and a name that begins with "list:" is a list. */
+/* Makes a vocabulary from "word@count word@count ..". A word with count 0 and a name that begins with "list:" or
+ * "relation:" is a list. */
 static struct vocab made_of(const char *text) {
     struct vocab vocab = {0};
     char word[32];
@@ -16,7 +17,7 @@ static struct vocab made_of(const char *text) {
     assert_int_equal(vocab_reserve(&vocab, 32, 512), 0);
     for (; sscanf(text, " %31[^ @]@%" SCNu64 "%n", word, &count, &length) == 2; text += length) {
         vocab_append(&vocab, word, strlen(word), count);
-        vocab.lists += !count && !strncmp(word, VOCAB_LIST, strlen(VOCAB_LIST));
+        vocab.lists += !count && (!strncmp(word, VOCAB_LIST, strlen(VOCAB_LIST)) || !strncmp(word, VOCAB_RELATION, strlen(VOCAB_RELATION)));
         vocab.tokens += count;
     }
     vocab.distinct = vocab.size;
@@ -57,6 +58,19 @@ static void lists_stay_where_lists_have_rows(void **state) {
     joined_as("a@2", "b@3 list:z@0", ORDER_FREQUENCY, 0, "b@3 a@2", 1);
 }
 
+#define BOTH(name) "relation:" name "@0"
+static void reciprocals_follow_all_relations(void **state) {
+    joined_as("a@2 " BOTH("r") " " BOTH("r^-1"), "a@3 " BOTH("s") " " BOTH("r") " " BOTH("s^-1") " " BOTH("r^-1"), ORDER_FREQUENCY, 1,
+              "a@5 " BOTH("r") " " BOTH("s") " " BOTH("r^-1") " " BOTH("s^-1"), 2);
+    struct vocab vocab = made_of("a@2 " BOTH("r") " " BOTH("r^-1")), words = made_of("a@3 " BOTH("r") " " BOTH("s"));
+    struct corpus_options options = plain_options(FORMAT_TRIPLES);
+    options.list_rows = 1;
+    assert_int_equal(vocab_keep_older(&vocab, &words, &options), -1);
+    sentence_holds("train.from was trained with triples.reciprocal = no, and this run has yes");
+    vocab_release(&vocab);
+    vocab_release(&words);
+}
+
 static void a_name_is_no_number(void **state) {
     struct vocab vocab = made_of("0@1 1@1"), words = made_of("0@1 w@1");
     struct corpus_options options = plain_options(FORMAT_LISTS);
@@ -73,6 +87,7 @@ int main(void) {
         cmocka_unit_test(words_of_both_count_together),
         cmocka_unit_test(other_orders_stay_as_they_are),
         cmocka_unit_test(lists_stay_where_lists_have_rows),
+        cmocka_unit_test(reciprocals_follow_all_relations),
         cmocka_unit_test(a_name_is_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,18 @@ static void half_an_hour_by_itself_and_longer_where_writing_is_slow(void **state
     assert_true(checkpoint_due_now(&due, 62, 0, 23001));
 }
 
+static void while_one_is_written_the_clock_makes_none_due_but_steps_do(void **state) {
+    start("100s, 20 steps", 1);
+    checkpoint_due_begun(&due, 60, 2000);
+    assert_false(checkpoint_due_now(&due, 60, 0, 3000));
+    checkpoint_due_busy(&due, 3000);
+    assert_false(checkpoint_due_now(&due, 79, 0, 3000));
+    assert_true(checkpoint_due_now(&due, 80, 0, 3000));
+    checkpoint_due_written(&due, 60, 1010, 3010);
+    assert_false(checkpoint_due_now(&due, 61, 0, 3109));
+    assert_true(checkpoint_due_now(&due, 61, 0, 3111));
+}
+
 static void a_disk_without_room_is_left_for_the_end(void **state) {
     uint64_t space;
     assert_int_equal(directory_space(scratch, &space), 0);
@@ -95,6 +107,7 @@ int main(void) {
         TEST(a_time_of_ones_own_holds),
         TEST(steps_and_epochs_are_counted),
         TEST(half_an_hour_by_itself_and_longer_where_writing_is_slow),
+        TEST(while_one_is_written_the_clock_makes_none_due_but_steps_do),
         TEST(a_disk_without_room_is_left_for_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

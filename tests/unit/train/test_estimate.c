@@ -148,6 +148,18 @@ static void choose_items(struct config *c) {
     if (c->negatives_per == PER_BATCH) c->train_loss = LOSS_SOFTMAX;
 }
 
+/* Chooses triples; tiny_make_triples() must make the corpus. */
+static void choose_triples(struct config *c) {
+    c->examples_mode = MODE_TRIPLE, c->examples_targets = TARGETS_ONE;
+    c->examples_positives = 1, c->examples_own = 1, c->examples_replacement = 0;
+    c->negatives_per = PER_BATCH, c->negatives_law = NOISE_UNIFORM;
+    c->negatives_count = below(2) ? COUNT_ALL : 1 + below(200);
+    c->triples_reciprocal = (int)below(2);
+    c->train_product = (int)below(2), c->train_n3 = 0.01 * (double)below(2);
+    c->model_dim = 2 * (1 + below(65));
+    c->train_loss = ONE_OF(LOSS_SOFTMAX, LOSS_LOGISTIC);
+}
+
 static struct config random_config(int hogwild) {
     int mode = ONE_OF(EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY), cbow = mode == EXAMPLE_WINDOW && below(2);
     struct config c = tiny_config(mode);
@@ -179,6 +191,7 @@ static struct config random_config(int hogwild) {
     c.memory_target_state = ONE_OF(PLACE_PINNED, PLACE_GPU, PLACE_FILE);
     c.memory_context = ONE_OF(PLACE_PINNED, PLACE_FILE);
     if (mode == EXAMPLE_ADJACENCY && !hogwild && below(2)) choose_items(&c);
+    else if (mode == EXAMPLE_ADJACENCY && !hogwild && below(2)) choose_triples(&c);
     return c;
 }
 
@@ -209,6 +222,7 @@ static void compare_shapes(int hogwild) {
         if (walk) tiny_graph_make(&run.graph, 50 + below(300), 2 + below(9), (int)below(2));
         else tiny_make(&run.tiny, 50 + below(3000), 150 + below(150), 4 + below(12), 1);
         if (run.config.examples_mode == MODE_USER) run.tiny.vocab.lists = 5;
+        if (run.config.examples_mode == MODE_TRIPLE) tiny_make_triples(&run.tiny, 8);
         if (!plan_run(&run)) compare(&run), compared++;
         examples_release(&run.examples);
         if (walk) tiny_graph_free(&run.graph);

@@ -102,7 +102,24 @@ static void items_as_examples(void **state) {
     tiny_free(&tiny);
 }
 
+/* Relations are as frequent as in the corpus only on average: the expected number counts them as equally frequent. */
+static void triples(void **state) {
+    tiny_make(&tiny, ITEMS, LISTS, 30, 0.6);
+    tiny_make_triples(&tiny, 40);
+    for (int i = 0; i < 2; i++) {
+        struct config config = tiny_config(MODE_TRIPLE);
+        config.negatives_law = NOISE_UNIFORM;
+        config.negatives_per = PER_BATCH;
+        config.negatives_count = i ? 700 : COUNT_ALL;
+        config.triples_reciprocal = 1;
+        config.examples_positives = 1;
+        config.examples_shuffle = 1;
+        compare_with_built(&config);
+    }
+    tiny_free(&tiny);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_with_rows), cmocka_unit_test(items_as_examples)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_with_rows), cmocka_unit_test(items_as_examples), cmocka_unit_test(triples)};
     return cmocka_run_group_tests_name("touches", tests, NULL, NULL);
 }

@@ -380,6 +380,35 @@ static void test_advice_is_enough(void **state) {
     }
 }
 
+/* Training goes on while a checkpoint is written if nobody says otherwise and there is memory for copies of rows. */
+static void test_copies_of_rows_take_memory(void **state) {
+    struct planner_machine cpu = cpu_machine(), gpu = gpu_machine(80000);
+    tiny_make(&tiny, 300000, 2000, 12, 1);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
+    config.optimizer_rule = RULE_ADAM;
+    config.model_dim = 400;
+    struct plan goes_on = plan_for(&config, &cpu);
+    assert_true(goes_on.copies_bytes > goes_on.plain_bytes / 8 && goes_on.copies_bytes < goes_on.plain_bytes / 7);
+    config.run_checkpoint_wait = 1;
+    struct plan waits = plan_for(&config, &cpu);
+    assert_int_equal(0, waits.copies_bytes);
+    assert_true(goes_on.host_needed == waits.host_needed + goes_on.copies_bytes);
+    config.run_checkpoint_wait = TRUTH_AUTO;
+    assert_int_equal(0, plan_for(&config, &gpu).copies_bytes);
+    cpu.host_available = goes_on.host_needed - (goes_on.host_available - ROOMY);
+    assert_true(plan_for(&config, &cpu).copies_bytes == goes_on.copies_bytes);
+    cpu.host_available--;
+    struct plan narrow = plan_for(&config, &cpu);
+    assert_true(narrow.fits && !narrow.copies_bytes);
+    config.run_checkpoint_wait = 0;
+    assert_int_equal(0, plan_for(&config, &cpu).fits);
+    struct plan on_gpu = plan_for(&config, &gpu);
+    assert_true(on_gpu.copies_bytes == goes_on.copies_bytes && on_gpu.host_needed > goes_on.copies_bytes);
+    config.model_dim = 20; /* small tables */
+    config.run_checkpoint_wait = TRUTH_AUTO;
+    assert_int_equal(0, plan_for(&config, &cpu).copies_bytes);
+}
+
 /* bfloat16 is advised if it makes the run fit and the rows are not bfloat16 yet. */
 static void test_bfloat16_is_advised(void **state) {
     struct planner_machine cpu = cpu_machine();
@@ -614,6 +643,7 @@ int main(void) {
         TEST(test_auto_places),
         TEST(test_gpu_advice),
         TEST(test_advice_is_enough),
+        TEST(test_copies_of_rows_take_memory),
         TEST(test_bfloat16_is_advised),
         cmocka_unit_test(test_floor),
         TEST(test_print),

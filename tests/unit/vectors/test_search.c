@@ -140,7 +140,7 @@ static void ties_by_id(void **state) {
         for (uint64_t count = 1; count < 10; count += 4) {
             uint32_t ids[9 * K];
             float scores[9 * K];
-            struct topk_request r = {base, ROWS, queries, count, DIM, K, NULL, NULL, ids, scores};
+            struct topk_request r = {base, ROWS, queries, count, DIM, K, NULL, NULL, ids, scores, NULL, NULL, NULL};
             struct pool *pool = pool_open(threads);
             assert_int_equal(cpu_topk(pool, &r), 0);
             for (uint64_t i = 0; i < count * K; i++) assert_int_equal(ids[i], equal[i % K]);
@@ -156,7 +156,7 @@ static void zeros_and_nan(void **state) {
     uint64_t starts[2] = {0, 2};
     uint32_t banned[2] = {0, 2}, ids[K];
     struct pool *pool = pool_open(2);
-    struct topk_request r = {base, ROWS, query, 1, DIM, K, starts, banned, ids, scores};
+    struct topk_request r = {base, ROWS, query, 1, DIM, K, starts, banned, ids, scores, NULL, NULL, NULL};
     base[3 * DIM] = NAN;
     assert_int_equal(cpu_topk(pool, &r), 0);
     static const uint32_t wanted[K] = {1, 4, 5, 6};

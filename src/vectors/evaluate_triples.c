@@ -1,0 +1,305 @@
+/* evaluate_triples: ranks the tails of held-out triples, and their heads by the relations' reciprocals.
+ *
+ *   rank   1 + the entities with a higher score + half of those with the same score, among all entities, or among a sample of them.
+ *          The other known answers to the question are left out (the filtered setting): those of the held-out triples, of the
+ *          triples that the run was trained on, and of further files
+ *
+ * A sample has one half of entities drawn evenly, and one half drawn by how often they occur. All questions have the same sample.
+ */
+#include "evaluate.h"
+
+#include "run_triples.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "corpus/triples.h"
+#include "kernels/search.h"
+#include "numpy_draws.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ALL_MOST = 1000000,     /* entities; of more, only a sample is ranked among */
+    SAMPLE = 10000,         /* size of a sample, as in "Marius: Learning Massive Graph Embeddings on a Single Machine" */
+    BLOCK_BYTES = 64 << 20, /* bytes of the queries of a search */
+    BANNED_MOST = 16 << 20  /* known answers of a search; a single question may have more */
+};
+
+/* One way of a held-out triple. */
+struct question {
+    uint32_t entity, relation, answer;
+};
+
+struct triples_job {
+    const struct model *model;
+    const struct triples_request *request;
+    struct sptx_triples_score *score;
+    struct question *questions; /* [count] tails of all triples, then heads of all triples */
+    uint64_t count, capacity;
+    struct known_answers known;
+    uint32_t *sample;     /* [score->among] rising: the entities that answers are ranked among; NULL: all */
+    double mrr[2];        /* sums over tails and over heads */
+    struct search search; /* the context rows of the entities, or of the sample */
+};
+
+/* ---- reading ---- */
+
+static int add_question(struct triples_job *job, uint32_t entity, uint32_t relation, uint32_t answer) {
+    if (mem_grow(&job->questions, &job->capacity, job->count + 1, sizeof *job->questions, "questions")) return -1;
+    job->questions[job->count++] = (struct question){entity, relation, answer};
+    return 0;
+}
+
+static int take_held_out(void *context, const uint32_t rows[3]) {
+    struct triples_job *job = context;
+    job->score->triples++;
+    int known = rows[TRIPLE_HEAD] != WORDS_ABSENT && rows[TRIPLE_RELATION] != WORDS_ABSENT && rows[TRIPLE_TAIL] != WORDS_ABSENT;
+    job->score->unknown += !known;
+    return known ? add_question(job, rows[TRIPLE_HEAD], rows[TRIPLE_RELATION], rows[TRIPLE_TAIL]) : 0;
+}
+
+static int read_held_out(struct triples_job *job) {
+    const struct triples_request *request = job->request;
+    const struct model *model = job->model;
+    int result = request->held_out_data ? run_triples_gathered(model, request->held_out_data, take_held_out, job)
+                                        : run_triples_read(model, request->held_out, take_held_out, job);
+    if (result) return -1;
+    if (!job->count)
+        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, request->held_out,
+                    model->directory, job->score->triples);
+    uint64_t triples = job->count;
+    for (uint64_t i = 0; i < triples && model->reciprocal; i++) {
+        struct question tail = job->questions[i];
+        if (add_question(job, tail.answer, tail.relation + (uint32_t)model->relations, tail.entity)) return -1;
+    }
+    job->score->asked = job->count;
+    return 0;
+}
+
+/* Counts the held-out triples that the run was trained on. Called when only these triples are among the known ones. */
+static uint64_t count_trained(const struct triples_job *job) {
+    uint64_t trained = 0;
+    for (uint64_t i = 0; i < job->score->triples - job->score->unknown; i++) {
+        const struct question *q = &job->questions[i];
+        uint64_t at = (uint64_t)known_answers_find(&job->known, q->entity, q->relation);
+        trained += bsearch(&q->answer, job->known.answers + job->known.starts[at], job->known.counts[at], sizeof q->answer,
+                           search_by_id) != NULL;
+    }
+    return trained;
+}
+
+static int read_files(struct triples_job *job, char *const *paths, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (run_triples_read(job->model, paths[i], known_answers_add, &job->known)) return -1;
+    return 0;
+}
+
+static int add_known(struct triples_job *job) {
+    const struct triples_request *request = job->request;
+    for (uint64_t i = 0; i < job->score->triples - job->score->unknown; i++) {
+        const struct question *q = &job->questions[i];
+        if (known_answers_add(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer})) return -1;
+    }
+    if (request->known_data) return run_triples_gathered(job->model, request->known_data, known_answers_add, &job->known);
+    char **paths = NULL;
+    int64_t count = request->known ? config_paths("--known", request->known, &paths) : 0;
+    int result = count < 0 ? -1 : read_files(job, paths, count);
+    mem_free_texts(paths, count);
+    return result;
+}
+
+/* Finds the known answers to all questions. */
+static int find_known(struct triples_job *job) {
+    uint64_t *asked = mem_alloc(job->count, sizeof *asked, "questions");
+    struct pool *pool = asked ? pool_open(job->request->threads) : NULL;
+    for (uint64_t i = 0; asked && i < job->count; i++)
+        asked[i] = (uint64_t)job->questions[i].entity << 32 | job->questions[i].relation;
+    int result = !pool || known_answers_begin(&job->known, job->model, asked, job->count) ? -1 : 0;
+    if (!pool) free(asked);
+    struct idstream stream = {0};
+    int there = result ? -1 : run_triples_open(&stream, job->model, pool);
+    result = there < 0 || known_answers_add_stream(&job->known, &stream, pool) || known_answers_end(&job->known) ? -1 : 0;
+    idstream_close(&stream);
+    if (pool) pool_close(pool);
+    if (result) return -1;
+    job->score->filtered_trained = there > 0;
+    job->score->trained = count_trained(job);
+    return add_known(job) || known_answers_end(&job->known) ? -1 : 0;
+}
+
+/* ---- among which entities ---- */
+
+/* Draws `count` entities by how often they occur: the tokens at drawn places, which are sorted, so that the counts are read once.
+ */
+static int draw_by_count(const struct model *model, struct numpy_draws *draws, uint32_t *out, uint64_t count) {
+    uint64_t *places = mem_alloc(count + 1, sizeof *places, "a sample"), total = 0, passed = 0, entity = 0;
+    if (!places) return -1;
+    for (uint64_t i = 0; i < model_items(model); i++) total += model->vocab.counts[i];
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t high = numpy_draws_below(draws, (uint64_t)1 << 32), low = numpy_draws_below(draws, (uint64_t)1 << 32);
+        places[i] = draw_below(high << 32 | low, total);
+    }
+    qsort(places, count, sizeof *places, search_by_place);
+    for (uint64_t i = 0; i < count; i++) {
+        while (places[i] >= passed + model->vocab.counts[entity]) passed += model->vocab.counts[entity++];
+        out[i] = (uint32_t)entity;
+    }
+    free(places);
+    return 0;
+}
+
+static int choose_sample(struct triples_job *job) {
+    const struct model *model = job->model;
+    uint64_t entities = model_items(model), wanted = job->request->sample ? job->request->sample : entities > ALL_MOST ? SAMPLE : 0;
+    struct numpy_draws draws = numpy_draws_make(0);
+    job->score->among = job->score->entities = entities;
+    if (!wanted || wanted >= entities) return 0;
+    job->sample = mem_alloc(wanted, sizeof *job->sample, "a sample");
+    if (!job->sample) return -1;
+    for (uint64_t i = 0; i < wanted / 2; i++) job->sample[i] = numpy_draws_below(&draws, entities);
+    if (draw_by_count(model, &draws, job->sample + wanted / 2, wanted - wanted / 2)) return -1;
+    job->score->among = search_distinct(job->sample, wanted);
+    return 0;
+}
+
+static int open_search(struct triples_job *job, const struct config *config) {
+    float *base = model_matrix_of(job->model, VIEW_CONTEXT, job->sample, job->score->among, 0);
+    return search_over(&job->search, base, job->score->among, job->model->dim, METRIC_DOT, config);
+}
+
+/* ---- ranking ---- */
+
+/* The questions of one search. */
+struct block {
+    float *queries, *than;
+    uint64_t *starts, *above, *level;
+    uint32_t *banned;
+    uint64_t rows, banned_capacity;
+};
+
+static int block_open(struct block *block, const struct triples_job *job) {
+    uint64_t rows = BLOCK_BYTES / (job->model->dim * sizeof(float)) + 1;
+    rows = rows < job->count ? rows : job->count;
+    *block = (struct block){.queries = mem_aligned(rows, job->model->dim * sizeof(float), "questions"),
+                            .than = mem_alloc(rows, sizeof(float), "questions"),
+                            .starts = mem_zalloc(rows + 1, sizeof(uint64_t), "questions"),
+                            .above = mem_alloc(rows, sizeof(uint64_t), "ranks"),
+                            .level = mem_alloc(rows, sizeof(uint64_t), "ranks"),
+                            .rows = rows};
+    return block->queries && block->than && block->starts && block->above && block->level ? 0 : -1;
+}
+
+static void block_close(struct block *block) {
+    free(block->queries);
+    free(block->than);
+    free(block->starts);
+    free(block->above);
+    free(block->level);
+    free(block->banned);
+}
+
+/* Bans the known answers to question number `n` of the block, as rows of the search. */
+static int ban_known(const struct triples_job *job, struct block *block, uint64_t n, const struct question *q) {
+    const struct known_answers *known = &job->known;
+    uint64_t at = (uint64_t)known_answers_find(known, q->entity, q->relation), end = block->starts[n];
+    const uint32_t *answers = known->answers + known->starts[at];
+    if (mem_grow(&block->banned, &block->banned_capacity, end + known->counts[at], sizeof *block->banned, "known answers"))
+        return -1;
+    for (uint64_t i = 0; i < known->counts[at]; i++) {
+        const uint32_t *place =
+            job->sample ? bsearch(&answers[i], job->sample, job->score->among, sizeof *place, search_by_id) : NULL;
+        if (place || !job->sample) block->banned[end++] = place ? (uint32_t)(place - job->sample) : answers[i];
+    }
+    block->starts[n + 1] = end;
+    return 0;
+}
+
+/* Fills the block with questions from number `first` on. Returns their number, or 0 after fail(). */
+static uint64_t fill_questions(const struct triples_job *job, struct block *block, uint64_t first, float *row) {
+    uint32_t dim = job->model->dim;
+    uint64_t n = 0;
+    for (; n < block->rows && first + n < job->count && (!n || block->starts[n] < BANNED_MOST); n++) {
+        const struct question *q = &job->questions[first + n];
+        float *query = block->queries + n * dim;
+        if (run_triples_query(job->model, q->entity, q->relation, query) ||
+            model_row(job->model, VIEW_CONTEXT, q->answer, 0, row) || ban_known(job, block, n, q))
+            return 0;
+        block->than[n] = search_score(query, row, dim);
+    }
+    return n;
+}
+
+static void add_ranks(struct triples_job *job, const struct block *block, uint64_t first, uint64_t count) {
+    struct sptx_triples_score *score = job->score;
+    uint64_t tails = score->triples - score->unknown;
+    for (uint64_t i = 0; i < count; i++) {
+        double rank = 1 + (double)block->above[i] + (double)block->level[i] / 2;
+        job->mrr[first + i >= tails] += 1 / rank;
+        score->hits1 += rank <= 1;
+        score->hits3 += rank <= 3;
+        score->hits10 += rank <= 10;
+    }
+}
+
+static int rank_all(struct triples_job *job, struct block *block, float *row) {
+    struct progress progress;
+    int result = 0;
+    progress_start(&progress, "ranking", 1);
+    for (uint64_t first = 0, n; !result && first < job->count; first += n) {
+        n = fill_questions(job, block, first, row);
+        struct topk_request request = {.base = job->search.base,
+                                       .base_rows = job->search.rows,
+                                       .queries = block->queries,
+                                       .query_rows = n,
+                                       .dim = job->model->dim,
+                                       .banned_starts = block->starts,
+                                       .banned = block->banned,
+                                       .than = block->than,
+                                       .above = block->above,
+                                       .level = block->level};
+        result = !n || job->search.ops->topk(job->search.backend, &request) ? -1 : 0;
+        if (!result) add_ranks(job, block, first, n);
+        progress_show(&progress, first + n, job->count, "questions");
+    }
+    progress_end(&progress);
+    return result;
+}
+
+static void divide(struct triples_job *job) {
+    struct sptx_triples_score *score = job->score;
+    double all = (double)job->count, triples = (double)(score->triples - score->unknown);
+    score->mrr = (job->mrr[0] + job->mrr[1]) / all;
+    score->mrr_tails = job->mrr[0] / triples;
+    score->mrr_heads = job->model->reciprocal ? job->mrr[1] / triples : NAN;
+    score->hits1 /= all;
+    score->hits3 /= all;
+    score->hits10 /= all;
+}
+
+static int judge_triples(struct triples_job *job, const struct config *config) {
+    struct block block;
+    float *row = mem_alloc(job->model->dim, sizeof *row, "a row");
+    int result = block_open(&block, job) || !row || open_search(job, config) || rank_all(job, &block, row) ? -1 : 0;
+    if (!result) divide(job);
+    block_close(&block);
+    free(row);
+    return result;
+}
+
+int evaluate_triples(struct sptx_triples_score *score, const struct model *model, const struct triples_request *request,
+                     const struct config *config) {
+    struct triples_job job = {.model = model, .request = request, .score = score};
+    *score = (struct sptx_triples_score){.mrr = 0};
+    int result =
+        run_triples_check(model) || read_held_out(&job) || find_known(&job) || choose_sample(&job) || judge_triples(&job, config)
+            ? -1
+            : 0;
+    search_close(&job.search);
+    known_answers_release(&job.known);
+    free(job.questions);
+    free(job.sample);
+    return result;
+}

@@ -1,0 +1,106 @@
+"""examples.mode = triple: the product of a head's row and a relation's row predicts the tail."""
+import json
+import random
+
+import pytest
+
+KEYS = {"model": {"dim": 24}, "negatives": {"count": 30}, "train": {"batch": 200, "epochs": 6}}
+
+
+def write(sptx, clusters=6, each=10, relations=5, seed=1):
+    """Writes triples in which a relation leads from the entities of a cluster to those of another one."""
+    draw = random.Random(seed)
+    leads = [draw.sample(range(clusters), clusters) for _ in range(relations)]
+    lines = {(f"e{a}_{draw.randrange(each)}", f"r{r}", f"e{leads[r][a]}_{draw.randrange(each)}")
+             for a in range(clusters) for r in range(relations) for _ in range(40)}
+    sptx.path("corpus.txt").write_text("".join("\t".join(line) + "\n" for line in sorted(lines)))
+    return len(lines)
+
+
+def config(sptx, **sections):
+    keys = {section: {**KEYS.get(section, {}), **sections.get(section, {})} for section in {**KEYS, **sections}}
+    return sptx.config(corpus={"format": "triples"}, **keys)
+
+
+def held_out_losses(sptx):
+    lines = [json.loads(line) for line in sptx.path("run", "metrics.jsonl").read_text().splitlines()]
+    return [line[key] for line in lines for key in line if "held_out" in key and isinstance(line[key], float)]
+
+
+@pytest.mark.parametrize("keys", [{}, {"negatives": {"count": "all"}}, {"train": {"product": "real", "loss": "logistic"}},
+                                  {"triples": {"reciprocal": "no"}}, {"model": {"precision": "bfloat16"}}])
+def test_nothing_depends_on_threads_depth_or_a_resume(sptx, keys):
+    write(sptx)
+    name = config(sptx, **keys)
+    sptx("train", name, "--run.dir=whole", "--device.threads=1", "--memory.depth=1")
+    sptx("train", name, "--run.dir=other", "--device.threads=3", "--memory.depth=5")
+    assert sptx.tables("other") == sptx.tables("whole")
+    sptx("train", name, "--run.dir=half", "--train.epochs=0", "--train.steps=7")  # in the middle of an epoch
+    sptx("train", name, "--run.dir=half", "--train.steps=0", "--resume")
+    assert sptx.tables("half") == sptx.tables("whole")
+
+
+@pytest.mark.parametrize("keys", [{}, {"negatives": {"count": "all"}}, {"train": {"product": "real"}}, {"train": {"loss": "logistic"}},
+                                  {"train": {"score": "cosine", "temperature": 0.1}}, {"triples": {"reciprocal": "no"}}])
+def test_held_out_triples_are_predicted(sptx, keys):
+    write(sptx)
+    sptx("train", config(sptx, **{**keys, "train": {"held_out": 0.2, "epochs": 20, **keys.get("train", {})}}))
+    losses = held_out_losses(sptx)
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_each_key_changes_the_rows(sptx):
+    write(sptx)
+    sptx("train", config(sptx), "--run.dir=plain")
+    for key in ("train.product=real", "train.n3=0", "negatives.count=all", "negatives.exclude=no", "train.loss=logistic",
+                "triples.reciprocal=no"):
+        sptx("train", config(sptx), "--run.dir=other", "--overwrite", f"--{key}")
+        assert sptx.tables("other") != sptx.tables("plain"), key
+
+
+def test_patience_ends_a_run(sptx):
+    write(sptx)
+    said = sptx("train", config(sptx, train={"held_out": 0.2, "patience": 2, "epochs": 300, "n3": 0})).stderr
+    losses = [float(line.split()[3]) for line in said.splitlines() if "after" in line and line.startswith("held out")]
+    assert 3 <= len(losses) < 300 and losses[-3] == min(losses)
+    assert f"held-out loss a pair {min(losses):.4f}" in said
+
+
+def test_every_direction_is_an_example(sptx):
+    triples = write(sptx)
+    for reciprocal, directions in (("yes", 2), ("no", 1)):
+        said = sptx("train", config(sptx), "--overwrite", f"--triples.reciprocal={reciprocal}").stderr
+        assert f"{6 * directions * triples:,} pairs" in said
+
+
+def test_the_plan_counts_the_scores(sptx):
+    write(sptx, each=100)
+    plans = {count: json.loads(sptx("plan", config(sptx), "--json", f"--negatives.count={count}").stdout) for count in (64, "all", 6400)}
+    assert 200 * 6336 * 4 <= plans[6400]["work_bytes"] - plans[64]["work_bytes"] <= 200 * 6336 * 4 * 4
+    assert plans[64]["work_bytes"] < plans["all"]["work_bytes"] < plans[6400]["work_bytes"]
+    assert plans["all"]["batch_contexts"] == plans["all"]["rows"] - 10  # each entity; five relations have two rows
+    assert "directions of triples" in sptx("plan", config(sptx)).stdout
+
+
+@pytest.mark.parametrize("keys, words", [
+    (["--train.loss=bpr"], ["softmax and logistic", "bpr"]),
+    (["--model.dim=7"], ["model.dim = 7", "train.product = real"]),
+    (["--negatives.per=example"], ["negatives.per = example", "whole batch"]),
+    (["--train.batch=100000", "--negatives.count=65536"], ["2^31"]),
+    (["--device.ranks=2"], ["one process"]),
+])
+def test_what_cannot_work_is_refused(sptx, keys, words):
+    write(sptx)
+    sentence = sptx.refuses("plan", config(sptx), *keys)
+    assert all(word in sentence for word in words), sentence
+
+
+def test_a_run_goes_on_with_more_triples(sptx):
+    """train.from gives entities and relations the rows that they had."""
+    write(sptx)
+    sptx("train", config(sptx, train={"held_out": 0.2, "epochs": 20}))
+    write(sptx, each=11, seed=2)
+    sptx("train", config(sptx, train={"held_out": 0.2, "epochs": 1, "from": "run"}), "--run.dir=next")
+    lines = [json.loads(line) for line in sptx.path("next", "metrics.jsonl").read_text().splitlines()]
+    first = [line[key] for line in lines for key in line if "held_out" in key and isinstance(line[key], float)][0]
+    assert first < held_out_losses(sptx)[0]

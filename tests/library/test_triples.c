@@ -1,0 +1,214 @@
+/* Tests knowledge graphs of libsptx. Uses only sptx.h and libsptx.so, as any user's program does. */
+#define _GNU_SOURCE
+#include "../testing.h"
+
+#include "sptx.h"
+
+#include "open_cpu.h"
+
+enum { ENTITIES = 12, RELATIONS = 2, TRIPLES = 60, DIM = 6, K = 5 };
+
+static char directory[64];
+
+static int make_directory(void **state) {
+    strcpy(directory, "/tmp/sptx-triples.XXXXXX");
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    return system(command);
+}
+
+/* The terms of each triple, as integers. Some triples come twice. */
+struct terms {
+    int32_t heads[TRIPLES], relations[TRIPLES], tails[TRIPLES];
+};
+static struct terms draw(void) {
+    struct terms t;
+    for (int i = 0; i < TRIPLES; i++) {
+        t.heads[i] = i * 5 % ENTITIES;
+        t.relations[i] = i / 7 % RELATIONS;
+        t.tails[i] = (t.heads[i] + 3 + 4 * t.relations[i] + i / 40) % ENTITIES;
+    }
+    return t;
+}
+
+static struct sptx_tokens numbers(const int32_t *values, uint64_t count) {
+    return (struct sptx_tokens){SPTX_NUMBERS, 32, values, NULL, count};
+}
+
+static enum sptx_status add(struct sptx_corpus *corpus, const struct terms *t, int first, int count) {
+    const struct sptx_tokens heads = numbers(t->heads + first, (uint64_t)count),
+                             relations = numbers(t->relations + first, (uint64_t)count),
+                             tails = numbers(t->tails + first, (uint64_t)count);
+    return sptx_corpus_triples(corpus, &heads, &relations, &tails);
+}
+
+static enum sptx_status open_corpus(struct sptx_context *context, const char *run, struct sptx_corpus **corpus) {
+    char dir[128];
+    snprintf(dir, sizeof dir, "run.dir=%s/%s", directory, run);
+    const char *settings[] = {"corpus.format=triples", "model.dim=6", "train.epochs=3", dir};
+    return sptx_corpus_open(context, NULL, settings, sizeof settings / sizeof *settings, corpus);
+}
+
+static struct sptx_run *open_run(struct sptx_context *context, const char *name) {
+    char path[128];
+    struct sptx_run *run;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    if (sptx_run_open(context, path, &run)) fail_msg("%s", sptx_error(context));
+    return run;
+}
+
+static void train_on_file(struct sptx_context *context, const struct terms *t) {
+    char path[128], of[160], dir[128];
+    snprintf(path, sizeof path, "%s/triples", directory);
+    snprintf(of, sizeof of, "corpus.path=%s", path);
+    snprintf(dir, sizeof dir, "run.dir=%s/file", directory);
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < TRIPLES; i++) fprintf(file, "%d %d %d\n", t->heads[i], t->relations[i], t->tails[i]);
+    fclose(file);
+    const char *settings[] = {of, dir, "corpus.format=triples", "model.dim=6", "train.epochs=3"};
+    if (sptx_train(context, NULL, settings, sizeof settings / sizeof *settings, SPTX_ANEW, NULL, NULL))
+        fail_msg("%s", sptx_error(context));
+}
+
+static void same_vectors(struct sptx_run *a, struct sptx_run *b) {
+    enum { ROWS = ENTITIES + 2 * RELATIONS };
+    float one[ROWS * DIM], other[ROWS * DIM];
+    for (int table = 0; table < 2; table++) {
+        assert_int_equal(sptx_run_rows(a), ROWS);
+        assert_int_equal(sptx_run_vectors(a, table ? "context" : "target", NULL, ROWS, one), SPTX_OK);
+        assert_int_equal(sptx_run_vectors(b, table ? "context" : "target", NULL, ROWS, other), SPTX_OK);
+        assert_memory_equal(one, other, sizeof one);
+    }
+}
+
+/* Asks for all tails of the entities, and compares them with products computed here. */
+static void answers_are_products(struct sptx_run *run) {
+    uint64_t entities[ENTITIES], relations[ENTITIES], relation;
+    uint32_t rows[ENTITIES * K];
+    float scores[ENTITIES * K], heads[ENTITIES * DIM], tails[ENTITIES * DIM], row[DIM], product[DIM];
+    struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
+    assert_int_equal(sptx_run_find(run, "relation:1", &relation), SPTX_OK);
+    for (uint64_t i = 0; i < ENTITIES; i++) entities[i] = i, relations[i] = relation;
+    options.seen = 1;
+    assert_int_equal(sptx_run_answers(run, entities, relations, ENTITIES, &options, K, rows, scores), SPTX_OK);
+    assert_int_equal(sptx_run_vectors(run, "target", NULL, ENTITIES, heads), SPTX_OK);
+    assert_int_equal(sptx_run_vectors(run, "context", NULL, ENTITIES, tails), SPTX_OK);
+    assert_int_equal(sptx_run_vectors(run, "target", &relation, 1, row), SPTX_OK);
+    for (int i = 0; i < ENTITIES; i++) {
+        for (int j = 0; j < DIM / 2; j++) {
+            const float *head = heads + i * DIM;
+            product[j] = head[j] * row[j] - head[j + DIM / 2] * row[j + DIM / 2];
+            product[j + DIM / 2] = head[j] * row[j + DIM / 2] + head[j + DIM / 2] * row[j];
+        }
+        for (int k = 0; k < K; k++) {
+            float score = 0;
+            for (int j = 0; j < DIM; j++) score += product[j] * tails[rows[i * K + k] * DIM + (unsigned)j];
+            assert_float_equal(scores[i * K + k], score, 1e-5);
+        }
+    }
+}
+
+static void known_answers_are_left_out(struct sptx_run *run, const struct terms *t) {
+    uint64_t row[3], relation;
+    char name[16];
+    uint32_t rows[ENTITIES];
+    float scores[ENTITIES];
+    struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
+    for (uint64_t heads = 0; heads < 2; heads++)
+        for (int i = 0; i < TRIPLES; i++) {
+            snprintf(name, sizeof name, "relation:%d", t->relations[i]);
+            assert_int_equal(sptx_run_find(run, name, &relation), SPTX_OK);
+            snprintf(name, sizeof name, "%d", heads ? t->tails[i] : t->heads[i]);
+            assert_int_equal(sptx_run_find(run, name, &row[0]), SPTX_OK);
+            snprintf(name, sizeof name, "%d", heads ? t->heads[i] : t->tails[i]);
+            assert_int_equal(sptx_run_find(run, name, &row[1]), SPTX_OK);
+            options.heads = heads;
+            assert_int_equal(sptx_run_answers(run, &row[0], &relation, 1, &options, ENTITIES, rows, scores), SPTX_OK);
+            for (int j = 0; j < ENTITIES; j++) assert_int_not_equal(rows[j], row[1]);
+            assert_int_equal(rows[ENTITIES - 1], UINT32_MAX);
+        }
+}
+
+static void triples_are_the_file(void **state) {
+    struct sptx_context *context = open_cpu(2);
+    struct terms t = draw();
+    struct sptx_corpus *corpus;
+    train_on_file(context, &t);
+    assert_int_equal(open_corpus(context, "given", &corpus), SPTX_OK);
+    assert_int_equal(add(corpus, &t, 0, 25), SPTX_OK);
+    assert_int_equal(add(corpus, &t, 25, TRIPLES - 25), SPTX_OK);
+    if (sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL)) fail_msg("%s", sptx_error(context));
+    sptx_corpus_close(corpus);
+    struct sptx_run *file = open_run(context, "file"), *given = open_run(context, "given");
+    same_vectors(file, given);
+    answers_are_products(given);
+    known_answers_are_left_out(given, &t);
+    char path[128];
+    struct sptx_triples_score of_file, of_corpus;
+    snprintf(path, sizeof path, "%s/triples", directory);
+    assert_int_equal(open_corpus(context, "none", &corpus), SPTX_OK);
+    assert_int_equal(add(corpus, &t, 0, TRIPLES), SPTX_OK);
+    const struct sptx_data as_file = {path, NULL}, as_corpus = {NULL, corpus};
+    assert_int_equal(sptx_run_evaluate_triples(file, &as_file, NULL, 0, &of_file), SPTX_OK);
+    assert_int_equal(sptx_run_evaluate_triples(given, &as_corpus, &as_file, 0, &of_corpus), SPTX_OK);
+    assert_memory_equal(&of_file, &of_corpus, sizeof of_file);
+    assert_int_equal(of_file.triples, TRIPLES);
+    assert_int_equal(of_file.trained, TRIPLES);
+    assert_int_equal(of_file.asked, 2 * TRIPLES);
+    assert_true(of_file.mrr > 0 && of_file.mrr <= 1 && of_file.filtered_trained);
+    sptx_corpus_close(corpus);
+    sptx_run_close(file);
+    sptx_run_close(given);
+    sptx_close(context);
+}
+
+#define REFUSED(call, words)                                                                                                       \
+    do {                                                                                                                           \
+        assert_int_equal(call, SPTX_USAGE);                                                                                        \
+        if (!strstr(sptx_error(context), words)) fail_msg("'%s' lacks '%s'", sptx_error(context), words);                          \
+    } while (0)
+
+static void wrong_calls_are_told(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct terms t = draw();
+    struct sptx_corpus *corpus;
+    const struct sptx_tokens two = numbers(t.heads, 2), three = numbers(t.tails, 3);
+    uint32_t rows[K];
+    float scores[K];
+    struct sptx_triples_score score;
+    train_on_file(context, &t);
+    struct sptx_run *run = open_run(context, "file");
+    const uint64_t entity = 0, relation = ENTITIES, past = ENTITIES + 2 * RELATIONS;
+    struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
+    assert_int_equal(open_corpus(context, "none", &corpus), SPTX_OK);
+    REFUSED(sptx_corpus_triples(corpus, &two, &two, &three), "2 heads, 2 relations and 3 tails are no triples");
+    REFUSED(sptx_corpus_triples(corpus, &two, NULL, &two), "relations are NULL");
+    REFUSED(sptx_corpus_edges(corpus, &two, &two, NULL), "such data is given as triples");
+    REFUSED(sptx_run_answers(run, &relation, &relation, 1, NULL, K, rows, scores), "is no row of an entity");
+    REFUSED(sptx_run_answers(run, &entity, &entity, 1, NULL, K, rows, scores), "is no row of a relation");
+    REFUSED(sptx_run_answers(run, &entity, &past, 1, NULL, K, rows, scores), "is no row of a relation");
+    REFUSED(sptx_run_answers(run, &entity, NULL, 1, NULL, K, rows, scores), "one is NULL");
+    options.heads = 2;
+    REFUSED(sptx_run_answers(run, &entity, &relation, 1, &options, K, rows, scores), "heads and seen are 0 or 1");
+    REFUSED(sptx_run_evaluate_triples(run, NULL, NULL, 0, &score), "held_out is wanted");
+    const struct sptx_data data = {NULL, corpus};
+    REFUSED(sptx_run_evaluate_triples(run, &data, NULL, 0, NULL), "NULL");
+    assert_int_equal(sptx_corpus_triples(NULL, &two, &two, &two), SPTX_USAGE);
+    assert_int_equal(sptx_run_answers(NULL, &entity, &relation, 1, NULL, K, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_evaluate_triples(NULL, &data, NULL, 0, &score), SPTX_USAGE);
+    sptx_corpus_close(corpus);
+    sptx_run_close(run);
+    sptx_close(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(triples_are_the_file, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(wrong_calls_are_told, make_directory, remove_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+"""Knowledge graphs: fit(format="triples"), Run.tails() and heads(), and evaluate(triples=..)."""
+
+import random
+
+import numpy
+import pytest
+
+import sptx
+
+KEYS = {"model.dim": 8, "train.epochs": 4, "negatives.count": 12, "train.batch": 64}
+
+
+def triples(count=200, seed=1):
+    draw = random.Random(seed)
+    found = {(draw.randrange(30), draw.randrange(3)) for _ in range(count)}
+    return [(head, relation, (head * 7 + relation * 5 + draw.randrange(2)) % 30) for head, relation in sorted(found)]
+
+
+def names(lines):
+    return [("e%d" % head, "r%d" % relation, "e%d" % tail) for head, relation, tail in lines]
+
+
+def fitted(tmp_path, data, name="run", **more):
+    return sptx.fit(data, tmp_path / name, keys=KEYS, format="triples", device="cpu", threads=2, progress=False, **more)
+
+
+def same(a, b):
+    return numpy.array_equal(a.target[:], b.target[:]) and numpy.array_equal(a.context[:], b.context[:]) and list(a.lists) == list(b.lists)
+
+
+@pytest.fixture()
+def of_file(tmp_path):
+    path = tmp_path / "triples.tsv"
+    path.write_text("".join("\t".join(line) + "\n" for line in names(triples())))
+    return fitted(tmp_path, str(path), "of_file")
+
+
+def test_all_kinds_of_triples_give_the_rows_of_the_file(tmp_path, of_file):
+    assert of_file.relations == ["r0", "r1", "r2"] and len(of_file.lists) == 6
+    assert of_file.target[:].shape == (len(of_file) + 6, 8) and of_file.context[:].shape == (len(of_file), 8)
+    given = names(triples())
+    assert same(fitted(tmp_path, given, "list"), of_file)
+    assert same(fitted(tmp_path, iter(given), "generator"), of_file)
+    assert same(fitted(tmp_path, numpy.array(given), "array"), of_file)
+
+
+def test_integers_are_names(tmp_path):
+    numbers = numpy.array(triples())
+    path = tmp_path / "numbers.tsv"
+    path.write_text("".join("%d %d %d\n" % line for line in triples()))
+    run = fitted(tmp_path, str(path), "file")
+    assert same(fitted(tmp_path, numbers, "array"), run)
+    assert same(fitted(tmp_path, tuple(numbers.T.astype(numpy.int32)), "arrays"), run)
+    assert run.relations == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("columns", [None, ("from", "how", "to")])
+def test_tables(tmp_path, of_file, columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    head, relation, tail = zip(*names(triples()))
+    called = columns or ("head", "relation", "tail")
+    table = pyarrow.table({called[2]: tail, called[0]: head, called[1]: pyarrow.array(relation).dictionary_encode()})
+    assert same(fitted(tmp_path, table, columns=columns), of_file)
+    with pytest.raises(ValueError, match="head, relation, tail"):
+        fitted(tmp_path, table, "other", columns=called[:2])
+    if columns:
+        with pytest.raises(ValueError, match="which of the columns .* are head, relation and tail"):
+            fitted(tmp_path, table.append_column("n", [list(range(len(head)))]), "other")
+
+
+def test_tails_and_heads(of_file):
+    dim, entities = of_file.dim, len(of_file)
+    known = names(triples())
+    for backwards, suffix in ((False, ""), (True, "^-1")):
+        entity, relation = known[5][2 if backwards else 0], known[5][1]
+        row = of_file.target[of_file.row("relation:" + relation + suffix)]
+        own = of_file.target[of_file.row(entity)]
+        product = (own[:dim // 2] + 1j * own[dim // 2:]) * (row[:dim // 2] + 1j * row[dim // 2:])
+        scores = of_file.context[:] @ numpy.concatenate([product.real, product.imag])
+        order = [of_file.words[i] for i in numpy.argsort(-scores)]
+        trained = {line[0 if backwards else 2] for line in known if line[1] == relation and line[2 if backwards else 0] == entity}
+        ask = (lambda **more: of_file.heads(relation, entity, **more)) if backwards else (lambda **more: of_file.tails(entity, relation, **more))
+        assert [name for name, _ in ask(k=entities, seen=True)] == order
+        assert [name for name, _ in ask(k=5)] == [name for name in order if name not in trained][:5]
+        assert ask(k=1, seen=True)[0][1] == pytest.approx(scores.max(), rel=1e-5)
+    several = of_file.tails(["e1", "e2"], ["r0", "r1"], k=3)
+    assert several == [of_file.tails("e1", "r0", k=3), of_file.tails("e2", "r1", k=3)]
+    with pytest.raises(KeyError, match="nobody"):
+        of_file.tails("nobody", "r0")
+    with pytest.raises(KeyError, match="r9"):
+        of_file.tails("e1", "r9")
+    with pytest.raises(ValueError, match="2 entities and 1 relations"):
+        of_file.tails(["e1", "e2"], ["r0"])
+
+
+def test_evaluate(tmp_path, of_file):
+    held_out = [("e1", "r0", "e9"), ("e2", "r1", "e3"), ("e2", "r1", "nobody")]
+    path = tmp_path / "test.txt"
+    path.write_text("".join("\t".join(line) + "\n" for line in held_out))
+    found = of_file.evaluate(triples=str(path))["test"]
+    assert found == of_file.evaluate(triples=held_out)["triples"]
+    assert found["triples"] == 3 and found["unknown"] == 1 and found["asked"] == 4 and 0 < found["mrr"] <= 1
+    assert found["mrr"] == pytest.approx((found["mrr_tails"] + found["mrr_heads"]) / 2)
+    known = names(triples())
+    assert of_file.evaluate(triples=held_out, known=known)["triples"]["mrr"] == found["mrr"]  # they are known as trained ones
+    assert of_file.evaluate(triples=held_out, sample=5)["triples"]["among"] <= 5
+    with pytest.raises(ValueError, match="both are given"):
+        of_file.evaluate(triples=held_out, edges=[("e1", "e2")], known=known)
+
+
+def test_data_that_holds_no_triples_is_refused(tmp_path):
+    for data, kind, words in (([("a", "b")], TypeError, "triple 0 is"), (numpy.zeros((4, 2), int), ValueError, r"\[triples, 3\]"),
+                              (numpy.zeros(3), ValueError, r"\[triples, 3\]"), (5, TypeError, "holds no triples"),
+                              ((numpy.zeros(2, int), numpy.zeros(3, int), numpy.zeros(2, int)), ValueError, "of one length"),
+                              ([("a", "", "b")], sptx.Error, "empty")):
+        with pytest.raises(kind, match=words):
+            fitted(tmp_path, data)
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_runs_have_no_relations(tmp_path):
+    run = sptx.fit([["a", "b", "c"]] * 50, tmp_path / "text", keys={"corpus.min_count": 1, "model.dim": 4}, device="cpu", progress=False)
+    assert run.relations == []
+    with pytest.raises(KeyError):
+        run.tails("a", "r")
+    with pytest.raises(sptx.Error, match="was not trained on triples"):
+        run.evaluate(triples=[("a", "r", "b")])

@@ -1,0 +1,87 @@
+#include "tests/testing.h"
+
+#include "corpus/triples.h"
+#include "tests/unit/plain_options.h"
+#include "tests/unit/scratch.h"
+
+/* Reads a file in blocks of about four bytes. Returns "head:relation:tail;" for each triple, or the part of the error message after
+ * "triples' ". */
+static const char *triples_of(const char *text) {
+    static char out[1024];
+    struct corpus_options options = plain_options(FORMAT_TRIPLES);
+    struct corpus *corpus = scratch_corpus(scratch_text("triples", text), 4);
+    struct corpus_block block = {0};
+    struct corpus_cursor cursor;
+    struct triple_line triple;
+    char *at = out;
+    int more, failed = 0;
+    *out = 0;
+    corpus_read_as(corpus, &options);
+    while (!failed && (more = corpus_next(corpus, &block)) != 0) {
+        failed = more < 0;
+        if (failed) break;
+        corpus_cursor_start(&cursor, &block);
+        while ((more = triples_next(&cursor, &block, &triple)) > 0)
+            for (int i = 0; i < TRIPLE_TERMS; i++)
+                at += sprintf(at, "%.*s%s", (int)triple.length[i], triple.term[i], i == TRIPLE_TAIL ? ";" : ":");
+        failed = more < 0;
+    }
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    if (failed) snprintf(out, sizeof out, "%s", strstr(report_sentence(), "triples' ") + strlen("triples' "));
+    report_clear();
+    return out;
+}
+
+static void assert_triples(const char *text, const char *wanted) {
+    const char *got = triples_of(text);
+    if (strcmp(got, wanted)) fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", text, wanted, got);
+}
+
+static void lines_are_head_relation_tail(void **state) {
+    assert_triples("a r b\n\nc  r\td\r\n a r a", "a:r:b;c:r:d;a:r:a;");
+    assert_triples("New York\tin\tthe US\nRome\tin\tItaly\n", "New York:in:the US;Rome:in:Italy;");
+    assert_triples("tail,head,relation\nb,a,\"r, s\"\nd,c,r\n", "a:r, s:b;c:r:d;");
+}
+
+static void wrong_lines_are_named(void **state) {
+    assert_triples("a r b\nc d\n", "line 2: 2 fields with blanks between; wanted head, relation, tail");
+    assert_triples("a,r,b\nc,,d\n", "line 2: its relation is empty (column 2)");
+    assert_triples("a,r,b\nc,r,\n", "line 2: its tail is empty (column 3)");
+    assert_triples("head,relation,tail\na,r,b\nc,r\n", "line 3: 2 columns; head, relation and tail are columns 1, 2 and 3");
+    assert_triples("a,r,b\nc,r,d,1\n",
+                   "line 1: nothing tells which columns are wanted: a,r,b; say which columns are head, relation and "
+                   "tail by corpus.columns, as in corpus.columns = 1,2,3 or by their names");
+}
+
+static void ntriples_lose_their_brackets(void **state) {
+    assert_triples("# people\n<a:x> <a:r> <a:y> .\n  _:b1\t<a:r>\t_:b2.\n\n<a:x><a:r>_:b1 . # more\n",
+                   "a:x:a:r:a:y;_:b1:a:r:_:b2;a:x:a:r:_:b1;");
+    assert_triples("<x> <name> \"Ulm \\\" . <\"@de .\n<x> <born> \"1\"^^<xsd:int> .\n",
+                   "x:name:\"Ulm \\\" . <\"@de;x:born:\"1\"^^<xsd:int>;");
+    assert_triples("<x> <r> <y> <graph> .\n", "x:r:y;");
+}
+
+#define NONE "no triple of N-Triples; wanted <subject> <predicate> <object> and a dot"
+static void wrong_ntriples_are_named(void **state) {
+    char many[4096 * 16 + 64], *at = many; /* more lines than the look reads */
+    for (int i = 0; i < 4096; i++) at += sprintf(at, "<x> <r> <y> .\n");
+    static const char *const wrong[] = {"<x> <r> .",       "<x> <r> <y>",           "<x> <r> <y .", "<x> <r> \"y .",
+                                        "<x> <r> <y> . z", "<x> <r> <y> <z> <w> .", "x r y ."};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        sprintf(at, "%s\n", wrong[i]);
+        const char *got = triples_of(many);
+        if (strcmp(got, "line 4097: " NONE)) fail_msg("of \"%s\": \"%s\"", wrong[i], got);
+    }
+    assert_triples("<x> <> <y> .\n", "line 1: its relation is empty");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lines_are_head_relation_tail, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(wrong_lines_are_named, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(ntriples_lose_their_brackets, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(wrong_ntriples_are_named, scratch_make, scratch_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
