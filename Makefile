@@ -1,5 +1,16 @@
 # sptx-w2v. `make` builds build/sptx-w2v; `make help` lists the other targets.
 
+# ARCH=aarch64 builds for 64-bit Arm, for the CPU alone and without MPI, into build/aarch64; on another machine by a cross compiler
+# (scripts/setup.sh --arm).
+ARCH   ?=
+ifeq ($(ARCH),aarch64)
+BUILD  ?= build/aarch64
+CUDA   := no
+MPI    := no
+ifneq ($(shell uname -m),aarch64)
+CC     := aarch64-linux-gnu-gcc
+endif
+endif
 BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
@@ -175,6 +186,12 @@ check-long: all tests libsptx
 	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check --long
 
+#: make check-arm    build for 64-bit Arm; pass the C tests and the record of bytes there, or under qemu
+check-arm:
+	@scripts/setup.sh --arm
+	@$(MAKE) --no-print-directory $(JOBS) ARCH=aarch64 all tests
+	@scripts/check --arm build/aarch64
+
 #: make check-gpu    everything that needs a GPU
 check-gpu: all gpu-tests libsptx $(CALLS)
 	@scripts/check_gpu
@@ -218,11 +235,12 @@ $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 include src/python/python.mk
 include $(wildcard tests/tests.mk) # optional: scripts/Containerfile does not copy tests/
 
-#: make wheel        build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
+#: make wheel [ARCH=aarch64]   build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
 .PHONY: wheel
 wheel:
-	@scripts/setup.sh --wheel
-	@$(MAKE) --no-print-directory $(JOBS) python PYTHON=$(BUILD)/venv-wheel/bin/python \
+	@$(if $(ARCH),CUDA=no scripts/setup.sh --arm)
+	@$(if $(ARCH),CUDA=no) BUILD=build scripts/setup.sh --wheel
+	@$(if $(ARCH),_PYTHON_HOST_PLATFORM=linux-$(ARCH)) $(MAKE) --no-print-directory $(JOBS) python PYTHON=build/venv-wheel/bin/python \
 	    $(if $(filter yes,$(CUDA)),CUDA_ARCH=all OLDER_CUDA=$(BUILD)/cuda11)
 	@scripts/wheel $(BUILD)
 
