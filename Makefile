@@ -185,12 +185,13 @@ check-long: all tests libsptx
 	@$(if $(filter yes,$(CUDA)),$(MAKE) --no-print-directory CUDA_ARCH=all BUILD=$(EVERY_CARD) check-kernels)
 	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check --long
+	@$(MAKE) --no-print-directory check-arm
 
-#: make check-arm    build for 64-bit Arm; pass the C tests and the record of bytes there, or under qemu
-check-arm:
+#: make check-arm    build for 64-bit Arm; pass the C tests and the record of bytes, under qemu on another machine. check-arm-few: fewer
+check-arm check-arm-few:
 	@scripts/setup.sh --arm
-	@$(MAKE) --no-print-directory $(JOBS) ARCH=aarch64 all tests
-	@scripts/check --arm build/aarch64
+	@$(MAKE) --no-print-directory $(JOBS) ARCH=aarch64 all $(if $(filter %few,$@),build/aarch64/test_reference,tests)
+	@scripts/check --arm$(if $(filter %few,$@),-few) build/aarch64
 
 #: make check-gpu    everything that needs a GPU
 check-gpu: all gpu-tests libsptx $(CALLS)
