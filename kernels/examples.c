@@ -15,11 +15,12 @@ int example_check_row(const struct example_row *row) {
 }
 
 static int has_form(const struct batch_view *v) {
-    uint64_t each = example_shared_targets(&v->pool);
+    uint64_t targets = example_shared_targets(&v->pool), contexts = example_shared_contexts(&v->pool);
     if (v->pool.on != (v->pool.product != PRODUCT_NONE) || v->blocks < 2) return 0;
     if (v->target_starts[1] || v->context_starts[1] != v->shared.count || v->positives[0]) return 0;
     for (uint64_t i = 1; i < v->blocks; i++)
-        if (v->target_starts[i + 1] != each * i || v->context_starts[i + 1] != v->shared.count + i || v->positives[i] != 1) return 0;
+        if (v->target_starts[i + 1] != targets * i || v->context_starts[i + 1] != v->shared.count + contexts * i || v->positives[i] != 1)
+            return 0;
     return 1;
 }
 
@@ -27,6 +28,5 @@ int shared_negatives_check(const struct batch_view *view) {
     if (!view->shared.count && view->pool.product)
         return fail("a batch whose targets are multiplied must share its negatives");
     if (!view->shared.count || has_form(view)) return 0;
-    return fail("a batch of shared negatives has a block of these and then %u target%s and one positive a block",
-                example_shared_targets(&view->pool), view->pool.product ? "s" : "");
+    return fail("a batch of shared negatives has a block of these and then the targets and contexts of an item or a triple a block");
 }

@@ -12,7 +12,7 @@
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM, EXAMPLE_TRIPLE };
 enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM, NOISE_EVERY };
 
-/* How a triple's two target rows, its head and its relation, become one vector:
+/* How a triple's head and relation become one vector, which predicts the tail:
  *
  *   REAL      column by column: u = head x relation (DistMult, CP)
  *   COMPLEX   columns j and j + dim / 2 are the real and the imaginary part of a complex number: u = head x relation (ComplEx)
@@ -25,11 +25,12 @@ struct example_sizes {
 };
 
 /* How a block's targets are pooled: its T target rows are added, with weights, to one vector, and only the C scores of this
- * vector are trained. The two targets of a triple are multiplied instead of added. */
+ * vector are trained. The head and the relation of a triple are multiplied instead of added. */
 struct example_pool {
     int on;    /* 1: targets are pooled; 0: all T x C pairs are trained */
-    enum example_product product; /* PRODUCT_NONE: targets are added; otherwise they are multiplied, and the fields below are not
-                                   * used */
+    enum example_product product; /* PRODUCT_NONE: targets are added; otherwise a head and a relation are multiplied, and of the
+                                   * fields below only `tied` is used */
+    int tied;  /* 1: heads are rows of the context table, as tails are; 0: heads are rows of the target table, as relations are */
     float own; /* weight of the block's first target row; the other rows share 1 - own equally. 0: each row weighs 1 / T */
     int whole; /* 1: each row gets the vector's whole gradient, as in word2vec.c's CBOW; 0: each row gets its weight x the
                 * gradient */
@@ -102,7 +103,8 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
  *   ITEM        a position in such a line, except its    the line's first id   the id there
  *               first one
- *   TRIPLE      a triple in one direction (see below)    head and relation     the tail
+ *   TRIPLE      a triple in one direction (see below)    head and relation,    the tail
+ *                                                        or the relation
  *
  * With per_batch (ITEM and TRIPLE), an example has one positive, and no negatives of its own. The batch begins with one block more,
  * which has no target and no positive: its contexts are the negatives of every example. A batch without examples has no such block,
@@ -195,22 +197,36 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
  * relations are the rows after them, which only targets have. With `reciprocal` the second half of these rows are the relations
  * backwards. Example e is triple e / directions:
  *
- *   e % directions   targets                                  positive
- *   0                head, relation                           tail
- *   1                tail, relation + number of relations     head
+ *   e % directions   head   relation                             tail
+ *   0                head   relation                             tail
+ *   1                tail   relation + number of relations       head
+ *
+ *   pool.tied        targets          contexts
+ *   0                head, relation   tail
+ *   1                relation         tail, head
+ *
+ * The tail is the only positive. A head that is a context has no score: it is a context only because it is a row of that table.
  */
 struct example_triple {
-    uint32_t targets[2], positive;
+    uint32_t head, relation, tail;
 };
 
 FN struct example_triple example_triple(const struct example_source *s, uint64_t example) {
     uint64_t directions = example_directions(s), first = 3 * (example / directions);
     int backwards = example % directions != 0;
     struct example_triple triple;
-    triple.targets[0] = portable_load32_at(s->ids, first + (backwards ? 2 : 0));
-    triple.targets[1] = portable_load32_at(s->ids, first + 1) + (backwards ? (uint32_t)(s->target_only / 2) : 0);
-    triple.positive = portable_load32_at(s->ids, first + (backwards ? 0 : 2));
+    triple.head = portable_load32_at(s->ids, first + (backwards ? 2 : 0));
+    triple.relation = portable_load32_at(s->ids, first + 1) + (backwards ? (uint32_t)(s->target_only / 2) : 0);
+    triple.tail = portable_load32_at(s->ids, first + (backwards ? 0 : 2));
     return triple;
+}
+
+/* Writes the targets and the contexts of a triple. */
+FN void example_put_triple(const struct example_source *s, uint64_t example, uint32_t *targets, uint32_t *contexts) {
+    const struct example_triple triple = example_triple(s, example);
+    contexts[0] = triple.tail;
+    *(s->pool.tied ? contexts + 1 : targets) = triple.head;
+    targets[!s->pool.tied] = triple.relation;
 }
 
 /* ---- words of shared rows ---- */
@@ -476,9 +492,12 @@ FN uint32_t example_batch_negatives(const struct example_source *s) {
     return s->per_batch ? s->negatives : 0;
 }
 
-/* Returns the number of target rows of each example, if a batch shares its negatives. */
+/* Return the numbers of target rows and of context rows of each example, if a batch shares its negatives. */
 FN uint32_t example_shared_targets(const struct example_pool *pool) {
-    return pool->product ? 2 : 1;
+    return pool->product && !pool->tied ? 2 : 1;
+}
+FN uint32_t example_shared_contexts(const struct example_pool *pool) {
+    return pool->product && pool->tied ? 2 : 1;
 }
 
 /* Returns draw number `attempt` of a slot and its neighbour, which share it. */
@@ -546,8 +565,9 @@ FN struct example_sizes example_most(const struct example_source *s) {
         most.contexts = most.blocks * (predicted + negatives);
         most.terms = (s->pool.on ? most.blocks : most.targets) * (predicted + negatives);
     } else if (s->mode == EXAMPLE_TRIPLE) {
-        most.blocks = most.contexts = most.terms = 1;
-        most.targets = 2;
+        most.blocks = most.terms = 1;
+        most.targets = example_shared_targets(&s->pool);
+        most.contexts = example_shared_contexts(&s->pool);
     } else {
         row.count = s->longest;
         example_row_sizes(s, &row);

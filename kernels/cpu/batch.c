@@ -87,7 +87,7 @@ int cpu_index_batch(struct cpu_stage *stage) {
         const struct cpu_block *block = &b->block[i];
         stage->logit_starts[i] = b->logits;
         uint64_t vectors = example_vectors(&stage->pool, block->t);
-        b->logits += vectors * block->c;
+        b->logits += vectors * (stage->shared.count ? block->positives : block->c);
         stage->result.pairs += vectors * block->predicted;
         for (uint32_t t = 0; t < block->t; t++) stage->target_block[block->targets + t] = i;
         for (uint32_t c = 0; c < block->c; c++) stage->context_block[block->contexts + c] = i;

@@ -266,9 +266,9 @@ FN uint64_t cpu_lock_free_span(const struct record_layout *layout) {
 }
 /* step_shared.c: numbers of floats of its arrays, for at most this number of examples and of negatives. */
 struct cpu_shared_needs {
-    uint64_t scores, rows, context_gradient, of_worker;
+    uint64_t scores, rows, of_worker;
 };
-struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim, uint64_t span);
+struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim);
 /* Returns 1 if each block's targets are added to one vector. */
 FN int cpu_adds_targets(const struct example_pool *pool) {
     return pool->on && !pool->product;

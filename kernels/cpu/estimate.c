@@ -80,11 +80,11 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     put(&list, &s->squares, &s->square_capacity, sizeof *s->squares, needs->norms ? 2 * most : 0);
     struct cpu_shared_needs shared = {0};
     uint64_t examples = batch->targets / example_shared_targets(&needs->pool);
-    if (sizes->shared && examples) shared = cpu_shared_needs(examples, sizes->shared, needs->dim, span);
+    if (sizes->shared && examples) shared = cpu_shared_needs(examples, sizes->shared, needs->dim);
     put(&list, &s->shared_scores, &s->shared_score_capacity, sizeof *s->shared_scores, shared.scores);
     put(&list, &s->shared_rows, &s->shared_row_capacity, sizeof *s->shared_rows, shared.rows);
     put(&list, &s->context_gradient, &s->context_gradient_capacity, sizeof *s->context_gradient,
-        needs->loss_only ? 0 : shared.context_gradient);
+        sizes->shared ? contexts * span : 0);
     return list;
 }
 
@@ -107,7 +107,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
     put(&list, &s->rule_scratch, &s->rule_scratch_capacity, sizeof *s->rule_scratch, CPU_FIELDS * span);
     put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + (lock_free ? 2 : 1) * c) * span + CPU_WIDE_SPARE : 0);
-    uint64_t tile = sizes->shared ? cpu_shared_needs(0, sizes->shared, (uint32_t)span, span).of_worker : 0;
+    uint64_t tile = sizes->shared ? cpu_shared_needs(0, sizes->shared, (uint32_t)span).of_worker : 0;
     put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : tile ? tile : learn ? scores + 2 * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts, 0);
     return list;

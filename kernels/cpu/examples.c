@@ -315,12 +315,12 @@ static int add_list(const struct build *build, uint64_t example) {
 
 static int add_triple(const struct build *build, uint64_t example) {
     struct cpu_blocks *b = build->blocks;
-    const struct example_triple triple = example_triple(build->source, example);
-    struct cpu_block *block = begin_block(build, example, 2, 1);
+    const struct example_pool *pool = &build->source->pool;
+    uint32_t targets = example_shared_targets(pool), contexts = example_shared_contexts(pool);
+    struct cpu_block *block = begin_block(build, example, targets, contexts);
     if (!block) return -1;
-    memcpy(b->target + block->targets, triple.targets, sizeof triple.targets);
-    b->context[block->contexts] = triple.positive;
-    block->t = 2, block->c = block->positives = 1;
+    example_put_triple(build->source, example, b->target + block->targets, b->context + block->contexts);
+    block->t = targets, block->c = contexts, block->positives = 1;
     end_block(build, block);
     return 0;
 }

@@ -6,8 +6,8 @@
  *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
- * The target of a triple is the product of two rows, its head and its relation (products.h), which are at places 2i and 2i + 1 of
- * the batch. Their gradients follow from that of the product; the penalty of cubes is added to them and to that of the positive.
+ * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from that of the
+ * product; the penalty of cubes is added to them and to that of the positive.
  *
  * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
  * gradient of the unit row u = r / |r|, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.
@@ -40,6 +40,7 @@ static uint64_t whole_panels(uint64_t rows) {
 struct product {
     struct step *step;
     enum example_product of; /* how the two rows of an example's target are multiplied; PRODUCT_NONE: the target is one row */
+    const struct example_pool *pool;
     uint64_t examples, negatives, width; /* width: number of columns, rounded up to whole panels; stride: number of negatives,
                                           * rounded up to whole panels; the additional ones are zeros */
     uint64_t stride;
@@ -54,22 +55,21 @@ struct product {
     _Atomic uint64_t taken;
 };
 
-struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim, uint64_t span) {
+struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim) {
     uint64_t width = whole_panels(dim), stride = whole_panels(negatives);
     return (struct cpu_shared_needs){.scores = examples * stride,
                                      .rows = 2 * examples * width + stride * (dim + width) + examples + negatives,
-                                     .context_gradient = (examples + negatives) * span,
                                      .of_worker = TILE * width + CPU_PANEL * DEPTH + FACTORS * width};
 }
 
 static int grow(struct product *p, int loss_only) {
     struct step *step = p->step;
     struct cpu_shared *s = &step->backend->shared;
-    struct cpu_shared_needs needs = cpu_shared_needs(p->examples, p->negatives, step->dim, step->span);
+    struct cpu_shared_needs needs = cpu_shared_needs(p->examples, p->negatives, step->dim);
     if (mem_grow(&s->shared_scores, &s->shared_score_capacity, needs.scores, sizeof(float), "the scores of shared negatives") ||
         mem_grow(&s->shared_rows, &s->shared_row_capacity, needs.rows, sizeof(float), "shared negatives") ||
-        (!loss_only && mem_grow(&s->context_gradient, &s->context_gradient_capacity, needs.context_gradient, sizeof(float),
-                                "the gradients of shared negatives")))
+        (!loss_only && mem_grow(&s->context_gradient, &s->context_gradient_capacity, step->stage->all.contexts * step->span,
+                                sizeof(float), "the gradients of shared negatives")))
         return -1;
     for (unsigned i = 0; i < pool_threads(step->backend->pool); i++) {
         struct cpu_scratch *scratch = &step->backend->scratch[i];
@@ -119,14 +119,25 @@ static float read_unit(const struct product *p, const struct backend_table *tabl
     return make_unit(p, unit);
 }
 
-/* The two rows of the target of example i, head and relation, in a worker's scratch. */
+/* Returns the place of an example's positive among the contexts. */
+static uint64_t positive_place(const struct product *p, uint64_t i) {
+    return p->negatives + i * example_shared_contexts(p->pool);
+}
+
+/* The two rows of the target of example i, head and relation, in a worker's scratch; and where their gradients are written. */
 struct factors {
-    float *row[FACTORS];
+    float *row[FACTORS], *gradient[FACTORS];
 };
 static struct factors read_factors(const struct product *p, uint64_t i, struct cpu_scratch *scratch) {
     float *rows = scratch->logits + TILE * p->width + CPU_PANEL * DEPTH;
-    struct factors f = {{rows, rows + p->width}};
-    for (int k = 0; k < FACTORS; k++) read_row(p, p->step->request->target, p->target_ids[2 * i + (uint64_t)k], f.row[k]);
+    struct factors f = {.row = {rows, rows + p->width}};
+    for (uint64_t k = 0; k < FACTORS; k++) {
+        int of_context = p->pool->tied && !k;
+        uint64_t place = of_context ? positive_place(p, i) + 1 : p->pool->tied ? i : FACTORS * i + k;
+        read_row(p, of_context ? p->step->request->context : p->step->request->target,
+                 (of_context ? p->context_ids : p->target_ids)[place], f.row[k]);
+        f.gradient[k] = (of_context ? p->context_gradient : p->target_gradient) + place * p->step->span;
+    }
     return f;
 }
 
@@ -233,12 +244,12 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     const struct step *step = p->step;
     const struct cpu_rows *rows = step->backend->rows;
     const float *target = p->target + i * p->width, *other = unit;
-    uint32_t id = p->context_ids[p->negatives + i];
+    uint32_t id = p->context_ids[positive_place(p, i)];
     struct positive positive = {.inverse = read_unit(p, step->request->context, id, unit)};
     rows->dots(&target, 1, &other, 1, step->dim, &positive.score, 1);
     positive.coefficient = positive.score;
     step->backend->shared.losses[1 + i] =
-        rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, p->negatives + i),
+        rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, positive_place(p, i)),
                            p->scores + i * p->stride, p->context_ids, (uint32_t)p->negatives,
                            step->stage->shared.masked ? id : DRAW_NONE, step->scale);
     return positive;
@@ -258,7 +269,7 @@ static void gain_factors(const struct product *p, uint64_t i, const float *gain,
     struct factors f = read_factors(p, i, scratch);
     uint32_t dim = p->step->dim;
     for (int k = 0; k < FACTORS; k++) {
-        float *gradient = p->target_gradient + (2 * i + (uint64_t)k) * p->step->span;
+        float *gradient = f.gradient[k];
         memset(gradient, 0, p->step->span * sizeof(float));
         for (uint32_t j = 0; j < dim; j++) {
             struct number g = number_at(p, gain, j), y = number_at(p, f.row[1 - k], j);
@@ -272,7 +283,7 @@ static void gain_factors(const struct product *p, uint64_t i, const float *gain,
 static void gain_positive(const struct product *p, uint64_t i, const struct positive *positive, const float *unit, float *gain) {
     const struct step *step = p->step;
     const float *target = p->target + i * p->width;
-    float *gradient = p->context_gradient + (p->negatives + i) * step->span;
+    float *gradient = p->context_gradient + positive_place(p, i) * step->span;
     float along = step->request->loss.score == SCORE_COSINE ? positive->score : 0;
     float factor = positive->coefficient * positive->inverse;
     memset(gradient, 0, step->span * sizeof(float));
@@ -285,7 +296,7 @@ static void gain_example(const struct product *p, uint64_t i, const struct posit
                          struct cpu_scratch *scratch) {
     const struct step *step = p->step;
     float *unit = scratch->logits + TILE * p->width, *product = unit;
-    uint64_t place = p->negatives + i;
+    uint64_t place = positive_place(p, i);
     read_unit(p, step->request->context, p->context_ids[place], unit);
     gain_positive(p, i, positive, unit, gain);
     if (p->of && step->request->loss.cubes > 0) {
@@ -373,6 +384,7 @@ int cpu_pass_shared(struct step *step) {
     int loss_only = step->request->loss_only;
     struct product p = {.step = step,
                         .of = step->stage->pool.product,
+                        .pool = &step->stage->pool,
                         .examples = all->targets / example_shared_targets(&step->stage->pool),
                         .negatives = step->stage->shared.count,
                         .width = whole_panels(step->dim),

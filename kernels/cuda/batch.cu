@@ -251,7 +251,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
         uint64_t vectors = example_vectors(&view->pool, (uint32_t)t);
         int adds = view->pool.on && !view->pool.product; /* a block then has one score for each context, even without targets */
-        terms += adds ? c : vectors * c;
+        terms += adds ? c : vectors * (view->shared.count ? view->positives[i] : c);
         if (adds && !t) counts->empty_terms += c;
         counts->pairs += vectors * view->positives[i];
         if (t != 1) stage->one_target = 0;

@@ -82,7 +82,8 @@ static __device__ struct need count_window(const struct example_request *request
 
 static __device__ struct need count_row(const struct example_request &b, uint64_t example, uint32_t *too_long) {
     struct need need = {0, 0, 0, 0};
-    if (b.source.mode == EXAMPLE_TRIPLE) return {1, 2, 1, 1};
+    const struct example_pool &pool = b.source.pool;
+    if (b.source.mode == EXAMPLE_TRIPLE) return {1, example_shared_targets(&pool), example_shared_contexts(&pool), 1};
     if (b.source.known && row_has_bit(b.source.known, b.source.ids[example])) return need;
     struct example_row row = row_at(b.source, example, b.epoch);
     if (!row.wanted) return need;
@@ -220,13 +221,9 @@ static __device__ void fill_shared_block(const struct example_request &b, const 
 }
 
 static __device__ void fill_triple(const struct example_source &s, const struct built &to, uint64_t example, const struct need &at) {
-    const struct example_triple triple = example_triple(&s, example);
-    for (uint32_t i = 0; i < 2; i++) {
-        to.target_ids[at.targets + i] = triple.targets[i];
-        to.target_block[at.targets + i] = at.blocks;
-    }
-    to.context_ids[at.contexts] = triple.positive;
-    to.context_block[at.contexts] = at.blocks;
+    example_put_triple(&s, example, to.target_ids + at.targets, to.context_ids + at.contexts);
+    for (uint32_t i = 0; i < example_shared_targets(&s.pool); i++) to.target_block[at.targets + i] = at.blocks;
+    for (uint32_t i = 0; i < example_shared_contexts(&s.pool); i++) to.context_block[at.contexts + i] = at.blocks;
     to.positives[at.blocks] = 1;
 }
 

@@ -28,6 +28,7 @@ namespace {
 struct shared_view {
     struct loss_options loss;
     enum example_product product;
+    bool tied; /* heads are contexts */
     uint32_t examples, negatives; /* examples: an upper bound of T; negatives: K */
     int cosine, masked;
     const float *weights;        /* [K + T] weights by place, used for positives; NULL: every positive weighs 1 */
@@ -41,7 +42,11 @@ struct shared_view {
 
 /* Returns T. */
 __device__ __forceinline__ uint32_t examples_of(const struct step_view &v, const struct shared_view &s) {
-    return s.product ? v.counts->targets / 2 : v.counts->targets;
+    return s.product && !s.tied ? v.counts->targets / 2 : v.counts->targets;
+}
+/* Returns the place of an example's positive among the contexts. */
+__device__ __forceinline__ uint32_t positive_place(const struct shared_view &s, uint32_t at) {
+    return s.negatives + (s.tied ? 2 * at : at);
 }
 
 /* The row that a group of threads works on: a target or a negative. */
@@ -86,9 +91,18 @@ __device__ __forceinline__ struct number number_at(const char *row, enum example
     return {read_column<F>(row, column), read_column<F>(row, product_partner(product, dim, column))};
 }
 
-/* Returns the address of the row at a place of the batch. */
-__device__ __forceinline__ const char *row_at_place(const struct step_view &v, const struct live_side &side, uint32_t place) {
-    return (const char *)find_row(side, v.counts->cold_first[side.side], place, true).weights;
+/* One of the three rows of a triple: where it is stored, and where its gradient is written. */
+enum triple_part { OF_HEAD, OF_RELATION, OF_TAIL };
+struct triple_row {
+    const char *weights;
+    float *gradient;
+};
+__device__ struct triple_row row_of_triple(const struct step_view &v, const struct shared_view &s, uint32_t at, uint32_t part) {
+    bool context = part == OF_TAIL || (s.tied && part == OF_HEAD);
+    uint32_t place = context ? positive_place(s, at) + (part == OF_HEAD) : s.tied ? at : 2 * at + part;
+    const struct live_side &side = context ? v.context : v.target;
+    const char *weights = (const char *)find_row(side, v.counts->cold_first[side.side], place, true).weights;
+    return {weights, (context ? v.context_gradients : v.target_gradients) + place * v.span};
 }
 
 /* Writes the products of all examples to U; rows of zeros follow the last example. */
@@ -97,7 +111,8 @@ __global__ void __launch_bounds__(CTA)
     multiply(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
     bool real = at < examples_of(v, s);
-    const char *head = real ? row_at_place(v, v.target, 2 * at) : NULL, *relation = real ? row_at_place(v, v.target, 2 * at + 1) : NULL;
+    const char *head = NULL, *relation = NULL;
+    if (real) head = row_of_triple(v, s, at, OF_HEAD).weights, relation = row_of_triple(v, s, at, OF_RELATION).weights;
     float *to = s.unit[SIDE_TARGET] + at * v.span;
     for (uint32_t j = threadIdx.x; j < v.span; j += CTA) {
         float value = 0;
@@ -127,7 +142,7 @@ __global__ void __launch_bounds__(CTA)
     float4 x[VEC], w[VEC];
     if (target && s.product) read_row<F, G, VEC>(x, s.unit[SIDE_TARGET] + row.at * v.span, threadIdx.x % G, v.quads);
     else read_place<F, G, VEC>(x, v, target ? v.target : v.context, row.at, row.real);
-    read_place<F, G, VEC>(w, v, v.context, s.negatives + row.at, row.real && target);
+    read_place<F, G, VEC>(w, v, v.context, positive_place(s, row.at), row.real && target);
     float inverse = make_unit<G, VEC>(x, s), of_positive = make_unit<G, VEC>(w, s), score = dot_of_group<G, VEC>(x, w);
     if (!row.written) return;
     write_row<F, G, VEC>(x, s.unit[row.side] + row.at * v.span, threadIdx.x % G, v.quads);
@@ -203,7 +218,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
     uint32_t at = blockIdx.x;
     if (at >= examples_of(v, s)) return;
     const uint32_t *ids = v.context.rows.ids;
-    uint32_t own = s.masked ? ids[s.negatives + at] : DRAW_NONE;
+    uint32_t own = s.masked ? ids[positive_place(s, at)] : DRAW_NONE;
     float *scores = s.scores + at * s.stride, inverse = loss_inverse_temperature(&s.loss);
     struct power_sum all = {0, -INFINITY, 0};
     for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA)
@@ -214,7 +229,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
         return;
     }
     float against = loss_against(&s.loss, all.sum, all.most, inverse, all.count), z = s.positive_score[at] * inverse;
-    float weight = s.weights ? s.weights[s.negatives + at] : 1.0f;
+    float weight = s.weights ? s.weights[positive_place(s, at)] : 1.0f;
     float factor = scale_of_examples(v, s) * inverse, coefficient = weight * loss_pulled(&s.loss, z - against);
     float share = factor * loss_push(&s.loss) * -coefficient / all.sum;
     for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) {
@@ -248,7 +263,7 @@ struct shared_line {
         return true;
     }
     __device__ const float *positive_weights() const {
-        return s.weights ? s.weights + s.negatives + at : NULL;
+        return s.weights ? s.weights + positive_place(s, at) : NULL;
     }
 };
 
@@ -258,7 +273,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
     uint32_t at = blockIdx.x;
     if (at >= examples_of(v, s)) return;
     const uint32_t *ids = v.context.rows.ids;
-    struct shared_line line = {s, at, s.masked ? ids[s.negatives + at] : DRAW_NONE, s.negatives + 1, 1, threadIdx.x, ids,
+    struct shared_line line = {s, at, s.masked ? ids[positive_place(s, at)] : DRAW_NONE, s.negatives + 1, 1, threadIdx.x, ids,
                                scale_of_examples(v, s), loss_inverse_temperature(&s.loss)};
     double loss = across<LEARN_CTA>(learn_logistic<LEARN_CTA>(line), plus());
     if (!threadIdx.x) v.losses[at] = loss;
@@ -288,7 +303,8 @@ __global__ void __launch_bounds__(CTA)
         read_row<F, G, VEC>(g, gradient, tid, v.quads);
         read_row<F, G, VEC>(x, s.unit[row.side] + row.at * v.span, tid, v.quads);
     }
-    read_place<F, G, VEC>(w, v, v.context, s.negatives + row.at, has_positive);
+    uint64_t place = positive_place(s, row.at);
+    read_place<F, G, VEC>(w, v, v.context, (uint32_t)place, has_positive);
     if (has_positive) {
         float inverse = s.positive_inverse[row.at], coefficient = s.positive_coefficient[row.at];
         scale_row<VEC>(w, inverse);
@@ -299,25 +315,24 @@ __global__ void __launch_bounds__(CTA)
     through_length<G, VEC>(g, x, row.real ? s.inverse[row.side][row.at] : 0, s.cosine);
     if (!row.real) return;
     write_row<F, G, VEC>(g, gradient, tid, v.quads);
-    if (target) write_row<F, G, VEC>(of_positive, v.context_gradients + (s.negatives + (uint64_t)row.at) * v.span, tid, v.quads);
+    if (target) write_row<F, G, VEC>(of_positive, v.context_gradients + place * v.span, tid, v.quads);
 }
 
 /* ---- spread ---- */
 
-/* Writes the gradients of heads (blockIdx.y = 0) and relations (1), and adds the penalty of cubes to those of positives (2). */
+/* Writes the gradients of heads and relations, and adds the penalty of cubes to those of tails. blockIdx.y: enum triple_part. */
 template <class F>
 __global__ void __launch_bounds__(CTA)
     spread(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
-    uint32_t at = blockIdx.x, which = blockIdx.y;
+    uint32_t at = blockIdx.x, part = blockIdx.y;
     if (at >= examples_of(v, s)) return;
-    bool positive = which == 2;
-    uint32_t place = positive ? s.negatives + at : 2 * at + which;
-    const char *row = row_at_place(v, positive ? v.context : v.target, place);
-    const char *other = positive ? NULL : row_at_place(v, v.target, 2 * at + 1 - which), *gain = (const char *)(s.gains + at * v.span);
-    float *gradient = (positive ? v.context_gradients : v.target_gradients) + place * v.span;
+    const struct triple_row own = row_of_triple(v, s, at, part);
+    const char *row = own.weights, *gain = (const char *)(s.gains + at * v.span);
+    const char *other = part == OF_TAIL ? NULL : row_of_triple(v, s, at, part == OF_HEAD ? OF_RELATION : OF_HEAD).weights;
+    float *gradient = own.gradient;
     float cubes = s.loss.cubes * scale_of_examples(v, s);
     for (uint32_t j = threadIdx.x; j < v.span; j += CTA) {
-        float value = positive ? gradient[j] : 0;
+        float value = part == OF_TAIL ? gradient[j] : 0;
         if (other && j < v.dim) {
             struct number g = number_at<float32_rows>(gain, s.product, v.dim, j), b = number_at<F>(other, s.product, v.dim, j);
             value = product_gradient(product_is_imaginary(s.product, v.dim, j), g.own, g.partner, b.own, b.partner);
@@ -362,7 +377,7 @@ int fill_shared(struct backend *b, const struct stage *stage, const struct step_
                 struct shared_view *s) {
     uint32_t each = example_shared_targets(&stage->pool);
     uint64_t examples = stage->capacity.targets / each, negatives = stage->shared.count;
-    struct shared_bytes bytes = shared_bytes(examples, negatives, v->span, each > 1);
+    struct shared_bytes bytes = shared_bytes(examples, negatives, v->span, stage->pool.product != PRODUCT_NONE);
     if (gpu_grow(b, &b->shared_rows, bytes.rows, "shared negatives") ||
         gpu_grow(b, &b->shared_scores, bytes.scores, "the scores of shared negatives") ||
         gpu_grow(b, &b->shared_lengths, bytes.lengths, "the lengths of shared negatives") ||
@@ -371,6 +386,7 @@ int fill_shared(struct backend *b, const struct stage *stage, const struct step_
     float *lengths = (float *)b->shared_lengths.data;
     s->loss = request->loss;
     s->product = stage->pool.product;
+    s->tied = stage->pool.tied;
     s->examples = stage->sizes.targets / each;
     s->negatives = (uint32_t)negatives;
     s->cosine = request->loss.score == SCORE_COSINE;

@@ -144,6 +144,7 @@ static int triples(const struct model *model, const struct sets *sets, const str
     if (evaluate_triples(&score, model, &request, config)) return -1;
     note("filtered   by '%s'%s%s%s%s", sets->triples, score.filtered_trained ? ", the triples that the run was trained on" : "",
          sets->known ? ", '" : "", sets->known ? sets->known : "", sets->known ? "'" : "");
+    if (!model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
     if (score.among < score.entities)
         note("sample     of %" PRIu64 " of %" PRIu64 " entities, half of them drawn evenly and half by how often they occur", score.among,
              score.entities);

@@ -19,7 +19,9 @@ static const struct {
     [GENERATE_PAPERS] = {100000, 100000},
     [GENERATE_WORDS] = {20000, 200000},
     [GENERATE_GRAPH] = {100000, 1000000},
+    [GENERATE_TRIPLES] = {10000, 500000},
 };
+enum { USUAL_RELATIONS = 100 };
 
 static int print_file(const char *path, const char *ending, const char *what) {
     char size[TEXT_BYTES], name[4096];
@@ -33,8 +35,9 @@ static int print_file(const char *path, const char *ending, const char *what) {
 
 static int print_files(const struct generate_options *options, const char *path) {
     static const char *const corpora[] = {"corpus (corpus.format = lists)", "corpus (corpus.format = adjacency)",
-                                          "corpus (corpus.format = text)", "corpus (corpus.format = graph)"};
-    static const char *const groups[] = {"book, series, genre", "paper, field", "word, topic", NULL};
+                                          "corpus (corpus.format = text)", "corpus (corpus.format = graph)",
+                                          "corpus (corpus.format = triples)"};
+    static const char *const groups[] = {"book, series, genre", "paper, field", "word, topic", NULL, "entity, cluster"};
     size_t length = strlen(path);
     int ids = length > 4 && !strcmp(path + length - 4, ".ids");
     if (print_file(path, "", corpora[options->kind])) return -1;
@@ -54,35 +57,39 @@ static int refuse_files_of_runs(const char *path) {
 }
 
 static int read_wanted(int argc, char **argv, struct generate_options *wanted, const char **out) {
-    const char *rows = NULL, *lists = NULL, *edges = NULL, *seed_text = NULL;
+    const char *rows = NULL, *lists = NULL, *edges = NULL, *seed_text = NULL, *relations_text = NULL;
     const struct option options[] = {{.name = "out", .text = out},
                                      {.name = "rows", .text = &rows},
                                      {.name = "lists", .text = &lists},
                                      {.name = "edges", .text = &edges},
+                                     {.name = "relations", .text = &relations_text},
                                      {.name = "seed", .text = &seed_text},
                                      {0}};
     struct arguments arguments;
-    uint64_t seed = 1;
+    uint64_t seed = 1, relations = USUAL_RELATIONS;
     int kind = -1, result = arguments_read(&arguments, argv[0], argc, argv, options, NULL);
-    if (!result && arguments.count != 1) result = fail_usage("generate wants one kind of corpus: books, papers, words or graph");
+    if (!result && arguments.count != 1) result = fail_usage("generate wants one kind of corpus: books, papers, words, graph or triples");
     if (!result) kind = generate_kind_named(arguments.given[0]);
     arguments_release(&arguments);
     if (kind < 0) return -1;
     if (!*out) return fail_usage("generate wants --out=FILE");
-    int graph = kind == GENERATE_GRAPH;
-    if (graph ? lists != NULL : edges != NULL)
-        return fail_usage("a graph has edges, and other corpora have lists: wanted --%s=N", graph ? "edges" : "lists");
+    int graph = kind == GENERATE_GRAPH, triples = kind == GENERATE_TRIPLES, has_edges = graph || triples;
+    if (has_edges ? lists != NULL : edges != NULL)
+        return fail_usage("graphs and triples have edges, and other corpora have lists: wanted --%s=N", has_edges ? "edges" : "lists");
+    if (relations_text && !triples) return fail_usage("generate: --relations is the number of those of triples, and other kinds have none");
     *wanted = (struct generate_options){.kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
     if (arguments_number("generate", "rows", rows, graph ? 2 : 1, WORDS_MOST, &wanted->rows) ||
-        arguments_number("generate", graph ? "edges" : "lists", graph ? edges : lists, 1, ((uint64_t)1 << 48) - 1,
+        arguments_number("generate", has_edges ? "edges" : "lists", has_edges ? edges : lists, 1, ((uint64_t)1 << 48) - 1,
                          &wanted->lists) ||
+        arguments_number("generate", "relations", relations_text, 1, UINT32_MAX - 1, &relations) ||
         arguments_number("generate", "seed", seed_text, 0, UINT32_MAX, &seed))
         return -1;
     wanted->seed = (uint32_t)seed;
+    wanted->relations = triples ? (uint32_t)relations : 0;
     return 0;
 }
 
-/* sptx-w2v generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S] */
+/* sptx-w2v generate books|papers|words|graph|triples --out=FILE [--rows=N --lists=N --edges=N --relations=N --seed=S] */
 int cmd_generate(int argc, char **argv) {
     struct generate_options wanted;
     struct interrupt watch;

@@ -189,7 +189,7 @@ const struct command commands[] = {
      "  --table=T     target, context, sum, normsum (target plus context row, each scaled to unit length first; a row of\n"
      "                zeros stays zeros) or propagated\n"
      "  --classes=N   divides the words into at most N classes by the directions of their vectors (k-means of unit vectors)\n"
-     "  --lists       the rows of lists, too, after those of items\n"
+     "  --lists       the rows of lists, too, after those of items; of relations, after those of entities\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists] "
@@ -206,8 +206,8 @@ const struct command commands[] = {
               "                      target\n"
               "  --type=T            the rows searched are made as small as export makes them by --type (int8, binary, ..)\n"
               "  --columns=N         or by an N of its own, so that one sees what is lost; the queries stay float32\n"
-              "  --lists             rows of lists are searched, too; in a run of documents only their rows, and WORD may be the\n"
-              "                      name of a document\n"
+              "  --lists             rows of lists are searched, too; in a run of documents or triples only the rows of documents\n"
+              "                      or relations, and WORD may be the name of one\n"
               "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
               "\n" TABLES_HELP
               "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
@@ -388,18 +388,21 @@ const struct command commands[] = {
      "\n"
      "  THRESHOLD     consider only this many of the most frequent words; 0, the default: all\n"
      "\n" DEVICE_HELP},
-    {"generate", cmd_generate, "generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S]",
+    {"generate", cmd_generate, "generate books|papers|words|graph|triples --out=FILE [--rows=N --lists=N --edges=N --relations=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "Kinds: books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text); graph:\n"
-     "edges drawn as by R-MAT (graph). The same options give the same bytes. Popularity falls as 1 / rank (Zipf's law with\n"
-     "exponent 1), over all rows and within each group. evaluate --groups=FILE.groups.tsv measures how much of the groups a\n"
-     "run has found. A graph has no groups.\n"
+     "edges drawn as by R-MAT (graph); triples: a knowledge graph whose relations lead from cluster to cluster (triples).\n"
+     "The same options give the same bytes. Popularity falls as 1 / rank (Zipf's law with exponent 1), over all rows and\n"
+     "within each group. evaluate --groups=FILE.groups.tsv measures how much of the groups a run has found. A graph has no\n"
+     "groups. Six of ten tails of triples follow from head and relation, and another --seed gives other triples of the same\n"
+     "graph, by which evaluate --triples judges a run.\n"
      "\n"
-     "  --out=FILE    the corpus, and FILE.groups.tsv beside it, with each row's series, fields or topics. If FILE ends in\n"
-     "                .ids, it is the encoded corpus, with its words in FILE.vocab.tsv (not for graph); if it ends in .zst,\n"
-     "                it is compressed\n"
-     "  --rows=N      number of books, papers, words or nodes\n"
-     "  --lists=N     number of lists, citing papers or sentences; --edges=N: of the edges of a graph\n"
+     "  --out=FILE    the corpus, and FILE.groups.tsv beside it, with each row's series, fields, topics or cluster. If FILE\n"
+     "                ends in .ids, it is the encoded corpus, with its words in FILE.vocab.tsv (not for graph and triples);\n"
+     "                if it ends in .zst, it is compressed\n"
+     "  --rows=N      number of books, papers, words, nodes or entities\n"
+     "  --lists=N     number of lists, citing papers or sentences; --edges=N: of the edges of a graph, or of triples\n"
+     "  --relations=N number of relations of triples\n"
      "  --seed=S      seed of the draws"},
     {"bench", cmd_bench,
      "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N "

@@ -72,6 +72,7 @@ static int resolve_examples(struct config *c) {
     if (triples || (user && effort->shared && may_share(c))) choose(&c->negatives_per, PER_AUTO, PER_BATCH);
     int shared = c->negatives_per == PER_BATCH, each = c->examples_mode == MODE_LIST ? !text && !adjacency : user && shared;
     choose(&c->examples_targets, TARGETS_AUTO, each ? TARGETS_ALL : TARGETS_ONE);
+    choose(&c->model_tied, TRUTH_AUTO, triples && c->train_product == TRAIN_COMPLEX);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
     choose_count(&c->examples_positives, config_is_by_item(c) || triples ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
@@ -296,6 +297,8 @@ static int check_triples(const struct config *c) {
     if (!triples && c->train_product == TRAIN_REAL)
         return fail("train.product = real multiplies a triple's head and relation: it works with examples.mode = triple only, and it is %s",
                     mode);
+    if (!triples && c->model_tied)
+        return fail("model.tied = yes works with examples.mode = triple only, and it is %s", mode);
     if (!triples && c->train_n3 > 0)
         return fail("train.n3 = %g works with examples.mode = triple only, and it is %s", c->train_n3, mode);
     if (!triples) return 0;

@@ -44,7 +44,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         has_vocab ? 0 : (uint64_t)options->order,
                         format->rows == LOOK_TEXT ? 0 : (uint64_t)look->header,
                         0,
-                        (uint64_t)options->list_rows};
+                        (uint64_t)(options->list_rows + 2 * (format->triples && options->reciprocal))};
     uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* leaves list_rows out if it is 0, so that the
                                                                                * fingerprints of older streams stay valid */
     if (format->ratings) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);

@@ -159,6 +159,10 @@ struct text_output {
     struct file_writer file;
 };
 
+static int has_target(enum generate_kind kind) {
+    return kind == GENERATE_PAPERS || kind == GENERATE_GRAPH || kind == GENERATE_TRIPLES;
+}
+
 static uint64_t take_text(void *context, const struct drawn_line *line, uint64_t number, char *text) {
     struct text_output *output = context;
     char *at = text;
@@ -168,7 +172,7 @@ static uint64_t take_text(void *context, const struct drawn_line *line, uint64_t
         at = put_number(at + 4, number);
         *at++ = ' ';
     }
-    if (output->generator->options->kind == GENERATE_PAPERS || output->generator->options->kind == GENERATE_GRAPH) {
+    if (has_target(output->generator->options->kind)) {
         if (letter) *at++ = letter;
         at = put_number(at, line->target);
         *at++ = ' ';
@@ -206,7 +210,7 @@ static int write_groups(struct generator *generator, const char *path) {
     int result = file_writer_open(&generator->groups, path);
     for (uint64_t row = 0; row < generator->options->rows && !result; row++) {
         char line[96], *at = line;
-        *at++ = letter_of(generator);
+        if (letter_of(generator)) *at++ = letter_of(generator);
         at = put_number(at, row);
         *at++ = '\t';
         if (shape->series) {
@@ -372,8 +376,9 @@ int generate_write(const struct generate_options *options, const char *path) {
         result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from %" PRIu64
                       " to %u, lines from 1 to 2^48 - 1",
                       options->rows, options->lists, least, WORDS_MOST);
-    if (!result && options->kind == GENERATE_GRAPH && ends_in(path, ".ids"))
-        result = fail("'%s': a graph is no id stream; wanted a file of edges, whose name may end in .zst", path);
+    if (!result && (options->kind == GENERATE_GRAPH || options->kind == GENERATE_TRIPLES) && ends_in(path, ".ids"))
+        result = fail("'%s': %s are not written as an id stream; wanted a file of lines, whose name may end in .zst", path,
+                      options->kind == GENERATE_GRAPH ? "edges" : "triples");
     if (!result) {
         generator->options = options;
         generator->groups.fd = generator->vocab.fd = -1;

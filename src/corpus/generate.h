@@ -15,9 +15,16 @@
  *                                as one of four quadrants, with probabilities .57, .19, .19 and .05. A node's word is its
  *                                number. An edge may occur more than once; none is a self-loop. Rows are in no groups
  *
- * PATH.groups.tsv lists the group of each row: book TAB series TAB genre, paper TAB field, word TAB topic.
+ *   triples "17 3 4"             head, relation, tail of a knowledge graph; names are numbers. Entities are in clusters of 512. Each
+ *                                relation leads each cluster to a cluster, by a permutation that is the same for all seeds, so
+ *                                that another seed gives other triples of the same graph. A head is drawn from
+ *                                all rows, a relation by Zipf's law. Of 10 tails, 6 are the entity of the cluster led to that has
+ *                                the head's place there, 3 are drawn from this cluster, and 1 from all rows. A triple may occur
+ *                                more than once
  *
- * If PATH ends in .ids, an id stream (idstream.h) and PATH.vocab.tsv are written, and no text. Ids are then ranks of frequency,
+ * PATH.groups.tsv lists the group of each row: book TAB series TAB genre, paper TAB field, word TAB topic, entity TAB cluster.
+ *
+ * If PATH ends in .ids (not for graph and triples), an id stream (idstream.h) and PATH.vocab.tsv are written, and no text. Ids are then ranks of frequency,
  * lists have no names, the first id of a line is the paper that cites, and rows that no line names are last, with a count of 0.
  * Such a PATH can be used as corpus.path. If PATH ends in .zst, it is packed, in frames of 4,096 lines.
  */
@@ -26,13 +33,14 @@
 
 #include <stdint.h>
 
-enum generate_kind { GENERATE_BOOKS, GENERATE_PAPERS, GENERATE_WORDS, GENERATE_GRAPH, GENERATE_KINDS };
+enum generate_kind { GENERATE_BOOKS, GENERATE_PAPERS, GENERATE_WORDS, GENERATE_GRAPH, GENERATE_TRIPLES, GENERATE_KINDS };
 
 struct generate_options {
     enum generate_kind kind;
-    uint64_t rows;  /* books, papers, words or nodes: 1 (nodes: 2) to 4,294,967,294 */
-    uint64_t lists; /* lists, papers that cite, sentences or edges: 1 to 2^48 - 1 */
+    uint64_t rows;  /* books, papers, words, nodes or entities: 1 (nodes: 2) to 4,294,967,294 */
+    uint64_t lists; /* lists, papers that cite, sentences, edges or triples: 1 to 2^48 - 1 */
     uint32_t seed;
+    uint32_t relations; /* for triples: their number, at least 1; otherwise 0 */
 };
 
 int generate_kind_named(const char *name); /* returns an enum generate_kind, or -1 after fail_usage() */

@@ -13,6 +13,7 @@ static const struct line_shape shapes[] = {
     [GENERATE_PAPERS] = {"papers", "p", 2048, 0, 4, 44, 0, SHARE(0.90)},
     [GENERATE_WORDS] = {"words", "w", 512, 0, 20, 21, 0, SHARE(0.50)},
     [GENERATE_GRAPH] = {"graph", "", 1, 0, 1, 2, 0, 0},
+    [GENERATE_TRIPLES] = {"triples", "", 512, 0, 2, 3, SHARE(0.60), SHARE(0.30)},
 };
 
 int generate_kind_named(const char *name) {
@@ -22,7 +23,7 @@ int generate_kind_named(const char *name) {
         if (!strcmp(name, names[kind])) return kind;
     }
     const char *near = text_nearest(name, names, GENERATE_KINDS);
-    return fail_usage("'%s' is not a kind of corpus; wanted books, papers, words or graph%s%s%s", name,
+    return fail_usage("'%s' is not a kind of corpus; wanted books, papers, words, graph or triples%s%s%s", name,
                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
@@ -38,6 +39,7 @@ void line_source_init(struct line_source *source, const struct generate_options 
     source->last = powers_log(powers, source->last_size + 1);
     source->least = powers_log(powers, shape->least);
     source->beyond = powers_log(powers, shape->beyond);
+    source->relations = powers_log(powers, (uint64_t)options->relations + 1);
     source->order = shuffle_make(options->rows, draw_at(options->seed, DRAW_GENERATE, 0, 2, 0));
 }
 
@@ -128,12 +130,36 @@ static void draw_edge(const struct generate_options *options, uint64_t number, s
     line->count = 1;
 }
 
+/* ---- triples ---- */
+
+/* Draws a triple. Both shares of the shape are of the cluster that the relation leads to: series_share of the head's place in it. */
+static void draw_triple(const struct line_source *source, uint64_t number, struct drawn_line *line) {
+    const struct generate_options *options = source->options;
+    struct draw4 first = draw_at(options->seed, DRAW_GENERATE, number, 4, 0), second = draw_at(options->seed, DRAW_GENERATE, number, 4, 1);
+    uint64_t head = draw_anywhere(source, draw_pair(first, 0)), bits = draw_pair(second, 1), tail;
+    uint32_t relation = (uint32_t)powers_floor(&source->powers, draw_below(draw_pair(first, 1), source->relations)) - 1;
+    struct shuffle leads = shuffle_make(source->groups, draw_at(0, DRAW_GENERATE, relation, 5, 0)); /* for any seed */
+    uint64_t cluster = shuffle_at(&leads, head / source->shape.group);
+    uint64_t size = cluster + 1 == source->groups ? source->last_size : source->shape.group;
+    if (second.word[0] < source->shape.series_share) tail = cluster * source->shape.group + head % source->shape.group % size;
+    else if (second.word[0] - source->shape.series_share < source->shape.group_share) tail = draw_member(source, cluster, bits);
+    else tail = draw_anywhere(source, bits);
+    line->target = (uint32_t)head;
+    line->rows[0] = relation;
+    line->rows[1] = (uint32_t)tail;
+    line->count = 2;
+}
+
 /* ---- lines ---- */
 
 void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
     const struct generate_options *options = source->options;
     if (options->kind == GENERATE_GRAPH) {
         draw_edge(options, number, line);
+        return;
+    }
+    if (options->kind == GENERATE_TRIPLES) {
+        draw_triple(source, number, line);
         return;
     }
     struct draw4 drawn = draw_at(options->seed, DRAW_GENERATE, number, 0, 0);

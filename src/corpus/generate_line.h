@@ -3,7 +3,8 @@
  * The arguments of draw_at() are:
  *
  *   position  n
- *   epoch     0: the line's length and groups; 1: its tokens; 3: an edge
+ *   epoch     0: the line's length and groups; 1: its tokens; 3: an edge; 4: a triple (0: head and relation; 1: tail); 5: a
+ *             relation's permutation of the clusters, with the relation as the position and the seed 0
  *   index     of a token: its slot + attempt << 16; word 0 chooses where it is drawn from, words 2 and 3 choose the token
  *             of an edge: (bit / 8) + attempt << 16; each bit of the node numbers uses 16 bits of the draw
  *
@@ -37,14 +38,15 @@ struct line_source {
     uint64_t groups, last_size; /* number of groups; number of rows of the last group, which may be smaller */
     uint64_t all, group, last;  /* powers_log() of rows + 1, for all rows, for a full group, and for the last group */
     uint64_t least, beyond;     /* powers_log() of shape.least and of shape.beyond */
+    uint64_t relations;         /* triples: powers_log() of relations + 1 */
     struct shuffle order;       /* papers: the order in which papers cite */
 };
 void line_source_init(struct line_source *source, const struct generate_options *options);
 
 struct drawn_line {
-    uint32_t target; /* papers: the paper that cites; graph: the edge's first node; otherwise 0 */
+    uint32_t target; /* papers: the paper that cites; graph: the edge's first node; triples: the head; otherwise 0 */
     uint64_t count;
-    uint32_t rows[LINE_TOKENS];
+    uint32_t rows[LINE_TOKENS]; /* [count]; triples: relation, tail */
 };
 void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line);
 

@@ -211,11 +211,11 @@ static enum example_mode mode_of(const struct config *config) {
                                                 : EXAMPLE_ADJACENCY;
 }
 
-/* Sets how triples are trained: the two target rows of each are multiplied. */
+/* Sets how triples are trained: a head and a relation are multiplied. */
 static void take_triples(struct example_source *source, const struct config *config) {
     enum example_product product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
     if (config->examples_mode != MODE_TRIPLE) return;
-    source->pool = (struct example_pool){.on = 1, .product = product};
+    source->pool = (struct example_pool){.on = 1, .product = product, .tied = config->model_tied};
     source->reciprocal = config->triples_reciprocal;
     if (config->negatives_count != COUNT_ALL) return;
     uint64_t entities = source->rows - source->target_only;

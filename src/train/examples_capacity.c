@@ -143,7 +143,9 @@ static struct sums sum_walk(const struct example_source *source, int drops) {
 
 static struct sums sum_triple(const struct example_source *source) {
     struct sums sums = {.examples = (double)example_directions(source)};
-    const double made[KINDS] = {[BLOCKS] = 1, [TARGETS] = 2, [CONTEXTS] = 1, [TERMS] = 1, [PAIRS] = 1};
+    struct example_sizes one = example_most(source);
+    const double made[KINDS] = {
+        [BLOCKS] = 1, [TARGETS] = (double)one.targets, [CONTEXTS] = (double)one.contexts, [TERMS] = 1, [PAIRS] = 1};
     for (int kind = 0; kind < KINDS; kind++) add_bounded(&sums, kind, sums.examples * made[kind], made[kind]);
     return sums;
 }

@@ -194,8 +194,8 @@ static double own_targets(const struct expected_rows *t) {
 
 struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t examples) {
     const struct examples_expected *e = &t->expected;
-    int window = t->examples->source.mode == EXAMPLE_WINDOW;
-    double positives = window && !example_predicts_window(&t->examples->source) ? 1 : e->pairs;
+    int window = t->examples->source.mode == EXAMPLE_WINDOW, triples = t->examples->source.mode == EXAMPLE_TRIPLE;
+    double positives = triples ? e->contexts : window && !example_predicts_window(&t->examples->source) ? 1 : e->pairs;
     double words = (double)examples * total(t->all.kept) / total(t->all.count);
     struct batch_rows batch = {.blocks = (double)examples * e->blocks};
     batch.pairs = batch.blocks * e->pairs;

@@ -267,8 +267,20 @@ static void note_graph(const struct session *s) {
          s->reused ? " (read before)" : "", text_of_count(walks, s->examples.source.sentences), s->config->walks_length);
 }
 
+static void note_triples(const struct session *s) {
+    char triples[TEXT_BYTES], entities[TEXT_BYTES], relations[TEXT_BYTES];
+    int reciprocal = s->config->triples_reciprocal;
+    note("corpus     %s triples of %s entities and %s relations%s%s", text_of_count(triples, s->stream.triples),
+         text_of_count(entities, s->vocab.size - s->vocab.lists), text_of_count(relations, s->vocab.lists / (reciprocal ? 2 : 1)),
+         reciprocal ? ", each trained backwards, too" : "", s->reused ? " (encoded before)" : "");
+}
+
 static void note_corpus(const struct session *s) {
     char rows[TEXT_BYTES], tokens[TEXT_BYTES], sentences[TEXT_BYTES];
+    if (s->stream.triples) {
+        note_triples(s);
+        return;
+    }
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* the first id of a list is its own row */
     note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
          text_of_count(sentences, s->stream.sentences), config_lines(s->config),

@@ -63,13 +63,13 @@ static int write_last(struct trainer *t, int stopped) {
 }
 
 /* Warns if the rows in which answers are searched hardly differ: rows of documents; for other corpora context rows if lists have
- * rows of their own, otherwise target rows. */
+ * rows of their own or if heads and tails have the same rows, otherwise target rows. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
     int user = config_has_lists(t->config), documents = config_has_documents(t->config);
     uint64_t items = vocab->size - vocab->lists;
     double mean;
-    const struct table *table = user ? t->steps.context : t->steps.target;
+    const struct table *table = user || t->config->model_tied ? t->steps.context : t->steps.target;
     if (t->steps.ops->drain(t->steps.backend) ||
         told_apart_cosine(table, documents ? items : 0, documents ? vocab->size : items, &mean))
         return -1;

@@ -37,11 +37,13 @@ def split(sptx):
 
 
 def rows(sptx):
-    """Returns the names of entities, those of relations, and the tables of heads and relations, and of tails."""
+    """Returns the names of entities, those of relations, the rows of heads and relations, and those of tails."""
     words = [line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()]
     entities = [word for word in words if not word.startswith("relation:")]
-    tables = [numpy.load(sptx.checkpoint() / name)["weights"] for name in ("target.npy", "context.npy")]
-    return entities, [word[len("relation:"):] for word in words[len(entities):]], *tables
+    targets, contexts = (numpy.load(sptx.checkpoint() / name)["weights"] for name in ("target.npy", "context.npy"))
+    if len(targets) < len(words):  # model.tied: a head has its row as a tail
+        targets = numpy.concatenate([contexts, targets])
+    return entities, [word[len("relation:"):] for word in words[len(entities):]], targets, contexts
 
 
 def product(head, relation, real):
@@ -79,7 +81,7 @@ def measured(text):
 
 
 @pytest.mark.parametrize("keys, real, reciprocal", [({}, False, True), ({"train": {"product": "real"}}, True, True),
-                                                    ({"triples": {"reciprocal": "no"}}, False, False)])
+                                                    ({"model": {"tied": "no"}}, False, True), ({"triples": {"reciprocal": "no"}}, False, False)])
 def test_ranks_are_those_of_numpy(sptx, keys, real, reciprocal):
     train, valid, test = split(sptx)
     sptx("train", config(sptx, **keys))
@@ -92,6 +94,7 @@ def test_ranks_are_those_of_numpy(sptx, keys, real, reciprocal):
         assert values == pytest.approx(expected, abs=6e-5)
         assert counts["triples"] == "50" and counts["asked"] == str(50 * (1 + reciprocal)) and counts["trained"] == "0"
         assert "the triples that the run was trained on" in done.stderr
+        assert ("tails      only" in done.stderr) == (not reciprocal)
 
 
 def test_unknown_names_are_left_out_and_trained_triples_counted(sptx):
@@ -153,6 +156,13 @@ def test_all_forms_give_the_same_rows(sptx, form):
     else:
         assert names[0] == names[1] and sptx.tables("plain") == sptx.tables()
     assert ("repeated   500 of 1,000 triples, each of which counts once" in done.stderr) == (form == "repeated")
+
+
+def test_train_says_what_it_read(sptx):
+    write(sptx, "corpus.txt", [("a", "r", "b"), ("b", "s", "a"), ("c", "r", "b")])
+    for keys, rest in (([], ", each trained backwards, too"), (["--triples.reciprocal=no", "--overwrite"], "")):
+        assert f"corpus     3 triples of 3 entities and 2 relations{rest}\n" in \
+             sptx("train", config(sptx), *keys).stderr
 
 
 def test_rare_entities_take_their_triples_along(sptx):

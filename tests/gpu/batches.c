@@ -2,7 +2,7 @@
 #include "common.h"
 
 static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t capacity) {
-    if (a->pool.on != b->pool.on || a->pool.product != b->pool.product || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole || a->pool.sum != b->pool.sum)
+    if (a->pool.on != b->pool.on || a->pool.product != b->pool.product || a->pool.tied != b->pool.tied || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole || a->pool.sum != b->pool.sum)
         return snprintf(why, capacity, "its targets are pooled in another way"), 0;
     if (a->shared.count != b->shared.count || a->shared.masked != b->shared.masked)
         return snprintf(why, capacity, "%u shared negatives, wanted %u", b->shared.count, a->shared.count), 0;
@@ -145,7 +145,8 @@ static void compare_triples(struct backend *cpu, struct backend *gpu) {
         s.negatives = negatives[i % 5];
         s.exclude = i / 2 % 2, s.distinct = i / 3 % 4 == 0, s.shuffle = i / 5 % 2, s.stream_on_host = i / 7 % 2;
         s.held_out = i % 5 ? 0 : 1u << 30;
-        source_triples(&s, &c, i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, i / 4 % 2);
+        const struct example_pool pool = {.on = 1, .product = i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, .tied = i / 8 % 2};
+        source_triples(&s, &c, &pool, i / 4 % 2);
         snprintf(name, sizeof name, "triples of %llu rows, %u negatives, options %d", (unsigned long long)c.rows, s.negatives, i);
         compare_batches(cpu, gpu, &s, name);
         compare_batches_of(1, cpu, gpu, &s, name);

@@ -309,7 +309,8 @@ static void choose_triples(struct choice *c) {
     struct loss_options *o = &c->loss;
     if (!s->per_batch || c->rows < 8 || c->sentences < 8 || one_in(3)) return;
     s->mode = EXAMPLE_TRIPLE;
-    s->pool = (struct example_pool){.on = 1, .product = c->dim % 2 || one_in(3) ? PRODUCT_REAL : PRODUCT_COMPLEX};
+    s->pool = (struct example_pool){.on = 1, .product = c->dim % 2 || one_in(3) ? PRODUCT_REAL : PRODUCT_COMPLEX,
+                                    .tied = one_in(2)};
     s->reciprocal = one_in(2);
     s->noise = one_in(3) ? NOISE_EVERY : NOISE_UNIFORM;
     o->cubes = one_in(2) ? 0.05f : 0;
@@ -397,7 +398,7 @@ struct example_source choice_source(const struct choice *c, struct corpus *corpu
     if (c->subsample) s.keep = corpus->keep;
     if (c->loss.weighted) source_weigh(&s, corpus);
     if (c->walks) source_walks(&s, corpus, (uint32_t)c->longest, c->walks - 1);
-    if (s.mode == EXAMPLE_TRIPLE) source_triples(&s, corpus, s.pool.product, s.reciprocal);
+    if (s.mode == EXAMPLE_TRIPLE) source_triples(&s, corpus, &c->source.pool, s.reciprocal);
     return s;
 }
 
@@ -442,5 +443,5 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         c->machine.threads, c->machine.depth, name_of(t->weights), name_of(t->state), (unsigned long long)t->hot_rows,
         name_of(o->weights), name_of(o->state), (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart,
         c->touched, c->flowing ? ", flowing" : "", (int)c->loss.kind, c->loss.score ? "cosines" : "dots",
-        s->pool.on ? ", pooled" : "", c->loss.weighted ? ", weighted" : "", c->frozen[0], c->frozen[1]);
+        s->pool.tied ? ", tied" : s->pool.on ? ", pooled" : "", c->loss.weighted ? ", weighted" : "", c->frozen[0], c->frozen[1]);
 }

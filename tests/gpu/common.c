@@ -182,7 +182,7 @@ void source_paths(struct example_source *s, struct corpus *c) {
 
 /* ---- triples ---- */
 
-void source_triples(struct example_source *s, struct corpus *c, enum example_product product, int reciprocal) {
+void source_triples(struct example_source *s, struct corpus *c, const struct example_pool *pool, int reciprocal) {
     uint64_t relations = c->rows < 32 ? 2 : c->rows / 16 * 2, entities = c->rows - relations;
     for (uint64_t i = 0; i < c->tokens; i++) {
         if (i % 3 == 1) c->ids[i] = (uint32_t)(entities + c->ids[i] % (reciprocal ? relations / 2 : relations));
@@ -192,7 +192,7 @@ void source_triples(struct example_source *s, struct corpus *c, enum example_pro
     s->starts = NULL;
     s->sentences = c->tokens / 3, s->tokens = 3 * s->sentences, s->longest = 3;
     s->target_only = relations, s->log2_rows = log2((double)entities);
-    s->pool = (struct example_pool){.on = 1, .product = product};
+    s->pool = *pool;
     s->reciprocal = reciprocal;
     s->per_pair = s->replacement = 0, s->per_batch = 1, s->positives = 1;
     if (s->noise == NOISE_UNIGRAM) s->noise = NOISE_UNIFORM; /* the corpus' alias table is of all rows */

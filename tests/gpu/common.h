@@ -81,7 +81,7 @@ void source_shares(struct example_source *s, struct corpus *c, int by_window);
 void source_paths(struct example_source *s, struct corpus *c);
 /* Makes triples of the corpus' ids, three ids a triple, whose negatives a batch shares: an eighth of the rows, at least two and an
  * even number, become relations. Needs eight rows and three ids. Its ids must not be used by other sources any more. */
-void source_triples(struct example_source *s, struct corpus *c, enum example_product product, int reciprocal);
+void source_triples(struct example_source *s, struct corpus *c, const struct example_pool *pool, int reciprocal);
 static inline uint64_t shared_rows(uint64_t rows) {
     return rows / 2 + 40;
 }
@@ -168,11 +168,13 @@ void test_shared(void);
 void test_frozen(void);
 void test_halves(void);
 void test_stages(void);
+void test_snapshots(void);
 void test_depths(void);
 void test_hogwild(void);
 void test_hogwild_worker(void);
 void test_topk(void);
 void test_filter(void);
+void test_copies(void);
 void test_fold_in(void);
 void test_runs(void);
 void test_order(void);

@@ -88,6 +88,7 @@ struct block64 {
     const struct example_pool *pool;
     const uint32_t *targets, *contexts;
     const float *weights; /* weights of the positives; NULL: all 1 */
+    uint32_t head;        /* of a triple whose head is a context: its row */
     uint64_t t, c, positives;
     double *vector, *gradient;      /* [dim] */
     double *scores, *coefficients;  /* [c] */
@@ -113,11 +114,26 @@ static void add_cubes(enum example_product product, double *to, double factor, c
     }
 }
 
+/* The two rows that are multiplied, and their gradients. head: the context row that is the head, if heads are contexts. */
+struct factors64 {
+    double *row[2], *gradient[2];
+};
+static struct factors64 factors_of(const struct block64 *b) {
+    uint64_t dim = b->target->layout.dim;
+    struct factors64 f;
+    for (int k = 0; k < 2; k++) {
+        struct table64 *table = b->pool->tied && !k ? b->context : b->target;
+        uint32_t row = b->pool->tied ? (k ? b->targets[0] : b->head) : b->targets[k];
+        f.row[k] = row_of(table, row), f.gradient[k] = table->gradients + row * dim;
+    }
+    return f;
+}
+
 static void make_vector(const struct block64 *b, uint64_t number) {
     uint64_t dim = b->target->layout.dim;
     enum example_product product = b->pool->product;
     memset(b->vector, 0, dim * sizeof(double));
-    if (product) add_product(product, b->vector, row_of(b->target, b->targets[0]), row_of(b->target, b->targets[1]), dim, 0);
+    if (product) add_product(product, b->vector, factors_of(b).row[0], factors_of(b).row[1], dim, 0);
     for (uint64_t i = 0; i < b->t && !product; i++) {
         double weight = b->pool->on ? (double)example_pool_weight(b->pool, (uint32_t)b->t, (uint32_t)i) : i == number;
         add(b->vector, weight, row_of(b->target, b->targets[i]), dim);
@@ -128,14 +144,13 @@ static void make_vector(const struct block64 *b, uint64_t number) {
 /* Adds the vector's gradient to the gradients of the rows that it was pooled from. cubes: factor of the penalty of cubes. */
 static void share_gradient(const struct block64 *b, uint64_t number, double cubes) {
     uint64_t dim = b->target->layout.dim;
-    for (uint64_t i = 0; i < b->t; i++) {
+    for (int k = 0; k < 2 && b->pool->product; k++) {
+        struct factors64 f = factors_of(b);
+        add_product(b->pool->product, f.gradient[k], b->gradient, f.row[1 - k], dim, 1);
+        add_cubes(b->pool->product, f.gradient[k], cubes, f.row[k], dim);
+    }
+    for (uint64_t i = 0; i < b->t && !b->pool->product; i++) {
         double weight = (double)example_pool_share(b->pool, (uint32_t)b->t, (uint32_t)i);
-        if (b->pool->product) {
-            double *g = b->target->gradients + b->targets[i] * dim;
-            add_product(b->pool->product, g, b->gradient, row_of(b->target, b->targets[1 - i]), dim, 1);
-            add_cubes(b->pool->product, g, cubes, row_of(b->target, b->targets[i]), dim);
-            continue;
-        }
         if (!b->pool->on) weight = i == number;
         if (weight != 0) add(b->target->gradients + b->targets[i] * dim, weight, b->gradient, dim);
     }
@@ -201,6 +216,7 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
         b.t = view->target_starts[block + 1] - view->target_starts[block];
         b.c = view->context_starts[block + 1] - view->context_starts[block];
         b.positives = view->positives[block];
+        b.head = view->pool.tied && b.t ? b.contexts[1] : DRAW_NONE;
         if (view->shared.count && block) b.c = compare_with_shared(view, block, compared), b.contexts = compared;
         for (uint64_t k = 0; k < example_vectors(&view->pool, (uint32_t)b.t); k++) {
             make_vector(&b, k);

@@ -556,9 +556,11 @@ static void compare_triples(const uint32_t *dims, size_t count_of_dims, enum mat
         if (loss_of_steps.score == SCORE_COSINE && dim < 8) dim = 8;
         s.noise = i % 4 ? NOISE_UNIFORM : NOISE_EVERY;
         s.negatives = negatives[i / 2 % 4], s.exclude = i % 3 > 0, s.distinct = i % 7 == 1, s.shuffle = i % 5 > 0;
-        source_triples(&s, &c, dim % 2 || i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, i / 3 % 2);
-        snprintf(name, sizeof name, "triples, product %d, loss %d of %s, %u negatives%s", (int)s.pool.product, (int)loss_of_steps.kind,
-                 loss_of_steps.score ? "cosines" : "dots", s.negatives, s.exclude ? ", excluding" : "");
+        const struct example_pool pool = {
+            .on = 1, .product = dim % 2 || i % 2 ? PRODUCT_REAL : PRODUCT_COMPLEX, .tied = i / 2 % 3 > 0};
+        source_triples(&s, &c, &pool, i / 3 % 2);
+        snprintf(name, sizeof name, "triples, product %d%s, loss %d of %s, %u negatives%s", (int)s.pool.product, pool.tied ? ", tied" : "",
+                 (int)loss_of_steps.kind, loss_of_steps.score ? "cosines" : "dots", s.negatives, s.exclude ? ", excluding" : "");
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, i % 3 ? 90 : 333, (int)(i / 2 % 2), name);
         corpus_free(&c);

@@ -43,12 +43,13 @@ static struct example_source lists(uint32_t negatives) {
                                    .seed = 13};
 }
 
-/* Makes TOKENS / 3 triples of ITEMS entities and of LISTS relations, half of which are the others backwards. */
-static struct example_source triples(uint32_t negatives, enum example_product product) {
+/* Makes TOKENS / 3 triples of ITEMS entities and of LISTS relations, half of which are the others backwards. tied: 1: heads are rows
+ * of the context table. */
+static struct example_source triples(uint32_t negatives, enum example_product product, int tied) {
     struct example_source source = lists(negatives);
     for (uint64_t i = 0; i < TOKENS; i++) ids[i] = i % 3 == 1 ? ITEMS + ids[i] % (LISTS / 2) : ids[i] % ITEMS;
     source.starts = NULL, source.sentences = TOKENS / 3, source.mode = EXAMPLE_TRIPLE, source.reciprocal = 1;
-    source.pool = (struct example_pool){.on = 1, .product = product};
+    source.pool = (struct example_pool){.on = 1, .product = product, .tied = tied};
     return source;
 }
 
@@ -82,9 +83,10 @@ static void each_item_is_an_example_once_an_epoch(void **state) {
 }
 
 static void each_triple_is_an_example_in_both_directions(void **state) {
-    struct example_source source = triples(40, PRODUCT_REAL);
     struct backend *backend = open_cpu(3);
-    for (int directions = 1; directions <= 2; directions++) {
+    for (int i = 0; i < 4; i++) {
+        int directions = 1 + i % 2, tied = i / 2;
+        struct example_source source = triples(40, PRODUCT_REAL, tied);
         uint64_t count = (uint64_t)directions * TOKENS / 3, blocks = 0;
         static int met[TOKENS / 3];
         memset(met, 0, sizeof met);
@@ -93,9 +95,11 @@ static void each_triple_is_an_example_in_both_directions(void **state) {
         assert_int_equal(example_count(&source), count);
         for (uint64_t first = 0; first < count; first += 130) {
             struct batch_view view = make(backend, 4, first, count - first < 130 ? count - first : 130, 0);
-            for (uint64_t i = 1; i < view.blocks; i++) {
-                uint32_t head = view.target_ids[2 * i - 2], relation = view.target_ids[2 * i - 1], tail = view.context_ids[40 + i - 1];
-                assert_int_equal(view.target_starts[i], 2 * (i - 1));
+            for (uint64_t b = 1; b < view.blocks; b++) {
+                const uint32_t *targets = view.target_ids + view.target_starts[b], *contexts = view.context_ids + view.context_starts[b];
+                uint32_t head = tied ? contexts[1] : targets[0], relation = targets[!tied], tail = contexts[0];
+                assert_int_equal(view.target_starts[b], (2 - tied) * (b - 1));
+                assert_int_equal(view.context_starts[b], 40 + (1 + tied) * (b - 1));
                 int back = directions == 2 && relation >= ITEMS + LISTS / 2;
                 for (uint64_t t = 0; t < TOKENS / 3; t++)
                     met[t] += ids[3 * t] == (back ? tail : head) && ids[3 * t + 2] == (back ? head : tail) &&
@@ -111,7 +115,7 @@ static void each_triple_is_an_example_in_both_directions(void **state) {
 
 /* Both directions of a triple are held out, or neither is. */
 static void a_triple_is_held_out_as_a_whole(void **state) {
-    struct example_source source = triples(40, PRODUCT_COMPLEX);
+    struct example_source source = triples(40, PRODUCT_COMPLEX, 0);
     struct backend *backend = open_cpu(2);
     uint64_t count = 2 * TOKENS / 3, made[2];
     source.shuffle = 0, source.held_out = 1u << 30;
@@ -129,7 +133,7 @@ static void a_triple_is_held_out_as_a_whole(void **state) {
 }
 
 static void every_row_can_be_a_negative(void **state) {
-    struct example_source source = triples(ITEMS, PRODUCT_REAL);
+    struct example_source source = triples(ITEMS, PRODUCT_REAL, 0);
     struct backend *backend = open_cpu(2);
     source.noise = NOISE_EVERY;
     backend_cpu.source(backend, &source);
@@ -242,7 +246,8 @@ static double rows64[2][ROWS][MOST_DIM], gradient[2][ROWS][MOST_DIM], length[ROW
 /* The target of an example: one row, or the product of two; and the gradient of it. */
 static struct {
     double vector[MOST_DIM], gradient[MOST_DIM], length;
-    const uint32_t *rows;
+    const double *row[2]; /* the rows that are multiplied, head and relation; of a target that is one row only the first */
+    double *row_gradient[2];
     enum example_product product;
 } target;
 
@@ -274,22 +279,26 @@ static void add_product64(enum example_product product, uint32_t dim, const doub
 }
 
 static void begin_target64(const struct batch_view *view, uint64_t block, uint32_t dim, int cosine) {
+    const uint32_t *targets = view->target_ids + view->target_starts[block], *contexts = view->context_ids + view->context_starts[block];
     double squares = 0;
     memset(&target, 0, sizeof target);
-    target.rows = view->target_ids + view->target_starts[block];
     target.product = view->pool.product;
-    if (target.product) add_product64(target.product, dim, rows64[0][target.rows[0]], rows64[0][target.rows[1]], 0, target.vector);
-    else memcpy(target.vector, rows64[0][target.rows[0]], sizeof target.vector);
+    for (int k = 0; k < (target.product ? 2 : 1); k++) {
+        int side = view->pool.tied && !k;
+        uint32_t row = side ? contexts[1] : targets[view->pool.tied ? 0 : k];
+        target.row[k] = rows64[side][row], target.row_gradient[k] = gradient[side][row];
+    }
+    if (target.product) add_product64(target.product, dim, target.row[0], target.row[1], 0, target.vector);
+    else memcpy(target.vector, target.row[0], sizeof target.vector);
     for (uint32_t j = 0; j < dim; j++) squares += target.vector[j] * target.vector[j];
     target.length = cosine ? sqrt(squares) : 1;
 }
 
 /* Adds the gradient of the target to those of its rows. */
 static void end_target64(uint32_t dim) {
-    double *of[2] = {gradient[0][target.rows[0]], target.product ? gradient[0][target.rows[1]] : NULL};
-    for (uint32_t j = 0; j < dim && !target.product; j++) of[0][j] += target.gradient[j];
+    for (uint32_t j = 0; j < dim && !target.product; j++) target.row_gradient[0][j] += target.gradient[j];
     for (int k = 0; k < 2 && target.product; k++)
-        add_product64(target.product, dim, target.gradient, rows64[0][target.rows[1 - k]], 1, of[k]);
+        add_product64(target.product, dim, target.gradient, target.row[1 - k], 1, target.row_gradient[k]);
 }
 
 static void add_cubes64(enum example_product product, uint32_t dim, double cubes, const double *row, double *to) {
@@ -357,7 +366,7 @@ static double learn64(const struct batch_view *view, uint64_t block, struct loss
     end_target64(dim);
     uint32_t positive = view->context_ids[view->context_starts[block]];
     for (int k = 0; k < 2 && target.product; k++)
-        add_cubes64(target.product, dim, o.cubes, rows64[0][target.rows[k]], gradient[0][target.rows[k]]);
+        add_cubes64(target.product, dim, o.cubes, target.row[k], target.row_gradient[k]);
     if (target.product) add_cubes64(target.product, dim, o.cubes, rows64[1][positive], gradient[1][positive]);
     return loss;
 }
@@ -409,14 +418,14 @@ static void steps_follow_the_formulas(void **state) {
 
 static void steps_of_triples_follow_the_formulas(void **state) {
     const uint32_t dims[] = {2, 6, 34, 64, 70, 1, 7, 33}, negatives[] = {1, 31, 300, ITEMS}; /* the last three dims are odd */
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 120; i++) {
         int real = i / 8 % 2;
         struct loss_options loss = {.kind = i % 3 ? LOSS_SOFTMAX : LOSS_LOGISTIC,
                                     .score = i % 5 ? SCORE_DOT : SCORE_COSINE,
                                     .temperature = i % 4 ? 1 : 0.3f,
                                     .negative_weight = i % 7 ? 1 : 12.5f,
                                     .cubes = i % 2 ? 0.05f : 0};
-        struct example_source source = triples(negatives[i % 4], real ? PRODUCT_REAL : PRODUCT_COMPLEX);
+        struct example_source source = triples(negatives[i % 4], real ? PRODUCT_REAL : PRODUCT_COMPLEX, i / 60);
         if (i % 4 == 3) source.noise = NOISE_EVERY;
         uint32_t dim = dims[i % (real ? 8 : 5)];
         if (loss.score == SCORE_COSINE && dim < 6) dim = 6;
@@ -445,9 +454,9 @@ static char *train(unsigned threads, struct rule_options rule, uint32_t dim, con
 
 static void steps_do_not_depend_on_workers(void **state) {
     struct rule_options rule = {.rule = RULE_ADAM, .eps = 1e-8, .beta1 = 0.9, .beta2 = 0.999, .lr = 0.01, .count_rows = 1};
-    for (int kind = 0; kind < 6; kind++) {
+    for (int kind = 0; kind < 8; kind++) {
         struct record_layout layout;
-        struct example_source source = kind < 2 ? lists(600) : triples(600, kind < 4 ? PRODUCT_REAL : PRODUCT_COMPLEX);
+        struct example_source source = kind < 2 ? lists(600) : triples(600, kind < 4 ? PRODUCT_REAL : PRODUCT_COMPLEX, kind >= 6);
         int halves = kind % 2;
         rule.precision = rule.state_precision = halves ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
         rule.clip = halves;
@@ -511,7 +520,7 @@ static void a_batch_without_examples_changes_nothing(void **state) {
 
 static void complex_numbers_have_two_columns(void **state) {
     struct rule_options rule = {.rule = RULE_SGD};
-    struct example_source source = triples(20, PRODUCT_COMPLEX);
+    struct example_source source = triples(20, PRODUCT_COMPLEX, 0);
     struct model m = open_model(1, rule, 7, NULL);
     struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &rule, .loss = {.kind = LOSS_SOFTMAX}, .lr = 1};
     backend_cpu.source(m.backend, &source);

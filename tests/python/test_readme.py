@@ -33,7 +33,8 @@ def given(tmp_path, monkeypatch):
     (tmp_path / "my.ini").write_text("[corpus]\npath = my.txt\n[run]\ndir = runs/ini\n")
     (tmp_path / "ws353.txt").write_text("king woman 3.5\nsin cos 9.1\nman paris 0.4\n")
     sptx.fit("my.txt", "runs/my", dim=8)
-    return {"sentences": sentences, "ratings": ratings_frame(), "matrix": sparse_matrix(numpy.ones((6, 4))),
+    triples = [("ulm", "in", "germany"), ("bern", "in", "switzerland"), ("rome", "in", "italy"), ("ulm", "near", "bern")]
+    return {"sentences": sentences, "triples": triples, "ratings": ratings_frame(), "matrix": sparse_matrix(numpy.ones((6, 4))),
             "plays": sparse_matrix(numpy.arange(1, 25).reshape(6, 4)), "titles": ["a", "b", "c", "d"]}
 
 
@@ -56,7 +57,7 @@ def test_what_needs_no_torch_runs(given, tmp_path, path):
         assert len(there) == 1 and (tmp_path / "friends.bin").exists() and given["run"].nearest("helmet", k=1)[0][0] in ("red_bike", "lock")
     else:
         assert len(there) == 5 and given["x"].shape == (2, 2, 64) and len(given["books"]) == 200_000
-        for name in "runs/text", "runs/books", "runs/items", "runs/ini", "my.bin", "my.html", "my.txt", "books.npy", "my.npy.scales.npy":
+        for name in "runs/text", "runs/books", "runs/items", "runs/facts", "runs/ini", "my.bin", "my.html", "my.txt", "books.npy", "my.npy.scales.npy":
             assert (tmp_path / name).exists(), name
 
 

@@ -464,6 +464,8 @@ static void auto_of_triples(void **state) {
     assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
     assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
     assert_int_equal(config.train_update, UPDATE_BATCH);
+    assert_int_equal(config.model_tied, 1);
+    assert_int_equal(config.device_matmul, MATMUL_TF32);
     assert_true(config.train_n3 == 0.05 && config.optimizer_lr == 0.1 && config.train_temperature == 1);
     assert_string_equal(config.model_target_init, "normal 0 0.001");
     assert_string_equal(config.model_context_init, "normal 0 0.001");
@@ -487,6 +489,7 @@ static void refuses_what_triples_have_not(void **state) {
     REFUSES(TRIPLES "ranks = 2\n", "examples.mode = triple is trained by one process", "there are 2");
     REFUSES("[negatives]\ncount = all\n", "negatives.count = all", "it is window");
     REFUSES("[train]\nproduct = real\n", "train.product = real", "it is window");
+    REFUSES("[model]\ntied = yes\n", "model.tied = yes", "it is window");
     REFUSES("[train]\nn3 = 0.1\n", "train.n3 = 0.1", "it is window");
     REFUSES("[model]\ndim = all\n", "model.dim");
 }

@@ -11,7 +11,7 @@
 #include "tests/unit/sentence.h"
 
 static struct generate_options options(enum generate_kind kind, uint64_t rows, uint64_t lists, uint32_t seed) {
-    return (struct generate_options){kind, rows, lists, seed};
+    return (struct generate_options){kind, rows, lists, seed, kind == GENERATE_TRIPLES ? 20 : 0};
 }
 
 static char *generated(const char *name, struct generate_options wanted) {
@@ -245,6 +245,32 @@ static void graphs_are_drawn_as_r_mat(void **state) {
     free(lines);
 }
 
+/* Six of ten tails have the head's place in the cluster that the relation leads to; each of the others is in that cluster, or
+ * anywhere. Another seed draws other triples, but relations lead to the same clusters. */
+static void relations_lead_from_cluster_to_cluster(void **state) {
+    enum { ROWS = 5000, GROUP = 512, GROUPS = 10, RELATIONS = 20, LINES = 20000 };
+    static int64_t leads[RELATIONS][GROUPS];
+    memset(leads, 0xff, sizeof leads);
+    for (uint32_t seed = 1; seed <= 2; seed++) {
+        struct lines *lines = read_lines_of_numbers(generated("triples", options(GENERATE_TRIPLES, ROWS, LINES, seed)));
+        uint64_t follow = 0, of_relation[RELATIONS] = {0};
+        assert_int_equal(lines->size, LINES);
+        for (uint64_t l = 0; l < LINES; l++) {
+            uint64_t head = lines->number[l][0], relation = lines->number[l][1], tail = lines->number[l][2];
+            assert_int_equal(lines->count[l], 3);
+            assert_true(head < ROWS && relation < RELATIONS && tail < ROWS);
+            int64_t *leading = &leads[relation][head / GROUP];
+            of_relation[relation]++;
+            if (tail % GROUP != head % GROUP) continue;
+            if (*leading < 0) *leading = (int64_t)(tail / GROUP);
+            follow += (uint64_t)*leading == tail / GROUP;
+        }
+        assert_true(follow > 0.55 * LINES && follow < 0.75 * LINES); /* entity 0 of the cluster is drawn often, too */
+        assert_true(of_relation[0] > 4 * of_relation[9] && of_relation[9] > of_relation[19]);
+        free(lines);
+    }
+}
+
 /* A compressed corpus has the same lines as the text. */
 static void a_packed_corpus_is_the_text(void **state) {
     for (int kind = 0; kind < GENERATE_KINDS; kind++) {
@@ -357,12 +383,13 @@ static void what_cannot_be_made_is_refused(void **state) {
     sentence_holds("rows go from 2 to 4294967294");
     wanted.rows = 2;
     assert_int_equal(generate_write(&wanted, in_scratch("c.ids")), -1);
-    sentence_holds("a graph is no id stream");
+    sentence_holds("edges are not written as an id stream");
     assert_int_equal(generate_kind_named("papers"), GENERATE_PAPERS);
     assert_int_equal(generate_kind_named("graph"), GENERATE_GRAPH);
+    assert_int_equal(generate_kind_named("triples"), GENERATE_TRIPLES);
     assert_int_equal(generate_kind_named("book"), -1);
     assert_int_equal(report_exit_code(), 2);
-    sentence_holds("'book' is not a kind of corpus; wanted books, papers, words or graph (did you mean books?)");
+    sentence_holds("'book' is not a kind of corpus; wanted books, papers, words, graph or triples (did you mean books?)");
 }
 
 /* The files beside a corpus are put in place together with it, or not at all. */
@@ -429,6 +456,7 @@ int main(void) {
         IN_SCRATCH(popularity_over_groups_is_as_stated),
         IN_SCRATCH(groups_say_what_was_planted),
         IN_SCRATCH(graphs_are_drawn_as_r_mat),
+        IN_SCRATCH(relations_lead_from_cluster_to_cluster),
         IN_SCRATCH(a_packed_corpus_is_the_text),
         IN_SCRATCH(a_stream_is_the_text_in_ids),
         IN_SCRATCH(very_frequent_rows_are_ranked_too),

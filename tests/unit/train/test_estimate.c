@@ -155,6 +155,7 @@ static void choose_triples(struct config *c) {
     c->negatives_per = PER_BATCH, c->negatives_law = NOISE_UNIFORM;
     c->negatives_count = below(2) ? COUNT_ALL : 1 + below(200);
     c->triples_reciprocal = (int)below(2);
+    c->model_tied = (int)below(2);
     c->train_product = (int)below(2), c->train_n3 = 0.01 * (double)below(2);
     c->model_dim = 2 * (1 + below(65));
     c->train_loss = ONE_OF(LOSS_SOFTMAX, LOSS_LOGISTIC);

@@ -106,11 +106,12 @@ static void items_as_examples(void **state) {
 static void triples(void **state) {
     tiny_make(&tiny, ITEMS, LISTS, 30, 0.6);
     tiny_make_triples(&tiny, 40);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         struct config config = tiny_config(MODE_TRIPLE);
+        config.model_tied = i / 2;
         config.negatives_law = NOISE_UNIFORM;
         config.negatives_per = PER_BATCH;
-        config.negatives_count = i ? 700 : COUNT_ALL;
+        config.negatives_count = i % 2 ? 700 : COUNT_ALL;
         config.triples_reciprocal = 1;
         config.examples_positives = 1;
         config.examples_shuffle = 1;
