@@ -83,7 +83,7 @@ int connect(struct backend *const *backends, unsigned count) {
     for (unsigned a = 0; a < count; a++)
         for (unsigned b = 0; b < count; b++) {
             int can = 1;
-            if (a == b) continue;
+            if (backends[a]->device == backends[b]->device) continue;
             CK(cudaDeviceCanAccessPeer(&can, backends[a]->device, backends[b]->device));
             if (!can) return 1;
             CK(cudaSetDevice(backends[a]->device));

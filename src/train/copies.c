@@ -6,12 +6,12 @@
 #include "kernels/copies.h"
 #include "kernels/hogwild.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 struct copies {
     const struct backend_ops *ops;
-    unsigned count;
+    unsigned count, faster; /* faster: factor of the learning rate */
     uint64_t round;                                  /* number of examples that a copy trains between two merges */
     struct backend *backends[COPIES_MOST];           /* the first is the session's */
     struct backend_table *tables[2][COPIES_MOST];    /* by enum table_side and copy; the first ones are the session's */
@@ -47,13 +47,25 @@ static int open_all(struct copies *c, struct session *s) {
     return result;
 }
 
-/* Examples of a copy between two merges, if train.merge_every does not say: so many that merging takes a small part of the time. */
-enum { ROUND_LEAST = 262144, ROUND_A_ROW = 4 };
+/* MERGES: fewest merges of a run, in which its rows are means of copies that have not grown apart. Examples between two merges:
+ * LEAST and LEAST_A_ROW (for each row of the larger table), below which merging takes as long as training; MOST and MOST_A_ROW, above
+ * which nothing is gained (scripts/results/gpus.md). */
+enum { MERGES = 40, LEAST = 1 << 18, LEAST_A_ROW = 4, MOST = 1 << 22, MOST_A_ROW = 16 };
 
-uint64_t copies_round_of(const struct config *config, const struct plan *plan) {
-    uint64_t rows = plan->rows > plan->items ? plan->rows : plan->items;
-    if (config->train_merge_every != COUNT_AUTO) return config->train_merge_every;
-    return rows * ROUND_A_ROW > ROUND_LEAST ? rows * ROUND_A_ROW : ROUND_LEAST;
+uint64_t copies_round_of(const struct session *s, unsigned count) {
+    uint64_t rows = s->plan.rows > s->plan.items ? s->plan.rows : s->plan.items;
+    uint64_t least = rows * LEAST_A_ROW > LEAST ? rows * LEAST_A_ROW : LEAST, most = rows * MOST_A_ROW > MOST ? rows * MOST_A_ROW : MOST;
+    double examples = (double)example_count(&s->examples.source) * (double)s->config->train_epochs / count / MERGES;
+    if (s->config->train_merge_every != COUNT_AUTO) return s->config->train_merge_every;
+    return examples < (double)least ? 0 : examples < (double)most ? (uint64_t)examples : most;
+}
+
+/* The highest rate of a copy: at 0.05 wiki16 trains on a GPU, at 0.1 it diverges. */
+static const double RATE_MOST = 0.05;
+
+unsigned copies_most(const struct config *config) {
+    double most = floor(RATE_MOST / config->optimizer_lr + 1e-6);
+    return most < 1 ? 1 : most < COPIES_MOST ? (unsigned)most : COPIES_MOST;
 }
 
 int copies_open(struct copies **out, struct session *s) {
@@ -62,7 +74,9 @@ int copies_open(struct copies **out, struct session *s) {
     struct copies *c = mem_zalloc(1, sizeof *c, "copies of the tables");
     if (!c) return -1;
     c->count = s->config->copies < COPIES_MOST ? s->config->copies : COPIES_MOST;
-    c->round = copies_round_of(s->config, &s->plan);
+    c->faster = c->count < copies_most(s->config) ? c->count : copies_most(s->config);
+    c->round = copies_round_of(s, c->count);
+    if (!c->round) c->round = LEAST;
     int result = open_all(c, s);
     if (result) copies_close(c);
     else *out = c;
@@ -99,8 +113,8 @@ static int train_share(void *context, unsigned worker) {
     own.first += first;
     own.global_step += first;
     own.count = end - first;
-    own.lr_first = c->count * (c->request->lr_first + slope * (double)first);
-    own.lr_last = c->count * (c->request->lr_first + slope * (double)end);
+    own.lr_first = c->faster * (c->request->lr_first + slope * (double)first);
+    own.lr_last = c->faster * (c->request->lr_first + slope * (double)end);
     return c->ops->hogwild(c->backends[worker], &own, &c->results[worker]);
 }
 

@@ -11,11 +11,15 @@
 #include "rows/table.h"
 
 struct copies;
-struct plan;
 struct session;
 
-/* Returns how many examples a copy trains between two merges. */
-uint64_t copies_round_of(const struct config *config, const struct plan *plan);
+/* Returns how many examples a copy trains between two merges, if `count` GPUs train the session's run: train.merge_every, or so many
+ * that merging takes a small part of the time. 0: the run is too short for copies. */
+uint64_t copies_round_of(const struct session *session, unsigned count);
+
+/* Returns the largest number of copies that may each train with that many times the learning rate (at least 1): above some rate
+ * lock-free training on a GPU diverges. */
+unsigned copies_most(const struct config *config);
 
 /* Opens a backend and both tables on each further GPU, from device.index on, and copies the session's rows to them: after the tables
  * are filled or loaded. *copies: NULL for a config that one GPU trains, and if the GPUs cannot address one another's memory, which a
@@ -27,7 +31,7 @@ void copies_close(struct copies *copies); /* NULL: does nothing */
 uint64_t copies_round(const struct copies *copies);
 
 /* Trains the request's examples, of which each copy takes an equal share, and merges the copies. The learning rate is multiplied by
- * the number of copies. */
+ * the number of copies, but at most by copies_most(). */
 int copies_train(struct copies *copies, const struct hogwild_request *request, struct hogwild_result *result);
 
 #endif

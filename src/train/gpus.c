@@ -77,25 +77,25 @@ static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, cha
 
 /* ---- copies ---- */
 
-/* Fewest merges of a run that is trained by copies: with fewer, its rows would be means of copies that have grown apart. */
-enum { MERGES_LEAST = 40 };
-
-/* Returns 1 if lock-free training on this many copies of the tables is possible and long enough to gain; otherwise 0, with the reason. */
-static int copies_gain(const struct session *s, uint64_t gpus, char why[GPUS_WHY]) {
+/* Returns on how many of the GPUs copies of the tables are trained lock-free; 0, with the reason, if that is not possible, or if the
+ * run is too short to gain. */
+static unsigned copies_that_gain(const struct session *s, unsigned gpus, char why[GPUS_WHY]) {
     const struct config *c = s->config;
     const struct plan *plan = &s->plan;
     int on_gpu = (plan->target == PLACE_GPU || plan->hot_rows >= plan->rows) && (plan->context == PLACE_GPU || plan->hot_rows >= plan->items);
-    double examples = (double)example_count(&s->examples.source) * (double)c->train_epochs;
-    double merges = examples / (double)(copies_round_of(c, plan) * gpus);
+    unsigned most = copies_most(c), count = c->device_share == SHARE_COPIES || gpus < most ? gpus : most;
     uint64_t more = (plan->target_bytes + plan->context_bytes) / gpus;
+    if (!s->ops->has_gpu) return 0;
     if (c->optimizer_rule != RULE_SGD) snprintf(why, GPUS_WHY, "copies of the tables are trained with optimizer.rule = sgd only");
-    else if (!s->ops->has_gpu || !on_gpu || plan->gpu_needed + more > plan->gpu_available)
+    else if (!on_gpu || plan->gpu_needed + more > plan->gpu_available)
         snprintf(why, GPUS_WHY, "the tables do not fit a GPU, as copies of them must");
-    else if (c->device_share == SHARE_AUTO && merges < MERGES_LEAST)
-        snprintf(why, GPUS_WHY, "trained lock-free, and too short for copies on %" PRIu64 " GPUs: they would be merged %.0f times, not %d",
-                 gpus, merges, MERGES_LEAST);
+    else if (count < 2)
+        snprintf(why, GPUS_WHY, "trained lock-free at optimizer.lr = %g: copies on several GPUs need a higher rate, and would diverge",
+                 c->optimizer_lr);
+    else if (c->device_share == SHARE_AUTO && !copies_round_of(s, count))
+        snprintf(why, GPUS_WHY, "trained lock-free, and too short for copies of the tables on several GPUs");
     else
-        return 1;
+        return count;
     return 0;
 }
 
@@ -118,15 +118,15 @@ int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]) {
         return 1;
     }
     int result = session_plan(&session, alone, NULL), one = !result && needs_one_process(alone, why);
-    int copies = one && alone->train_update == UPDATE_HOGWILD && copies_gain(&session, gpus, why);
+    unsigned copies = one && alone->train_update == UPDATE_HOGWILD ? copies_that_gain(&session, (unsigned)gpus, why) : 0;
     if (copies) {
-        alone->copies = (unsigned)gpus;
+        alone->copies = copies;
         snprintf(why, GPUS_WHY, "trained lock-free, on a copy of the tables each; merged every %" PRIu64 " examples of a GPU",
-                 copies_round_of(alone, &session.plan));
+                 copies_round_of(&session, copies));
     } else if (alone->device_share == SHARE_COPIES) {
         result = result ? result : fail("device.share = copies: %s", one ? why : "only lock-free training has copies, and train.update is batch");
     }
-    if (copies) chosen = gpus;
+    if (copies) chosen = copies;
     else if (!result && one && session.plan.fits) chosen = 1;
     else if (!result && !session.plan.fits) snprintf(why, GPUS_WHY, "the run does not fit one GPU");
     else if (!result) chosen = fastest(&session.plan, config_is_window(alone), gpus, why);

@@ -174,6 +174,7 @@ void test_hogwild(void);
 void test_hogwild_worker(void);
 void test_topk(void);
 void test_filter(void);
+void test_copies(void);
 void test_fold_in(void);
 void test_runs(void);
 void test_order(void);

@@ -90,6 +90,7 @@ int main(int argc, char **argv) {
                  {"hogwild-worker", test_hogwild_worker},
                  {"topk", test_topk},
                  {"filter", test_filter},
+                 {"copies", test_copies},
                  {"fold", test_fold_in},
                  {"runs", test_runs},
                  {"first", first_rows_on_gpu},
