@@ -129,8 +129,8 @@ const struct command commands[] = {
      "find keys for the data: trains on most of it, judges by the rest",
      "Trains on most of the data with different keys, judges each training by the rest of the data, and writes the best keys\n"
      "as a configuration file. The rest is: for lists, a tenth of each list's items (judged by recall@20); for a graph, a\n"
-     "tenth of the edges, chosen so that connected nodes stay connected (MRR among 1,000 nodes); for text, a fiftieth of the\n"
-     "windows (their loss). Your own test files are not read.\n"
+     "tenth of the edges, chosen so that connected nodes stay connected (MRR among 1,000 nodes); for triples, a tenth of the\n"
+     "triples (MRR among all entities); for text, a fiftieth of the windows (their loss). Your own test files are not read.\n"
      "\n"
      "A trial is one choice of keys. The first trial has the keys as given; later ones change only keys that are not set,\n"
      "first at random, then near the best trials. Every trial is trained for a third of the epochs; the best third of these\n"

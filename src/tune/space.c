@@ -49,11 +49,11 @@ static const struct space_key walk_keys[] = {
     {"walks", "p", {"0.5", "1", "2", "4"}, 0, 0},
     {"walks", "q", {"0.5", "1", "2"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* Keys that do not change the loss of held-out triples itself. */
 static const struct space_key triple_keys[] = {
     {"model", "dim", {"100", "200", "400", "1000", "2000"}, 0, 0},
     {"optimizer", "lr", {"0.03", "0.05", "0.1", "0.2", "0.3"}, 0, 0},
     {"train", "n3", {"0.001", "0.003", "0.01", "0.03", "0.05", "0.1", "0.2"}, 0, 0},
+    {"train", "product", {"complex", "real"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
 /* The only keys that may change if the loss of held-out windows is compared: all others change the loss itself. */
 static const struct space_key text_keys[] = {

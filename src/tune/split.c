@@ -63,22 +63,47 @@ static int write_parts(struct edges *edges, uint64_t wanted, uint32_t seed, int 
     return taken ? 0 : fail("tune holds out edges that no two nodes need to hang together, and this graph has none");
 }
 
-static int write_files(struct edges *edges, uint64_t wanted, uint32_t seed, int weighted, const char *kept, const char *out) {
-    struct file_writer writers[2] = {{.path = NULL}, {.path = NULL}};
-    int result = file_writer_open(&writers[0], kept) || file_writer_open(&writers[1], out) ||
-                         write_parts(edges, wanted, seed, weighted, &writers[0], &writers[1]) ? -1 : 0;
-    if (!result) result = file_commit(&writers[0]) || file_commit(&writers[1]) ? -1 : 0;
-    file_abandon(&writers[0]);
-    file_abandon(&writers[1]);
+/* The files of both parts. */
+struct parts {
+    struct file_writer kept, out;
+};
+
+static int open_parts(struct parts *parts, const char *kept, const char *out) {
+    *parts = (struct parts){.kept = {.path = NULL}};
+    return file_writer_open(&parts->kept, kept) || file_writer_open(&parts->out, out) ? -1 : 0;
+}
+static int close_parts(struct parts *parts, int result) {
+    if (!result) result = file_commit(&parts->kept) || file_commit(&parts->out) ? -1 : 0;
+    file_abandon(&parts->kept);
+    file_abandon(&parts->out);
     return result;
 }
 
 int split_edges(const struct graph *graph, double share, uint32_t seed, const char *kept, const char *out) {
     struct edges edges = {.count = 0};
-    int result = list_edges(&edges, graph);
+    struct parts parts;
+    int result = open_parts(&parts, kept, out) || list_edges(&edges, graph) ? -1 : 0;
     uint64_t wanted = (uint64_t)((double)edges.count * share);
-    if (!result) result = write_files(&edges, wanted ? wanted : 1, seed, graph->weights != NULL, kept, out);
+    if (!result) result = write_parts(&edges, wanted ? wanted : 1, seed, graph->weights != NULL, &parts.kept, &parts.out);
     free(edges.list);
     free(edges.parent);
-    return result;
+    return close_parts(&parts, result);
+}
+
+static int write_triples(const struct idstream *stream, uint64_t wanted, uint32_t seed, struct parts *parts) {
+    struct shuffle order = shuffle_make(stream->triples, draw_at(seed, DRAW_HELD_OUT, 0, 2, 0));
+    if (stream->triples < 2) return fail("tune holds out triples, and this corpus has %" PRIu64, stream->triples);
+    for (uint64_t i = 0; i < stream->triples; i++) {
+        const uint32_t *triple = stream->ids + 3 * shuffle_at(&order, i);
+        if (file_print(i < wanted ? &parts->out : &parts->kept, "%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\n", triple[0], triple[1], triple[2]))
+            return -1;
+    }
+    return 0;
+}
+
+int split_triples(const struct idstream *stream, double share, uint32_t seed, const char *kept, const char *out) {
+    struct parts parts;
+    uint64_t wanted = (uint64_t)((double)stream->triples * share);
+    int result = open_parts(&parts, kept, out) || write_triples(stream, wanted ? wanted : 1, seed, &parts) ? -1 : 0;
+    return close_parts(&parts, result);
 }

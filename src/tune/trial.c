@@ -46,15 +46,21 @@ static int set_path(struct config *config, const char *path) {
     return config_set(config, "corpus", "path", text, "tune");
 }
 
-/* Sets the keys for training on the split graph. Its nodes are numbers, whatever names the user's graph has. */
+/* Sets the keys for training on the split graph or triples, whose names are numbers. */
 static int take_edges(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"corpus", "min_count", "1"}, {"corpus", "max_vocab", "0"},     {"corpus", "header", "no"},
-                                       {"corpus", "vocab", ""},      {"corpus", "order", "frequency"}, {NULL, NULL, NULL}};
+                                       {"corpus", "vocab", ""},      {"corpus", "order", "frequency"},
+                                       {"corpus", "columns", "auto"}, {"corpus", "separator", "auto"}, {NULL, NULL, NULL}};
     return set_path(config, t->directory.edges) || set_all(config, settings) ? -1 : 0;
 }
 
+/* Returns 1 if trials are trained on a file that the search has written. */
+static int is_split(const struct tuning *t) {
+    return t->measure == TUNE_LINKS || t->measure == TUNE_TRIPLES;
+}
+
 static int set_held_out(const struct tuning *t, struct config *config) {
-    if (t->measure == TUNE_LINKS) return take_edges(t, config);
+    if (is_split(t)) return take_edges(t, config);
     if (t->measure == TUNE_RECALL && !config_is_given(config, "train", "held_out_items"))
         return config_set(config, "train", "held_out_items", "0.1", "tune");
     if (t->measure == TUNE_LOSS && !config_is_given(config, "train", "held_out"))
@@ -77,7 +83,7 @@ static int set_epochs(struct config *config, uint64_t epochs) {
 }
 
 static struct gathered *data_of(const struct tuning *t) {
-    return t->measure == TUNE_LINKS ? NULL : t->request->data;
+    return is_split(t) ? NULL : t->request->data;
 }
 
 void trial_defaults(struct tuning *t) {
@@ -98,6 +104,14 @@ static int judge_links(const struct tuning *t, const struct model *model, const 
     struct sptx_links_counts counts;
     if (evaluate_links(scores, &counts, model, VIEW_TARGET, &request, config)) return -1;
     *score = scores[model->tree ? LINK_COSINE : LINK_CROSS].mrr;
+    return 0;
+}
+
+static int judge_triples(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
+    struct triples_request request = {.held_out = t->directory.held_out, .threads = (unsigned)config->device_threads};
+    struct sptx_triples_score found;
+    if (evaluate_triples(&found, model, &request, config)) return -1;
+    *score = found.mrr;
     return 0;
 }
 
@@ -123,9 +137,12 @@ static int judge_sets(const struct tuning *t, struct model *model, const struct 
 /* Scores a trial by a measure that training itself does not compute. */
 static int judge_trial(const struct tuning *t, const struct config *config, double *score) {
     struct model model;
-    if (t->measure != TUNE_LINKS && t->measure != TUNE_SETS) return 0;
+    if (!is_split(t) && t->measure != TUNE_SETS) return 0;
     int result = model_open(&model, t->directory.run);
-    if (!result) result = t->measure == TUNE_LINKS ? judge_links(t, &model, config, score) : judge_sets(t, &model, config, score);
+    if (!result)
+        result = t->measure == TUNE_LINKS     ? judge_links(t, &model, config, score)
+                 : t->measure == TUNE_TRIPLES ? judge_triples(t, &model, config, score)
+                                              : judge_sets(t, &model, config, score);
     model_close(&model);
     return result;
 }
@@ -173,6 +190,7 @@ static const char *const unjudged[] = {
     [TUNE_LINKS] = "no held-out edge joins two nodes of the rest of the graph: it has too few edges",
     [TUNE_LOSS] = "no example was held out to measure the loss of (train.held_out): the text is too short; a longer one, or "
                   "--pairs=FILE or --analogies=FILE, which judge words, give a score",
+    [TUNE_TRIPLES] = "no held-out triple has a head, a relation and a tail of the other triples: there are too few triples",
     [TUNE_SETS] = "the --pairs and --analogies give no score: too few of their words are in the vocabulary"};
 
 /* Moves the error message of a failed trial to end->why, since the search goes on without that trial. */

@@ -21,9 +21,9 @@ enum { ATTEMPTS = 100 };                   /* most draws until one gives a trial
 enum { PARTS = 20 };                       /* the first training of a trial may take 1/20 of the time */
 static const double beginning_share = 0.7; /* share of the time in which new trials begin freely; after that, the best trials
                                             * rise first */
-static const double held_out_edges = 0.1;
+static const double held_out_edges = 0.1; /* also of triples */
 
-const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score"};
+const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score", "MRR"};
 
 /* ---- the data ---- */
 
@@ -68,8 +68,10 @@ static struct corpus *open_corpus(const struct tuning *t) {
     return corpus;
 }
 
-/* Splits a graph into training edges and held-out edges, and writes both files. */
-static int split_graph(struct tuning *t, struct corpus *corpus) {
+/* Splits a graph's edges, or triples, into those for training and held-out ones, and writes both files. */
+static int split_data(struct tuning *t, struct corpus *corpus) {
+    const struct tune_directory *to = &t->directory;
+    uint32_t seed = (uint32_t)t->resolved.train_seed;
     const struct corpus_options options = config_corpus(&t->resolved);
     struct pool *pool = pool_open((unsigned)t->resolved.device_threads);
     struct vocab vocab = {.size = 0};
@@ -78,7 +80,8 @@ static int split_graph(struct tuning *t, struct corpus *corpus) {
     int reused, result = !pool || cache_open(t->directory.trials, corpus, &options, pool, &vocab, &stream, &graph, &reused)
                              ? -1 : 0;
     if (!result)
-        result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->directory.edges, t->directory.held_out);
+        result = stream.triples ? split_triples(&stream, held_out_edges, seed, to->edges, to->held_out)
+                                : split_edges(&graph, held_out_edges, seed, to->edges, to->held_out);
     graph_close(&graph);
     idstream_close(&stream);
     vocab_release(&vocab);
@@ -93,7 +96,7 @@ static int open_data(struct tuning *t) {
     int result = !corpus || find_fingerprint(t, corpus, &fingerprint) ||
                          tried_open(&t->tried, t->directory.path, fingerprint, t->request->anew) ? -1 : 0;
     if (!result) result = (t->weighable = ratings_may_weigh(corpus, &options)) < 0 ? -1 : 0;
-    if (!result && t->measure == TUNE_LINKS) result = split_graph(t, corpus);
+    if (!result && (t->measure == TUNE_LINKS || t->measure == TUNE_TRIPLES)) result = split_data(t, corpus);
     if (corpus) corpus_close(corpus);
     return result;
 }
@@ -103,7 +106,8 @@ static int open_data(struct tuning *t) {
 static enum tune_measure measure_of(const struct tuning *t) {
     const struct corpus_format_properties *format = &corpus_formats[t->resolved.corpus_format];
     if (format->edges) return TUNE_LINKS;
-    if (!format->sentences && !format->triples) return TUNE_RECALL;
+    if (format->triples) return TUNE_TRIPLES;
+    if (!format->sentences) return TUNE_RECALL;
     return t->request->pair_count + t->request->analogy_count ? TUNE_SETS : TUNE_LOSS;
 }
 

@@ -14,6 +14,7 @@
  *   lists, pairs, adjacency   a tenth of each list's items           recall@20, as evaluate finds it
  *   graph                     a tenth of the edges, none of which    MRR of both ends among 1,000 nodes
  *                             connects otherwise separate parts      (evaluate --edges, cross)
+ *   triples                   a tenth of the triples                 filtered MRR of tails and heads
  *   text                      a fiftieth of the windows              loss of a pair
  *   text, with test files     nothing                                mean of --pairs and --analogies
  *

@@ -10,7 +10,7 @@
 #include "tune_directory.h"
 
 enum { TRIAL_WHY = 512 };
-enum tune_measure { TUNE_RECALL, TUNE_LINKS, TUNE_LOSS, TUNE_SETS };
+enum tune_measure { TUNE_RECALL, TUNE_LINKS, TUNE_LOSS, TUNE_SETS, TUNE_TRIPLES };
 
 /* A search that is under way. */
 struct tuning {

@@ -19,7 +19,7 @@ def write(sptx, clusters=6, each=10, relations=5, seed=1):
 
 def config(sptx, **sections):
     keys = {section: {**KEYS.get(section, {}), **sections.get(section, {})} for section in {**KEYS, **sections}}
-    return sptx.config(corpus={"format": "triples"}, **keys)
+    return sptx.config(corpus={"format": "triples", **sections.get("corpus", {})}, **{one: keys[one] for one in keys if one != "corpus"})
 
 
 def held_out_losses(sptx):
@@ -89,6 +89,7 @@ def test_the_plan_counts_the_scores(sptx):
     (["--model.dim=7"], ["model.dim = 7", "train.product = real"]),
     (["--negatives.per=example"], ["negatives.per = example", "whole batch"]),
     (["--train.batch=100000", "--negatives.count=65536"], ["2^31"]),
+    (["--train.batch=100000000", "--negatives.count=all"], ["2^31", "negatives.count = all"]),
     (["--device.ranks=2"], ["one process"]),
 ])
 def test_what_cannot_work_is_refused(sptx, keys, words):
@@ -106,3 +107,11 @@ def test_a_run_goes_on_with_more_triples(sptx):
     lines = [json.loads(line) for line in sptx.path("next", "metrics.jsonl").read_text().splitlines()]
     first = [line[key] for line in lines for key in line if "held_out" in key and isinstance(line[key], float)][0]
     assert first < held_out_losses(sptx)[0]
+
+
+def test_tune_judges_by_held_out_triples(sptx):
+    write(sptx)
+    name = config(sptx, corpus={"format": "triples", "columns": "1,2,3"})
+    said = sptx("tune", name, "--trials=3", "--out=best.ini").stderr
+    assert "best       MRR 0." in said and "warning" not in said
+    sptx("train", "best.ini", "--overwrite")

@@ -57,6 +57,32 @@ static void what_is_left_hangs_together(void **state) {
     }
 }
 
+static void each_triple_is_in_one_part(void **state) {
+    uint32_t ids[3 * 50];
+    char kept[512], out[512];
+    for (uint32_t i = 0; i < 150; i++) ids[i] = i / 3 * 7 + i % 3;
+    struct idstream stream = {.ids = ids, .tokens = 150, .sentences = 50, .triples = 50};
+    snprintf(kept, sizeof kept, "%s", in_scratch("kept"));
+    snprintf(out, sizeof out, "%s", in_scratch("out"));
+    for (int part = 0, met[50] = {0}; part < 2; part++) {
+        assert_int_equal(split_triples(&stream, 0.1, 3, kept, out), 0);
+        char *text = file_read(part ? out : kept, NULL);
+        int count = 0;
+        assert_non_null(text);
+        for (char *line = text; *line; line = strchr(line, '\n') + 1, count++) {
+            unsigned triple[3];
+            assert_int_equal(sscanf(line, "%u\t%u\t%u", &triple[0], &triple[1], &triple[2]), 3);
+            assert_true(triple[1] == triple[0] + 1 && triple[2] == triple[0] + 2);
+            assert_int_equal(met[triple[0] / 7]++, 0);
+        }
+        assert_int_equal(count, part ? 5 : 45);
+        free(text);
+    }
+    stream.triples = 1;
+    assert_int_equal(split_triples(&stream, 0.1, 3, kept, out), -1);
+    report_clear();
+}
+
 static void a_tree_has_nothing_to_hold_out(void **state) {
     static const uint64_t tree_starts[] = {0, 2, 3, 4};
     static const uint32_t tree_neighbours[] = {1, 2, 0, 0};
@@ -68,7 +94,8 @@ static void a_tree_has_nothing_to_hold_out(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_left_hangs_together),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_triple_is_in_one_part),
+                                       cmocka_unit_test(what_is_left_hangs_together),
                                        cmocka_unit_test(a_tree_has_nothing_to_hold_out)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
