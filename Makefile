@@ -1,5 +1,16 @@
 # sptx-w2v. `make` builds build/sptx-w2v; `make help` lists the other targets.
 
+# ARCH=aarch64 builds for 64-bit Arm, for the CPU alone and without MPI, into build/aarch64; on another machine by a cross compiler
+# (scripts/setup.sh --arm).
+ARCH   ?=
+ifeq ($(ARCH),aarch64)
+BUILD  ?= build/aarch64
+CUDA   := no
+MPI    := no
+ifneq ($(shell uname -m),aarch64)
+CC     := aarch64-linux-gnu-gcc
+endif
+endif
 BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
@@ -9,7 +20,7 @@ DEBUG  ?= no
 # gnu11 is C11 with POSIX names. There is no -march: kernels/cpu/rows.c is compiled once for each level of processors, one of which
 # is picked at run time.
 # The same objects make the program and the library, which exports what src/sptx.h declares and nothing else.
-CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
+CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -ffp-contract=off -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
            -fPIC -fvisibility=hidden -DSPTX_DEBUG=$(if $(filter yes,$(DEBUG)),1,0) $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
@@ -54,14 +65,20 @@ MPI_LIB     = $(MPIS:%=$(BUILD)/libsptx_%.so)
 # Files are included by their path under src/ or under the top.
 INCLUDES = -I. -Isrc
 SRC      = $(filter-out src/python/%,$(wildcard src/*/*.c))
-MACHINE  = $(if $(filter x86_64,$(shell uname -m)),x86,plain)
+# The machine is the compiler's, so that one machine can build for another (CC=aarch64-linux-gnu-gcc). Only the levels v3, v4 and
+# neon of rows.c fuse products with sums; a compiler for Arm would do so everywhere.
+COMPILES := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+MACHINE   = $(or $(if $(filter x86_64,$(COMPILES)),x86),$(if $(filter aarch64,$(COMPILES)),arm),plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \
-           $(filter-out %/rows.c %/level_x86.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
+           $(filter-out %/rows.c %/level_x86.c %/level_arm.c %/level_plain.c,$(wildcard kernels/cpu/*.c)) kernels/cuda/estimate.c \
            $(filter-out %/mpi.c,$(wildcard kernels/ranks/*.c))
-LEVELS   = base $(if $(filter x86,$(MACHINE)),v3 v4)
+LEVELS     = base $(LEVELS_$(MACHINE))
+LEVELS_x86 = v3 v4
+LEVELS_arm = neon
 LEVEL_base = -DCPU_LANES=8
-LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3
-LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
+LEVEL_v3   = -DCPU_LANES=8 -march=x86-64-v3 -ffp-contract=fast
+LEVEL_v4   = -DCPU_LANES=16 -march=x86-64-v4 -ffp-contract=fast -mprefer-vector-width=512
+LEVEL_neon = -DCPU_LANES=8 -ffp-contract=fast
 
 OBJ  = $(SRC:%.c=$(BUILD)/%.o) $(KERNEL_C:%.c=$(BUILD)/%.o) $(LEVELS:%=$(BUILD)/kernels/cpu/rows_%.o)
 ifeq ($(CUDA),yes)
@@ -168,6 +185,13 @@ check-long: all tests libsptx
 	@$(if $(filter yes,$(CUDA)),$(MAKE) --no-print-directory CUDA_ARCH=all BUILD=$(EVERY_CARD) check-kernels)
 	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check --long
+	@$(MAKE) --no-print-directory check-arm
+
+#: make check-arm    build for 64-bit Arm; pass the C tests and the record of bytes, under qemu on another machine. check-arm-few: fewer
+check-arm check-arm-few:
+	@scripts/setup.sh --arm
+	@$(MAKE) --no-print-directory $(JOBS) ARCH=aarch64 all $(if $(filter %few,$@),build/aarch64/test_reference,tests)
+	@scripts/check --arm$(if $(filter %few,$@),-few) build/aarch64
 
 #: make check-gpu    everything that needs a GPU
 check-gpu: all gpu-tests libsptx $(CALLS)
@@ -212,11 +236,12 @@ $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 include src/python/python.mk
 include $(wildcard tests/tests.mk) # optional: scripts/Containerfile does not copy tests/
 
-#: make wheel        build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
+#: make wheel [ARCH=aarch64]   build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
 .PHONY: wheel
 wheel:
-	@scripts/setup.sh --wheel
-	@$(MAKE) --no-print-directory $(JOBS) python PYTHON=$(BUILD)/venv-wheel/bin/python \
+	@$(if $(ARCH),CUDA=no scripts/setup.sh --arm)
+	@$(if $(ARCH),CUDA=no) BUILD=build scripts/setup.sh --wheel
+	@$(if $(ARCH),_PYTHON_HOST_PLATFORM=linux-$(ARCH)) $(MAKE) --no-print-directory $(JOBS) python PYTHON=build/venv-wheel/bin/python \
 	    $(if $(filter yes,$(CUDA)),CUDA_ARCH=all OLDER_CUDA=$(BUILD)/cuda11)
 	@scripts/wheel $(BUILD)
 

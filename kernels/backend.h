@@ -299,12 +299,13 @@ struct backend_ops {
     int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                        const void *packed);
 
-    /* A snapshot: the rows of a table as they are when it begins. One thread may read it, in rising order, while calls go on to
-     * change rows: before a row changes that was not read yet, the backend copies it. A table has at most one.
+    /* A snapshot has the rows of a table as they are when it begins. One thread, the reader, reads them in rising order, while
+     * calls go on to change rows: before a call changes a row that the reader has not read, the backend copies the row. A table has at
+     * most one snapshot.
      *
      * snapshot_begin() waits for all stages and requests. most: bytes for copies; a call that needs more waits for the reader.
-     * snapshot_stop() ends the reading, in any thread: calls no longer copy or wait. snapshot_end() stops it, too, and frees the
-     * snapshot; like all other calls it is for the caller's thread. A closed table, or one without a snapshot: does nothing. */
+     * snapshot_stop() tells, from any thread, that the reader reads no more rows: calls no longer copy rows or wait. snapshot_end()
+     * frees the snapshot, in the thread that makes the other calls; it does nothing if the table has none. */
     int (*snapshot_begin)(struct backend *backend, struct backend_table *table, uint64_t most);
     int (*snapshot_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
     void (*snapshot_stop)(struct backend_table *table);

@@ -8,6 +8,8 @@
 #                               venv (packages: tests/requirements.txt), and venv-torch with PyTorch (packages:
 #                               tests/python/requirements-torch.txt). The Python package is installed and tested in both
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
+#   scripts/setup.sh --arm      also a compiler for 64-bit Arm with cmocka and the libraries for it, and qemu, which runs what it builds;
+#                               nothing of this on a machine that is one
 #   scripts/setup.sh --wheel    also python3's headers, MPICH beside Open MPI, since the wheel serves both, debootstrap, with which
 #                               the wheel is tried on a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt). On
 #                               Debian 12, where nvcc is and CUDA=no is not set, also an older CUDA Toolkit beside it
@@ -20,14 +22,15 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 cuda_11=$build/cuda11/toolkit
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
-tests=no fuzz=no wheel=no look=no
+tests=no fuzz=no wheel=no look=no arm=no
 case "${1-}" in
     '') ;;
     --look) look=yes ;;
     --tests) tests=yes ;;
     --fuzz) fuzz=yes ;;
     --wheel) wheel=yes ;;
-    *) echo "setup: '$1' is not an option; wanted nothing, --look, --tests, --fuzz or --wheel" >&2; exit 2 ;;
+    --arm) arm=yes ;;
+    *) echo "setup: '$1' is not an option; wanted nothing, --look, --tests, --fuzz, --arm or --wheel" >&2; exit 2 ;;
 esac
 
 stop() {
@@ -43,7 +46,7 @@ zstd|libzstd-dev|zstd.h|zstd
 xz|liblzma-dev|lzma.h|lzma
 bzip2|libbz2-dev|bzlib.h|
 xxhash|libxxhash-dev|xxhash.h|xxhash'
-if [ $tests = yes ] || [ $fuzz = yes ]; then
+if [ $tests = yes ] || [ $fuzz = yes ] || [ $arm = yes ]; then
     libraries="$libraries
 cmocka|libcmocka-dev|cmocka.h|cmocka"
 fi
@@ -151,6 +154,20 @@ wheel_packages() {
     has_python_headers || echo python3-dev
 }
 
+arm_compiler=aarch64-linux-gnu-gcc
+
+# Prints what is missing to build for 64-bit Arm on another machine, and to run that. Random123 is headers alone, the same for all.
+arm_packages() {
+    local package header library
+    [ "$(uname -m)" = aarch64 ] && return
+    has_command $arm_compiler || echo crossbuild-essential-arm64
+    has_command qemu-aarch64 || echo qemu-user
+    [ -e /lib/aarch64-linux-gnu/libbz2.so.1.0 ] || echo libbz2-1.0:arm64 # which the program loads when it needs it
+    while IFS='|' read -r _ package header library; do
+        [ -z "$library" ] || compiler=$arm_compiler has_library "$header" "$library" || echo "$package:arm64"
+    done <<<"$libraries"
+}
+
 # Prints the Debian packages that are missing and without which nothing compiles.
 needed_packages() {
     has_command "$compiler" || echo build-essential
@@ -170,6 +187,7 @@ missing_packages() {
     fi
     if [ $fuzz = yes ]; then fuzzer_packages; fi
     if [ $wheel = yes ]; then wheel_packages; fi
+    if [ $arm = yes ]; then arm_packages; fi
     if [ $tests = yes ]; then has_python_headers || echo python3-dev; fi
     if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
     if [ $tests = yes ]; then torch_packages; browser_packages; fasttext_packages; fi
@@ -179,7 +197,7 @@ venv_ready() { # folder pins modules
     [ -x "$1/bin/python" ] && cmp -s "$2" "$1/requirements.txt" && "$1/bin/python" -c "import $3" >/dev/null 2>&1
 }
 tests_venv_ready() {
-    venv_ready "$build/venv" tests/requirements.txt "faiss, gensim, hypothesis, matplotlib, networkx, numpy, pandas, polars, \
+    venv_ready "$build/venv" tests/requirements.txt "faiss, gensim, hypothesis, matplotlib, mypy, networkx, numpy, pandas, polars, \
         pyarrow, pytest, safetensors, sklearn"
 }
 wheel_venv_ready() {
@@ -208,6 +226,7 @@ install_packages() {
         as_root=(sudo)
     fi
     echo "setup: installing $*"
+    case "$*" in *:arm64*) quietly "${as_root[@]}" dpkg --add-architecture arm64 || stop "dpkg --add-architecture arm64 failed" ;; esac
     quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q ||
         stop "apt-get update failed; needed are: $*"
     quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends \
@@ -266,6 +285,7 @@ show() {
         line python "$("$build/venv/bin/python" -c 'import gensim, numpy, platform
 print(platform.python_version(), "with gensim", gensim.__version__, "and numpy", numpy.__version__)')"
     fi
+    if [ $arm = yes ] && [ "$(uname -m)" != aarch64 ]; then line 'for Arm' "$($arm_compiler --version | head -n 1)"; fi
     if [ $fuzz = yes ]; then line libFuzzer "$(clang --version | head -n 1)"; fi
     nvcc=$(nvcc_here || true)
     if [ $wheel = yes ] && [ -n "$nvcc" ]; then

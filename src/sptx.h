@@ -184,8 +184,8 @@ enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 enum sptx_status sptx_table_save(struct sptx_table *table, const char *path);
 enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
 
-/* Begins to save a table, and returns at once. The file gets the table as it is at this call, and the same bytes as from
- * sptx_table_save(), while fetches, updates and stores go on. Before they change a row that is not written yet, they copy it.
+/* Begins to save a table, and returns at once. The file gets the bytes that sptx_table_save() would write at this call. Fetches,
+ * updates and stores may go on: before such a call changes a row that is not written yet, it copies the row.
  *
  * most: bytes of memory for such copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the disk.
  * If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done. What is

@@ -64,3 +64,6 @@ $(LIBRARY): $(BUILD)/%: tests/%.c src/sptx.h $(BUILD)/libsptx.so
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
+
+# gcc 12 for Arm fails with an internal error where it vectorizes test_shared.c.
+$(if $(filter arm,$(MACHINE)),$(eval $(BUILD)/tests/%.o: private CFLAGS += -fno-tree-vectorize))

@@ -25,6 +25,7 @@ static void write_row(const struct backend_copies *c, unsigned copy, uint32_t ro
     const float *from = base_of(c, row);
     uint32_t span = c->tables[0]->spec.layout.span;
     void *to = cpu_weights(c->tables[copy], row);
+    cpu_before_change(c->tables[copy], row);
     if (!cpu_halves(c->tables[copy])) memcpy(to, from, span * sizeof *from);
     else
         for (uint32_t j = 0; j < span; j++) ((uint16_t *)to)[j] = bfloat16_nearest(from[j]);

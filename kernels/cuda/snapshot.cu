@@ -54,7 +54,7 @@ struct snapshot {
 
 /* ---- copying ---- */
 
-/* Where keep_rows finds the rows that will change, and where it copies them. */
+/* The rows that will change, and the memory for their copies, as keep_rows receives them. */
 struct keeping {
     struct id_view ids;             /* a call's list; ids.ids = NULL: the distinct rows of a batch */
     const uint32_t *distinct_ids;
@@ -70,7 +70,7 @@ static __device__ __forceinline__ char *copy_at(const struct keeping &k, uint32_
     return k.block[copy / k.of_block] + copy % k.of_block * k.stride;
 }
 
-/* A warp looks at 32 rows together, and copies those that no other thread has taken for copying. */
+/* A warp looks at 32 rows together. It copies the rows whose bit it is the first to set. */
 static __global__ void __launch_bounds__(THREADS) keep_rows(const __grid_constant__ struct keeping k) {
     uint32_t lane = threadIdx.x & 31, count = k.ids.ids ? k.ids.count : k.counts->distinct[k.side];
     uint32_t cold_first = k.ids.ids ? 0 : k.counts->cold_first[k.side];
@@ -120,7 +120,8 @@ static int add_block(struct backend *b, struct snapshot *s) {
     return 0;
 }
 
-/* Makes memory for copies of `rows` more rows. Sets *over if there is none, after waiting for the reader's end. */
+/* Allocates memory for copies of `rows` more rows. If that would pass the limit, waits until the reader is done, and sets *over: no
+ * row need be copied any more. */
 static int make_room(struct backend *b, struct snapshot *s, uint64_t rows, bool *over) {
     *over = taken_of(s) >= s->end;
     if (!*over && s->promised + rows > s->most) {
@@ -202,7 +203,7 @@ int cuda_snapshot_keep_batch(struct backend *b, struct stage *stage, int side) {
 
 /* ---- reading ---- */
 
-/* Copies rows as they are now to packed records. In each store, they are either all on the GPU or all on the host. */
+/* Packs the rows of the table as they are now. In each store, these rows are either all on the GPU or all on the host. */
 static int read_rows(struct snapshot *s, const struct backend_table *table, uint64_t first, uint64_t count, char *packed) {
     char *at[2];
     for (int i = 0; i < table->parts; i++) {
@@ -283,7 +284,7 @@ static int take_arrays(struct backend *b, const struct backend_table *table, str
     s->before = (uint32_t *)mem_alloc(s->most, sizeof *s->before, what);
     if (!s->newest || !s->before) return -1;
     memset(s->newest, 0xFF, chunks * sizeof *s->newest);
-    CK(cudaEventCreateWithFlags(&s->copying, cudaEventDisableTiming));
+    CK(cudaEventCreateWithFlags(&s->copying, cudaEventDisableTiming | cudaEventBlockingSync));
     CK(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     for (int i = 0; i < table->parts; i++)
         if (table->stores[i].gpu_memory && buffer_take(b, (void **)&s->transfer[i], TRANSFER_BYTES)) return -1;

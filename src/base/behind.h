@@ -21,8 +21,8 @@ struct behind {
 int behind_begin(struct behind *behind, int (*work)(void *user), void *user);
 int behind_is_done(const struct behind *behind); /* any thread may ask */
 
-/* Waits until the work is done. Any thread may call these, and more than once. behind_end() returns what the work returned, and
- * repeats its warning and the sentence of its failure in the calling thread. */
+/* behind_wait() waits until the work is done. behind_end() waits, too; it returns the work's result, and repeats the work's warning
+ * and the sentence of its failure in the calling thread. Any thread may call both functions, more than once. */
 void behind_wait(struct behind *behind);
 int behind_end(struct behind *behind);
 const char *behind_sentence(struct behind *behind, int *code); /* waits; returns the sentence of the failure, "" if none, and sets

@@ -10,6 +10,7 @@
 #include "base/report.h"
 #include "encode_block.h"
 #include "encode_triples.h"
+#include "group_pairs.h"
 #include "phrases.h"
 #include "triples.h"
 #include "word_counts.h"
@@ -53,19 +54,13 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
 
 /* ---- the places of blocks ---- */
 
-/* A list of pairs. */
-struct list {
-    uint64_t items;
-    uint32_t row;  /* row of the list; WORDS_ABSENT: lists have no rows */
-    uint64_t next; /* while items are grouped: index in the output of the list's next item */
-};
-
 /* State of encoding one corpus; the workers share it. */
 struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
     const struct numbered *numbered; /* the numbered corpus; NULL: the corpus is gathered data */
+    struct pool *pool;
     _Atomic uint64_t next;           /* index of the next number to encode */
     struct progress progress;
     struct idstream_writer writer;
@@ -73,8 +68,6 @@ struct encoding {
     int line_lost;       /* adjacency, 1: the open line's target is not in the vocabulary, so its contexts are dropped */
     int held;            /* adjacency, 1: of the open line, only the target is known so far; it is written when a context follows */
     uint32_t held_id;
-    struct list *lists;        /* [list_count]: pairs: in the order of their first mention */
-    uint64_t list_count, lists_capacity;
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -193,125 +186,10 @@ static int encode_blocks(void *context, unsigned worker) {
     return result;
 }
 
-/* ---- pairs: grouping items by list ---- */
+/* ---- pairs ---- */
 
-enum { GROUP_IDS = 32 << 20 }; /* most ids that are grouped in memory at a time: 128 MiB */
-
-/* Returns the number of ids of a list's sentence: its items and, if lists have rows, the list's id. */
-static uint64_t ids_of(const struct encoding *encoding, const struct list *list) {
-    return list->items + (uint64_t)encoding->options->list_rows;
-}
-
-/* Chooses lists first .. *end - 1: as many as memory allows, at least one. Sets where each begins in the output. Returns the
- * number of their ids. */
-static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
-    uint64_t ids = 0;
-    for (*end = first; *end < encoding->list_count; ++*end) {
-        struct list *list = &encoding->lists[*end];
-        if (*end > first && ids + ids_of(encoding, list) > GROUP_IDS) break;
-        list->next = ids;
-        ids += ids_of(encoding, list);
-    }
-    return ids;
-}
-
-/* An element of the grouped array: an id, or in a second pass its weight. */
-union value {
-    uint32_t id;
-    float weight;
-};
-
-/* If lists have rows, writes each list's id before its items; or, with weights = 1, the weight 0, since a list is no item. */
-static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int weights, union value *values) {
-    for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
-        union value *own = &values[encoding->lists[list].next++];
-        if (weights) own->weight = 0;
-        else own->id = encoding->lists[list].row;
-    }
-}
-
-/* All pairs, in their order in the corpus. Pair i is at index stride * i of each array. */
-struct pairs_met {
-    uint64_t count;
-    unsigned stride;
-    const uint32_t *ids, *names; /* numbers of the pairs' items and lists */
-    const float *weights;        /* NULL: pairs have no weights */
-    const uint32_t *rows, *list_rows; /* by number: rows of items, and of lists. rows = NULL: an item's number is its row;
-                                       * list_rows = NULL: lists have no rows */
-    uint64_t list_numbers;       /* 1 + the highest number of a list */
-    uint32_t *numbers;           /* [list_numbers]: place of each list in encoding.lists; UINT32_MAX: none */
-};
-
-static inline uint32_t row_met(const struct pairs_met *met, uint64_t i) {
-    uint32_t item = met->ids[i * met->stride];
-    return met->rows ? met->rows[item] : item;
-}
-
-/* Writes the ids of lists first .. end - 1 and ends a sentence after each; or, with weights = 1, writes the weights of these
- * ids. */
-static int put_lists(struct encoding *encoding, uint64_t first, uint64_t end, int weights, const union value *values,
-                     uint64_t count) {
-    if (weights) return idstream_put_weights(&encoding->writer, &values->weight, count);
-    uint64_t at = encoding->writer.tokens;
-    if (idstream_put(&encoding->writer, &values->id, count)) return -1;
-    for (uint64_t list = first; list < end; list++)
-        if (idstream_end_sentence(&encoding->writer, at += ids_of(encoding, &encoding->lists[list]))) return -1;
-    return 0;
-}
-
-/* Groups the ids of all pairs, or their weights, by list: a counting sort that reads all pairs once for each group of lists that
- * fits into memory. */
-static int group_values(struct encoding *encoding, const struct pairs_met *met, int weights) {
-    struct list *lists = encoding->lists;
-    union value *values = NULL;
-    uint64_t capacity = 0, end;
-    int result = -1;
-    for (uint64_t first = 0; first < encoding->list_count; first = end) {
-        uint64_t count = choose_lists(encoding, first, &end);
-        if (interrupt_check() || mem_grow(&values, &capacity, count, sizeof *values, "the items of lists")) goto out;
-        put_own(encoding, first, end, weights, values);
-        for (uint64_t i = 0; i < met->count; i++) {
-            uint32_t row = row_met(met, i), list = met->numbers[met->names[i * met->stride]];
-            if (row == WORDS_ABSENT || list - first >= end - first) continue;
-            union value *value = &values[lists[list].next++];
-            if (weights) value->weight = met->weights ? met->weights[i * met->stride] : 1;
-            else value->id = row;
-        }
-        if (put_lists(encoding, first, end, weights, values, count)) goto out;
-    }
-    result = 0;
-out:
-    free(values);
-    return result;
-}
-
-/* Numbers the lists in the order of their first item that has a row, and counts their items. */
-static int number_lists(struct encoding *encoding, const struct pairs_met *met) {
-    for (uint64_t i = 0; i < met->count; i++) {
-        uint32_t name = met->names[i * met->stride];
-        if (i % CORPUS_BLOCK == 0 && interrupt_check()) return -1;
-        if (row_met(met, i) == WORDS_ABSENT) continue;
-        if (met->numbers[name] == UINT32_MAX) {
-            if (mem_grow(&encoding->lists, &encoding->lists_capacity, encoding->list_count + 1, sizeof *encoding->lists, "the lists"))
-                return -1;
-            encoding->lists[encoding->list_count] = (struct list){.row = met->list_rows ? met->list_rows[name] : WORDS_ABSENT};
-            met->numbers[name] = (uint32_t)encoding->list_count++;
-        }
-        encoding->lists[met->numbers[name]].items++;
-    }
-    return 0;
-}
-
-static int group_pairs(struct encoding *encoding, struct pairs_met *met) {
-    met->numbers = mem_alloc(met->list_numbers + 1, sizeof *met->numbers, "the lists");
-    if (!met->numbers) return -1;
-    memset(met->numbers, 0xff, met->list_numbers * sizeof *met->numbers);
-    int result = number_lists(encoding, met) || group_values(encoding, met, 0) ||
-                         (encoding->options->pair_weights && group_values(encoding, met, 1))
-                     ? -1
-                     : 0;
-    free(met->numbers);
-    return result;
+static int group(struct encoding *encoding, const struct pairs_met *met) {
+    return group_pairs(&encoding->writer, met, encoding->options->pair_weights != PAIR_WEIGHTS_NONE, encoding->pool);
 }
 
 static int group_numbered(struct encoding *encoding) {
@@ -325,18 +203,18 @@ static int group_numbered(struct encoding *encoding) {
                             .rows = numbered->items,
                             .list_rows = numbered->lists,
                             .list_numbers = numbered->list_numbers};
-    return met.count ? group_pairs(encoding, &met) : 0;
+    return met.count ? group(encoding, &met) : 0;
 }
 
 /* ---- triples ---- */
 
-static int put_triples(struct encoding *encoding, struct triples_met *met, struct pool *pool) {
+static int put_triples(struct encoding *encoding, struct triples_met *met) {
     met->entities = encoding->vocab->size - encoding->vocab->lists;
     encoding->writer.triples = 1;
-    return encode_triples(&encoding->writer, met, pool);
+    return encode_triples(&encoding->writer, met, encoding->pool);
 }
 
-static int put_numbered_triples(struct encoding *encoding, struct pool *pool) {
+static int put_numbered_triples(struct encoding *encoding) {
     const struct numbered *numbered = encoding->numbered;
     struct triples_met met = {.count = numbered->count / TRIPLE_TERMS,
                               .stride = TRIPLE_TERMS,
@@ -346,11 +224,10 @@ static int put_numbered_triples(struct encoding *encoding, struct pool *pool) {
                               .tails = numbered->numbers + TRIPLE_TAIL,
                               .rows = numbered->items,
                               .relation_rows = numbered->lists};
-    return met.count ? put_triples(encoding, &met, pool) : 0;
+    return met.count ? put_triples(encoding, &met) : 0;
 }
 
-static int put_gathered_triples(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows,
-                                struct pool *pool) {
+static int put_gathered_triples(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows) {
     struct triples_met met = {.count = gathered->named,
                               .stride = 2,
                               .relation_stride = 1,
@@ -359,7 +236,7 @@ static int put_gathered_triples(struct encoding *encoding, const struct gathered
                               .tails = gathered->ids + 1,
                               .rows = rows->items,
                               .relation_rows = rows->lists};
-    return met.count ? put_triples(encoding, &met, pool) : 0;
+    return met.count ? put_triples(encoding, &met) : 0;
 }
 
 /* ---- gathered data ---- */
@@ -390,15 +267,15 @@ static int group_gathered(struct encoding *encoding, const struct gathered *gath
                             .rows = rows->items,
                             .list_rows = rows->lists,
                             .list_numbers = gathered->lists.words.size};
-    return group_pairs(encoding, &met);
+    return group(encoding, &met);
 }
 
-static int encode_gathered(struct encoding *encoding, const struct gathered *gathered, struct pool *pool) {
+static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
     struct gathered_rows rows = {0};
     const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
     int result = gathered_rows_find(&rows, gathered, encoding->vocab);
     if (!result && format->triples)
-        result = put_gathered_triples(encoding, gathered, &rows, pool);
+        result = put_gathered_triples(encoding, gathered, &rows);
     else if (!result)
         result = format->scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
     gathered_rows_release(&rows);
@@ -407,12 +284,12 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
 
 /* ---- the whole corpus ---- */
 
-static int encode_files(struct encoding *encoding, struct pool *pool) {
+static int encode_files(struct encoding *encoding) {
     const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
-    if (format->triples) return put_numbered_triples(encoding, pool);
+    if (format->triples) return put_numbered_triples(encoding);
     if (format->scattered) return group_numbered(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
-    int result = pool_run(pool, encode_blocks, encoding);
+    int result = pool_run(encoding->pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
     return result;
 }
@@ -430,12 +307,12 @@ static int nothing_left(const struct encoding *encoding) {
                 encoding->vocab->size);
 }
 
-static int encode_as(struct encoding *encoding, const char *path, struct pool *pool, uint64_t fingerprint) {
+static int encode_as(struct encoding *encoding, const char *path, uint64_t fingerprint) {
     const struct corpus_options *options = encoding->options;
     if (idstream_writer_open(&encoding->writer, path)) return -1;
-    if (!corpus_formats[options->format].scattered && !corpus_formats[options->format].triples) encoding->writer.pool = pool;
-    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus), pool)
-                                                   : encode_files(encoding, pool);
+    if (!corpus_formats[options->format].triples) encoding->writer.pool = encoding->pool;
+    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus))
+                                                   : encode_files(encoding);
     if (!result) result = corpus_check_unchanged(encoding->corpus);
     if (!result && !encoding->writer.tokens) result = nothing_left(encoding);
     encoding->writer.weighed = options->pair_weights;
@@ -446,13 +323,12 @@ static int encode_as(struct encoding *encoding, const char *path, struct pool *p
 
 static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
                   struct pool *pool, uint64_t fingerprint) {
-    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options};
+    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .pool = pool};
     struct numbered own;
     int result = encode_numbers(&encoding.numbered, &own, corpus, options, vocab, path, pool);
     pthread_mutex_init(&encoding.lock, NULL);
     pthread_cond_init(&encoding.moved, NULL);
-    if (!result) result = encode_as(&encoding, path, pool, fingerprint);
-    free(encoding.lists);
+    if (!result) result = encode_as(&encoding, path, fingerprint);
     pthread_cond_destroy(&encoding.moved);
     pthread_mutex_destroy(&encoding.lock);
     numbered_close(&own);

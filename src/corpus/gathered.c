@@ -60,13 +60,12 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
 enum { NO_WORD = -2 };
 
 /* Returns the number of a word, and adds the word if it is new. NO_WORD: the token is empty. -1 after fail(). */
-static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const char *word,
-                              uint64_t length) {
+static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const struct word_query *query) {
     uint64_t before = words->words.size;
-    if (!length) return NO_WORD;
-    int64_t number = words_add(&words->words, words_hash(word, length), word, length);
+    if (!query->length) return NO_WORD;
+    int64_t number = words_add(&words->words, query->hash, query->word, query->length);
     if (number < 0 || (uint64_t)number < before) return number;
-    if (check_word(gathered, words, word, length) ||
+    if (check_word(gathered, words, query->word, query->length) ||
         mem_grow(&words->counts, &words->counts_capacity, before + 1, sizeof *words->counts, "the words' counts"))
         return -1;
     words->counts[number] = (struct word_count){0};
@@ -91,7 +90,8 @@ static int hold_integer(struct gathered_words *words, uint64_t integer) {
 
 static int64_t number_of_digits(struct gathered *gathered, struct gathered_words *words, uint64_t integer) {
     char digits[24];
-    return number_of_word(gathered, words, digits, (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, integer));
+    uint64_t length = (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, integer);
+    return number_of_word(gathered, words, &(struct word_query){digits, length, words_hash(digits, length)});
 }
 
 static int64_t number_of_integer(struct gathered *gathered, struct gathered_words *words, uint64_t integer) {
@@ -110,18 +110,31 @@ static int64_t integer_at(const struct tokens *tokens, const void *integers, uin
     return tokens->bits == 32 ? ((const int32_t *)integers)[i] : ((const int64_t *)integers)[i];
 }
 
-static int64_t number_of_text(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens,
-                              uint64_t i) {
-    int64_t begin = integer_at(tokens, tokens->offsets, i), end = integer_at(tokens, tokens->offsets, i + 1);
-    if (begin < 0 || end < begin)
-        return fail_usage("offsets of text fall from %" PRId64 " to %" PRId64 " at token %" PRIu64, begin, end, i);
-    return number_of_word(gathered, words, (const char *)tokens->data + begin, (uint64_t)(end - begin));
+/* Stores in `out` the word numbers of tokens first .. first + count - 1, which are text. Words that are known are looked up together. */
+static int number_texts(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens, uint64_t first,
+                        unsigned count, uint32_t *out) {
+    struct word_query queries[WORDS_BATCH];
+    if (!count) return 0;
+    for (unsigned i = 0; i < count; i++) {
+        int64_t begin = integer_at(tokens, tokens->offsets, first + i), end = integer_at(tokens, tokens->offsets, first + i + 1);
+        if (begin < 0 || end < begin)
+            return fail_usage("offsets of text fall from %" PRId64 " to %" PRId64 " at token %" PRIu64, begin, end, first + i);
+        const char *word = (const char *)tokens->data + begin;
+        words_ask(&words->words, &queries[i], words_hash(word, (uint64_t)(end - begin)), word, (uint64_t)(end - begin));
+    }
+    words_find_batch(&words->words, queries, count, out);
+    for (unsigned i = 0; i < count; i++) {
+        if (out[i] != WORDS_ABSENT) continue;
+        int64_t number = number_of_word(gathered, words, &queries[i]);
+        if (number == -1) return -1;
+        if (number != NO_WORD) out[i] = (uint32_t)number;
+    }
+    return 0;
 }
 
-/* Returns the number of the word that token i is; NO_WORD if the token is empty; -1 after fail(). */
+/* Returns the number of the word that token i is, which is no text; NO_WORD if the token is empty; -1 after fail(). */
 static inline int64_t number_at(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens,
                                 uint64_t i) {
-    if (tokens->kind == TOKENS_TEXT) return number_of_text(gathered, words, tokens, i);
     int64_t integer = integer_at(tokens, tokens->data, i);
     if (tokens->kind == TOKENS_NUMBERS)
         return integer >= 0 ? number_of_integer(gathered, words, (uint64_t)integer)
@@ -152,7 +165,9 @@ static int numbers_of(struct gathered *gathered, struct gathered_words *words, c
                   known64 = {TOKENS_KNOWN, 64, in->data, NULL, in->count},
                   numbers32 = {TOKENS_NUMBERS, 32, in->data, NULL, in->count},
                   numbers64 = {TOKENS_NUMBERS, 64, in->data, NULL, in->count};
-    if (in->kind == TOKENS_TEXT) return number_all(gathered, words, *in, first, count, out);
+    for (uint64_t i = 0; in->kind == TOKENS_TEXT && i < count; i += WORDS_BATCH)
+        if (number_texts(gathered, words, in, first + i, count - i < WORDS_BATCH ? (unsigned)(count - i) : WORDS_BATCH, out + i)) return -1;
+    if (in->kind == TOKENS_TEXT) return 0;
     if (known)
         return wide ? number_all(gathered, words, known64, first, count, out)
                     : number_all(gathered, words, known32, first, count, out);

@@ -55,6 +55,11 @@ int idstream_put_at(struct idstream_writer *writer, uint64_t first, const uint32
     return count ? file_write_apart(&writer->file, sizeof(struct header) + first * sizeof *ids, ids, count * sizeof *ids) : 0;
 }
 
+int idstream_put_weights_at(struct idstream_writer *writer, uint64_t first, const float *weights, uint64_t count) {
+    uint64_t before = sizeof(struct header) + padded(writer->tokens) * sizeof(uint32_t);
+    return count ? file_write_apart(&writer->file, before + first * sizeof *weights, weights, count * sizeof *weights) : 0;
+}
+
 /* Pads ids or weights, whose items have 4 bytes, to a multiple of 8 bytes. */
 static int pad(struct idstream_writer *writer) {
     static const uint32_t padding;
@@ -91,7 +96,9 @@ static int sum_written(struct idstream_writer *writer, uint64_t *sum) {
 }
 
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint) {
-    int result = writer->pool ? file_skip(&writer->file, writer->tokens * sizeof(uint32_t)) : 0;
+    int result = 0, apart = writer->pool != NULL;
+    if (apart) result = file_skip(&writer->file, writer->tokens * sizeof(uint32_t));
+    if (apart && !result && writer->weighed) result = pad(writer) || file_skip(&writer->file, writer->tokens * sizeof(float)) ? -1 : 0;
     if (!result) result = pad(writer);
     if (!result && writer->triples) result = idstream_end_sentence(writer, writer->tokens);
     if (!result) result = put(writer, writer->starts, (writer->sentences + 1) * sizeof *writer->starts);

@@ -53,8 +53,8 @@ void idstream_close(struct idstream *stream); /* may be called on a struct of ze
  * idstream_end_sentence() says where a sentence ends, before or after its ids are added. If `weighed` is set before the commit,
  * idstream_put_weights() must add one weight for each id, in the same order, after all ids.
  *
- * Or several threads write all ids by idstream_put_at(), and one of them sets `tokens`; `pool` then must be set before the commit,
- * which reads the whole stream for its checksum. */
+ * Or several threads write all ids by idstream_put_at(), and all weights by idstream_put_weights_at() after `tokens` is set; `pool` then
+ * must be set before the commit, which reads the whole stream for its checksum. */
 struct idstream_writer {
     struct file_writer file;
     struct piece_sum sum;
@@ -69,6 +69,7 @@ int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_
 int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);
 /* Writes ids first .. first + count - 1 of the stream. Any thread may call it. */
 int idstream_put_at(struct idstream_writer *writer, uint64_t first, const uint32_t *ids, uint64_t count);
+int idstream_put_weights_at(struct idstream_writer *writer, uint64_t first, const float *weights, uint64_t count);
 int idstream_put_weights(struct idstream_writer *writer, const float *weights, uint64_t count);
 int idstream_end_sentence(struct idstream_writer *writer, uint64_t end); /* the sentence ends before token `end` */
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint);

@@ -26,7 +26,7 @@ struct tally_slot {
 struct tally {
     struct words texts; /* texts of the words of more than 16 bytes; it has no hash table */
     uint64_t size;      /* number of words */
-    struct tally_slot *slots; /* [slot_count] a power of two; at most three quarters are used */
+    struct tally_slot *slots; /* [slot_count] a power of two; at most half are used */
     uint64_t slot_count, slots_most;
 };
 
@@ -81,7 +81,7 @@ static inline struct tally_slot *tally_find(struct tally *tally, const struct ta
  * fail(). */
 int tally_add(struct tally *tally, const struct tally_query *query, uint32_t number);
 static inline int tally_is_full(const struct tally *tally) {
-    return tally->size >= tally->slot_count / 4 * 3;
+    return tally->size >= tally->slot_count / 2;
 }
 
 #endif

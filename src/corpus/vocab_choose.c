@@ -12,11 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word that may get a row. */
+/* A word that may get a row. It has 16 bytes, since sorting holds each word twice. */
 struct candidate {
-    uint64_t count, first; /* as in struct word_count */
-    uint64_t number;       /* of the word (word_counts.h) */
+    uint64_t count : 48, number_low : 16;  /* count, first: as in struct word_count */
+    uint64_t first : 48, number_high : 16; /* number: of the word (word_counts.h) */
 };
+
+static inline struct candidate candidate_of(uint64_t count, uint64_t first, uint64_t number) {
+    return (struct candidate){count, number & UINT16_MAX, first, number >> 16};
+}
+
+static inline uint64_t number_of(const struct candidate *word) {
+    return (uint64_t)word->number_high << 16 | word->number_low;
+}
 
 struct candidates {
     struct candidate *words;
@@ -36,7 +44,7 @@ static int sort(struct candidates *candidates, int counts) {
     struct candidate *from = candidates->words, *to = mem_alloc(candidates->size + 1, sizeof *to, "sorting words");
     uint64_t size = candidates->size, varying = 0;
     if (!to) return -1;
-#define KEY(word) (counts ? ~(word).count : (word).first)
+#define KEY(word) (counts ? ~(uint64_t)(word).count : (uint64_t)(word).first)
     for (uint64_t i = 1; i < size; i++) varying |= KEY(from[i]) ^ KEY(from[0]);
     for (unsigned shift = 0; shift < 64; shift += BITS) {
         uint64_t next[DIGITS] = {0}, sum = 0;
@@ -61,18 +69,18 @@ static int stays(const struct word_counts *counts, const struct candidate *word,
     uint64_t length;
     char digits[WORD_DIGITS];
     if (word->count >= least || !word->count || !older) return word->count >= least;
-    const char *text = word_counts_word(counts, word->number, digits, &length);
+    const char *text = word_counts_word(counts, number_of(word), digits, &length);
     return vocab_find(older, text, length) >= 0;
 }
 
 static inline struct candidate integer_candidate(const struct word_counts *counts, uint64_t i) {
     const struct integer_count *met = &counts->integers.counts[i];
-    return (struct candidate){met->count, ~met->after, i};
+    return candidate_of(met->count, ~met->after, i);
 }
 
 static inline struct candidate shard_candidate(const struct word_counts *counts, uint64_t s, uint64_t n) {
     struct word_count met = counts->shards[s].counts[n];
-    return (struct candidate){met.count, met.first, word_counts_number(counts, s, n)};
+    return candidate_of(met.count, met.first, word_counts_number(counts, s, n));
 }
 
 /* State of add_up(). */
@@ -121,10 +129,10 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
     if (!vocab->tokens)
         return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", options->path,
                     format, corpus_bytes);
-    const char *word = word_counts_word(counts, top->number, (char[WORD_DIGITS]){0}, &length);
+    const char *word = word_counts_word(counts, number_of(top), (char[WORD_DIGITS]){0}, &length);
     return fail("no word of the corpus comes %" PRIu64 " times (corpus.min_count): the most frequent of %" PRIu64
                 ", '%.*s', comes %" PRIu64 " times; lower corpus.min_count",
-                options->min_count, vocab->distinct, text_shown(length), word, top->count);
+                options->min_count, vocab->distinct, text_shown(length), word, (uint64_t)top->count);
 }
 
 static void keep(struct candidates *candidates, const struct sums *sums, struct candidate word) {
@@ -155,12 +163,12 @@ static int fill(struct vocab *vocab, const struct word_counts *counts, const str
     uint64_t bytes = 0, length;
     char digits[WORD_DIGITS];
     for (uint64_t i = 0; i < candidates->size; i++) {
-        word_counts_word(counts, candidates->words[i].number, digits, &length);
+        word_counts_word(counts, number_of(&candidates->words[i]), digits, &length);
         bytes += length + 1;
     }
     if (vocab_reserve(vocab, candidates->size, bytes)) return -1;
     for (uint64_t id = 0; id < candidates->size; id++) {
-        const char *word = word_counts_word(counts, candidates->words[id].number, digits, &length);
+        const char *word = word_counts_word(counts, number_of(&candidates->words[id]), digits, &length);
         vocab_append(vocab, word, length, candidates->words[id].count);
         vocab->kept += vocab->counts[id];
     }
@@ -181,7 +189,7 @@ static int fill_given(struct vocab *vocab, const struct word_counts *counts, con
     uint64_t highest = 0, length, id = 0;
     char digits[WORD_DIGITS];
     for (uint64_t i = 0; i < candidates->size; i++) {
-        const char *word = word_counts_word(counts, candidates->words[i].number, digits, &length);
+        const char *word = word_counts_word(counts, number_of(&candidates->words[i]), digits, &length);
         vocab_given_id(word, length, &id);
         if (id > highest) highest = id;
     }
@@ -189,7 +197,7 @@ static int fill_given(struct vocab *vocab, const struct word_counts *counts, con
     for (id = 0; id <= highest; id++)
         vocab_append(vocab, digits, (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, id), 0);
     for (uint64_t i = 0; i < candidates->size; i++) {
-        const char *word = word_counts_word(counts, candidates->words[i].number, digits, &length);
+        const char *word = word_counts_word(counts, number_of(&candidates->words[i]), digits, &length);
         vocab_given_id(word, length, &id);
         vocab->counts[id] += candidates->words[i].count; /* "7" and "07" are the same number */
         vocab->kept += candidates->words[i].count;
@@ -212,7 +220,7 @@ static uint32_t *find_rows(const struct vocab *vocab, const struct word_counts *
     uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of words");
     if (!rows) return NULL;
     memset(rows, 0xff, size * sizeof *rows);
-    for (uint64_t row = 0; row < candidates->size && !given; row++) rows[candidates->words[row].number] = (uint32_t)row;
+    for (uint64_t row = 0; row < candidates->size && !given; row++) rows[number_of(&candidates->words[row])] = (uint32_t)row;
     for (uint64_t i = 0; i < counts->integers.size && given; i++) set_given(rows, vocab, counts, i);
     for (uint64_t s = 0; s < WORD_SHARDS && given; s++)
         for (uint64_t n = 0; n < counts->shards[s].words.size; n++) set_given(rows, vocab, counts, word_counts_number(counts, s, n));

@@ -79,8 +79,8 @@ struct sptx_run {
 void enter(struct sptx_context *context);
 enum sptx_status leave(struct sptx_context *context, int result);
 
-/* saving.c: a save that goes on while the table is used. saving_wait() waits until it is done, and saving_look() does that only if
- * it need not wait; both free what it needed. saving_forget() also drops how it ended. */
+/* saving.c, for a save that goes on while the table is used. saving_wait() waits until the save is done, and frees its snapshot;
+ * saving_look() frees the snapshot only if the save is done already. saving_forget() waits, and forgets how the save ended. */
 void saving_wait(struct sptx_table *table);
 void saving_look(struct sptx_table *table);
 void saving_forget(struct sptx_table *table);

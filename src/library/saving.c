@@ -121,7 +121,7 @@ void saving_forget(struct sptx_table *table) {
     table->saving = NULL;
 }
 
-/* Waits for the table's earlier save. Fails if that has failed, and nobody was told. */
+/* Waits for the table's earlier save. Fails with its sentence if that save failed and the caller has not asked how it ended. */
 static int end_earlier(struct sptx_table *table) {
     struct sptx_saving *saving = table->saving;
     if (!saving) return 0;

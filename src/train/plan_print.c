@@ -106,8 +106,8 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives, subsampling, a tree of words");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
-    if (plan->copies_bytes)
-        print_bytes(to_stdout, "copies", plan->copies_bytes, "at most, of rows that change while a checkpoint is written");
+    if (plan->snapshot_bytes)
+        print_bytes(to_stdout, "snapshots", plan->snapshot_bytes, "at most: copies of rows that change while a checkpoint is written");
     print_bytes(to_stdout, plan->graph ? "graph" : "corpus ids", plan->stream_bytes,
                 plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"
                                     : "a mapped file, given back where memory is short");
@@ -150,7 +150,7 @@ void planner_print_json(const struct plan *plan) {
                   {"work_bytes", plan->work_bytes},
                   {"vocabulary_bytes", plan->vocab_bytes},
                   {"draw_bytes", plan->draw_bytes},
-                  {"copies_bytes", plan->copies_bytes},
+                  {"snapshot_bytes", plan->snapshot_bytes},
                   {"stream_bytes", plan->stream_bytes},
                   {"stream_pinned_bytes", plan->stream_pinned},
                   {"host_needed", plan->host_needed},

@@ -347,7 +347,8 @@ static int goes_on(const struct planning *p) {
     return !p->gpu && p->plan->ranks == 1 && bytes >= BEHIND_LEAST;
 }
 
-/* Measures the host's memory. If it is too small for copies of rows, and nobody has asked for them, training waits instead. */
+/* Measures the host's memory. If it is too small for snapshots, and the config does not ask for them, training waits for
+ * checkpoints. */
 static void measure_host_for_checkpoints(struct planning *p) {
     struct plan *plan = p->plan;
     unsigned local = p->machine->local ? p->machine->local : 1;
@@ -362,7 +363,7 @@ static void measure_host_for_checkpoints(struct planning *p) {
 static void add_up(struct planning *p) {
     struct plan *plan = p->plan;
     measure_host_for_checkpoints(p);
-    plan->copies_bytes = p->behind ? copies_of(p, TABLE_TARGET) + copies_of(p, TABLE_CONTEXT) : 0;
+    plan->snapshot_bytes = p->behind ? copies_of(p, TABLE_TARGET) + copies_of(p, TABLE_CONTEXT) : 0;
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
     plan->stream_gpu = p->gpu && !p->source.stream_on_host ? example_stream_bytes(&p->source) : 0;
     plan->stream_pinned = p->gpu && p->source.stream_on_host ? example_stream_bytes(&p->source) : 0;
@@ -490,7 +491,7 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     p->budget = p->gpu ? gpu_budget(config, &machine->info) : 0;
     make(p, vocab);
     free(p);
-    if (plan->copies_bytes && plan->ranks > 1)
+    if (plan->snapshot_bytes && plan->ranks > 1)
         return fail_usage("run.checkpoint_wait = no is for one process, and %u train; leave the key out", plan->ranks);
     return 0;
 }

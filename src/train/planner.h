@@ -45,7 +45,7 @@ struct plan {
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* bytes of the tables in each place, without hot rows */
     uint64_t hot_bytes;  /* bytes of hot rows; these are only on the GPU, not in their table's place on the host */
     uint64_t work_bytes; /* bytes of batches in flight and of scratch; on the GPU or, without a GPU, on the host */
-    uint64_t copies_bytes; /* most bytes of copies of rows that change while a checkpoint is written; 0: training waits then */
+    uint64_t snapshot_bytes; /* most bytes of copies of rows that change while a checkpoint is written; 0: training waits then */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream_bytes: the stream is mapped from a file, so host_needed contains it
                                                      * only if it is pinned */
     int graph;                        /* 1: the corpus is a graph, whose walks are the sentences; stream_* are then the graph's

@@ -1,6 +1,6 @@
-/* trainer_behind: a checkpoint that is written while training goes on. The tables' rows are those of the step at which it began
- * (table_snapshot), and so are state.ini and the counts in it: the files are the same to the byte as of a checkpoint for which
- * training waits. One is written at a time.
+/* trainer_behind: writes a checkpoint while training goes on. The rows (table_snapshot), state.ini and its counts are those of the
+ * step at which the checkpoint began, so its files have the same bytes as those of a checkpoint for which training waits. One
+ * checkpoint is written at a time.
  */
 #include "trainer_inner.h"
 
@@ -47,7 +47,7 @@ int trainer_is_writing(const struct trainer *t) {
 }
 
 int trainer_begin_checkpoint(struct trainer *t) {
-    if (!t->session.plan.copies_bytes) return trainer_write_checkpoint(t);
+    if (!t->session.plan.snapshot_bytes) return trainer_write_checkpoint(t);
     if (trainer_end_checkpoint(t) || trainer_ready_checkpoint(t)) return -1;
     if (take_snapshots(t)) {
         drop_behind(&t->behind);

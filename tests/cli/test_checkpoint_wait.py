@@ -128,14 +128,14 @@ def test_the_plan_says_what_copies_take(sptx):
     config = sptx.config(device={"backend": "cpu"})
     plans = {wait: json.loads(sptx("plan", config, "--json", f"--run.checkpoint_wait={wait}").stdout)
              for wait in ("auto", "yes", "no")}
-    assert plans["auto"]["copies_bytes"] == plans["yes"]["copies_bytes"] == 0
-    copies = plans["no"]["copies_bytes"]
+    assert plans["auto"]["snapshot_bytes"] == plans["yes"]["snapshot_bytes"] == 0
+    copies = plans["no"]["snapshot_bytes"]
     assert 0 < copies == plans["no"]["host_needed"] - plans["yes"]["host_needed"]
-    assert "copies" in sptx("plan", config, "--run.checkpoint_wait=no").stdout
+    assert "\nsnapshots " in sptx("plan", config, "--run.checkpoint_wait=no").stdout
     sptx.path("corpus.txt").write_text("\n".join(f"w{number} w{number + 1}" for number in range(20000)))
     for dim in ("400", "4096"):
         plan = json.loads(sptx("plan", config, "--json", f"--model.dim={dim}", "--optimizer.rule=adam").stdout)
-        assert (plan["copies_bytes"] > 0) == (plan["table_memory_bytes"] >= 256 << 20) == (dim == "4096")
+        assert (plan["snapshot_bytes"] > 0) == (plan["table_memory_bytes"] >= 256 << 20) == (dim == "4096")
 
 
 def test_several_processes_wait(sptx):

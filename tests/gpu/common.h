@@ -168,6 +168,7 @@ void test_shared(void);
 void test_frozen(void);
 void test_halves(void);
 void test_stages(void);
+void test_snapshots(void);
 void test_depths(void);
 void test_hogwild(void);
 void test_hogwild_worker(void);

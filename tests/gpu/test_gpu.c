@@ -81,6 +81,7 @@ int main(int argc, char **argv) {
                  {"frozen", test_frozen},
                  {"halves", test_halves},
                  {"stages", test_stages},
+                 {"snapshots", test_snapshots},
                  {"depths", test_depths},
                  {"estimate", test_estimate},
                  {"order", test_order},

@@ -390,6 +390,40 @@ static void the_sample_is_of_the_request(void **state) {
     }
 }
 
+static void read_table(struct backend *backend, const struct trial *t, int side, int snapshot, char *packed) {
+    struct backend_table *table = side ? t->request.context : t->request.target;
+    assert_int_equal((snapshot ? backend_cpu.snapshot_read : backend_cpu.table_read)(backend, table, 0, t->source.rows, packed), 0);
+}
+
+/* Several workers change rows of both tables: each of them is copied before its first change. */
+static void a_snapshot_is_of_the_rows_before_training(void **state) {
+    static struct trial t;
+    static struct rows64 first;
+    static char before[2][MOST_ROWS * 4 * (2 * MOST_DIM + 1)], read[sizeof *before];
+    for (int i = 0; i < 60; i++) {
+        struct hogwild_result result;
+        make_corpus(&t, 3 + below(MOST_ROWS - 3), 1 + below(6000), 1 + below(30));
+        choose_examples(&t);
+        choose_tree(&t);
+        choose_rule(&t);
+        choose_frozen(&t);
+        t.layout = record_layout_make(&t.rule, 1 + (uint32_t)below(MOST_DIM));
+        t.request = (struct hogwild_request){.rule = &t.rule, .count = example_count(&t.source), .lr_first = 1e-2, .lr_last = 1e-3};
+        struct backend *backend = open_with_source(&t, 3);
+        memset(&first, 0, sizeof first);
+        open_tables(&t, backend, &first);
+        for (int side = 0; side < 2; side++) read_table(backend, &t, side, 0, before[side]);
+        assert_int_equal(backend_cpu.snapshot_begin(backend, t.request.target, UINT64_MAX), 0);
+        assert_int_equal(backend_cpu.snapshot_begin(backend, t.request.context, UINT64_MAX), 0);
+        assert_int_equal(backend_cpu.hogwild(backend, &t.request, &result), 0);
+        for (int side = 0; side < 2; side++) {
+            read_table(backend, &t, side, 1, read);
+            assert_memory_equal(read, before[side], t.source.rows * t.layout.packed);
+        }
+        backend_cpu.close(backend);
+    }
+}
+
 /* tests/unit/kernels/test_hogwild.c tests all refusals; this test checks that the backend refuses before it moves a row. */
 static void the_backend_refuses_what_it_cannot_mean(void **state) {
     static struct trial t;
@@ -416,6 +450,7 @@ int main(void) {
         cmocka_unit_test(trains_as_it_says),
         cmocka_unit_test(no_negative_is_lost),
         cmocka_unit_test(the_sample_is_of_the_request),
+        cmocka_unit_test(a_snapshot_is_of_the_rows_before_training),
         cmocka_unit_test(the_backend_refuses_what_it_cannot_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

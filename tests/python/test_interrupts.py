@@ -15,6 +15,7 @@ import numpy
 import pytest
 
 import sptx
+from sptx import _saving
 from conftest import TOP, floats
 
 PACKAGE = os.path.dirname(sptx.__file__)
@@ -108,6 +109,23 @@ def at_each_step(work, check, stride):
         if not stepping.raised:
             return at
         at += stride
+
+
+# ---- saves that go on ----
+
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.long)])
+def test_a_save_that_goes_on_is_interrupted_at_any_step(tmp_path, stride):
+    table, path = sptx.Table(50, 4, device=sptx.Context("cpu", threads=1)), tmp_path / "table.npy"
+
+    def check():
+        for saving in list(_saving._going):
+            assert not saving._pointer or in_time(lambda: saving.wait() is None)
+        table.update([3], floats(1, 4))
+        table.save(path)
+        assert os.listdir(tmp_path) == ["table.npy"]
+
+    steps = at_each_step(lambda: table.save(path, wait=False).wait(), check, stride)
+    assert steps > 100
 
 
 # ---- training ----

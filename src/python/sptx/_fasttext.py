@@ -112,6 +112,8 @@ class FastText(Word2Vec):
     save_facebook_model(path) writes fastText's own file, which fastText, gensim and sptx.Run read.
     """
 
+    wv: FastTextKeyedVectors
+
     def __init__(self, sentences: Optional[Sentences] = None, corpus_file: Optional[Path] = None, sg: int = 0, hs: int = 0,
                  vector_size: int = 100, alpha: float = 0.025, window: int = 5, min_count: int = 5,
                  max_vocab_size: Optional[int] = None, word_ngrams: int = 1, sample: float = 1e-3, seed: int = 1,

@@ -73,7 +73,7 @@ class Saving:
     def _tell(self) -> None:
         """Waits, and gives a failure that nobody was told as a warning."""
         self._pause()
-        if not self._told and library.sptx_saving_wait(self._pointer):
+        if self._pointer and not self._told and library.sptx_saving_wait(self._pointer):
             tell(library.sptx_saving_error(self._pointer).decode("utf-8", "replace"))
         self._told = True
 

@@ -336,7 +336,7 @@ class Table:
             else:
                 saving._begin(handle.pointer, most)
         except BaseException:
-            self._saving = earlier
+            self._saving = saving if saving._pointer else earlier
             raise
         return self._saving
 

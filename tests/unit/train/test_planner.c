@@ -388,25 +388,25 @@ static void test_copies_of_rows_take_memory(void **state) {
     config.optimizer_rule = RULE_ADAM;
     config.model_dim = 400;
     struct plan goes_on = plan_for(&config, &cpu);
-    assert_true(goes_on.copies_bytes > goes_on.plain_bytes / 8 && goes_on.copies_bytes < goes_on.plain_bytes / 7);
+    assert_true(goes_on.snapshot_bytes > goes_on.plain_bytes / 8 && goes_on.snapshot_bytes < goes_on.plain_bytes / 7);
     config.run_checkpoint_wait = 1;
     struct plan waits = plan_for(&config, &cpu);
-    assert_int_equal(0, waits.copies_bytes);
-    assert_true(goes_on.host_needed == waits.host_needed + goes_on.copies_bytes);
+    assert_int_equal(0, waits.snapshot_bytes);
+    assert_true(goes_on.host_needed == waits.host_needed + goes_on.snapshot_bytes);
     config.run_checkpoint_wait = TRUTH_AUTO;
-    assert_int_equal(0, plan_for(&config, &gpu).copies_bytes);
+    assert_int_equal(0, plan_for(&config, &gpu).snapshot_bytes);
     cpu.host_available = goes_on.host_needed - (goes_on.host_available - ROOMY);
-    assert_true(plan_for(&config, &cpu).copies_bytes == goes_on.copies_bytes);
+    assert_true(plan_for(&config, &cpu).snapshot_bytes == goes_on.snapshot_bytes);
     cpu.host_available--;
     struct plan narrow = plan_for(&config, &cpu);
-    assert_true(narrow.fits && !narrow.copies_bytes);
+    assert_true(narrow.fits && !narrow.snapshot_bytes);
     config.run_checkpoint_wait = 0;
     assert_int_equal(0, plan_for(&config, &cpu).fits);
     struct plan on_gpu = plan_for(&config, &gpu);
-    assert_true(on_gpu.copies_bytes == goes_on.copies_bytes && on_gpu.host_needed > goes_on.copies_bytes);
+    assert_true(on_gpu.snapshot_bytes == goes_on.snapshot_bytes && on_gpu.host_needed > goes_on.snapshot_bytes);
     config.model_dim = 20; /* small tables */
     config.run_checkpoint_wait = TRUTH_AUTO;
-    assert_int_equal(0, plan_for(&config, &cpu).copies_bytes);
+    assert_int_equal(0, plan_for(&config, &cpu).snapshot_bytes);
 }
 
 /* bfloat16 is advised if it makes the run fit and the rows are not bfloat16 yet. */
