@@ -103,7 +103,7 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
  *   ITEM        a position in such a line, except its    the line's first id   the id there
  *               first one
- *   TRIPLE      a triple in one direction (see below)    head and relation,    the tail
+ *   TRIPLE      a triple in one direction (triples.h)    head and relation,    the tail
  *                                                        or the relation
  *
  * With per_batch (ITEM and TRIPLE), an example has one positive, and no negatives of its own. The batch begins with one block more,
@@ -189,44 +189,6 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
     uint64_t starts = s->mode == EXAMPLE_TRIPLE ? 0 : (s->sentences + 1) * sizeof *s->starts;
     return s->tokens * (sizeof *s->ids + (s->weights ? sizeof *s->weights : 0)) + starts;
-}
-
-/* ---- triples ----
- *
- * ids has head, relation and tail of each triple, and no starts. Heads and tails are entities, the rows that contexts have;
- * relations are the rows after them, which only targets have. With `reciprocal` the second half of these rows are the relations
- * backwards. Example e is triple e / directions:
- *
- *   e % directions   head   relation                             tail
- *   0                head   relation                             tail
- *   1                tail   relation + number of relations       head
- *
- *   pool.tied        targets          contexts
- *   0                head, relation   tail
- *   1                relation         tail, head
- *
- * The tail is the only positive. A head that is a context has no score: it is a context only because it is a row of that table.
- */
-struct example_triple {
-    uint32_t head, relation, tail;
-};
-
-FN struct example_triple example_triple(const struct example_source *s, uint64_t example) {
-    uint64_t directions = example_directions(s), first = 3 * (example / directions);
-    int backwards = example % directions != 0;
-    struct example_triple triple;
-    triple.head = portable_load32_at(s->ids, first + (backwards ? 2 : 0));
-    triple.relation = portable_load32_at(s->ids, first + 1) + (backwards ? (uint32_t)(s->target_only / 2) : 0);
-    triple.tail = portable_load32_at(s->ids, first + (backwards ? 0 : 2));
-    return triple;
-}
-
-/* Writes the targets and the contexts of a triple. */
-FN void example_put_triple(const struct example_source *s, uint64_t example, uint32_t *targets, uint32_t *contexts) {
-    const struct example_triple triple = example_triple(s, example);
-    contexts[0] = triple.tail;
-    *(s->pool.tied ? contexts + 1 : targets) = triple.head;
-    targets[!s->pool.tied] = triple.relation;
 }
 
 /* ---- words of shared rows ---- */
@@ -484,7 +446,8 @@ FN void example_positives(const struct example_source *s, const struct example_r
  * all targets and positives of the block; in window mode only its positives.
  *
  * With per_batch the slots belong to the batch's first block, and draws use the batch's first place in the epoch instead of an
- * example's number. NOISE_EVERY, which is only for per_batch, draws nothing: slot s is row s, and there are as many slots as rows. Negatives may then be an example's positive: with `exclude`, a step leaves them out of that example's sum.
+ * example's number. NOISE_EVERY, which is only for per_batch, draws nothing: slot s is row s, and there are as many slots as rows.
+ * Negatives may then be an example's positive: with `exclude`, a step leaves them out of that example's sum.
  */
 
 /* Returns how many negatives all examples of a batch share; 0 without per_batch. */

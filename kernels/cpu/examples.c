@@ -4,6 +4,7 @@
 #include "cpu.h"
 
 #include "kernels/strip.h"
+#include "kernels/triples.h"
 
 #include "base/debug.h"
 #include "base/memory.h"

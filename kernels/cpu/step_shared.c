@@ -6,8 +6,8 @@
  *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
- * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from that of the
- * product; the penalty of cubes is added to them and to that of the positive.
+ * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from that of
+ * the product; the penalty of cubes is added to them and to that of the positive.
  *
  * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
  * gradient of the unit row u = r / |r|, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.

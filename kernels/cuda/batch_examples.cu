@@ -13,6 +13,10 @@
  */
 #include "batch_words.cuh"
 
+extern "C" {
+#include "kernels/triples.h"
+}
+
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
 
@@ -220,7 +224,8 @@ static __device__ void fill_shared_block(const struct example_request &b, const 
     to.block_example[0] = b.first;
 }
 
-static __device__ void fill_triple(const struct example_source &s, const struct built &to, uint64_t example, const struct need &at) {
+static __device__ void fill_triple(const struct example_source &s, const struct built &to, uint64_t example,
+                                   const struct need &at) {
     example_put_triple(&s, example, to.target_ids + at.targets, to.context_ids + at.contexts);
     for (uint32_t i = 0; i < example_shared_targets(&s.pool); i++) to.target_block[at.targets + i] = at.blocks;
     for (uint32_t i = 0; i < example_shared_contexts(&s.pool); i++) to.context_block[at.contexts + i] = at.blocks;

@@ -421,8 +421,8 @@ int launch_rows(struct backend *b, shared_kernel *kernel, uint64_t rows, const s
  * transposed matrices. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives;
-    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, (int)s->stride, k, t,
-                                   span, b->matmul};
+    const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 1};
+    const struct blas_product p = {n, u, s->scores, (int)s->stride, k, t, span, b->matmul};
     return cuda_multiply(b, &p);
 }
 int multiply_gains(struct backend *b, const struct step_view *v, const struct shared_view *s) {

@@ -288,7 +288,7 @@ static int check_by_item(const struct config *c) {
     return 0;
 }
 
-/* Checks the keys that only triples have, and those that they have not. */
+/* Refuses keys of triples in other modes, and in triple mode keys of other modes. */
 static int check_triples(const struct config *c) {
     int triples = c->examples_mode == MODE_TRIPLE;
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
@@ -329,6 +329,8 @@ static int check_shared(const struct config *c) {
     if (c->train_loss != LOSS_SOFTMAX && c->train_loss != LOSS_LOGISTIC)
         return fail("negatives.per = batch works with train.loss = softmax and logistic only, and it is %s",
                     config_choice_name("train", "loss", c->train_loss));
+    if (!c->negatives_count)
+        return fail("negatives.per = batch with negatives.count = 0 leaves a batch no negatives to share; set negatives.count above 0");
     if (config_ranks(c) > 1)
         return fail("%s = %s is trained by one process, and there are %u%s", triples ? "examples.mode" : "negatives.per",
                     triples ? "triple" : "batch", config_ranks(c), triples ? "" : "; set negatives.per = example");

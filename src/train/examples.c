@@ -177,6 +177,14 @@ static int check_negatives(const struct example_source *source, const struct voc
     return 0;
 }
 
+/* Refuses a batch whose scores against all entities are too many. config_resolve() has checked batches with fewer negatives. */
+static int check_scores(const struct config *config, const struct example_source *source) {
+    if (source->noise != NOISE_EVERY || config->train_batch == COUNT_AUTO || config->train_batch <= INT32_MAX / source->negatives) return 0;
+    return fail("train.batch = %" PRIu64 " with negatives.count = all, which are %" PRIu32
+                " entities, makes more than 2^31 scores a step; lower train.batch, or set negatives.count to a number",
+                config->train_batch, source->negatives);
+}
+
 /* Refuses a vocabulary that was made without rows of lists. */
 static int check_lists(const struct config *config, const struct vocab *vocab) {
     if (config->examples_mode != MODE_USER || vocab->lists) return 0;
@@ -322,7 +330,8 @@ static void begin(struct examples *examples, const struct config *config, const 
 static int finish(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     struct example_source *source = &examples->source;
     if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, vocab, source->longest) ||
-        check_means(config, source) || check_negatives(source, vocab, source->longest) || make_tables(examples, config, vocab))
+        check_means(config, source) || check_negatives(source, vocab, source->longest) ||
+        check_scores(config, source) || make_tables(examples, config, vocab))
         return -1;
     examples->least = least_length(source);
     examples->too_short = count_shorter(source, examples->least);

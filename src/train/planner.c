@@ -25,6 +25,7 @@ enum {
                               * its rate, learns few triples in small batches */
     TRIPLE_LEAST = 128,
     TRIPLE_BATCH = 100000,
+    TRIPLE_SCORES = 1 << 28, /* most scores of a default batch of triples, 1 GiB, above its least size */
     SHARED_LEAST = 256,      /* smallest batch of items that is made smaller because there are too few for USER_STEPS steps */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
@@ -151,8 +152,10 @@ static uint64_t user_batch(const struct planning *p) {
 }
 
 static uint64_t triple_batch(const struct planning *p) {
-    uint64_t batch = example_count(&p->source) / TRIPLE_STEPS;
-    return batch < TRIPLE_LEAST ? TRIPLE_LEAST : batch > TRIPLE_BATCH ? TRIPLE_BATCH : batch;
+    uint64_t batch = example_count(&p->source) / TRIPLE_STEPS, most = TRIPLE_SCORES / p->source.negatives;
+    if (most > TRIPLE_BATCH) most = TRIPLE_BATCH;
+    if (batch > most) batch = most;
+    return batch < TRIPLE_LEAST ? TRIPLE_LEAST : batch;
 }
 
 static void settle_batch(struct planning *p) {

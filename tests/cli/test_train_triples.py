@@ -89,6 +89,7 @@ def test_the_plan_counts_the_scores(sptx):
     (["--model.dim=7"], ["model.dim = 7", "train.product = real"]),
     (["--negatives.per=example"], ["negatives.per = example", "whole batch"]),
     (["--train.batch=100000", "--negatives.count=65536"], ["2^31"]),
+    (["--train.batch=100000000", "--negatives.count=all"], ["2^31", "negatives.count = all"]),
     (["--device.ranks=2"], ["one process"]),
 ])
 def test_what_cannot_work_is_refused(sptx, keys, words):

@@ -485,6 +485,7 @@ static void refuses_what_triples_have_not(void **state) {
     REFUSES(TRIPLES "[train]\nupdate = hogwild\n", "train.update = batch");
     REFUSES(TRIPLES "[train]\nheld_out_items = 0.1\n", "train.held_out_items = 0.1", "corpus.format is triples");
     REFUSES(TRIPLES "[train]\npatience = 2\n", "train.held_out = 0.01");
+    REFUSES(TRIPLES "[negatives]\ncount = 0\n[train]\nloss = logistic\n", "negatives.count = 0", "no negatives to share");
     REFUSES(TRIPLES "[examples]\npositives = 2\n", "examples.positives is for lists");
     REFUSES(TRIPLES "ranks = 2\n", "examples.mode = triple is trained by one process", "there are 2");
     REFUSES("[negatives]\ncount = all\n", "negatives.count = all", "it is window");
@@ -509,7 +510,7 @@ static void refuses_what_shares_no_negatives(void **state) {
                {LISTS "[examples]\nown = 0.5\n", "examples.own = 0.5", "examples.targets = all"},
                {LISTS "[examples]\npositives = 4\n", "its one positive", "examples.positives"},
                {LISTS "[examples]\nreplacement = yes\n", "its one positive", "examples.replacement"},
-               {LISTS "[negatives]\ncount = 0\n", "train.loss = softmax", "negatives.count is 0"},
+               {LISTS "[negatives]\ncount = 0\n", "negatives.per = batch", "negatives.count = 0"},
                {LISTS "[train]\nbatch = 300000\n", "train.batch = 300000", "2^31"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char text[256];
