@@ -17,16 +17,16 @@
  *
  *   triples "17 3 4"             head, relation, tail of a knowledge graph; names are numbers. Entities are in clusters of 512. Each
  *                                relation leads each cluster to a cluster, by a permutation that is the same for all seeds, so
- *                                that another seed gives other triples of the same graph. A head is drawn from
- *                                all rows, a relation by Zipf's law. Of 10 tails, 6 are the entity of the cluster led to that has
- *                                the head's place there, 3 are drawn from this cluster, and 1 from all rows. A triple may occur
- *                                more than once
+ *                                that another seed gives other triples of the same graph. Half of the heads are drawn evenly, the
+ *                                other half and all relations by Zipf's law. Of 10 tails, 6 are the entity that has the head's
+ *                                place in the cluster led to, 3 are drawn from this cluster, and 1 from all rows. A triple may
+ *                                occur more than once
  *
  * PATH.groups.tsv lists the group of each row: book TAB series TAB genre, paper TAB field, word TAB topic, entity TAB cluster.
  *
- * If PATH ends in .ids (not for graph and triples), an id stream (idstream.h) and PATH.vocab.tsv are written, and no text. Ids are then ranks of frequency,
- * lists have no names, the first id of a line is the paper that cites, and rows that no line names are last, with a count of 0.
- * Such a PATH can be used as corpus.path. If PATH ends in .zst, it is packed, in frames of 4,096 lines.
+ * If PATH ends in .ids (not for graph and triples), an id stream (idstream.h) and PATH.vocab.tsv are written, and no text. Ids are
+ * then ranks of frequency, lists have no names, the first id of a line is the paper that cites, and rows that no line names are last,
+ * with a count of 0. Such a PATH can be used as corpus.path. If PATH ends in .zst, it is packed, in frames of 4,096 lines.
  */
 #ifndef SPTX_GENERATE_H
 #define SPTX_GENERATE_H

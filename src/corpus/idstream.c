@@ -306,6 +306,14 @@ int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerpri
     return 0;
 }
 
+int idstream_has(const char *path, uint64_t checksum) {
+    char head[sizeof(struct header) + 1] = "";
+    struct header header;
+    int there = file_head(path, head, sizeof head);
+    memcpy(&header, head, sizeof header);
+    return there < 0 ? -1 : !memcmp(header.magic, CORPUS_STREAM_MAGIC, sizeof header.magic) && header.sum == checksum;
+}
+
 void idstream_close(struct idstream *stream) {
     file_map_close(&stream->map);
     *stream = (struct idstream){0};

@@ -10,7 +10,6 @@
 #include "pairs.h"
 #include "scan.h"
 #include "tally.h"
-#include "triples.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -317,8 +316,8 @@ static int take_tokens(struct worker *worker, const struct corpus_format_propert
     return 0;
 }
 
-/* Takes lists whose items are not separated by blanks. */
-static int take_lists(struct worker *worker) {
+/* Takes lists whose items are not separated by blanks, and triples. */
+static int take_fields(struct worker *worker) {
     struct corpus_fields fields;
     struct corpus_field field;
     int more;
@@ -370,26 +369,13 @@ static int take_edges(struct worker *worker) {
     return more;
 }
 
-static int take_triples(struct worker *worker) {
-    struct corpus_cursor cursor;
-    struct triple_line triple;
-    int more;
-    corpus_cursor_start(&cursor, &worker->block);
-    while ((more = triples_next(&cursor, &worker->block, &triple)) > 0)
-        for (int i = 0; i < TRIPLE_TERMS; i++) {
-            struct side *side = i == TRIPLE_RELATION ? &worker->names : &worker->items;
-            if (side->tally && take_word(worker, side, triple.term[i], triple.length[i], triple.line)) return -1;
-        }
-    return more;
-}
-
 static int take_lines(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     if (format->edges) return take_edges(worker);
-    if (format->triples) return take_triples(worker);
+    if (format->triples) return take_fields(worker);
     if (format->scattered) return take_pairs(worker);
-    if (fields_are_tokens(&worker->block, options) ? take_tokens(worker, format) : take_lists(worker)) return -1;
+    if (fields_are_tokens(&worker->block, options) ? take_tokens(worker, format) : take_fields(worker)) return -1;
     int in_line = worker->count ? worker->out[worker->count - 1] != NUMBERED_END : worker->block.continues;
     return in_line && !worker->block.line_open ? put(worker, NUMBERED_END) : 0; /* a line also ends at the end of its file */
 }

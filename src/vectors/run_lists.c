@@ -66,7 +66,11 @@ int run_stream_open(struct idstream *stream, const struct model *model, struct p
     char *path = path_of_stream(model);
     *stream = (struct idstream){0};
     if (!path) return -1;
-    int found = file_exists(path) == 1 && !idstream_open_any(stream, path, model->rows, pool);
+    int there = file_exists(path), found = there == 1 && !idstream_open_any(stream, path, model->rows, pool);
+    if (there < 0 || (there == 1 && !found && idstream_has(path, model->state.corpus.stream))) { /* it is the run's, and cannot be read */
+        free(path);
+        return -1;
+    }
     if (found && model->state.corpus.stream && stream->checksum != model->state.corpus.stream) {
         idstream_close(stream);
         found = 0;

@@ -131,6 +131,17 @@ def test_without_the_encoded_corpus_training_triples_are_wrong_answers(sptx):
     assert sptx("evaluate", "run", "--triples=test.txt", "--known=corpus.txt").stdout.split(" triples ")[0] == whole.stdout.split(" triples ")[0]
 
 
+def test_a_damaged_encoded_corpus_is_an_error(sptx):
+    split(sptx)
+    sptx("train", config(sptx))
+    ids = sptx.path("run", "corpus.ids")
+    data = bytearray(ids.read_bytes())
+    data[140] ^= 1
+    ids.write_bytes(data)
+    for command in (["evaluate", "run", "--triples=test.txt"], ["recommend", "run", "--head=e0_0", "--relation=r0"]):
+        assert "is damaged or of another version" in sptx.refuses(*command)
+
+
 @pytest.mark.parametrize("form", ["gz", "header", "ntriples", "two files", "repeated"])
 def test_all_forms_give_the_same_rows(sptx, form):
     lines = triples()

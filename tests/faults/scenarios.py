@@ -47,6 +47,7 @@ CONFIGS = {
     "ids.ini": {"path": "made.ids", "corpus": "format = lists", "dir": "run"},
     # A run that grows from another one, which lies in `base`, and keeps its rows.
     "grow.ini": {"path": "corpus.txt", "memory": "target = file\n[train]\nfrom = base\nfreeze = known"},
+    "triples.ini": {"path": "triples.tsv", "corpus": "format = triples"},
 }
 # Files of the user's own in the places where the program works; none may change.
 THEIRS = {"notes.txt": b"mine\n", "out.partial": b"not yours\n"}
@@ -77,7 +78,9 @@ def inputs():
     files = {name: KEYS.format(**{"corpus": "", "memory": "", "dir": "run", **values}).encode() for name, values in CONFIGS.items()}
     files.update({"corpus.txt": lines(60, 40, 8), "old.txt": lines(30, 25, 8),
                   "packed/a.gz": gzip.compress(pairs.encode(), mtime=0), "packed/b.zst": pack_zst(pairs.encode()),
+                  "triples.tsv": b"".join(b"w%d\tr%d\tw%d\n" % (i % 17, i % 3, (i * i + i % 3) % 17) for i in range(120)),
                   "lists.txt": b"".join(b"l%d w0 w1 w2 w%d\n" % (i, i) for i in range(3, 9)),
+                  "held.txt": b"".join(b"l%d w9 w%d\n" % (i, i + 7) for i in range(3, 9)),
                   "pairs.txt": b"w0 w1 3\nw2 w3 2\nw4 w5 1\n", "analogies.txt": b": all\nw0 w1 w2 w3\nw1 w2 w3 w4\n",
                   "groups.tsv": b"".join(b"w%d\tg%d\n" % (i, i % 3) for i in range(20)),
                   "titles.tsv": b"".join(b"w%d\tWord %d\n" % (i, i) for i in range(20)), **THEIRS})
@@ -252,7 +255,7 @@ class Scenarios:
     def __init__(self, folder):
         self.folder = folder
         self.every = {}
-        text, old, packed, ids, grown = (Run(folder, config) for config in CONFIGS)
+        text, old, packed, ids, grown, triples = (Run(folder, config) for config in CONFIGS)
         nothing = self.directory("nothing", text.begin)
         finished = self.directory("finished", {**text.finished, **THEIRS_IN_RUN})
         older = self.directory("older", {**old.finished, **THEIRS_IN_RUN})
@@ -275,9 +278,13 @@ class Scenarios:
         self.reads("nearest", finished, ["nearest", "run", "w0", "w1"])
         self.reads("analogy", finished, ["analogy", "run", "w0", "w1", "w2"])
         self.reads("evaluate", finished, ["evaluate", "run", "--pairs=pairs.txt", "--analogies=analogies.txt",
-                                          "--train=lists.txt", "--held-out=lists.txt", "--groups=groups.tsv"])
+                                          "--train=lists.txt", "--held-out=held.txt", "--groups=groups.tsv"])
         self.reads("recommend", finished, ["recommend", "run", "--lists=lists.txt", "--titles=titles.tsv"])
         self.reads("recommend-json", finished, ["recommend", "run", "--items=w0,w1,none", "--json", "--score=context"])
+        self.trains("triples", nothing, ["train", "triples.ini"], triples)
+        known = self.directory("known", {**triples.finished, **THEIRS_IN_RUN})
+        self.reads("evaluate-triples", known, ["evaluate", "run", "--triples=triples.tsv", "--known=triples.tsv"])
+        self.reads("recommend-triples", known, ["recommend", "run", "--head=w1", "--relation=r1"])
         self.reads("generate", nothing, ["generate", "words", "--rows=50", "--lists=40", "--out=out"], ["out", "out.groups.tsv"])
         self.reads("generate-ids", nothing, ["generate", "books", "--rows=50", "--lists=40", "--out=out.ids"],
                    ["out.ids", "out.ids.vocab.tsv", "out.ids.groups.tsv"])
