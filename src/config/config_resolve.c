@@ -98,7 +98,7 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
     config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : triples ? 0.1 : shared ? 0.001 : user ? config_effort(c)->lr : 0.25);
-    choose(&c->optimizer_schedule, SCHEDULE_AUTO, triples ? SCHEDULE_CONSTANT : SCHEDULE_LINEAR);
+    choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
 /* Values have torch.optim's defaults, except sgd's learning rates, which are word2vec's or were found by experiment

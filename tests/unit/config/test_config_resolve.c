@@ -462,7 +462,7 @@ static void auto_of_triples(void **state) {
     assert_int_equal(config.train_loss, LOSS_SOFTMAX);
     assert_int_equal(config.train_score, SCORE_DOT);
     assert_int_equal(config.optimizer_rule, RULE_ADAGRAD);
-    assert_int_equal(config.optimizer_schedule, SCHEDULE_CONSTANT);
+    assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
     assert_int_equal(config.train_update, UPDATE_BATCH);
     assert_int_equal(config.model_tied, 1);
     assert_int_equal(config.device_matmul, MATMUL_TF32);
