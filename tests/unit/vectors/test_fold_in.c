@@ -20,7 +20,7 @@ struct trained {
 static void open_trained(struct trained *t, const char *keys) {
     char config[1024]; /* text of the config; if a key occurs twice, its last value counts */
     snprintf(config, sizeof config,
-             "[corpus]\nformat = lists\n[model]\ncontext_init = word2vec\n[examples]\nmode = user\n[negatives]\ncount = 50\nlaw = uniform\n"
+             "[corpus]\nformat = lists\n[model]\ntarget_init = word2vec\ncontext_init = word2vec\n[examples]\nmode = user\n[negatives]\ncount = 50\nlaw = uniform\n"
              "[train]\nloss = softmax\nscore = cosine\ntemperature = 0.1\nnegative_power = 1.15\nnegative_weight = 1\nmargin = 0\n%s",
              keys);
     small_run_make(&t->run, words, ROWS, DIM, rows[0], rows[1]);
