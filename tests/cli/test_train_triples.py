@@ -32,7 +32,7 @@ def held_out_losses(sptx):
                                   {"model": {"tied": "no"}}])
 def test_nothing_depends_on_threads_depth_or_a_resume(sptx, keys):
     write(sptx)
-    name = config(sptx, **keys)
+    name = config(sptx, **keys, optimizer={"schedule": "constant"})
     sptx("train", name, "--run.dir=whole", "--device.threads=1", "--memory.depth=1")
     sptx("train", name, "--run.dir=other", "--device.threads=3", "--memory.depth=5")
     assert sptx.tables("other") == sptx.tables("whole")
@@ -46,7 +46,8 @@ def test_nothing_depends_on_threads_depth_or_a_resume(sptx, keys):
                                   {"model": {"tied": "no"}}])
 def test_held_out_triples_are_predicted(sptx, keys):
     write(sptx)
-    sptx("train", config(sptx, **{**keys, "train": {"held_out": 0.2, "epochs": 20, **keys.get("train", {})}}))
+    sptx("train", config(sptx, **{**keys, "train": {"held_out": 0.2, "epochs": 20, **keys.get("train", {})},
+                                   "optimizer": {"schedule": "constant"}}))
     losses = held_out_losses(sptx)
     assert min(losses) < 0.9 * losses[0]
 

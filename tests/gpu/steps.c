@@ -522,7 +522,9 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
                  s.exclude ? ", excluding" : "", s.distinct ? ", distinct" : "");
         if (loss_of_steps.weighted && s.weights) strcat(name, ", weighted");
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
-        compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, i % 3 ? 90 : 333, (int)(i / 2 % 2), name);
+        uint64_t quarter = example_count(&s) / 4, batch = i % 3 ? 90 : 333; /* four batches are within the epoch */
+        compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, batch < quarter ? batch : quarter,
+                      (int)(i / 2 % 2), name);
     }
     tolerance = 3e-5, part_off = 1e-3, worst_off = 5e-3;
     matmul = MATMUL_FLOAT32;
@@ -562,7 +564,9 @@ static void compare_triples(const uint32_t *dims, size_t count_of_dims, enum mat
         snprintf(name, sizeof name, "triples, product %d%s, loss %d of %s, %u negatives%s", (int)s.pool.product, pool.tied ? ", tied" : "",
                  (int)loss_of_steps.kind, loss_of_steps.score ? "cosines" : "dots", s.negatives, s.exclude ? ", excluding" : "");
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
-        compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, i % 3 ? 90 : 333, (int)(i / 2 % 2), name);
+        uint64_t quarter = example_count(&s) / 4, batch = i % 3 ? 90 : 333; /* four batches are within the epoch */
+        compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, batch < quarter ? batch : quarter,
+                      (int)(i / 2 % 2), name);
         corpus_free(&c);
     }
     tolerance = 3e-5, part_off = 1e-3, worst_off = 5e-3;
