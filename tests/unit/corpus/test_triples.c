@@ -57,6 +57,7 @@ static void wrong_lines_are_named(void **state) {
 static void ntriples_lose_their_brackets(void **state) {
     assert_triples("# people\n<a:x> <a:r> <a:y> .\n  _:b1\t<a:r>\t_:b2.\n\n<a:x><a:r>_:b1 . # more\n",
                    "a:x:a:r:a:y;_:b1:a:r:_:b2;a:x:a:r:_:b1;");
+    assert_triples("<x> <r> \"a.\".\n<x> <r> \"b\"@de.\n<x> <r> \"1\"^^<a:int>.\n", "x:r:\"a.\";x:r:\"b\"@de;x:r:\"1\"^^<a:int>;");
     assert_triples("<x> <name> \"Ulm \\\" . <\"@de .\n<x> <born> \"1\"^^<xsd:int> .\n",
                    "x:name:\"Ulm \\\" . <\"@de;x:born:\"1\"^^<xsd:int>;");
     assert_triples("<x> <r> <y> <graph> .\n", "x:r:y;");
@@ -74,6 +75,7 @@ static void wrong_ntriples_are_named(void **state) {
         if (strcmp(got, "line 4097: " NONE)) fail_msg("of \"%s\": \"%s\"", wrong[i], got);
     }
     assert_triples("<x> <> <y> .\n", "line 1: its relation is empty");
+    assert_triples("<x> <r> <y> .\n<x> <r> <y>\n<y> <r> <x> .\n", "line 2: " NONE);
 }
 
 int main(void) {
