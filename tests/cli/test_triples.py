@@ -188,6 +188,7 @@ def test_rare_entities_take_their_triples_along(sptx):
     ("a\tr\tb\nc\t\td\n", [], ["line 2", "its relation is empty"]),
     ("<a> <r> <b> .\n<a> <r> .\n", [], ["line 2", "no triple of N-Triples"]),
     ("a r b\na r^-1 b\n", [], ["'r^-1' ends with ^-1", "triples.reciprocal = no"]),
+    ("a r b\nrelation:r r b\n", [], ["'relation:r' is called as the row of the relation 'r'"]),
     ("a r b\n", ["--corpus.columns=1,3"], ["names two columns", "head, relation, tail"]),
     ("a r b\n", ["--corpus.format=text", "--triples.reciprocal=no"], ["triples.reciprocal = no", "corpus.format = triples"]),
 ])
