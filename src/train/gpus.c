@@ -105,8 +105,7 @@ static unsigned copies_that_gain(const struct session *s, unsigned gpus, char wh
 static void complete(char why[GPUS_WHY], uint64_t chosen, uint64_t gpus) {
     char reason[GPUS_WHY];
     snprintf(reason, sizeof reason, "%s", why);
-    snprintf(why, GPUS_WHY, "%" PRIu64 " of %" PRIu64 ": %.*s%s", chosen, gpus, GPUS_WHY / 2, reason,
-             chosen < gpus ? "; device.share = columns uses all" : "");
+    snprintf(why, GPUS_WHY, "%" PRIu64 " of %" PRIu64 ": %.*s", chosen, gpus, GPUS_WHY / 2, reason);
 }
 
 int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]) {
