@@ -231,7 +231,7 @@ enum sptx_status sptx_run_evaluate_triples(struct sptx_run *run, const struct sp
     if (!run) return SPTX_USAGE;
     enter(run->context);
     request.threads = pool_threads(run->context->pool);
-    int result = take_data(&request.held_out, &request.held_out_data, held_out, "triples", "held_out") ||
+    int result = take_data(&request.held_out, &request.held_out_data, held_out, "triples", "triples") ||
                          (known && take_data(&request.known, &request.known_data, known, "triples", "known"))
                      ? -1 : 0;
     if (!result && !score) result = fail_usage("a score is written to a struct; it is NULL");

@@ -105,6 +105,8 @@ def test_evaluate(tmp_path, of_file):
     known = names(triples())
     assert of_file.evaluate(triples=held_out, known=known)["triples"]["mrr"] == found["mrr"]  # they are known as trained ones
     assert of_file.evaluate(triples=held_out, sample=5)["triples"]["among"] <= 5
+    with pytest.raises(sptx.Error, match="'triples' has no triple"):
+        of_file.evaluate(triples=[("x", "y", "z")])
     with pytest.raises(ValueError, match="both are given"):
         of_file.evaluate(triples=held_out, edges=[("e1", "e2")], known=known)
 
@@ -122,7 +124,7 @@ def test_data_that_holds_no_triples_is_refused(tmp_path):
 def test_other_runs_have_no_relations(tmp_path):
     run = sptx.fit([["a", "b", "c"]] * 50, tmp_path / "text", keys={"corpus.min_count": 1, "model.dim": 4}, device="cpu", progress=False)
     assert run.relations == []
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="was not trained on triples"):
         run.tails("a", "r")
     with pytest.raises(sptx.Error, match="was not trained on triples"):
         run.evaluate(triples=[("a", "r", "b")])
