@@ -85,7 +85,10 @@ static unsigned copies_that_gain(const struct session *s, unsigned gpus, char wh
     int on_gpu = (plan->target == PLACE_GPU || plan->hot_rows >= plan->rows) && (plan->context == PLACE_GPU || plan->hot_rows >= plan->items);
     unsigned most = copies_most(c), count = c->device_share == SHARE_COPIES || gpus < most ? gpus : most;
     uint64_t more = (plan->target_bytes + plan->context_bytes) / gpus;
-    if (!s->ops->has_gpu) return 0;
+    if (!s->ops->has_gpu) {
+        if (c->device_share == SHARE_COPIES) snprintf(why, GPUS_WHY, "copies are trained by GPUs, and %s has none", s->ops->name);
+        return 0;
+    }
     if (c->optimizer_rule != RULE_SGD) snprintf(why, GPUS_WHY, "copies of the tables are trained with optimizer.rule = sgd only");
     else if (!on_gpu || plan->gpu_needed + more > plan->gpu_available)
         snprintf(why, GPUS_WHY, "the tables do not fit a GPU, as copies of them must");

@@ -371,6 +371,8 @@ def test_a_run_uses_the_gpus_that_help_it(small):
     said = gpus_of(small, text)
     assert said["GPUs"].startswith("1 of 4: trained lock-free") and list(said) == ["GPUs"]
     assert said["GPUs"].endswith("; device.share = columns uses all")
+    assert "copies are trained by GPUs, and cpu has none" in small.refuses("plan", text, "--device.gpus=4", "--device.share=copies",
+                                                                           "--device.backend=cpu")
     said = gpus_of(small, text, "--device.share=columns")
     assert said["GPUs"] == "all 4 (device.share = columns)" and said["ranks"].startswith("4 ")
     assert "train.update = batch (hogwild)" in said["other results"]
