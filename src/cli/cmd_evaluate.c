@@ -183,7 +183,7 @@ static int check_sets(const struct sets *sets, const char *score) {
         return fail_usage("evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
     if (sets->format && !sets->train)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
-    if ((sets->known || sets->directed) && !sets->edges && !sets->triples)
+    if ((sets->known || sets->directed) && !sets->edges && (sets->directed || !sets->triples))
         return fail_usage("evaluate: --known and --directed tell of the links of --edges=FILE, which is wanted, too (--known also of "
                           "--triples=FILE)");
     if (sets->known && sets->edges && sets->triples) return fail_usage("evaluate: --known is of --edges or of --triples, and both are given");

@@ -262,6 +262,7 @@ def test_relations_are_compared_with_each_other(sptx):
     (["nearest", "run", "relation:r0"], ["is a relation", "--lists"]),
     (["nearest", "run", "e0_0", "--lists"], ["is an entity", "--lists"]),
     (["evaluate", "run", "--triples=test.txt", "--edges=test.txt", "--known=test.txt"], ["--edges or of --triples"]),
+    (["evaluate", "run", "--triples=test.txt", "--directed"], ["--directed", "of --edges=FILE, which is wanted"]),
 ])
 def test_questions_that_triples_cannot_answer_are_refused(sptx, command, words):
     split(sptx)
@@ -276,6 +277,14 @@ def test_without_reciprocals_heads_are_not_answered(sptx):
     sptx("train", config(sptx, triples={"reciprocal": "no"}))
     assert "triples.reciprocal = no" in sptx.refuses("recommend", "run", "--tail=e0_0", "--relation=r0", code=2)
     assert sptx("recommend", "run", "--head=e0_0", "--relation=r0").stdout
+
+
+def test_relations_that_the_data_calls_backwards_are_its_own(sptx):
+    write(sptx, "corpus.txt", [("a", "r", "b"), ("b", "r^-1", "a"), ("c", "r", "a")])
+    sptx("train", config(sptx, triples={"reciprocal": "no"}))
+    assert "triples.reciprocal = no" in sptx.refuses("recommend", "run", "--tail=b", "--relation=r", code=2)
+    assert sptx("recommend", "run", "--head=a", "--relation=r^-1").stdout
+    assert " triples 3 asked 3 unknown 0 " in sptx("evaluate", "run", "--triples=corpus.txt").stdout
 
 
 def test_other_runs_know_no_relations(sptx):
