@@ -94,6 +94,14 @@ def test_tails_and_heads(of_file):
         of_file.tails(["e1", "e2"], ["r0"])
 
 
+def test_relations_are_compared_with_each_other(of_file):
+    assert {name.split(":")[0] for name, _ in of_file.nearest("relation:r0", lists=True)} == {"relation"}
+    with pytest.raises(ValueError, match="'relation:r0' is a relation"):
+        of_file.nearest("relation:r0")
+    with pytest.raises(ValueError, match="'e1' is an entity"):
+        of_file.nearest("e1", lists=True)
+
+
 def test_evaluate(tmp_path, of_file):
     held_out = [("e1", "r0", "e9"), ("e2", "r1", "e3"), ("e2", "r1", "nobody")]
     path = tmp_path / "test.txt"
@@ -119,6 +127,12 @@ def test_data_that_holds_no_triples_is_refused(tmp_path):
         with pytest.raises(kind, match=words):
             fitted(tmp_path, data)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_sparse_matrix_holds_no_triples(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(TypeError, match="matrix holds no triples"):
+        fitted(tmp_path, sparse.eye(3))
 
 
 def test_other_runs_have_no_relations(tmp_path):
