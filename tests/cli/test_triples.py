@@ -279,6 +279,19 @@ def test_without_reciprocals_heads_are_not_answered(sptx):
     assert sptx("recommend", "run", "--head=e0_0", "--relation=r0").stdout
 
 
+def test_held_out_triples_are_read_as_the_corpus_was(sptx):
+    train, _, test = split(sptx)
+    sptx("train", config(sptx))
+    wanted = sptx("evaluate", "run", "--triples=test.txt").stdout
+    for name, lines in (("corpus.txt", train), ("test.txt", test)):
+        write(sptx, name, [(tail, relation, "x", head) for head, relation, tail in lines])
+    sptx("train", config(sptx), "--overwrite", "--corpus.columns=4,2,1")
+    assert sptx("evaluate", "run", "--triples=test.txt").stdout == wanted
+    write(sptx, "plain.txt", test)
+    plain = sptx("evaluate", "run", "--triples=plain.txt", "--corpus.format=triples", "--corpus.columns=auto").stdout
+    assert plain.split()[1:] == wanted.split()[1:]
+
+
 def test_relations_that_the_data_calls_backwards_are_its_own(sptx):
     write(sptx, "corpus.txt", [("a", "r", "b"), ("b", "r^-1", "a"), ("c", "r", "a")])
     sptx("train", config(sptx, triples={"reciprocal": "no"}))
