@@ -1,6 +1,7 @@
 #include "commands.h"
 #include "vectors/answers.h"
 #include "vectors/evaluate.h"
+#include "vectors/run_triples.h"
 #include "base/report.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -141,7 +142,14 @@ static int triples(const struct model *model, const struct sets *sets, const str
     struct sptx_triples_score score;
     struct triples_request request = {.held_out = sets->triples, .known = sets->known, .threads = (unsigned)config->device_threads,
                                       .sample = sets->sample_given ? sets->sample : 0};
-    if (evaluate_triples(&score, model, &request, config)) return -1;
+    struct config run = {.name = NULL};
+    int result = run_triples_check(model) || arguments_config_of_run(&run, model->directory, &sets->arguments) ? -1 : 0;
+    if (!result) {
+        request.look = config_corpus(&run).look;
+        result = evaluate_triples(&score, model, &request, config);
+    }
+    config_release(&run);
+    if (result) return -1;
     note("filtered   by '%s'%s%s%s%s", sets->triples, score.filtered_trained ? ", the triples that the run was trained on" : "",
          sets->known ? ", '" : "", sets->known ? sets->known : "", sets->known ? "'" : "");
     if (!model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
@@ -183,7 +191,7 @@ static int check_sets(const struct sets *sets, const char *score) {
         return fail_usage("evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
     if (sets->format && !sets->train)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
-    if ((sets->known || sets->directed) && !sets->edges && !sets->triples)
+    if ((sets->known || sets->directed) && !sets->edges && (sets->directed || !sets->triples))
         return fail_usage("evaluate: --known and --directed tell of the links of --edges=FILE, which is wanted, too (--known also of "
                           "--triples=FILE)");
     if (sets->known && sets->edges && sets->triples) return fail_usage("evaluate: --known is of --edges or of --triples, and both are given");

@@ -263,7 +263,7 @@ const struct command commands[] = {
      "                    them. Default: the links of the run's graph, if it was trained on one (corpus.format = graph)\n"
      "  --directed        links: only the second node of a link is ranked. Default: both are, unless the run's graph is\n"
      "                    directed\n"
-     "  --triples=FILE    held-out triples, in a file like that of corpus.format = triples: how high each tail is ranked by\n"
+     "  --triples=FILE    held-out triples, in a file that is read as the run's corpus was: how high each tail is ranked by\n"
      "                    the product of its head and relation, and each head by that of the tail and the relation backwards\n"
      "                    (triples.reciprocal = yes). MRR (the mean of 1 / rank; also of tails and heads alone) and hits@1, 3,\n"
      "                    10, without other answers that are known: those in FILE, in RUN/corpus.ids and in the files of\n"

@@ -50,6 +50,17 @@ static int64_t choose_gpus(struct config *one, char why[GPUS_WHY]) {
     return (int64_t)one->device_gpus;
 }
 
+/* Says how all GPUs are used, if the keys allow several processes. */
+static void advise_columns(const struct config *config, char why[GPUS_WHY]) {
+    struct config several = {0};
+    uint64_t length = strlen(why);
+    int result = config_copy(&several, config);
+    several.ranks = (unsigned)config->device_gpus;
+    if (result || !strcmp(config->corpus_path, CORPUS_INPUT) || config_resolve(&several)) report_clear();
+    else snprintf(why + length, GPUS_WHY - length, "; device.share = columns uses all");
+    config_release(&several);
+}
+
 int launch_choose(struct config *config, struct launch *launch) {
     struct config one = {0};
     *launch = (struct launch){.gpus = 1};
@@ -62,6 +73,7 @@ int launch_choose(struct config *config, struct launch *launch) {
     if (!result) result = config_resolve(&one);
     int64_t gpus = result ? -1 : choose_gpus(&one, launch->why);
     if (gpus < 0) goto failed;
+    if ((uint64_t)gpus < config->device_gpus) advise_columns(config, launch->why);
     config->copies = one.copies;
     launch->gpus = config->ranks = one.copies ? 1 : (unsigned)gpus;
     if (config_resolve(config)) goto failed;

@@ -473,6 +473,10 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
     if (!result && keys->header == HEADER_YES && !l.lines.count && !whole)
         result = fail("the first line of '%s' is longer than %" PRIu64 " bytes: corpus.header = yes has no header to leave out",
                       path, length);
+    if (!result && rows == LOOK_TRIPLES && !l.lines.count && !whole)
+        result = fail("the first line of '%s' is longer than %" PRIu64 " bytes, by which nobody can tell how triples are written: "
+                      "begin with a shorter one",
+                      path, length);
     int cut = !result && !l.lines.count && !whole && length && looked_is_of_lists(rows); /* a list's line may be longer than the look */
     if (cut) l.lines.line[l.lines.count++] = (struct looked_line){bytes, bytes + length, 1};
     if (!result && l.lines.count) result = decide(&l, length);

@@ -276,18 +276,23 @@ void looked_describe(struct looked_columns *columns, const struct looked_lines *
 
 /* ---- what columns have in all lines ---- */
 
+static int is_ntriple(const char *at, const char *end) {
+    if (end - at < 4 || !(*at == '<' || (at[0] == '_' && at[1] == ':'))) return 0;
+    return end[-1] == '.' || memmem(at, (size_t)(end - at), ". #", 3);
+}
+
 int looked_are_ntriples(const struct looked_lines *lines) {
-    uint64_t triples = 0;
+    uint64_t triples = 0, others = 0;
     for (uint64_t i = 0; i < lines->count; i++) {
         const char *at = lines->line[i].at, *end = lines->line[i].end;
         while (at < end && token_is_white(*at)) at++;
         while (end > at && token_is_white(end[-1])) end--;
         if (*at == '#') continue;
-        if (end - at < 4 || !(*at == '<' || (at[0] == '_' && at[1] == ':'))) return 0;
-        if (end[-1] != '.' && !memmem(at, (size_t)(end - at), ". #", 3)) return 0;
-        triples++;
+        int is = is_ntriple(at, end);
+        triples += (uint64_t)is;
+        others += (uint64_t)!is;
     }
-    return triples > 0;
+    return triples > others;
 }
 
 int looked_begin_differently(const struct looked_lines *lines, const struct columns_form *form) {

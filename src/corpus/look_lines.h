@@ -56,8 +56,8 @@ struct looked_columns {
 /* Computes the statistics of all columns over the lines from index `first` on. */
 void looked_describe(struct looked_columns *columns, const struct looked_lines *lines, uint64_t first,
                      const struct columns_form *form);
-/* Returns 1 if the lines are N-Triples: apart from comments, each begins with an IRI or a blank node and ends with a dot,
- * maybe with a comment after it. */
+/* Returns 1 if most lines are N-Triples: apart from comments, they begin with an IRI or a blank node and end with a dot,
+ * maybe with a comment after it. The others are wrong lines, which are named when they are read. */
 int looked_are_ntriples(const struct looked_lines *lines);
 
 /* Returns 1 if all lines after the first have different first fields. */

@@ -53,6 +53,7 @@ static int begins_with(const struct looked_line *line, const char *text) {
 static int refuse_other_formats(const struct looked_lines *lines, enum look_rows rows, const char *path) {
     const struct looked_line *line = &lines->line[0];
     int names = rows == LOOK_TRIPLES && *line->at == '<' && !begins_with(line, "<?xml") && !begins_with(line, "<rdf"); /* <Ulm> */
+    if (looked_are_ntriples(lines)) return fail("'%s' holds N-Triples: corpus.format = triples reads them", path);
     for (size_t i = 0; i < sizeof others / sizeof *others && !names; i++)
         if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
             return fail("'%s' holds %s, and no rows of fields: %s", path, others[i].what, others[i].then);

@@ -16,13 +16,17 @@ static const char *pass_white(const char *at, const char *end) {
     return at;
 }
 
+/* Returns the end of a term that ends before white space: the dot of the line may follow it at once. */
+static const char *end_of_word(const char *at, const char *end) {
+    while (at < end && !token_is_white(*at)) at++;
+    return at[-1] == '.' ? at - 1 : at;
+}
+
 /* Returns the byte after a literal, whose first byte is its opening quote: after the closing quote and a language or type. Returns
  * NULL if the quote is not closed. */
 static const char *end_of_literal(const char *at, const char *end) {
     for (at++; at < end && *at != '"'; at++) at += *at == '\\' && at + 1 < end;
-    if (at == end) return NULL;
-    for (at++; at < end && !token_is_white(*at); at++) continue;
-    return at;
+    return at == end ? NULL : end_of_word(at + 1, end);
 }
 
 /* Reads one term. Returns the byte after it; NULL if no term is there. */
@@ -34,8 +38,7 @@ static const char *read_term(const char *at, const char *end, const char **term,
     } else if (at < end && *at == '"') {
         stop = end_of_literal(at, end);
     } else if (end - at > 1 && at[0] == '_' && at[1] == ':') {
-        while (stop < end && !token_is_white(*stop)) stop++;
-        if (stop[-1] == '.') stop--; /* the dot of the line, which a blank node cannot end with */
+        stop = end_of_word(at, end);
     }
     if (!stop || stop == at) return NULL;
     *term = at + bracket;

@@ -83,7 +83,10 @@ int vocab_index(struct vocab *vocab, const char *path) {
     uint64_t first, again, length;
     int twice = words_index(&vocab->words, &first, &again);
     if (twice <= 0) return twice;
-    const char *word = vocab_word(vocab, again, &length);
+    const char *word = vocab_word(vocab, again, &length), *prefix = vocab_prefix(vocab);
+    if (first < vocab->size - vocab->lists && again >= vocab->size - vocab->lists)
+        return fail("the word '%.*s' is called as the row of the %s '%.*s' is; rename one of the two", text_shown(length), word,
+                    strcmp(prefix, VOCAB_RELATION) ? "list" : "relation", text_shown(length - strlen(prefix)), word + strlen(prefix));
     return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' is on line %" PRIu64 " already", path, again + 1,
                 text_shown(length), word, first + 1);
 }

@@ -7,6 +7,7 @@
 #include "vectors/export.h"
 #include "vectors/map.h"
 #include "vectors/page.h"
+#include "vectors/run_triples.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -227,16 +228,21 @@ enum sptx_status sptx_run_evaluate_triples(struct sptx_run *run, const struct sp
                                            uint64_t sample, struct sptx_triples_score *score) {
     struct sptx_triples_score found;
     struct triples_request request = {.sample = sample};
-    struct config config = {.name = NULL};
+    struct config config = {.name = NULL}, trained = {.name = NULL};
     if (!run) return SPTX_USAGE;
     enter(run->context);
     request.threads = pool_threads(run->context->pool);
-    int result = take_data(&request.held_out, &request.held_out_data, held_out, "triples", "held_out") ||
+    int result = take_data(&request.held_out, &request.held_out_data, held_out, "triples", "triples") ||
                          (known && take_data(&request.known, &request.known_data, known, "triples", "known"))
                      ? -1 : 0;
     if (!result && !score) result = fail_usage("a score is written to a struct; it is NULL");
-    if (!result) result = device_config(run->context, &config) || evaluate_triples(&found, &run->model, &request, &config) ? -1 : 0;
+    if (!result) result = run_triples_check(&run->model) || read_as_trained(&trained, run, NULL) ? -1 : 0;
+    if (!result) {
+        request.look = config_corpus(&trained).look;
+        result = device_config(run->context, &config) || evaluate_triples(&found, &run->model, &request, &config) ? -1 : 0;
+    }
     if (!result) *score = found;
+    config_release(&trained);
     config_release(&config);
     return leave(run->context, result);
 }

@@ -6,6 +6,7 @@
 #include "base/path.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -161,13 +162,24 @@ static int begin_saving(struct sptx_table *table, struct sptx_saving *saving, ui
     return -1;
 }
 
+/* Returns the path from the root: the program may change its working directory while the save goes on. */
+static char *path_from_root(const char *path) {
+    char *directory = *path == '/' ? NULL : getcwd(NULL, 0), *whole;
+    if (!directory) return mem_text(path, strlen(path), "a path");
+    uint64_t bytes = strlen(directory) + strlen(path) + 2;
+    whole = mem_zalloc(bytes, 1, "a path");
+    if (whole) snprintf(whole, bytes, "%s/%s", directory, path);
+    free(directory);
+    return whole;
+}
+
 static int save_behind(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **out) {
     if (!out) return fail_usage("a save is begun into a pointer; it is NULL");
     *out = NULL;
     if (check_path(path)) return -1;
     struct sptx_saving *saving = mem_zalloc(1, sizeof *saving, "a save");
     if (!saving) return -1;
-    saving->path = mem_text(path, strlen(path), "a path");
+    saving->path = path_from_root(path);
     int claimed = saving->path && !claim_file(&saving->file, path);
     if (claimed && !begin_saving(table, saving, most)) {
         *out = table->saving = saving;

@@ -77,6 +77,10 @@ static int take_keys(struct model *model, const struct config *config) {
     model->documents = config_has_documents(config);
     model->product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
     model->loss = config_loss(config);
+    if (model->reciprocal && !config->triples_reciprocal) { /* the data itself has relations r and r^-1 */
+        model->reciprocal = 0;
+        model->relations = model->vocab.lists;
+    }
     model->negatives = (struct model_negatives){.count = config->negatives_count,
                                                 .law = config->negatives_law,
                                                 .exclude = config->negatives_exclude,

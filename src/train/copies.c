@@ -57,7 +57,8 @@ uint64_t copies_round_of(const struct session *s, unsigned count) {
     uint64_t least = rows * LEAST_A_ROW > LEAST ? rows * LEAST_A_ROW : LEAST, most = rows * MOST_A_ROW > MOST ? rows * MOST_A_ROW : MOST;
     double examples = (double)example_count(&s->examples.source) * (double)s->config->train_epochs / count / MERGES;
     if (s->config->train_merge_every != COUNT_AUTO) return s->config->train_merge_every;
-    return examples < (double)least ? 0 : examples < (double)most ? (uint64_t)examples : most;
+    if (examples < (double)least) return s->config->device_share == SHARE_COPIES ? LEAST : 0;
+    return examples < (double)most ? (uint64_t)examples : most;
 }
 
 /* The highest rate of a copy: at 0.05 wiki16 trains on a GPU, at 0.1 it diverges. */
@@ -76,7 +77,6 @@ int copies_open(struct copies **out, struct session *s) {
     c->count = s->config->copies < COPIES_MOST ? s->config->copies : COPIES_MOST;
     c->faster = c->count < copies_most(s->config) ? c->count : copies_most(s->config);
     c->round = copies_round_of(s, c->count);
-    if (!c->round) c->round = LEAST;
     int result = open_all(c, s);
     if (result) copies_close(c);
     else *out = c;

@@ -14,7 +14,8 @@ struct copies;
 struct session;
 
 /* Returns how many examples a copy trains between two merges, if `count` GPUs train the session's run: train.merge_every, or so many
- * that merging takes a small part of the time. 0: the run is too short for copies. */
+ * that merging takes a small part of the time. 0: the run is too short for copies, and device.share
+ * leaves the choice. */
 uint64_t copies_round_of(const struct session *session, unsigned count);
 
 /* Returns the largest number of copies that may each train with that many times the learning rate (at least 1): above some rate

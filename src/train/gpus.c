@@ -85,7 +85,10 @@ static unsigned copies_that_gain(const struct session *s, unsigned gpus, char wh
     int on_gpu = (plan->target == PLACE_GPU || plan->hot_rows >= plan->rows) && (plan->context == PLACE_GPU || plan->hot_rows >= plan->items);
     unsigned most = copies_most(c), count = c->device_share == SHARE_COPIES || gpus < most ? gpus : most;
     uint64_t more = (plan->target_bytes + plan->context_bytes) / gpus;
-    if (!s->ops->has_gpu) return 0;
+    if (!s->ops->has_gpu) {
+        if (c->device_share == SHARE_COPIES) snprintf(why, GPUS_WHY, "copies are trained by GPUs, and %s has none", s->ops->name);
+        return 0;
+    }
     if (c->optimizer_rule != RULE_SGD) snprintf(why, GPUS_WHY, "copies of the tables are trained with optimizer.rule = sgd only");
     else if (!on_gpu || plan->gpu_needed + more > plan->gpu_available)
         snprintf(why, GPUS_WHY, "the tables do not fit a GPU, as copies of them must");
@@ -105,8 +108,7 @@ static unsigned copies_that_gain(const struct session *s, unsigned gpus, char wh
 static void complete(char why[GPUS_WHY], uint64_t chosen, uint64_t gpus) {
     char reason[GPUS_WHY];
     snprintf(reason, sizeof reason, "%s", why);
-    snprintf(why, GPUS_WHY, "%" PRIu64 " of %" PRIu64 ": %.*s%s", chosen, gpus, GPUS_WHY / 2, reason,
-             chosen < gpus ? "; device.share = columns uses all" : "");
+    snprintf(why, GPUS_WHY, "%" PRIu64 " of %" PRIu64 ": %.*s", chosen, gpus, GPUS_WHY / 2, reason);
 }
 
 int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]) {

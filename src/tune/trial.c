@@ -108,7 +108,7 @@ static int judge_links(const struct tuning *t, const struct model *model, const 
 }
 
 static int judge_triples(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
-    struct triples_request request = {.held_out = t->directory.held_out, .threads = (unsigned)config->device_threads};
+    struct triples_request request = {.held_out = t->directory.held_out, .look = LOOK_AUTO, .threads = (unsigned)config->device_threads};
     struct sptx_triples_score found;
     if (evaluate_triples(&found, model, &request, config)) return -1;
     *score = found.mrr;

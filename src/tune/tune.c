@@ -113,14 +113,16 @@ static enum tune_measure measure_of(const struct tuning *t) {
 
 static int check_request(const struct tuning *t) {
     const struct tune_request *r = t->request;
+    const struct corpus_format_properties *format = &corpus_formats[t->resolved.corpus_format];
     if (!t->resolved.train_epochs)
         return fail("tune measures trials in epochs, and train.epochs is 0: leave it out, or set how many a run has");
     if (!(r->seconds > 0) && !r->trials) return fail_usage("tune wants an end: --minutes=M, --trials=N, or both");
     if (config_ranks(&t->resolved) > 1)
         return fail("tune trains its trials in one process, and device.gpus asks for %u; leave it out", config_ranks(&t->resolved));
-    if (!corpus_formats[t->resolved.corpus_format].sentences && r->pair_count + r->analogy_count)
-        return fail("--pairs and --analogies judge words, and corpus.format is %s: leave them out",
-                    corpus_formats[t->resolved.corpus_format].name);
+    if (*t->resolved.train_from && (format->edges || format->triples))
+        return fail("tune trains %s by numbers, and train.from finds rows by names: leave it out", format->edges ? "a graph" : "triples");
+    if (!format->sentences && r->pair_count + r->analogy_count)
+        return fail("--pairs and --analogies judge words, and corpus.format is %s: leave them out", format->name);
     return r->out ? best_check(r->out) : 0;
 }
 

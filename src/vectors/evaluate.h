@@ -76,6 +76,7 @@ struct triples_request {
     const char *held_out; /* path of a file of triples */
     const char *known;    /* paths of files of triples that are known to be true, as corpus.path names them; NULL: none */
     uint64_t sample;      /* entities that answers are ranked among; 0: all, or 10,000 if there are more than a million */
+    struct look_keys look; /* how the files are read: as the run's corpus was */
     unsigned threads;     /* 0: one a core */
     const struct gathered *held_out_data, *known_data; /* triples in memory, read instead of the files; NULL: files */
 };

@@ -65,7 +65,7 @@ static int read_held_out(struct triples_job *job) {
     const struct triples_request *request = job->request;
     const struct model *model = job->model;
     int result = request->held_out_data ? run_triples_gathered(model, request->held_out_data, take_held_out, job)
-                                        : run_triples_read(model, request->held_out, take_held_out, job);
+                                        : run_triples_read(model, request->held_out, &request->look, take_held_out, job);
     if (result) return -1;
     if (!job->count)
         return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, request->held_out,
@@ -93,7 +93,7 @@ static uint64_t count_trained(const struct triples_job *job) {
 
 static int read_files(struct triples_job *job, char *const *paths, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (run_triples_read(job->model, paths[i], known_answers_add, &job->known)) return -1;
+        if (run_triples_read(job->model, paths[i], &job->request->look, known_answers_add, &job->known)) return -1;
     return 0;
 }
 

@@ -103,8 +103,9 @@ static int take_lines_of(const struct finding *finding, const struct corpus_bloc
     return more;
 }
 
-static int take_corpus(const struct finding *finding, struct corpus *corpus, const char *path, triple_take *take, void *user) {
-    const struct corpus_options options = {.format = FORMAT_TRIPLES, .look = LOOK_AUTO};
+static int take_corpus(const struct finding *finding, struct corpus *corpus, const char *path, const struct look_keys *look,
+                       triple_take *take, void *user) {
+    const struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look};
     struct corpus_block block = {0};
     int more;
     if (corpus_stream(corpus)) return fail("'%s' is an id stream; wanted lines of head, relation, tail", path);
@@ -115,11 +116,11 @@ static int take_corpus(const struct finding *finding, struct corpus *corpus, con
     return more;
 }
 
-int run_triples_read(const struct model *model, const char *path, triple_take *take, void *user) {
+int run_triples_read(const struct model *model, const char *path, const struct look_keys *look, triple_take *take, void *user) {
     char *paths[] = {(char *)path};
     struct finding finding;
     struct corpus *corpus = corpus_open(paths, 1);
-    int result = !corpus ? -1 : open_finding(&finding, model) || take_corpus(&finding, corpus, path, take, user) ? -1 : 0;
+    int result = !corpus ? -1 : open_finding(&finding, model) || take_corpus(&finding, corpus, path, look, take, user) ? -1 : 0;
     if (corpus) words_release(&finding.relations);
     corpus_close(corpus);
     return result;

@@ -370,6 +370,9 @@ def test_a_run_uses_the_gpus_that_help_it(small):
     text = small.config(model={"dim": 52}, train={"update": "auto"}, optimizer={"rule": "sgd"})
     said = gpus_of(small, text)
     assert said["GPUs"].startswith("1 of 4: trained lock-free") and list(said) == ["GPUs"]
+    assert said["GPUs"].endswith("; device.share = columns uses all")
+    assert "copies are trained by GPUs, and cpu has none" in small.refuses("plan", text, "--device.gpus=4", "--device.share=copies",
+                                                                           "--device.backend=cpu")
     said = gpus_of(small, text, "--device.share=columns")
     assert said["GPUs"] == "all 4 (device.share = columns)" and said["ranks"].startswith("4 ")
     assert "train.update = batch (hogwild)" in said["other results"]
@@ -381,6 +384,7 @@ def test_a_run_uses_the_gpus_that_help_it(small):
     shared = ["--negatives.per=batch", "--train.loss=softmax", "--examples.mode=user", "--examples.targets=all", "--examples.positives=1"]
     plan = small("plan", *lists, *shared, "--device.gpus=4").stdout
     assert plan.splitlines()[-1].startswith("GPUs             1 of 4: batches share their negatives")
+    assert "columns" not in plan.splitlines()[-1]  # which negatives.per = batch refuses
 
 
 def test_gpus_are_processes_that_the_program_begins(two_gpus):

@@ -188,6 +188,7 @@ def test_rare_entities_take_their_triples_along(sptx):
     ("a\tr\tb\nc\t\td\n", [], ["line 2", "its relation is empty"]),
     ("<a> <r> <b> .\n<a> <r> .\n", [], ["line 2", "no triple of N-Triples"]),
     ("a r b\na r^-1 b\n", [], ["'r^-1' ends with ^-1", "triples.reciprocal = no"]),
+    ("a r b\nrelation:r r b\n", [], ["'relation:r' is called as the row of the relation 'r'"]),
     ("a r b\n", ["--corpus.columns=1,3"], ["names two columns", "head, relation, tail"]),
     ("a r b\n", ["--corpus.format=text", "--triples.reciprocal=no"], ["triples.reciprocal = no", "corpus.format = triples"]),
 ])
@@ -261,6 +262,7 @@ def test_relations_are_compared_with_each_other(sptx):
     (["nearest", "run", "relation:r0"], ["is a relation", "--lists"]),
     (["nearest", "run", "e0_0", "--lists"], ["is an entity", "--lists"]),
     (["evaluate", "run", "--triples=test.txt", "--edges=test.txt", "--known=test.txt"], ["--edges or of --triples"]),
+    (["evaluate", "run", "--triples=test.txt", "--directed"], ["--directed", "of --edges=FILE, which is wanted"]),
 ])
 def test_questions_that_triples_cannot_answer_are_refused(sptx, command, words):
     split(sptx)
@@ -275,6 +277,27 @@ def test_without_reciprocals_heads_are_not_answered(sptx):
     sptx("train", config(sptx, triples={"reciprocal": "no"}))
     assert "triples.reciprocal = no" in sptx.refuses("recommend", "run", "--tail=e0_0", "--relation=r0", code=2)
     assert sptx("recommend", "run", "--head=e0_0", "--relation=r0").stdout
+
+
+def test_held_out_triples_are_read_as_the_corpus_was(sptx):
+    train, _, test = split(sptx)
+    sptx("train", config(sptx))
+    wanted = sptx("evaluate", "run", "--triples=test.txt").stdout
+    for name, lines in (("corpus.txt", train), ("test.txt", test)):
+        write(sptx, name, [(tail, relation, "x", head) for head, relation, tail in lines])
+    sptx("train", config(sptx), "--overwrite", "--corpus.columns=4,2,1")
+    assert sptx("evaluate", "run", "--triples=test.txt").stdout == wanted
+    write(sptx, "plain.txt", test)
+    plain = sptx("evaluate", "run", "--triples=plain.txt", "--corpus.format=triples", "--corpus.columns=auto").stdout
+    assert plain.split()[1:] == wanted.split()[1:]
+
+
+def test_relations_that_the_data_calls_backwards_are_its_own(sptx):
+    write(sptx, "corpus.txt", [("a", "r", "b"), ("b", "r^-1", "a"), ("c", "r", "a")])
+    sptx("train", config(sptx, triples={"reciprocal": "no"}))
+    assert "triples.reciprocal = no" in sptx.refuses("recommend", "run", "--tail=b", "--relation=r", code=2)
+    assert sptx("recommend", "run", "--head=a", "--relation=r^-1").stdout
+    assert " triples 3 asked 3 unknown 0 " in sptx("evaluate", "run", "--triples=corpus.txt").stdout
 
 
 def test_other_runs_know_no_relations(sptx):

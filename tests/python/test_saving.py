@@ -134,6 +134,28 @@ def test_bad_arguments_begin_nothing(cpu, tmp_path):
         table.save(tmp_path / "table.npy", wait=False)
 
 
+def test_a_relative_path_is_of_the_directory_at_the_save(cpu, tmp_path, monkeypatch):
+    table = large(cpu)
+    for name in ("here", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    saving = table.save("table.npy", wait=False)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    saving.wait()
+    assert os.listdir(tmp_path / "here") == ["table.npy"] and not os.listdir(tmp_path / "elsewhere")
+
+
+def test_each_of_several_threads_gets_its_own_save(cpu, tmp_path):
+    table, paths = large(cpu), [str(tmp_path / ("%d.npy" % i)) for i in range(6)]
+    found = {}
+    threads = [threading.Thread(target=lambda path=path: found.update({path: table.save(path, wait=False).path})) for path in paths]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict(zip(paths, paths))
+
+
 def test_restoring_and_closing_wait(cpu, tmp_path):
     table, random = large(cpu), numpy.random.default_rng(1)
     table.save(tmp_path / "first.npy")

@@ -94,6 +94,14 @@ def test_tails_and_heads(of_file):
         of_file.tails(["e1", "e2"], ["r0"])
 
 
+def test_relations_are_compared_with_each_other(of_file):
+    assert {name.split(":")[0] for name, _ in of_file.nearest("relation:r0", lists=True)} == {"relation"}
+    with pytest.raises(ValueError, match="'relation:r0' is a relation"):
+        of_file.nearest("relation:r0")
+    with pytest.raises(ValueError, match="'e1' is an entity"):
+        of_file.nearest("e1", lists=True)
+
+
 def test_evaluate(tmp_path, of_file):
     held_out = [("e1", "r0", "e9"), ("e2", "r1", "e3"), ("e2", "r1", "nobody")]
     path = tmp_path / "test.txt"
@@ -105,6 +113,8 @@ def test_evaluate(tmp_path, of_file):
     known = names(triples())
     assert of_file.evaluate(triples=held_out, known=known)["triples"]["mrr"] == found["mrr"]  # they are known as trained ones
     assert of_file.evaluate(triples=held_out, sample=5)["triples"]["among"] <= 5
+    with pytest.raises(sptx.Error, match="'triples' has no triple"):
+        of_file.evaluate(triples=[("x", "y", "z")])
     with pytest.raises(ValueError, match="both are given"):
         of_file.evaluate(triples=held_out, edges=[("e1", "e2")], known=known)
 
@@ -119,10 +129,16 @@ def test_data_that_holds_no_triples_is_refused(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_sparse_matrix_holds_no_triples(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(TypeError, match="matrix holds no triples"):
+        fitted(tmp_path, sparse.eye(3))
+
+
 def test_other_runs_have_no_relations(tmp_path):
     run = sptx.fit([["a", "b", "c"]] * 50, tmp_path / "text", keys={"corpus.min_count": 1, "model.dim": 4}, device="cpu", progress=False)
     assert run.relations == []
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="was not trained on triples"):
         run.tails("a", "r")
     with pytest.raises(sptx.Error, match="was not trained on triples"):
         run.evaluate(triples=[("a", "r", "b")])

@@ -1,6 +1,7 @@
 """The work of Run.recommend(), Run.tails() and Run.heads(): passes lists, given by their items or by a trained list's name, to the library in one call."""
 
 import ctypes
+import os
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy
@@ -99,6 +100,15 @@ def recommend(run: Any, asked: List[Any], k: int, score: Optional[str], seen: bo
     return run._answers(found, scores), items
 
 
+def _relation_row(run: Any, name: Any) -> int:
+    try:
+        return run.row("relation:" + name_of(name))
+    except KeyError:
+        if run.relations:
+            raise
+    raise ValueError("'%s' was not trained on triples (corpus.format = triples), and knows no relations" % os.fsdecode(run._path))
+
+
 def answers(run: Any, entities: Any, relations: Any, k: int, heads: bool, seen: bool) -> Any:
     """Returns the k best tails of heads and relations, or the best heads of relations and tails: a list of answers, or one answer if
     `entities` is one entity."""
@@ -109,7 +119,8 @@ def answers(run: Any, entities: Any, relations: Any, k: int, heads: bool, seen: 
     if len(over) != len(asked):
         raise ValueError("%d entities and %d relations are no questions" % (len(asked), len(over)))
     handle, k = run._open(), min(count_of(k, "k", 32), len(run))
-    rows = numpy.array([[run.row(name) for name in asked], [run.row("relation:" + name_of(name)) for name in over]], numpy.uint64)
+    over_rows = [_relation_row(run, name) for name in over]
+    rows = numpy.array([[run.row(name) for name in asked], over_rows], numpy.uint64)
     options = _library.AnswersOptions(ctypes.sizeof(_library.AnswersOptions), bool(heads), bool(seen))
     found, scores = numpy.full((len(asked), k), 0xFFFFFFFF, numpy.uint32), numpy.zeros((len(asked), k), numpy.float32)
     run._context.call(library.sptx_run_answers, handle.pointer, rows[0].ctypes.data, rows[1].ctypes.data, len(asked),

@@ -202,10 +202,20 @@ class Run(Asked, Indexes):
             query = list(query)
         if _are_words(query):
             own, asked = self._asked_vectors(query, table_of(table), asking=True)
+            self._check_kinds(query, own, lists)
             return self._answers(*self.search(asked, k, own, table, lists, metric))
         asked = numpy.asarray(query)
         found = self._answers(*self.search(asked if asked.ndim > 1 else asked[None], k, None, table, lists, metric))
         return found if asked.ndim > 1 else found[0]
+
+    def _check_kinds(self, words: List[Any], rows: Any, lists: bool) -> None:
+        """In a run of triples: fails if an entity would be compared with relations, or a relation with entities."""
+        if len(self) == self._rows or not self.lists[-1].startswith("relation:"):
+            return
+        for word, row in zip(words, rows):
+            if (row >= len(self)) != bool(lists):
+                raise ValueError("%.100r is %s, and those are compared with each other: lists=%s"
+                                 % (word, *(("an entity", False) if lists else ("a relation", True))))
 
     def search(self, queries: Any, k: int = 10, excluded: Any = None, table: Optional[str] = None, lists: bool = False,
                metric: str = "cosine") -> Tuple[Any, Any]:

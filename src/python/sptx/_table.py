@@ -325,7 +325,7 @@ class Table:
         handle = self._open()
         where = path_of(path)
         most = count_of(memory, "memory", 64)
-        os.stat(os.path.dirname(os.path.abspath(where)))
+        os.stat(os.path.dirname(os.path.abspath(os.fsdecode(where))))
         earlier, saving = self._saving, Saving(self._context, where)
         if earlier is not None and earlier._real != saving._real:
             earlier._pause()
@@ -338,7 +338,7 @@ class Table:
         except BaseException:
             self._saving = saving if saving._pointer else earlier
             raise
-        return self._saving
+        return None if wait else saving
 
     @classmethod
     def load(cls, path: Union[str, "os.PathLike[str]"], optimizer: str = "sgd", **options: Any) -> "Table":

@@ -78,7 +78,7 @@ def triples_of(data: Any, columns: Optional[Sequence[str]]) -> Source:
         if array.ndim != 2 or array.shape[1] != 3:
             raise ValueError("an array of triples has a shape of [triples, 3], and this one is %s" % (array.shape,))
         return Triples(*array.T) if array.dtype.kind in "iu" else NamedTriples(array.tolist())
-    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)) and not hasattr(data, "tocoo"):
         return NamedTriples(data)
     raise TypeError("a %s holds no triples for fit(): wanted paths, three arrays of integers, an array [triples, 3], an iterable of "
                     "(head, relation, tail), or a table with such columns" % type(data).__name__)

@@ -128,6 +128,7 @@ static void what_is_no_such_row_is_refused(void **state) {
 
 static void files_of_other_formats_are_refused_by_name(void **state) {
     LOOKS(LOOK_EDGES, {"<?xml version=\"1.0\"?>\n<graphml>\n", "holds XML, and no rows of fields: write a line for each edge or pair first"},
+          {"<a> <r> <b> .\n<b> <r> <c> .\n", "holds N-Triples: corpus.format = triples reads them"},
           {"graph [\n  node [\n    id 0\n", "holds GML, and no rows of fields: in Python: sptx.fit(networkx.read_gml(path), ..)"},
           {"*Vertices 2\n1 a\n2 b\n", "holds a graph of Pajek's, and no rows of fields: in Python: sptx.fit(networkx.read_pajek(path), ..)"});
     LOOKS(LOOK_PAIRS, {"1,\"['rye', 'salt']\"\n2,\"['rye']\"\n",

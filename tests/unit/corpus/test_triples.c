@@ -54,9 +54,18 @@ static void wrong_lines_are_named(void **state) {
                    "tail by corpus.columns, as in corpus.columns = 1,2,3 or by their names");
 }
 
+static void a_first_line_that_is_too_long_is_refused(void **state) {
+    static char many[(1 << 17) + 64]; /* more bytes than the look reads */
+    memset(many, 'x', 1 << 17);
+    memcpy(many, "<a> <r> \"", 9);
+    strcpy(many + (1 << 17), "\" .\n<a> <r> <b> .\n");
+    assert_triples(many, "is longer than 65536 bytes, by which nobody can tell how triples are written: begin with a shorter one");
+}
+
 static void ntriples_lose_their_brackets(void **state) {
     assert_triples("# people\n<a:x> <a:r> <a:y> .\n  _:b1\t<a:r>\t_:b2.\n\n<a:x><a:r>_:b1 . # more\n",
                    "a:x:a:r:a:y;_:b1:a:r:_:b2;a:x:a:r:_:b1;");
+    assert_triples("<x> <r> \"a.\".\n<x> <r> \"b\"@de.\n<x> <r> \"1\"^^<a:int>.\n", "x:r:\"a.\";x:r:\"b\"@de;x:r:\"1\"^^<a:int>;");
     assert_triples("<x> <name> \"Ulm \\\" . <\"@de .\n<x> <born> \"1\"^^<xsd:int> .\n",
                    "x:name:\"Ulm \\\" . <\"@de;x:born:\"1\"^^<xsd:int>;");
     assert_triples("<x> <r> <y> <graph> .\n", "x:r:y;");
@@ -74,12 +83,14 @@ static void wrong_ntriples_are_named(void **state) {
         if (strcmp(got, "line 4097: " NONE)) fail_msg("of \"%s\": \"%s\"", wrong[i], got);
     }
     assert_triples("<x> <> <y> .\n", "line 1: its relation is empty");
+    assert_triples("<x> <r> <y> .\n<x> <r> <y>\n<y> <r> <x> .\n", "line 2: " NONE);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines_are_head_relation_tail, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(wrong_lines_are_named, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_first_line_that_is_too_long_is_refused, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(ntriples_lose_their_brackets, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(wrong_ntriples_are_named, scratch_make, scratch_remove),
     };
