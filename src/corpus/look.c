@@ -345,7 +345,7 @@ static int take_positions(const struct looking *l) {
     return most <= POSITIONS_MOST ? 0 : refuse_columns(l, "nothing tells which columns are wanted");
 }
 
-/* Sets the format of N-Triples, whose lines need no other look. */
+/* Sets the format of N-Triples. Their lines need no further examination. */
 static int take_ntriples(struct looking *l) {
     struct look *look = l->look;
     if (l->keys->columns && *l->keys->columns)
