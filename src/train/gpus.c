@@ -63,7 +63,7 @@ static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, cha
     double one, best, all, seconds;
     uint64_t chosen = 1;
     if (gpus_seconds(plan, windows, 1, &one)) {
-        snprintf(why, GPUS_WHY, "how fast one would be is unknown: this GPU's copies are not measured");
+        snprintf(why, GPUS_WHY, "the speed of one GPU is unknown: it was not measured how fast it copies");
         return most;
     }
     best = one;

@@ -186,7 +186,7 @@ static void begin_target64(const struct batch_view *view, uint64_t block, uint32
     target.length = cosine ? sqrt(squares) : 1;
 }
 
-/* Adds the gradient of the target to those of its rows. */
+/* Adds the target's gradient to the gradients of the target's rows. */
 static void end_target64(uint32_t dim) {
     for (uint32_t j = 0; j < dim && !target.product; j++) target.row_gradient[0][j] += target.gradient[j];
     for (int k = 0; k < 2 && target.product; k++)

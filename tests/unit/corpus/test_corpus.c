@@ -34,7 +34,7 @@ static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     return out;
 }
 
-/* Where a trace of blocks has arrived. */
+/* State of a trace of blocks, after the last block that was traced. */
 struct tracing {
     uint64_t number, offset, line;
     const char *path;
