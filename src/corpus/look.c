@@ -241,8 +241,8 @@ static int refuse_third(const struct looking *l) {
     const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
     if (l->rows == LOOK_EDGES)
         return fail("'%s' line %" PRIu64 ": '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
-                    "corpus.format = triples trains it, corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third "
-                    "column over",
+                    "set corpus.format = triples to train triples, corpus.columns = 1,3 to read head and tail as an edge, or "
+                    "graph.weights = no to ignore the third column",
                     l->path, line->number, text_shown((uint64_t)(line->end - line->at)), line->at);
     return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
 }

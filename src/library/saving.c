@@ -162,7 +162,7 @@ static int begin_saving(struct sptx_table *table, struct sptx_saving *saving, ui
 }
 
 static int save_behind(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **out) {
-    if (!out) return fail_usage("a save is begun into a pointer; it is NULL");
+    if (!out) return fail_usage("the address for the new save is NULL");
     *out = NULL;
     if (check_path(path)) return -1;
     struct sptx_saving *saving = mem_zalloc(1, sizeof *saving, "a save");

@@ -107,7 +107,7 @@ def answers(run: Any, entities: Any, relations: Any, k: int, heads: bool, seen: 
     asked = list(entities)
     over = [relations] * len(asked) if is_token(relations) else list(relations)
     if len(over) != len(asked):
-        raise ValueError("%d entities and %d relations are no questions" % (len(asked), len(over)))
+        raise ValueError("%d entities and %d relations; wanted a relation for each entity" % (len(asked), len(over)))
     handle, k = run._open(), min(count_of(k, "k", 32), len(run))
     rows = numpy.array([[run.row(name) for name in asked], [run.row("relation:" + name_of(name)) for name in over]], numpy.uint64)
     options = _library.AnswersOptions(ctypes.sizeof(_library.AnswersOptions), bool(heads), bool(seen))
