@@ -260,7 +260,7 @@ def test_relations_are_compared_with_each_other(sptx):
     (["evaluate", "run", "--train=test.txt", "--held-out=test.txt"], ["was trained on triples", "--triples=FILE"]),
     (["nearest", "run", "relation:r0"], ["is a relation", "--lists"]),
     (["nearest", "run", "e0_0", "--lists"], ["is an entity", "--lists"]),
-    (["evaluate", "run", "--triples=test.txt", "--edges=test.txt", "--known=test.txt"], ["--edges or of --triples"]),
+    (["evaluate", "run", "--triples=test.txt", "--edges=test.txt", "--known=test.txt"], ["--edges or to --triples"]),
 ])
 def test_questions_that_triples_cannot_answer_are_refused(sptx, command, words):
     split(sptx)

@@ -1,4 +1,5 @@
-"""The work of Run.recommend(), Run.tails() and Run.heads(): passes lists, given by their items or by a trained list's name, to the library in one call."""
+"""The work of Run.recommend(), Run.tails() and Run.heads(): passes lists (their items, or a trained list's name) or questions about
+triples to the library in one call."""
 
 import ctypes
 from typing import Any, Dict, Iterable, List, Optional, Tuple
