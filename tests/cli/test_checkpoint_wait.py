@@ -1,4 +1,4 @@
-"""Checkpoints that are written while training goes on (run.checkpoint_wait = no): the same files as those for which it waits."""
+"""Checkpoints that are written while training goes on (run.checkpoint_wait = no): the files are the same as if training waits."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def both(first, second):
 
 
 def files(sptx, run):
-    """Returns the files of each checkpoint, without the numbers that are seconds, and the checksum of those."""
+    """Returns the files of each checkpoint, without the seconds and the checksum in state.ini."""
     found = {}
     for directory in sptx.path(run).glob("checkpoint-*"):
         texts = [(directory / name).read_bytes() for name in FILES]

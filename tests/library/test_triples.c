@@ -1,4 +1,4 @@
-/* Tests knowledge graphs of libsptx. Uses only sptx.h and libsptx.so, as any user's program does. */
+/* Tests the calls of libsptx for knowledge graphs. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
 #include "../testing.h"
 

@@ -77,7 +77,7 @@ static void check_merges(int precision) {
         read_copy(&m, 0, before);
         for (int copy = 0; copy < COPIES; copy++) {
             read_copy(&m, copy, now[copy]);
-            assert_memory_equal(now[copy], before, sizeof before); /* all copies are alike */
+            assert_memory_equal(now[copy], before, sizeof before); /* all copies have the same rows */
             for (int row = 0; row < ROWS; row++)
                 for (int j = 0; j < DIM; j++)
                     if (rand() % 3 == 0) now[copy][row][j] += any();
