@@ -1,8 +1,9 @@
 /* products: multiplies a triple's head row and relation row, column by column (examples.h: enum example_product); computes the
  * gradients of this product, and the penalty of cubes. Both compilers compile this file.
  *
- * With COMPLEX each column has a partner: a real part's partner is the imaginary part of the same number, and the other way round.
- * Functions take the values of a column and of its partner; with REAL the partner's value is 0, and no column is imaginary.
+ * With COMPLEX each column has a partner: the partner of a real part is the imaginary part of the same number, and the partner of
+ * an imaginary part is the real part. Functions take the values of a column and of its partner; with REAL the partner's value is 0,
+ * and no column is imaginary.
  *
  *   u = a x b            the product
  *   g x conj(b)          the gradient of a, where g is the gradient of u; for that of b, exchange a and b

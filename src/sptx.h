@@ -187,9 +187,9 @@ enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
 /* Begins to save a table, and returns at once. The file will have the bytes that sptx_table_save() would write now. Fetches,
  * updates and stores may go on during the save: before such a call changes a row that is not written yet, it copies the row.
  *
- * most: bytes of memory for such copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the disk.
- * If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done. Values that
- * are written through a view (sptx_table_view) during the save may or may not be in the file.
+ * most: limit on the bytes of these copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the
+ * disk. If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done.
+ * Values that are written through a view (sptx_table_view) during the save may or may not be in the file.
  *
  * A table has one save at a time: the next one, and sptx_table_load(), wait for it, and so does closing the table or the context.
  * Two saves to one path at a time are refused. A failed save is reported by sptx_saving_wait() or, if that was not called, by the
@@ -604,12 +604,12 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
 struct sptx_answers_options {
     uint64_t size;  /* sizeof (struct sptx_answers_options) */
     uint64_t heads; /* 0: entities[i] are heads, and tails are wanted; 1: they are tails, and heads are wanted */
-    uint64_t seen;  /* 1: answers may include those of triples that the run was trained on; 0: these are left out */
+    uint64_t seen;  /* 1: training triples may be found again; 0: their answers are left out */
 };
 #define SPTX_ANSWERS_OPTIONS {sizeof(struct sptx_answers_options), 0, 0}
 /* Finds, in a run of triples, the k best tails for each entities[i] and relations[i], or the best heads: `sptx-w2v recommend
- * --relation`. entities, relations: [count] rows; the row of a relation is that of the word "relation:NAME". rows, scores: [count x k],
- * as of sptx_run_nearest(). options: NULL for the defaults. */
+ * --relation`. entities, relations: [count] rows; a relation's row is the row of the word "relation:NAME". rows, scores: [count x
+ * k], as of sptx_run_nearest(). options: NULL for the defaults. */
 enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities, const uint64_t *relations, uint64_t count,
                                   const struct sptx_answers_options *options, uint32_t k, uint32_t *rows, float *scores);
 
@@ -622,7 +622,7 @@ struct sptx_triples_score {
     uint64_t asked;                   /* number of ranks: one or two for each other triple */
     uint64_t trained;                 /* number of held-out triples that the run was trained on; they are ranked, too */
     uint64_t entities, among;         /* number of entities of the run; number of entities that answers are ranked among */
-    uint64_t filtered_trained;        /* 1: known answers include those of the run's training; 0: their file is gone */
+    uint64_t filtered_trained;        /* 1: known answers include the training triples; 0: their file is gone */
 };
 /* held_out, known: files, or corpora of triples (corpus.format = triples); known: NULL for none. sample: number of entities to rank
  * among; 0: all, or 10,000 if there are more than a million. */

@@ -1,4 +1,5 @@
-/* snapshot: a table's rows as they were when the snapshot began, which one thread reads in order while calls change rows.
+/* snapshot: one thread, the reader, reads a table's rows in order, with the values from when the snapshot began. Meanwhile calls go
+ * on to change rows.
  *
  *   a call      before it changes a row that was not read yet, it copies the row's record, once (cpu_before_change)
  *   the reader  reads a chunk of rows under the chunk's lock: rows that were copied from their copies, the others from the table

@@ -6,12 +6,12 @@
  *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
- * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from that of
- * the product; the penalty of cubes is added to them and to that of the positive.
+ * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from the
+ * gradient of the product; the penalty of cubes is added to them and to the positive's gradient.
  *
  * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
- * gradient of the unit row u = r / |r|, that of r is (g - (g.u) u) / |r|. The gradient of a negative is added to that of its
- * context row.
+ * gradient of the unit row u = r / |r|, the gradient of r is (g - (g.u) u) / |r|. The gradient of a negative is added to the
+ * gradient of its context row.
  *
  * The bounds of tiles depend only on the sizes of the matrices, and each sum runs over columns, negatives or examples in their
  * order, so results are the same with any number of workers.

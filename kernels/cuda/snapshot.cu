@@ -2,7 +2,7 @@
  * the GPU goes on to change rows.
  *
  *   before work changes rows   keep_rows copies the records of rows that were not read and not copied yet, on the work's stream
- *   the reader                 1. copies a chunk of rows as they are now, on a stream of its own or from host memory
+ *   the reader                 1. copies a chunk of rows from the table, on a stream of its own or from host memory
  *                              2. waits for all copies that were enqueued by then
  *                              3. replaces rows that were copied by their copies
  *
@@ -25,7 +25,7 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES ((uint64_t)64 << 20) /* least bytes of a block, if the limit allows as many */
+#define BLOCK_BYTES ((uint64_t)64 << 20) /* least bytes of a block; fewer if the limit is lower */
 
 enum {
     BLOCKS_MOST = 128,

@@ -81,7 +81,7 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 
 /* ---- multiply ---- */
 
-/* A column's value and that of its partner (kernels/products.h), of a row of a table or of working memory. */
+/* The value of a column of a row, in a table or in working memory, and the value of the column's partner (kernels/products.h). */
 struct number {
     float own, partner;
 };

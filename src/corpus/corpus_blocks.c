@@ -97,7 +97,7 @@ static int is_long_line(const struct corpus *corpus, const struct corpus_block *
     return corpus->format->columns && block->length > most && !memchr(block->bytes + block->length - most, '\n', most);
 }
 
-/* Checks a block that has no place to cut, before it grows: its word, or its line of a pair or an edge, may be too long. */
+/* Called before a block grows because it cannot be cut. Fails if its word, or its line of a pair or an edge, is too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!is_long_line(corpus, block)) return 0;

@@ -157,7 +157,8 @@ static int put_block(struct encoding *encoding, const struct encoded *block) {
     return result || idstream_put_at(&encoding->writer, placed.at, placed.ids, placed.count) ? -1 : 0;
 }
 
-/* Returns the number of corpus numbers in a block: as many as fill a block of the corpus, whose size tests can set. */
+/* Returns the size of a block of the numbered corpus, in numbers. It has as many bytes as a block of the corpus, whose size tests
+ * can set. */
 static uint64_t numbers_of_block(const struct encoding *encoding) {
     uint64_t bytes = corpus_block_bytes(encoding->corpus);
     return bytes < sizeof(uint32_t) ? 1 : bytes / sizeof(uint32_t);

@@ -34,7 +34,7 @@ struct grouping {
     struct pool *pool;
     int weighed;
     struct integer_counts counts; /* by number of a list: its items, and its first pair */
-    uint32_t *numbers;            /* [met->list_numbers] place in `lists` of each list that has items */
+    uint32_t *numbers;            /* [met->list_numbers] index in `lists` of each list that has items */
     uint64_t *firsts;   /* [threads] number of lists whose first pair is in the worker's range; later, of all lists before those */
     struct list *lists; /* [list_count] */
     uint64_t list_count;

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 /* `sum` is a checksum of all bytes after the header: in version 1 their XXH3, from version 2 on the checksum of piece_sum.h,
- * which threads compute together. Each stream is written as the lowest version that has what it needs. */
+ * which threads compute together. Each stream is written as the lowest version that has the fields it needs. */
 struct header {
     char magic[8];
     uint32_t version, weighed; /* weighed: enum pair_weights; 0 before version 3 */

@@ -71,7 +71,7 @@ struct integer_counts {
                                    * 0: not chosen yet */
 };
 /* If the word consists of a prefix and an integer, chooses that prefix, unless a thread has chosen one before. Returns the chosen
- * prefix; `known` is 0 if there is none yet. */
+ * prefix; `known` is 0 if no prefix is chosen yet. */
 struct integer_prefix integer_counts_prefix(struct integer_counts *counts, const char *word, uint64_t length);
 /* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
 void integer_counts_make(struct integer_counts *counts, uint64_t most);

@@ -1,8 +1,8 @@
 /* tally: counts the words that a thread met first, and knows the words' numbers. From time to time the counts are added to the
  * totals and set to 0. A full tally takes no more words until it is doubled or emptied.
  *
- * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers are those of a larger table,
- * which all threads share and the owner of the tally keeps (word_counts.c).
+ * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers come from a larger table, which
+ * all threads share and the owner of the tally keeps (word_counts.c).
  */
 #ifndef SPTX_TALLY_H
 #define SPTX_TALLY_H

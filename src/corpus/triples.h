@@ -2,7 +2,7 @@
  * of N-Triples:
  *
  *   <http://a.org/Ulm> <http://a.org/in> <http://a.org/Germany> .    names are without < and >
- *   _:b1 <http://a.org/name> "Ulm"@de .                              a blank node is _:b1, a literal stays as it is written
+ *   _:b1 <http://a.org/name> "Ulm"@de .                              a blank node is _:b1, a literal keeps its quotes and language
  *   # comment                                                        lines may end with a comment, too
  *
  * A fourth term of N-Quads, the graph, is not read.

@@ -31,7 +31,7 @@ struct counting {
 /* A word of a block that the tally lacks. */
 struct missed {
     struct word_query query;
-    uint64_t at; /* place in `out` of the word's number */
+    uint64_t at; /* index in `out` of the word's number */
 };
 enum { MISSED = 1 << 13 };
 

@@ -3,7 +3,7 @@
  * Between two calls of copies_train() all copies have the same rows, so checkpoints, held-out scores and answers read the session's
  * tables.
  *
- * The bytes differ from run to run, as those of one GPU do.
+ * The bytes differ from run to run, as after lock-free training on one GPU.
  */
 #ifndef SPTX_COPIES_H
 #define SPTX_COPIES_H

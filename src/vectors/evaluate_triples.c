@@ -1,8 +1,8 @@
 /* evaluate_triples: ranks the tail of each held-out triple and, if relations have reciprocals, its head.
  *
- *   rank   1 + the entities with a higher score + half of those with the same score, among all entities, or among a sample of them.
- *          The other known answers to the question are left out (the filtered setting): those of the held-out triples, of the
- *          triples that the run was trained on, and of further files
+ *   rank   1 + number of entities with a higher score + half the number of other entities with the same score, among all entities
+ *          or a sample of them. Other answers to the question that are known from the held-out triples, from the triples of
+ *          training or from further files are left out (the filtered setting)
  *
  * One half of a sample is drawn evenly from the entities, the other half by how often they occur. All questions have the same
  * sample.

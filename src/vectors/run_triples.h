@@ -48,7 +48,7 @@ struct known_answers {
 
 /* Begins with questions[count], which the struct owns from now on. The caller releases the struct in any case. */
 int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count);
-/* If the triple's tail answers one of the questions, adds the tail; likewise the head. `known` is a struct known_answers; the
+/* Adds the triple's tail and its head, each only if it answers one of the questions. `known` is a struct known_answers; the
  * function is a triple_take. */
 int known_answers_add(void *known, const uint32_t rows[3]);
 /* Opens the triples that the run was trained on. Returns 1; 0 after a warning if they are not there any more; -1 after fail(). */

@@ -18,8 +18,8 @@ int triple_answers_open(struct triple_answers *answers, const struct model *mode
 void triple_answers_close(struct triple_answers *answers); /* may be called on a struct of zeros */
 
 /* Finds the k best entities for each question. Question i has entities[i] and relations[i]: a relation's row asks for tails, a
- * reciprocal's row for heads. ids, scores: [count x k], as in struct topk_request. seen: 1: answers may include those of triples
- * that the run was trained on. Returns 0, or -1 after fail(). */
+ * reciprocal's row for heads. ids, scores: [count x k], as in struct topk_request. seen: 1: training triples may be found again.
+ * Returns 0, or -1 after fail(). */
 int triple_answers_ask(struct triple_answers *answers, const uint32_t *entities, const uint32_t *relations, uint64_t count,
                        uint32_t k, int seen, struct pool *pool, uint32_t *ids, float *scores);
 
