@@ -28,8 +28,8 @@ struct asking {
     float *vectors; /* [count x dim] the words' vectors, the queries */
 };
 
-/* Looks a word up: among documents first as one of these; then as an id, then as a title; if neither is known, its vector is the mean of its n-grams. All words are
- * looked up before anything is printed. */
+/* Looks a word up: if rows of lists are searched, first as the name of a list; then as an id, then as a title. If nothing has this
+ * name, its vector is the mean of its n-grams. All words are looked up before anything is printed. */
 static int find_word(struct asking *asking, uint64_t i) {
     const struct model *model = &asking->model;
     const char *word = asking->words[i];

@@ -10,8 +10,8 @@ struct launch {
     char other[GPUS_WHY]; /* text: keys whose values differ from a run on one GPU, with both values; "" if no key differs */
 };
 
-/* Resolves a config, whose keys are set, for as many of device.gpus GPUs as train it fastest. To find out, it encodes the corpus,
- * which the ranks then reuse. Returns 0, or -1 after fail(). */
+/* Resolves a config, whose keys are set, for the number of GPUs, up to device.gpus, that trains it fastest. To find out, it encodes
+ * the corpus, which the ranks then reuse. Returns 0, or -1 after fail(). */
 int launch_choose(struct config *config, struct launch *launch);
 
 /* Prints the choice, if there is one: to stdout, or as notes. */
