@@ -77,8 +77,8 @@ def test_no_command_shows_all(sptx):
     (["export", "run", "--format=x", "--out=y"],
      "'x' is not a format of export; wanted word2vec-bin, word2vec-text, glove-text, npy, fvecs, fbin, i8bin, u8bin, "
      "bvecs, safetensors, projector, fasttext or classes"),
-    (["generate", "graph", "--out=y", "--lists=3"], "a graph has edges, and other corpora have lists: wanted --edges=N"),
-    (["generate", "books", "--out=y", "--edges=3"], "a graph has edges, and other corpora have lists: wanted --lists=N"),
+    (["generate", "graph", "--out=y", "--lists=3"], "graphs and triples have edges, and other corpora have lists: wanted --edges=N"),
+    (["generate", "books", "--out=y", "--edges=3"], "graphs and triples have edges, and other corpora have lists: wanted --lists=N"),
     (["generate", "graph", "--out=y", "--rows=1"], "generate: --rows = '1' is not a whole number from 2 to 4,294,967,294"),
     (["export", "run", "--out=y"], "export wants --format=F; see 'sptx-w2v help export'"),
 ])
