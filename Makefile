@@ -65,8 +65,8 @@ MPI_LIB     = $(MPIS:%=$(BUILD)/libsptx_%.so)
 # Files are included by their path under src/ or under the top.
 INCLUDES = -I. -Isrc
 SRC      = $(filter-out src/python/%,$(wildcard src/*/*.c))
-# The machine is the compiler's, so that one machine can build for another (CC=aarch64-linux-gnu-gcc). Only the levels v3, v4 and
-# neon of rows.c fuse products with sums; a compiler for Arm would do so everywhere.
+# MACHINE is the one that the compiler compiles for. It need not be this machine (CC=aarch64-linux-gnu-gcc). Only the levels v3, v4
+# and neon of rows.c fuse products with sums; a compiler for Arm would do so everywhere.
 COMPILES := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 MACHINE   = $(or $(if $(filter x86_64,$(COMPILES)),x86),$(if $(filter aarch64,$(COMPILES)),arm),plain)
 KERNEL_C = $(wildcard kernels/*.c) kernels/cpu/level_$(MACHINE).c \

@@ -130,8 +130,8 @@ struct batch_request {
 };
 
 /* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block,
- * which has no target and no positive. Each of the other blocks, at least one, has one target and one context, its positive; or the
- * targets and contexts of a triple (example_put_triple()). */
+ * which has no target and no positive. Each other block, of which there is at least one, belongs to an example: it has one target
+ * and one context, the positive, or the targets and contexts of a triple (example_put_triple()). */
 struct shared_negatives {
     uint32_t count; /* number of negatives; 0: negatives are not shared */
     int masked;     /* 1: if a negative is an example's own positive, the example's loss leaves it out */
@@ -240,9 +240,9 @@ struct topk_request {
                                     * rows */
     float *scores;                 /* result: [query_rows x k] scores, falling; if scores are equal, the row with the lower id is
                                     * first */
-    const float *than;             /* [query_rows] not NULL: rows are counted instead of found, and k, ids and scores are not used */
-    uint64_t *above, *level;       /* result: [query_rows] with `than`: number of rows that are not banned and whose score is above
-                                    * than[query], and equal to it */
+    const float *than;             /* [query_rows] not NULL: count rows, instead of finding them; k, ids and scores are not used */
+    uint64_t *above, *level;       /* result, with `than`: [query_rows] number of rows, except banned ones, whose score is above
+                                    * than[query], and number whose score equals it */
 };
 
 /* ---- the memory that a run takes ---- */
@@ -299,13 +299,14 @@ struct backend_ops {
     int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
                        const void *packed);
 
-    /* A snapshot has the rows of a table as they are when it begins. One thread, the reader, reads them in rising order, while
-     * calls go on to change rows: before a call changes a row that the reader has not read, the backend copies the row. A table has at
-     * most one snapshot.
+    /* A snapshot lets one thread, the reader, read a table's rows with the values that they had when the snapshot began. The reader
+     * reads them in rising order, while calls go on to change the table: before a call changes a row that the reader has not read
+     * yet, the backend copies the row. A table has at most one snapshot.
      *
-     * snapshot_begin() waits for all stages and requests. most: bytes for copies; a call that needs more waits for the reader.
-     * snapshot_stop() tells, from any thread, that the reader reads no more rows: calls no longer copy rows or wait. snapshot_end()
-     * frees the snapshot, in the thread that makes the other calls; it does nothing if the table has none. */
+     * snapshot_begin() waits for all stages and requests. most: limit on the bytes of these copies; a call that would exceed it
+     * waits for the reader. Any thread may call snapshot_stop(), when the reader will read no more rows: calls then no longer copy
+     * rows or wait. snapshot_end() frees the snapshot; only the thread that makes the backend's other calls may call it. It does
+     * nothing if the table has no snapshot. */
     int (*snapshot_begin)(struct backend *backend, struct backend_table *table, uint64_t most);
     int (*snapshot_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
     void (*snapshot_stop)(struct backend_table *table);
@@ -356,9 +357,9 @@ struct backend_ops {
     int (*fold_solve)(struct backend_fold *fold, const struct fold_lists *lists);
     void (*fold_close)(struct backend_fold *fold);
 
-    /* A table of which each of several backends has a copy (copies.h): tables[i] belongs to backends[i], and all have the same spec.
-     * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs or
-     * the GPUs cannot address one another's memory. No other call may run meanwhile. */
+    /* Copies of one table on several backends (copies.h): tables[i] belongs to backends[i], and all tables have the same spec.
+     * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs
+     * or the GPUs cannot address one another's memory. No other call on these backends may run meanwhile. */
     int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
                        struct backend_copies **copies);
     int (*copies_merge)(struct backend_copies *copies);

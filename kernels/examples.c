@@ -28,5 +28,5 @@ int shared_negatives_check(const struct batch_view *view) {
     if (!view->shared.count && view->pool.product)
         return fail("a batch whose targets are multiplied must share its negatives");
     if (!view->shared.count || has_form(view)) return 0;
-    return fail("a batch of shared negatives has a block of these and then the targets and contexts of an item or a triple a block");
+    return fail("a batch of shared negatives has one block of them, then a block for each item or triple");
 }

@@ -106,9 +106,9 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *   TRIPLE      a triple in one direction (triples.h)    head and relation,    the tail
  *                                                        or the relation
  *
- * With per_batch (ITEM and TRIPLE), an example has one positive, and no negatives of its own. The batch begins with one block more,
- * which has no target and no positive: its contexts are the negatives of every example. A batch without examples has no such block,
- * since only the optimizer's state (momentum) would then move those rows.
+ * With per_batch (ITEM and TRIPLE), an example has one positive, and no negatives of its own. The batch begins with a further
+ * block, which has no target and no positive: its contexts are the negatives of every example. A batch without examples has no such
+ * block, since only the optimizer's state (momentum) would then move those rows.
  *
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
@@ -134,7 +134,7 @@ struct example_source {
     const uint32_t *keep; /* [rows] subsampling: a word is kept if its draw is at most keep[id]; NULL: all words are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
-    int reciprocal; /* for TRIPLE: 1: each triple is also trained backwards; 0: in its own direction only */
+    int reciprocal; /* for TRIPLE: 1: each triple is also trained from tail to head; 0: only from head to tail */
     const uint32_t *known; /* for LIST with targets_all: bit map of rows; a position whose row's bit is set makes no example;
                             * NULL: all positions make one */
     struct example_pool pool;

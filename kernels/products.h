@@ -1,11 +1,12 @@
-/* products: the product of a triple's two target rows, column by column (examples.h: enum example_product), its gradients, and the
- * penalty of cubes. Both compilers compile it.
+/* products: multiplies a triple's head row and relation row, column by column (examples.h: enum example_product); computes the
+ * gradients of this product, and the penalty of cubes. Both compilers compile this file.
  *
- * With COMPLEX a column has a partner: the imaginary part of its real part, or the other way round. Functions take the values of a
- * column and of its partner; with REAL the partner's value is 0, and no column is imaginary.
+ * With COMPLEX each column has a partner: the partner of a real part is the imaginary part of the same number, and the partner of
+ * an imaginary part is the real part. Functions take the values of a column and of its partner; with REAL the partner's value is 0,
+ * and no column is imaginary.
  *
  *   u = a x b            the product
- *   g x conj(b)          the gradient of a, if g is the gradient of u; that of b has a and b exchanged
+ *   g x conj(b)          the gradient of a, where g is the gradient of u; for that of b, exchange a and b
  *   cubes x sum |x|^3    the penalty of a row; |x| is the length of a complex number, or of a column. Its gradient is
  *                        3 x cubes x |x| x (Lacroix et al., "Canonical Tensor Decomposition for Knowledge Base Completion",
  *                        ICML 2018: the nuclear 3-norm)

@@ -1,8 +1,8 @@
 /* triples: which rows make an example of a triple (EXAMPLE_TRIPLE). Both compilers compile it.
  *
- * The source's ids are head, relation and tail of each triple; it has no starts. Heads and tails are entities, the rows that contexts
- * have; relations are the rows after them, which only targets have. With `reciprocal` the second half of these rows are the relations
- * backwards. Example e is triple e / directions:
+ * The source's ids are head, relation and tail of each triple; it has no starts. Heads and tails are entities, whose rows may be
+ * contexts; relations are the rows after them, which are only targets. With `reciprocal`, the second half of the relations' rows
+ * are their reciprocals, for triples from tail to head. Example e is triple e / directions:
  *
  *   e % directions   head   relation                             tail
  *   0                head   relation                             tail
@@ -12,7 +12,8 @@
  *   0                head, relation   tail
  *   1                relation         tail, head
  *
- * The tail is the only positive. A head that is a context has no score: it is a context only because it is a row of that table.
+ * The tail is the only positive. A head that is a context has no score: it is a context only because its row is in the context
+ * table.
  */
 #ifndef SPTX_KERNELS_TRIPLES_H
 #define SPTX_KERNELS_TRIPLES_H

@@ -8,8 +8,8 @@
 #                               venv (packages: tests/requirements.txt), and venv-torch with PyTorch (packages:
 #                               tests/python/requirements-torch.txt). The Python package is installed and tested in both
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
-#   scripts/setup.sh --arm      also a compiler for 64-bit Arm with cmocka and the libraries for it, and qemu, which runs what it builds;
-#                               nothing of this on a machine that is one
+#   scripts/setup.sh --arm      also a compiler for 64-bit Arm, cmocka and libraries for Arm, and qemu, which runs Arm programs;
+#                               none of these on a machine that is 64-bit Arm itself
 #   scripts/setup.sh --wheel    also python3's headers, MPICH beside Open MPI, since the wheel serves both, debootstrap, with which
 #                               the wheel is tried on a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt). On
 #                               Debian 12, where nvcc is and CUDA=no is not set, also an older CUDA Toolkit beside it
@@ -156,7 +156,8 @@ wheel_packages() {
 
 arm_compiler=aarch64-linux-gnu-gcc
 
-# Prints what is missing to build for 64-bit Arm on another machine, and to run that. Random123 is headers alone, the same for all.
+# Prints the packages that are missing to build for 64-bit Arm on another machine, and to run the result. Random123 consists of
+# headers, which are the same for all machines.
 arm_packages() {
     local package header library
     [ "$(uname -m)" = aarch64 ] && return

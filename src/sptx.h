@@ -184,22 +184,22 @@ enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 enum sptx_status sptx_table_save(struct sptx_table *table, const char *path);
 enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
 
-/* Begins to save a table, and returns at once. The file gets the bytes that sptx_table_save() would write at this call. Fetches,
- * updates and stores may go on: before such a call changes a row that is not written yet, it copies the row.
+/* Begins to save a table, and returns at once. The file will have the bytes that sptx_table_save() would write now. Fetches,
+ * updates and stores may go on during the save: before such a call changes a row that is not written yet, it copies the row.
  *
- * most: bytes of memory for such copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the disk.
- * If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done. What is
- * written through a view (sptx_table_view) during the save may be in the file or not.
+ * most: limit on the bytes of these copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the
+ * disk. If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done.
+ * Values that are written through a view (sptx_table_view) during the save may or may not be in the file.
  *
  * A table has one save at a time: the next one, and sptx_table_load(), wait for it, and so does closing the table or the context.
- * Two saves to one path at a time are refused. A failure is told by sptx_saving_wait() or, if that was not called, by the table's
- * next save. A process that ends before the save is done leaves an older file at the path unchanged. */
+ * Two saves to one path at a time are refused. A failed save is reported by sptx_saving_wait() or, if that was not called, by the
+ * table's next save. A process that ends before the save is done leaves an older file at the path unchanged. */
 struct sptx_saving;
 enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **saving);
 
 /* Any thread may call these, at the same time as other calls in the context. sptx_saving_done() returns 1 if the save has ended,
- * well or not. sptx_saving_wait() waits for that, and returns how it ended; sptx_saving_error() then is its error message, valid
- * until sptx_saving_close(), which does not end the save. */
+ * with success or failure. sptx_saving_wait() waits for the end, and returns the save's status; then sptx_saving_error() returns
+ * its error message, which is valid until sptx_saving_close(). Closing does not stop the save. */
 int sptx_saving_done(const struct sptx_saving *saving);
 enum sptx_status sptx_saving_wait(struct sptx_saving *saving);
 const char *sptx_saving_error(struct sptx_saving *saving);
@@ -349,8 +349,8 @@ int sptx_column(const char *name);
 /* Returns what a column with this name contains in a table of edges: 0: the node that the edge leaves ("source"); 1: the node to
  * which it leads ("dst"); 2: the weight; -1: the name is unknown. Any thread may call it. */
 int sptx_edge_column(const char *name);
-/* Returns what a column with this name contains in a table of triples: 0: the head; 1: the tail; 2: the relation; -1: the name is
- * unknown. Any thread may call it. */
+/* Returns the meaning of a column's name in a table of triples: 0: the head; 1: the tail; 2: the relation; -1: the name is unknown.
+ * Any thread may call it. */
 int sptx_triple_column(const char *name);
 
 /* Adds pairs: list lists[i] contains items[i], with the rating ratings[i] (NaN: no rating; ratings = NULL: no pair has one).
@@ -604,12 +604,12 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
 struct sptx_answers_options {
     uint64_t size;  /* sizeof (struct sptx_answers_options) */
     uint64_t heads; /* 0: entities[i] are heads, and tails are wanted; 1: they are tails, and heads are wanted */
-    uint64_t seen;  /* 1: answers of triples that the run was trained on may be found; 0: they are left out */
+    uint64_t seen;  /* 1: training triples may be found again; 0: their answers are left out */
 };
 #define SPTX_ANSWERS_OPTIONS {sizeof(struct sptx_answers_options), 0, 0}
 /* Finds, in a run of triples, the k best tails for each entities[i] and relations[i], or the best heads: `sptx-w2v recommend
- * --relation`. entities, relations: [count] rows; the row of a relation is that of the word "relation:NAME". rows, scores: [count x k],
- * as of sptx_run_nearest(). options: NULL for the defaults. */
+ * --relation`. entities, relations: [count] rows; a relation's row is the row of the word "relation:NAME". rows, scores: [count x
+ * k], as of sptx_run_nearest(). options: NULL for the defaults. */
 enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities, const uint64_t *relations, uint64_t count,
                                   const struct sptx_answers_options *options, uint32_t k, uint32_t *rows, float *scores);
 
@@ -617,12 +617,12 @@ enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities
  * answers that are known to be right are left out. */
 struct sptx_triples_score {
     double mrr, hits1, hits3, hits10; /* mean of 1 / rank; share of ranks up to 1, 3 and 10. Equal scores share their middle rank */
-    double mrr_tails, mrr_heads;      /* mrr of tails and of heads; heads: NaN with triples.reciprocal = no, as none is asked */
-    uint64_t triples, unknown;        /* number of held-out triples; of those with a name that the run does not know, which are left out */
+    double mrr_tails, mrr_heads;      /* mrr of tails and of heads; heads: NaN with triples.reciprocal = no: no head is asked for */
+    uint64_t triples, unknown;        /* number of held-out triples; number with a name that the run does not know (left out) */
     uint64_t asked;                   /* number of ranks: one or two for each other triple */
     uint64_t trained;                 /* number of held-out triples that the run was trained on; they are ranked, too */
     uint64_t entities, among;         /* number of entities of the run; number of entities that answers are ranked among */
-    uint64_t filtered_trained;        /* 1: known answers include the triples that the run was trained on; 0: these are gone */
+    uint64_t filtered_trained;        /* 1: known answers include the training triples; 0: their file is gone */
 };
 /* held_out, known: files, or corpora of triples (corpus.format = triples); known: NULL for none. sample: number of entities to rank
  * among; 0: all, or 10,000 if there are more than a million. */

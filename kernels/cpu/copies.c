@@ -1,5 +1,5 @@
-/* copies: tables that CPU backends train in turn, merged as on GPUs (kernels/copies.h). A machine gains nothing from it: it is the
- * law, for tests without a GPU. */
+/* copies: tables that CPU backends train in turn, merged as on GPUs (kernels/copies.h). This is no faster than training one table;
+ * it lets tests without a GPU check the merge. */
 #include "cpu.h"
 
 #include "base/memory.h"

@@ -5,7 +5,7 @@
  *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free
  *   step_shared   a batch's blocks with the negatives that they share
  *   by_id     rows for a library's caller         frozen         leaves out of a batch what frozen rows make useless
- *   snapshot  a table's rows as they were, while calls change them
+ *   snapshot  a table's rows as they were at one moment, read while calls change the table
  *   estimate  all arrays by name: how large they will be, making them so, how large they are
  */
 #ifndef SPTX_CPU_H
@@ -28,7 +28,7 @@ struct cpu_store {
     int in_file;
 };
 
-/* A call looks at this before it changes a row of a table with a snapshot (snapshot.c). */
+/* State of a snapshot that each call reads before it changes a row of the table (snapshot.c). */
 struct cpu_snapshot_seen {
     uint64_t first;   /* the table's first row */
     uint64_t taken;   /* rows below this number were read, and may change. Atomic */

@@ -270,7 +270,8 @@ static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, con
     return 0;
 }
 
-/* Copies the block's rows for the tables' snapshots, if they have any. Rules do this by themselves (cpu_apply_rule). */
+/* Copies the block's rows for the tables' snapshots, if there are any. Optimizer rules do not need it: cpu_apply_rule() copies
+ * their rows. */
 static void before_changes(const struct hogwild *run, const struct cpu_blocks *blocks, const struct cpu_block *block) {
     const struct hogwild_request *request = run->request;
     for (uint32_t t = 0; request->target->snapshot && t < block->t; t++)

@@ -1,5 +1,5 @@
-/* level_arm: chooses the version of rows.c that a 64-bit Arm processor runs. All of them have NEON's vectors of four floats; the level
- * `neon` fuses products with sums, too. */
+/* level_arm: chooses the version of rows.c that a 64-bit Arm processor runs. Both versions use NEON's vectors of four floats; the
+ * level `neon` also fuses products with sums. */
 #include "rows.h"
 
 #include <stdlib.h>

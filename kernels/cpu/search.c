@@ -1,6 +1,6 @@
-/* search: exact top-k, and exact ranks, by matrix products over slices of the base rows. A slice's products fit the cache, and one comparison with
- * the worst score that a query still keeps rejects nearly all of them. The other rows are scored again with a fixed order of
- * summation (kernels/search.h), so that a query's answer depends neither on the number of threads nor on other queries. */
+/* search: exact top-k, and exact ranks, by matrix products over slices of the base rows. A slice's products fit the cache, and one
+ * comparison with the worst score that a query still keeps rejects nearly all of them. The other rows are scored again with a fixed
+ * order of summation (kernels/search.h), so that a query's answer depends neither on the number of threads nor on other queries. */
 #include "search.h"
 
 #include "base/memory.h"
@@ -178,12 +178,12 @@ static void scan(const struct search_job *job, const struct slice *slice, uint64
 
 /* ---- counting ---- */
 
-/* How many scores are above and equal to topk_request.than. */
+/* Number of scores above topk_request.than, and number of scores equal to it. */
 struct count {
     uint64_t above, level;
 };
 
-/* Adds the score of a row to the counts: its product decides if it is further from `than` than the margin. */
+/* Counts a row. If its product differs from `than` by at most the margin, its exact score decides. */
 static inline void count_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row, float product,
                              float margin, struct count *count) {
     const struct topk_request *r = job->request;
@@ -194,7 +194,8 @@ static inline void count_row(const struct search_job *job, const struct slice *s
     count->level += score == than;
 }
 
-/* Adds the counts of a slice's rows to the query's, without banned rows. Another worker may add those of other slices. */
+/* Counts the rows of a slice, except banned ones, for a query. Workers may count different slices for the same query at the same
+ * time. */
 static void count_slice(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products, double squares) {
     const struct topk_request *r = job->request;
     float margin = search_margin(r->dim, squares, slice->squares), least = r->than[query] - margin;
@@ -206,7 +207,7 @@ static void count_slice(const struct search_job *job, const struct slice *slice,
         for (uint64_t j = i; may && j < i + n; j++) count_row(job, slice, query, j, products[j], margin, &all);
     }
     for (uint64_t i = r->banned_starts ? r->banned_starts[query] : 0; r->banned_starts && i < r->banned_starts[query + 1]; i++) {
-        uint64_t row = r->banned[i] - slice->first; /* of an earlier slice: a large number */
+        uint64_t row = r->banned[i] - slice->first; /* wraps to a large number if the row is in an earlier slice */
         if (row < slice->count) count_row(job, slice, query, row, products[row], margin, &banned);
     }
     __atomic_fetch_add(&r->above[query], all.above - banned.above, __ATOMIC_RELAXED);

@@ -1,9 +1,11 @@
-/* snapshot: a table's rows as they were when the snapshot began, which one thread reads in order while calls change rows.
+/* snapshot: one thread, the reader, reads a table's rows in order, with the values from when the snapshot began. Meanwhile calls go
+ * on to change rows.
  *
  *   a call      before it changes a row that was not read yet, it copies the row's record, once (cpu_before_change)
  *   the reader  reads a chunk of rows under the chunk's lock: rows that were copied from their copies, the others from the table
  *
- * Memory for copies is limited. A call that finds none waits until the reader has freed the copies of a chunk, or has read the row.
+ * Memory for copies is limited. A call that finds no free copy waits until the reader has freed the copies of a chunk, or has read
+ * the row.
  */
 #include "cpu.h"
 
@@ -33,7 +35,7 @@ struct cpu_snapshot {
     uint32_t *before;     /* [copies] the next older copy of the same chunk, or the next free copy */
     uint32_t *row;        /* [copies] the row, counted from the table's first row */
     char *records;        /* [copies x stride] */
-    uint32_t copies, used; /* copies that memory is for; copies that were ever used */
+    uint32_t copies, used; /* number of copies that have memory; number that were ever used */
     uint32_t unused;      /* the first of the copies that are free again; NO_COPY: none */
     pthread_mutex_t lock[LOCKS];
     pthread_mutex_t memory; /* guards `used` and `unused` */
@@ -100,7 +102,7 @@ static void tell_moved(struct cpu_snapshot *s) {
     pthread_mutex_unlock(&s->memory);
 }
 
-/* A call that has taken a lock before this may still copy a row; one that takes it later copies none. */
+/* A call that already holds a lock may still copy a row; a call that takes a lock later copies none. */
 void cpu_snapshot_stop(struct backend_table *table) {
     struct cpu_snapshot *s = table->snapshot;
     __atomic_store_n(&s->seen.taken, s->end, __ATOMIC_RELEASE);
@@ -148,7 +150,7 @@ static void copy_record(struct cpu_snapshot *s, const struct backend_table *tabl
         memcpy(to + s->state_at, (const char *)(table->state.base + row * table->state.stride), table->state.stride);
 }
 
-/* Copies the row unless that is not wanted any more. Returns 0 if memory for the copy is lacking. */
+/* Copies the row unless its copy is no longer needed. Returns 0 if there is no memory for the copy. */
 static int try_to_keep(struct cpu_snapshot *s, const struct backend_table *table, uint32_t row) {
     uint32_t number = (uint32_t)(row - s->seen.first), *newest = &s->newest[number / s->grain];
     pthread_mutex_t *lock = &s->lock[number / s->grain % LOCKS];
@@ -172,8 +174,8 @@ void cpu_keep_row(const struct backend_table *table, uint32_t row) {
 
 /* ---- the reader ---- */
 
-/* Copies rows from..end of one chunk, counted from the table's first row, to packed records. Rows that were copied may be changing
- * now, so the table is read only between them. */
+/* Copies rows from..end of one chunk, counted from the table's first row, to packed records. A row that has a copy may be changing
+ * now, so it is read from the copy; only the other rows are read from the table. */
 static void read_chunk(struct cpu_snapshot *s, const struct backend_table *table, uint64_t from, uint64_t end, char *packed) {
     const struct record_layout *layout = &table->spec.layout;
     for (uint64_t at = from; at < end;) {

@@ -6,14 +6,15 @@
  *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
- * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from that of
- * the product; the penalty of cubes is added to them and to that of the positive.
+ * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from the
+ * gradient of the product; the penalty of cubes is added to them and to the positive's gradient.
  *
  * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
- * gradient of the unit row u = r / |r|, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.
+ * gradient of the unit row u = r / |r|, the gradient of r is (g - (g.u) u) / |r|. The gradient of a negative is added to the
+ * gradient of its context row.
  *
- * Tiles are cut by place alone, and each sum runs over columns, negatives or examples in their order, so results are
- * the same with any number of workers.
+ * The bounds of tiles depend only on the sizes of the matrices, and each sum runs over columns, negatives or examples in their
+ * order, so results are the same with any number of workers.
  */
 #include "step.h"
 
@@ -141,7 +142,7 @@ static struct factors read_factors(const struct product *p, uint64_t i, struct c
     return f;
 }
 
-/* The value of column j of a row, and that of its partner. */
+/* The value of a column of a row, and the value of the column's partner (products.h). */
 struct number {
     float own, partner;
 };
@@ -291,7 +292,7 @@ static void gain_positive(const struct product *p, uint64_t i, const struct posi
     for (uint32_t j = 0; j < step->dim; j++) gain[j] += positive->coefficient * unit[j];
 }
 
-/* Writes the gradients of an example's target and positive. gain[width]: what the negatives add to the target's gradient. */
+/* Writes the gradients of the target and the positive of an example. gain[width]: the negatives' part of the target's gradient. */
 static void gain_example(const struct product *p, uint64_t i, const struct positive *positive, float *gain,
                          struct cpu_scratch *scratch) {
     const struct step *step = p->step;

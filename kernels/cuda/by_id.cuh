@@ -290,7 +290,7 @@ int cuda_cache_learn(struct backend *backend, struct by_id *own, cudaStream_t st
 
 /* ---- snapshot.cu ---- */
 
-/* Copies the records of the request's rows for the table's snapshot, if it has one. The table must be that of own->set. */
+/* Copies the records of the request's rows for the table's snapshot, if it has one. own->set must belong to this table. */
 int cuda_snapshot_keep(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
 
 /* ---- by_id_claims.cu: a call whose rows need no order, each moved once ---- */

@@ -86,7 +86,8 @@ static __device__ __forceinline__ struct lane_place place_of_lane(const struct s
     return p;
 }
 
-/* Fetches the rows that are on the host: each crosses the link once, to its row's first place. block: of `blocks`, which do this. */
+/* Fetches the rows that are on the host. Each crosses the link once, to the first place in `out` that wants it. block: number of
+ * this thread block among the `blocks` that fetch. */
 template <class F>
 static __device__ __forceinline__ void fetch_heads(const struct sorted_view &v, const struct row_part &part, uint32_t chunks,
                                                    const struct value_view &out, uint32_t block, uint32_t blocks) {
@@ -109,7 +110,7 @@ static __device__ __forceinline__ void fetch_heads(const struct sorted_view &v, 
     }
 }
 
-/* Copies the rows that are on the GPU to all their places. */
+/* Copies the rows that are on the GPU to all places in `out` that want them. */
 template <class F>
 static __device__ __forceinline__ void fetch_hot(const struct sorted_view &v, const struct row_part &part, uint32_t chunks,
                                                  const struct value_view &out, uint32_t block, uint32_t blocks) {
@@ -126,8 +127,8 @@ static __device__ __forceinline__ void fetch_hot(const struct sorted_view &v, co
     }
 }
 
-/* The first LINK_BLOCKS thread blocks keep the link busy, while the others copy the rows that are on the GPU, which needs its memory
- * alone: so the two take their times at once. */
+/* The first LINK_BLOCKS thread blocks fetch rows over the link. At the same time the other blocks copy the rows that are on the
+ * GPU, which needs only the GPU's memory. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     fetch_rows(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
@@ -135,8 +136,8 @@ static __global__ void __launch_bounds__(THREADS)
     else fetch_hot<F>(v, part, chunks, out, blockIdx.x - LINK_BLOCKS, gridDim.x - LINK_BLOCKS);
 }
 
-/* Copies rows on the host from their first place, which fetch_rows() has filled, to their others. Every warp looks at 32 places at a
- * time, however often a row is named. */
+/* Copies each row of the host from its first place in `out`, which fetch_rows() has filled, to its other places. Each warp works on
+ * 32 places at a time, however often a row is named. */
 static __global__ void __launch_bounds__(THREADS)
     spread_heads(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;

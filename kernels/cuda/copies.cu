@@ -1,6 +1,6 @@
 /* copies: the tables that several GPUs train lock-free, merged (kernels/copies.h). Each GPU merges its share of the rows: it reads
- * them in the memory of all GPUs, over NVLink or PCIe, and writes the merged rows there. So a row crosses the link once to the GPU
- * that merges it and once back.
+ * them from the memory of all GPUs, over NVLink or PCIe, and writes the merged rows to all of them. So a row crosses the link once
+ * to the GPU that merges it and once back.
  */
 #include "cuda.cuh"
 #include "values.cuh"

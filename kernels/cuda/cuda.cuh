@@ -115,7 +115,8 @@ struct store {
     int fd;                 /* file place: the open file; otherwise -1 */
 };
 
-/* Returns the GPU's address that row 0 of a store in host memory has, or would have: rows below gpu_rows are on the GPU instead. */
+/* Returns the GPU's address of row 0 of a store in host memory. If the rows below gpu_rows are on the GPU instead, it is the
+ * address that row 0 would have. */
 static inline char *gpu_home_of(const struct store *store) {
     return store->host_device - store->gpu_rows * store->stride;
 }
@@ -438,8 +439,8 @@ void cuda_by_id_forget(struct backend *backend, const struct backend_table *tabl
 void cuda_by_id_close(struct backend *backend);
 
 /* snapshot.cu. Must be called before work changes rows of a table that may have a snapshot. cuda_snapshot_keep_batch() copies, on the
- * compute stream, the records of a batch's rows on one side. cuda_snapshot_await() waits until the snapshot was read, for work that
- * cannot copy rows. */
+ * compute stream, the records of the batch's rows of one table (side). Work that cannot copy rows calls cuda_snapshot_await(),
+ * which waits until the snapshot was read. */
 int cuda_snapshot_keep_batch(struct backend *backend, struct stage *stage, int side);
 void cuda_snapshot_await(const struct backend_table *table);
 

@@ -223,8 +223,9 @@ __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *befor
     for (uint64_t i = used + threadIdx.x; i < k; i += THREADS) out[i] = 0;
 }
 
-/* Counts, for each query, the rows of a slice whose scores are above `than`, and equal to it; MASKED products are not counted. A
- * product that is near `than` does not decide: its row is scored. counts: [queries x 2]. One thread block a query. */
+/* Counts two kinds of rows of a slice for each query: rows whose score is above `than`, and rows whose score equals it; MASKED
+ * products are not counted. If a product is near `than`, the row's exact score decides. counts: [queries x 2]. One thread block a
+ * query. */
 __global__ void __launch_bounds__(THREADS) count_kernel(const float *products, const float *queries, const float *than, slice s,
                                                         answer_key *counts) {
     __shared__ unsigned long long found[2];

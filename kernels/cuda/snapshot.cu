@@ -1,16 +1,17 @@
-/* snapshot: a table's rows as they were when the snapshot began, which one thread reads in order while work goes on to change rows.
+/* snapshot: one thread, the reader, reads a table's rows in order, with the values from when the snapshot began. Meanwhile work on
+ * the GPU goes on to change rows.
  *
  *   before work changes rows   keep_rows copies the records of rows that were not read and not copied yet, on the work's stream
- *   the reader                 1. copies a chunk of rows as they are now, on a stream of its own or from host memory
+ *   the reader                 1. copies a chunk of rows from the table, on a stream of its own or from host memory
  *                              2. waits for all copies that were enqueued by then
  *                              3. replaces rows that were copied by their copies
  *
- * Work that the reader's first step may have seen began after its rows were copied, so the third step finds these copies.
- * The record of a row in host memory is its value when the snapshot began, as long as only its copy in a cache changes
- * (by_id_cache.cu).
+ * If the first step reads a row that work is changing, the row was copied before that work began, so the third step finds the copy.
+ * While a row of host memory changes only in the GPU's cache (by_id_cache.cu), its record in host memory still has the value from
+ * when the snapshot began.
  *
  * Copies are in pinned memory, which grows by blocks up to a limit. Work that needs more waits until the reader is done. So does a
- * call by id on a table with a part in a file, whose rows the host's threads move.
+ * call by id on a table with a part in a file, since threads of the host move the rows of that part.
  */
 #include "by_id.cuh"
 #include "warp.cuh"
@@ -24,7 +25,7 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES ((uint64_t)64 << 20) /* least bytes of a block, if the limit allows as many */
+#define BLOCK_BYTES ((uint64_t)64 << 20) /* least bytes of a block; fewer if the limit is lower */
 
 enum {
     BLOCKS_MOST = 128,
@@ -38,8 +39,8 @@ struct snapshot {
     uint64_t sizes[2], stride;  /* bytes of a record in each store; of both */
     uint32_t *copied;           /* on the GPU: bit map of the rows that were copied, counted from the first */
     uint32_t *count;            /* on the GPU: number of copies */
-    uint64_t promised;          /* the GPU has no more copies than this number */
-    uint64_t most, of_block;    /* most copies, and copies of a block */
+    uint64_t promised;          /* upper bound of the number of copies, known to the host */
+    uint64_t most, of_block;    /* limit on the number of copies; number of copies of a block */
     unsigned pinned;            /* number of blocks that have memory */
     char *block[BLOCKS_MOST];   /* pinned: each [of_block] records, then their [of_block] rows */
     cudaEvent_t copying;        /* recorded after each launch of keep_rows */
@@ -120,8 +121,8 @@ static int add_block(struct backend *b, struct snapshot *s) {
     return 0;
 }
 
-/* Allocates memory for copies of `rows` more rows. If that would pass the limit, waits until the reader is done, and sets *over: no
- * row need be copied any more. */
+/* Allocates memory for copies of `rows` more rows. If that would pass the limit, waits until the reader is done, and sets *over to
+ * true: rows need no more copies. */
 static int make_room(struct backend *b, struct snapshot *s, uint64_t rows, bool *over) {
     *over = taken_of(s) >= s->end;
     if (!*over && s->promised + rows > s->most) {
@@ -203,7 +204,8 @@ int cuda_snapshot_keep_batch(struct backend *b, struct stage *stage, int side) {
 
 /* ---- reading ---- */
 
-/* Packs the rows of the table as they are now. In each store, these rows are either all on the GPU or all on the host. */
+/* Packs rows first .. first + count - 1 with the values that the table has now. In each store, either all of these rows are on the
+ * GPU or all are on the host. */
 static int read_rows(struct snapshot *s, const struct backend_table *table, uint64_t first, uint64_t count, char *packed) {
     char *at[2];
     for (int i = 0; i < table->parts; i++) {

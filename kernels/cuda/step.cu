@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(CTA)
 struct result_view {
     const double *losses;
     const struct batch_counts *counts;
-    int one_vector;         /* 1: one loss a block; 0: one loss a target, or an example of shared negatives */
+    int one_vector;         /* 1: one loss a block; 0: one loss a target or, with shared negatives, an example */
     uint64_t cold_bytes[2]; /* by side: bytes of the record of a cold row */
     int written;            /* 1: cold rows are copied back */
     uint64_t words;

@@ -8,9 +8,9 @@
  *   cuBLAS     Z = U V^T
  *   learn      a thread block an example: its loss, and its coefficients C, which replace Z
  *   cuBLAS     adds C V to the gradients of the targets, and C^T U to those of the first K contexts
- *   finish     a group a row: adds the positive's part; for cosines, converts gradients of rows of length 1 to those of the rows
- *   spread     a thread block a row, only for triples: from the gradient of a product those of its two rows, and the penalty of
- *              cubes
+ *   finish     a group a row: adds the positive's part; for cosines, turns gradients of rows of length 1 into gradients of the rows
+ *   spread     a thread block a row, only for triples: turns the gradient of a product into the gradients of its two rows, and
+ *              adds the penalty of cubes
  *
  * The host knows only an upper bound of T, which is above 0. Rows after the last target are zeros, and so are their scores and
  * coefficients. A batch without examples has no negatives either: their places are DRAW_NONE. The second half of the step reads the
@@ -81,7 +81,7 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 
 /* ---- multiply ---- */
 
-/* A column's value and that of its partner (kernels/products.h), of a row of a table or of working memory. */
+/* The value of a column of a row, in a table or in working memory, and the value of the column's partner (kernels/products.h). */
 struct number {
     float own, partner;
 };
@@ -161,7 +161,7 @@ __device__ float scale_of_examples(const struct step_view &v, const struct share
 }
 
 /* Four scores of an example. counts: true if the score is a negative's and the negative is not the example's own positive: only
- * then is it in the example's sum. The last scores of a row may be of no negative. */
+ * then is it in the example's sum. The last scores of a row may be padding. */
 struct four_scores {
     alignas(16) float score[4];
     bool counts[4];
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
         (double)weight * (s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z));
 }
 
-/* An example's scores for learn_logistic(): that of its positive, then those of the negatives. */
+/* Scores of one example for learn_logistic(): first the positive's score, then the negatives' scores. */
 struct shared_line {
     const struct shared_view &s;
     uint32_t at, own, count, positives, tid; /* own: the id that is left out */
@@ -320,7 +320,8 @@ __global__ void __launch_bounds__(CTA)
 
 /* ---- spread ---- */
 
-/* Writes the gradients of heads and relations, and adds the penalty of cubes to those of tails. blockIdx.y: enum triple_part. */
+/* Writes the gradients of heads and relations, and adds the penalty of cubes to the gradients of tails. blockIdx.y: enum
+ * triple_part. */
 template <class F>
 __global__ void __launch_bounds__(CTA)
     spread(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
@@ -448,7 +449,7 @@ int shared_launch(struct backend *b, const struct stage *stage, const struct ste
     (s.loss.kind == LOSS_LOGISTIC ? learn_by_pairs : learn)<<<s.examples, LEARN_CTA, 0, b->compute>>>(*v, s);
     CK_LAUNCH("learn");
     if (request->loss_only) return 0;
-    /* The gradients of negatives whose scores are dot products are finished by the product of matrices. */
+    /* The product of matrices has completed the gradients of negatives if scores are dot products, but not if they are cosines. */
     if (multiply_gains(b, v, &s) || launch_rows(b, k.finish, s.cosine ? rows : examples, &k, v, &s, "finish")) return -1;
     return s.product ? launch(b, k.spread, dim3(s.examples, s.loss.cubes > 0 ? 3 : 2), v, &s, "spread") : 0;
 }

@@ -21,7 +21,7 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* A new thread inherits the caller's blocked signals; so signals reach the caller's threads, which know what to do. */
+/* Starts the thread while all signals are blocked. It inherits the block, so signals reach only the threads that handle them. */
 static int start(struct behind *behind) {
     sigset_t all, before;
     sigfillset(&all);

@@ -1,4 +1,5 @@
-/* behind: work that a thread does while its caller goes on. Its messages are kept, and the caller tells them when it asks. */
+/* behind: work that a thread does while its caller goes on. The work's messages are kept until the caller asks how the work
+ * ended. */
 #ifndef SPTX_BEHIND_H
 #define SPTX_BEHIND_H
 
@@ -9,7 +10,7 @@ enum { BEHIND_WARNING = 1024 };
 struct behind {
     int (*work)(void *user); /* returns 0, or another number after fail() */
     void *user;
-    struct report *report; /* where the work's messages go; NULL: nothing was begun */
+    struct report *report; /* receives the work's messages; NULL: no work was begun */
     char warning[BEHIND_WARNING]; /* the work's first warning; "": none */
     pthread_t thread;
     pthread_mutex_t joining;

@@ -49,8 +49,8 @@ int file_write(struct file_writer *writer, const void *data, uint64_t length);
 int file_print(struct file_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Overwrites bytes that were written earlier: for a header whose numbers are known only at the end. */
 int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length);
-/* Writes bytes at an offset to which file_write() has not come. Any thread may call it. file_skip() then makes file_write() go
- * on after `length` such bytes. */
+/* Writes bytes at an offset that file_write() has not reached. Any thread may call it. When all threads are done, file_skip() makes
+ * file_write() continue `length` bytes later. */
 int file_write_apart(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length);
 int file_skip(struct file_writer *writer, uint64_t length);
 int file_finish(struct file_writer *writer);   /* writes and syncs all bytes, but does not rename yet, so that file_commit() can

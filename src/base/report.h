@@ -37,8 +37,8 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes a line to stderr, such as a line of the start-up table or of a result, and adds a newline. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Holds back warnings and notes until report_release(), which writes them (write = 1) or drops them (0). For a process that
- * another one began after it had written them itself. Only for the program's sink, in one thread. */
+/* Holds back warnings and notes until report_release(), which writes them (write = 1) or drops them (0). For a process that another
+ * process started: that one has written the same warnings and notes already. Only for the program's sink, in one thread. */
 void report_hold(void);
 void report_release(int write);
 

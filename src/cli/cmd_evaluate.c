@@ -192,9 +192,10 @@ static int check_sets(const struct sets *sets, const char *score) {
     if (sets->format && !sets->train)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
     if ((sets->known || sets->directed) && !sets->edges && (sets->directed || !sets->triples))
-        return fail_usage("evaluate: --known and --directed tell of the links of --edges=FILE, which is wanted, too (--known also of "
+        return fail_usage("evaluate: --known and --directed belong to --edges=FILE, which is wanted, too (--known also to "
                           "--triples=FILE)");
-    if (sets->known && sets->edges && sets->triples) return fail_usage("evaluate: --known is of --edges or of --triples, and both are given");
+    if (sets->known && sets->edges && sets->triples)
+        return fail_usage("evaluate: --known belongs to --edges or to --triples, and both are given");
     if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups && !sets->labels && !sets->edges && !sets->triples)
         return fail_usage("evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, --labels=FILE, --edges=FILE, --triples=FILE, or "
                           "--train=LISTS with --held-out=LISTS");

@@ -76,7 +76,8 @@ static int read_wanted(int argc, char **argv, struct generate_options *wanted, c
     int graph = kind == GENERATE_GRAPH, triples = kind == GENERATE_TRIPLES, has_edges = graph || triples;
     if (has_edges ? lists != NULL : edges != NULL)
         return fail_usage("graphs and triples have edges, and other corpora have lists: wanted --%s=N", has_edges ? "edges" : "lists");
-    if (relations_text && !triples) return fail_usage("generate: --relations is the number of those of triples, and other kinds have none");
+    if (relations_text && !triples)
+        return fail_usage("generate: --relations is the number of relations of triples; other kinds have none");
     *wanted = (struct generate_options){.kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
     if (arguments_number("generate", "rows", rows, graph ? 2 : 1, WORDS_MOST, &wanted->rows) ||
         arguments_number("generate", has_edges ? "edges" : "lists", has_edges ? edges : lists, 1, ((uint64_t)1 << 48) - 1,

@@ -28,8 +28,8 @@ struct asking {
     float *vectors; /* [count x dim] the words' vectors, the queries */
 };
 
-/* Looks a word up: among documents first as one of these; then as an id, then as a title; if neither is known, its vector is the mean of its n-grams. All words are
- * looked up before anything is printed. */
+/* Looks a word up: if rows of lists are searched, first as the name of a list; then as an id, then as a title. If nothing has this
+ * name, its vector is the mean of its n-grams. All words are looked up before anything is printed. */
 static int find_word(struct asking *asking, uint64_t i) {
     const struct model *model = &asking->model;
     const char *word = asking->words[i];
@@ -41,8 +41,9 @@ static int find_word(struct asking *asking, uint64_t i) {
     asking->rows[i] = (uint32_t)row;
     if (row == DRAW_NONE) return 0;
     if (row >= 0 && model->relations && ((uint64_t)row >= model_items(model)) != (asking->first > 0))
-        return fail_usage("'%.100s' is %s of '%s', and those are compared with each other: %s --lists", word,
-                          asking->first ? "an entity" : "a relation", model->directory, asking->first ? "leave out" : "add");
+        return fail_usage("'%.100s' is %s of '%s'; entities are compared only with entities, relations only with relations: %s "
+                          "--lists", word, asking->first ? "an entity" : "a relation", model->directory,
+                          asking->first ? "leave out" : "add");
     if (row < 0 || model_check_row(model, asking->query, (uint64_t)row)) return -1;
     model_rows(model, asking->query, (uint64_t)row, 1, vector);
     return 0;

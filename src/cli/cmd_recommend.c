@@ -91,7 +91,7 @@ static int check_asked(const struct asked *asked, int given) {
     if (!asked->relation != !(asked->heads_count + asked->tails_count) || (asked->heads_count && asked->tails_count))
         return fail_usage("recommend wants --relation=R with --head=X, which asks for tails, or with --tail=Y, which asks for heads");
     if (asked->relation && (asked->score || asked->among || asked->request.candidates))
-        return fail_usage("recommend: --score, --among and --candidates are for lists, and --relation asks for triples");
+        return fail_usage("recommend: --score, --among and --candidates are for lists, not for triples (--relation)");
     if (!!asked->request.lists + !!asked->items_count + !!asked->trained_count + !!asked->relation != 1)
         return fail_usage("recommend wants either --lists=FILE, --list=NAME, --items=A,B,.. or, of triples, --relation=R; see 'sptx-w2v "
                           "help recommend'");

@@ -32,9 +32,10 @@ int launch_check_gpus(const struct config *config) {
                 config->device_gpus, count, count);
 }
 
-/* ---- how many of them ---- */
+/* ---- the number of GPUs ---- */
 
-/* Finds the keys that have other values because several GPUs share out the columns. Both configs are resolved. */
+/* Writes the keys whose values change when several GPUs share out the columns, with the values on one GPU and on several. Both
+ * configs are resolved. */
 static int find_differences(struct config *one, const struct config *config, char out[GPUS_WHY]) {
     struct config several = {0};
     int result = config_copy(&several, config) || session_settle(&several, NULL) || session_settle(one, NULL) ? -1 : 0;
@@ -98,7 +99,7 @@ void launch_print(const struct launch *launch, int to_stdout) {
     }
 }
 
-/* ---- their processes ---- */
+/* ---- a process for each GPU ---- */
 
 #define WARNED "SPTX_WARNED" /* this environment variable tells the ranks that warnings about the keys are written already */
 

@@ -7,11 +7,11 @@
 struct launch {
     unsigned gpus;        /* number of processes that train the run, each with a GPU: 1 also if there is no GPU, or for copies */
     char why[GPUS_WHY];   /* text: "1 of 4: .."; "" if device.gpus does not allow several */
-    char other[GPUS_WHY]; /* text: keys whose values are not those of a run on one GPU, with both values; "" if there are none */
+    char other[GPUS_WHY]; /* text: keys whose values differ from a run on one GPU, with both values; "" if no key differs */
 };
 
-/* Resolves a config, whose keys are set, for as many of device.gpus GPUs as train it fastest. It reads the corpus to find out, so
- * the encoded corpus is there for the ranks. Returns 0, or -1 after fail(). */
+/* Resolves a config, whose keys are set, for the number of GPUs, up to device.gpus, that trains it fastest. To find out, it encodes
+ * the corpus, which the ranks then reuse. Returns 0, or -1 after fail(). */
 int launch_choose(struct config *config, struct launch *launch);
 
 /* Prints the choice, if there is one: to stdout, or as notes. */

@@ -1,4 +1,4 @@
-/* recommend_triples: recommend's answers of a run of triples, printed. */
+/* recommend_triples: prints the answers of `recommend` for a run of triples. */
 #ifndef SPTX_RECOMMEND_TRIPLES_H
 #define SPTX_RECOMMEND_TRIPLES_H
 

@@ -184,7 +184,8 @@ void config_keep_effort(struct config *config, const struct config *before);
  * corpus.cache. */
 const char *config_difference(const struct config *a, const struct config *b);
 
-/* Writes all such keys, with the value in a and, in brackets, that in b, to out[capacity]. Returns 1 if there is one. */
+/* Writes all keys that differ, each with its value in a and, in brackets, its value in b, to out[capacity]. Returns 1 if a key
+ * differs. */
 int config_differences(const struct config *a, const struct config *b, char *out, size_t capacity);
 
 /* Returns the name of choice number `value` of "section.key", as config.def lists it ("adamax"). Static memory. */

@@ -1,5 +1,5 @@
 /* config_effort: train.effort, which changes the defaults of other keys so that a run on lists, a graph or triples is quick or thorough.
- * The defaults for lists are set here, those for graphs and triples in defaults_by_size.def. */
+ * The defaults for lists are set here; defaults_by_size.def has the defaults for graphs and triples. */
 #include "config_keys.h"
 
 #include "base/report.h"

@@ -212,8 +212,9 @@ static int check_stream(const struct cache *c) {
                     "or leave out corpus.vocab");
     for (uint64_t i = 0; i < stream->triples; i++)
         if (stream->ids[3 * i] >= entities || stream->ids[3 * i + 1] < entities || stream->ids[3 * i + 2] >= entities)
-            return fail("the id stream's triple %" PRIu64 " has the ids %" PRIu32 ", %" PRIu32 ", %" PRIu32 "; entities are those below %" PRIu64
-                        ", and relations the others", i, stream->ids[3 * i], stream->ids[3 * i + 1], stream->ids[3 * i + 2], entities);
+            return fail("the id stream's triple %" PRIu64 " has the ids %" PRIu32 ", %" PRIu32 ", %" PRIu32 "; ids of entities "
+                        "are below %" PRIu64 ", and all others are relations", i, stream->ids[3 * i],
+                        stream->ids[3 * i + 1], stream->ids[3 * i + 2], entities);
     return 0;
 }
 

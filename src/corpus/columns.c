@@ -217,7 +217,7 @@ static int refuse_count(const struct table_line *line, const struct columns_form
                 columns_separator_name(form->separator), words->a, words->b, words->value);
 }
 
-/* Returns the meanings that each line must have: those below it. */
+/* Returns a limit: each line must have all columns whose enum column_meaning is below it. */
 static int wanted_meanings(enum column_set set) {
     return set == COLUMNS_OF_TRIPLES ? COLUMN_MEANINGS : COLUMN_VALUE;
 }

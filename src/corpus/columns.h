@@ -114,8 +114,9 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
  * of whole lines; its bytes may be changed. */
 int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line);
 
-/* Returns -1 after fail() for a wrong line: COLUMN_A, COLUMN_B or a triple's relation is missing or empty; it has more fields than form->most; a
- * quote is not closed; or a word contains a tab or a line end, which a vocabulary file cannot store. Otherwise returns 0. */
+/* Returns -1 after fail() for a wrong line: COLUMN_A, COLUMN_B or a triple's relation is missing or empty; it has more fields than
+ * form->most; a quote is not closed; or a word contains a tab or a line end, which a vocabulary file cannot store. Otherwise
+ * returns 0. */
 int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
                   uint64_t number);
 

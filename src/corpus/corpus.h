@@ -56,7 +56,7 @@ struct corpus_options {
                                   * WEIGHTS_AUTO means no weights */
     int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h).
                             * Always 1 for triples, whose relations are the lists */
-    int reciprocal;        /* for triples: 1: each relation has a second row, for the way from tail to head (vocab.h) */
+    int reciprocal;        /* for triples: 1: each relation has a second row, for triples from tail to head (vocab.h) */
     double report_seconds; /* seconds between two updates of the progress line */
 };
 

@@ -1,6 +1,6 @@
 /* Blocks of a corpus. Threads read a file that is not packed by ranges of equal length, each range by one thread and without a
- * lock. A block is what lies between the first places from its range's ends on at which the file may be cut. The blocks then get
- * their numbers in the file's order. A packed file is read under the lock. */
+ * lock. A file may be cut only at some offsets; a block begins at the first of these from the range's begin on, and ends at the
+ * first from the range's end on. The blocks then get their numbers in the file's order. A packed file is read under the lock. */
 #define _GNU_SOURCE
 #include "corpus_inner.h"
 
@@ -97,7 +97,7 @@ static int is_long_line(const struct corpus *corpus, const struct corpus_block *
     return corpus->format->columns && block->length > most && !memchr(block->bytes + block->length - most, '\n', most);
 }
 
-/* Checks a block that has no place to cut, before it grows: its word, or its line of a pair or an edge, may be too long. */
+/* Called before a block grows because it cannot be cut. Fails if its word, or its line of a pair or an edge, is too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!is_long_line(corpus, block)) return 0;
@@ -211,7 +211,7 @@ static int number_lines(struct corpus *corpus, struct corpus_block *block, const
     return 0;
 }
 
-/* Completes a block of the current file, which is the next one in its order. */
+/* Completes the next block of the current file, in the file's order. */
 static int place(struct corpus *corpus, struct corpus_block *block, uint64_t newlines, int ended) {
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     block->skip = corpus->skip < block->length ? corpus->skip : block->length;
@@ -243,8 +243,8 @@ static int next_packed(struct corpus *corpus, struct corpus_block *block) {
 
 /* ---- ranges ---- */
 
-/* Finds the first place from `from` on at which the current file may be cut: behind a white byte (or line end), or where it ends.
- * Returns 1; 0 if `to` is before that place; -1 after fail(). */
+/* Finds the first offset from `from` on at which the current file may be cut: after a white byte (or line end), or at the file's
+ * end. Returns 1; 0 if `to` is before that offset; -1 after fail(). */
 static int find_place(const struct corpus *corpus, uint64_t from, uint64_t to, uint64_t *place) {
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     int whole_lines = needs_whole_lines(corpus, file);
@@ -314,7 +314,7 @@ static int next_range(struct corpus *corpus, struct corpus_block *block) {
 
 /* ---- all files ---- */
 
-/* Opens the next file, after all blocks of the current one are placed. Returns 1, or 0 if there is none; -1 after fail(). */
+/* Opens the next file, once all blocks of the current file are placed. Returns 1; 0 if no file is left; -1 after fail(). */
 static int go_on(struct corpus *corpus) {
     while (!corpus->failed && corpus->placed != corpus->taken) pthread_cond_wait(&corpus->moved, &corpus->lock);
     if (corpus->failed) return 0;

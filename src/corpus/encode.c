@@ -104,8 +104,8 @@ static int place_lines(struct encoding *encoding, const struct encoded *block, s
     return 0;
 }
 
-/* Gives ids of a line that began in an earlier block their place, behind the line's target if that is the first of them. They
- * are dropped if the line's target is not in the vocabulary. */
+/* Places ids of a line that began in an earlier block. If the line's target was held back until now, it is placed before them. If
+ * the target is not in the vocabulary, the ids are dropped. */
 static void place_rest_of_line(struct encoding *encoding, const struct encoded *block, uint64_t count, struct placed *placed) {
     if (encoding->line_lost || !count) return;
     unsigned held = (unsigned)encoding->held;
@@ -157,7 +157,8 @@ static int put_block(struct encoding *encoding, const struct encoded *block) {
     return result || idstream_put_at(&encoding->writer, placed.at, placed.ids, placed.count) ? -1 : 0;
 }
 
-/* Returns how many numbers of the corpus a block has: those that fill a block of the corpus, so that tests can set it. */
+/* Returns the size of a block of the numbered corpus, in numbers. It has as many bytes as a block of the corpus, whose size tests
+ * can set. */
 static uint64_t numbers_of_block(const struct encoding *encoding) {
     uint64_t bytes = corpus_block_bytes(encoding->corpus);
     return bytes < sizeof(uint32_t) ? 1 : bytes / sizeof(uint32_t);

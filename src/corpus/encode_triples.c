@@ -1,6 +1,6 @@
 /* Triples are grouped by their heads: a counting sort, which reads all triples once for each range of heads that fits into memory.
- * The triples of a head are then sorted by relation and tail. All threads count, place and sort; the sorted order is one, so the
- * stream does not depend on their number. */
+ * The triples of a head are then sorted by relation and tail. All threads count, place and sort. There is only one sorted order, so
+ * the stream does not depend on the number of threads. */
 #include "encode_triples.h"
 
 #include "base/interrupt.h"

@@ -403,7 +403,8 @@ int gathered_take_triples(struct gathered *gathered, const struct tokens *heads,
                           const struct tokens *tails) {
     uint64_t count = heads->count;
     if (count != relations->count || count != tails->count)
-        return fail_usage("%" PRIu64 " heads, %" PRIu64 " relations and %" PRIu64 " tails are no triples", count, relations->count, tails->count);
+        return fail_usage("%" PRIu64 " heads, %" PRIu64 " relations and %" PRIu64 " tails; wanted the same number of each", count,
+                          relations->count, tails->count);
     if (!count) return 0;
     if (interrupt_check() || grow_ids(gathered, 3 * count) || grow_names(gathered, count)) return -1;
     uint32_t *from = gathered->ids + gathered->tokens + count, *to = from + count; /* scratch, as in gathered_take_edges() */

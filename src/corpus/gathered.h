@@ -57,8 +57,8 @@ struct gathered {
     uint64_t tokens, ids_capacity;
     uint64_t *ends; /* [sentences] token ends[i] is the first token after sentence i; not used for pairs */
     uint64_t sentences, ends_capacity;
-    uint32_t *names; /* [named] for each sentence or pair: the number of its list's name in lists.words; for each triple: that of
-                      * its relation; empty if lists have no names */
+    uint32_t *names; /* [named] for each sentence or pair: the number of its list's name in lists.words; for each triple: the
+                      * number of its relation's name; empty if lists have no names */
     uint64_t named, names_capacity;
     float *weights; /* for pairs: [tokens]; for graphs: [tokens / 2], of the edge from ids[2 i] to ids[2 i + 1]; NULL: they have
                      * no weights */

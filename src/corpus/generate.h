@@ -16,10 +16,10 @@
  *                                number. An edge may occur more than once; none is a self-loop. Rows are in no groups
  *
  *   triples "17 3 4"             head, relation, tail of a knowledge graph; names are numbers. Entities are in clusters of 512. Each
- *                                relation leads each cluster to a cluster, by a permutation that is the same for all seeds, so
+ *                                relation leads from each cluster to one cluster, by a permutation that all seeds share, so
  *                                that another seed gives other triples of the same graph. Half of the heads are drawn evenly, the
- *                                other half and all relations by Zipf's law. Of 10 tails, 6 are the entity that has the head's
- *                                place in the cluster led to, 3 are drawn from this cluster, and 1 from all rows. A triple may
+ *                                other half and all relations by Zipf's law. Of 10 tails, 6 are the member of the relation's
+ *                                cluster with the head's number, 3 are drawn from this cluster, and 1 from all rows. A triple may
  *                                occur more than once
  *
  * PATH.groups.tsv lists the group of each row: book TAB series TAB genre, paper TAB field, word TAB topic, entity TAB cluster.

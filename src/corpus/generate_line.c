@@ -132,14 +132,15 @@ static void draw_edge(const struct generate_options *options, uint64_t number, s
 
 /* ---- triples ---- */
 
-/* Draws a triple. Both shares of the shape are of the cluster that the relation leads to: series_share of the head's place in it. */
+/* Draws a triple. Both shares of the shape count tails in the cluster to which the relation leads: series_share counts tails with
+ * the head's number in its cluster. */
 static void draw_triple(const struct line_source *source, uint64_t number, struct drawn_line *line) {
     const struct generate_options *options = source->options;
     struct draw4 first = draw_at(options->seed, DRAW_GENERATE, number, 4, 0), second = draw_at(options->seed, DRAW_GENERATE, number, 4, 1);
     uint64_t of_head = draw_pair(first, 0), bits = draw_pair(second, 1), tail;
     uint64_t head = second.word[1] % 2 ? draw_below(of_head, options->rows) : draw_anywhere(source, of_head);
     uint32_t relation = (uint32_t)powers_floor(&source->powers, draw_below(draw_pair(first, 1), source->relations)) - 1;
-    struct shuffle leads = shuffle_make(source->groups, draw_at(0, DRAW_GENERATE, relation, 5, 0)); /* for any seed */
+    struct shuffle leads = shuffle_make(source->groups, draw_at(0, DRAW_GENERATE, relation, 5, 0)); /* the same for any seed */
     uint64_t cluster = shuffle_at(&leads, head / source->shape.group);
     uint64_t size = cluster + 1 == source->groups ? source->last_size : source->shape.group;
     if (second.word[0] < source->shape.series_share) tail = cluster * source->shape.group + head % source->shape.group % size;

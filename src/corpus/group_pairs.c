@@ -10,7 +10,7 @@
 enum {
     BUCKET_IDS = 1 << 18,  /* usual number of ids of a bucket, whose sorting then stays within a core's cache */
     ROUND_LEAST = 1 << 24, /* lowest limit for the ids of a round, even if memory is short */
-    PAIRS = 1 << 20,       /* pairs between two looks whether the user has interrupted the program */
+    PAIRS = 1 << 20,       /* pairs between two checks whether the user has interrupted the program */
     AHEAD = 16             /* pairs between the prefetch of a list's numbers and their use */
 };
 
@@ -25,17 +25,17 @@ struct kept {
     uint32_t list, row;
 };
 
-/* State of grouping; the workers share it. A bucket is 1 << bucket_bits consecutive lists. Each round groups some buckets: all
- * pairs are read, and those of the buckets are stored bucket by bucket in their order; then each bucket is sorted by list and
- * written. */
+/* State of grouping; the workers share it. A bucket has 1 << bucket_bits consecutive lists. Each round groups some buckets: the
+ * workers read all pairs, and store the pairs of these buckets, bucket by bucket, in the order of the corpus. Then they sort each
+ * bucket by list, and write it. */
 struct grouping {
     const struct pairs_met *met;
     struct idstream_writer *writer;
     struct pool *pool;
     int weighed;
     struct integer_counts counts; /* by number of a list: its items, and its first pair */
-    uint32_t *numbers;            /* [met->list_numbers] place in `lists` of each list that has items */
-    uint64_t *firsts;   /* [threads] number of lists whose first pair is in the worker's range, then of those before them */
+    uint32_t *numbers;            /* [met->list_numbers] index in `lists` of each list that has items */
+    uint64_t *firsts;   /* [threads] number of lists whose first pair is in the worker's range; later, of all lists before those */
     struct list *lists; /* [list_count] */
     uint64_t list_count;
 
@@ -198,7 +198,7 @@ static int64_t begin_lists(const struct grouping *g, uint64_t first, uint64_t en
         if (!g->met->list_rows) continue;
         uint64_t own = out->next[list - first]++;
         out->ids[own] = g->lists[list].row;
-        if (g->weighed) out->weights[own] = 0; /* a list is no item */
+        if (g->weighed) out->weights[own] = 0; /* the list's own id has no weight */
     }
     return (int64_t)ids;
 }

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 /* `sum` is a checksum of all bytes after the header: in version 1 their XXH3, from version 2 on the checksum of piece_sum.h,
- * which threads compute together. Each stream is written as the lowest version that has what it needs. */
+ * which threads compute together. Each stream is written as the lowest version that has the fields it needs. */
 struct header {
     char magic[8];
     uint32_t version, weighed; /* weighed: enum pair_weights; 0 before version 3 */
@@ -85,7 +85,7 @@ int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_
     return idstream_put(writer, ids, count) || idstream_end_sentence(writer, writer->tokens) ? -1 : 0;
 }
 
-/* Computes the checksum of what was written to the file. */
+/* Computes the checksum of the bytes that were written to the file. */
 static int sum_written(struct idstream_writer *writer, uint64_t *sum) {
     struct file_map map = {.data = NULL};
     int result = file_finish(&writer->file) || file_map_open(&map, writer->file.partial) ? -1 : 0;

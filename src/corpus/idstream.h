@@ -47,8 +47,8 @@ int idstream_open_any(struct idstream *stream, const char *path, uint64_t rows, 
 /* If `path` is a stream with this fingerprint, opens *stream and returns 1; otherwise returns 0. Does not call fail(). */
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
-/* Returns 1 if the file is a stream whose header has this checksum, even if the rest is damaged; 0 if it has not or does not exist; -1
- * after fail(). */
+/* Returns 1 if the file is a stream whose header has this checksum, even if the rest is damaged; 0 if the header has another one or
+ * the file does not exist; -1 after fail(). */
 int idstream_has(const char *path, uint64_t checksum);
 
 void idstream_close(struct idstream *stream); /* may be called on a struct of zeros */

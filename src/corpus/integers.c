@@ -51,7 +51,8 @@ void integer_counts_make(struct integer_counts *counts, uint64_t most) {
     counts->size = 0;
 }
 
-/* Returns the prefix of a word that is an integer behind one, as integer_counts.prefix has it; 0 if the word is none. */
+/* Returns the prefix of a word that consists of a prefix and an integer, in the form of integer_counts.prefix. Returns 0 for any
+ * other word. */
 static uint64_t prefix_of_word(const char *word, uint64_t length) {
     uint64_t digits = length, packed = 0;
     while (digits && word[digits - 1] >= '0' && word[digits - 1] <= '9') digits--;

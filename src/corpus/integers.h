@@ -29,10 +29,11 @@ static inline uint32_t integer_of(const char *word, uint64_t length) {
     return value < INTEGERS ? value : NO_INTEGER;
 }
 
-/* ---- integers behind a prefix ---- */
+/* ---- integers after a prefix ---- */
 
-/* Ids are often an integer behind a few letters, the same for all: user17, Q42. Words with that prefix are then counted as
- * integers, too. A prefix has at most PREFIX_MOST bytes and does not end in a digit, so that a word has one integer at most. */
+/* Ids often consist of a prefix, which all ids share, and an integer: user17 or Q42. Words with the corpus' prefix are then counted
+ * as integers, too. A prefix has at most PREFIX_MOST bytes and does not end in a digit, so there is only one way to split a
+ * word. */
 enum { PREFIX_MOST = 7 };
 struct integer_prefix {
     uint64_t bytes, mask; /* the prefix's bytes, then zeros; mask: 0xff for each of these bytes */
@@ -69,8 +70,8 @@ struct integer_counts {
     _Atomic uint64_t prefix;      /* the prefix of all words that are counted: its bytes, and in the highest byte 1 + its length;
                                    * 0: not chosen yet */
 };
-/* Chooses the prefix of the first word that is an integer behind one, unless a thread has chosen another already. Returns the
- * prefix; it is not known if none is chosen. */
+/* If the word consists of a prefix and an integer, chooses that prefix, unless a thread has chosen one before. Returns the chosen
+ * prefix; `known` is 0 if no prefix is chosen yet. */
 struct integer_prefix integer_counts_prefix(struct integer_counts *counts, const char *word, uint64_t length);
 /* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
 void integer_counts_make(struct integer_counts *counts, uint64_t most);

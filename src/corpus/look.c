@@ -241,8 +241,8 @@ static int refuse_third(const struct looking *l) {
     const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
     if (l->rows == LOOK_EDGES)
         return fail("'%s' line %" PRIu64 ": '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
-                    "corpus.format = triples trains it, corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third "
-                    "column over",
+                    "set corpus.format = triples to train triples, corpus.columns = 1,3 to read head and tail as an edge, or "
+                    "graph.weights = no to ignore the third column",
                     l->path, line->number, text_shown((uint64_t)(line->end - line->at)), line->at);
     return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
 }
@@ -345,7 +345,7 @@ static int take_positions(const struct looking *l) {
     return most <= POSITIONS_MOST ? 0 : refuse_columns(l, "nothing tells which columns are wanted");
 }
 
-/* Sets the format of N-Triples, whose lines need no other look. */
+/* Sets the format of N-Triples. Their lines need no further examination. */
 static int take_ntriples(struct looking *l) {
     struct look *look = l->look;
     if (l->keys->columns && *l->keys->columns)

@@ -4,7 +4,7 @@
  *   text, lists, adjacency   the number of each word, and NUMBERED_END after each line; a list's name only if lists have rows
  *   pairs                    list, item[, weight] of each pair
  *   graph                    node, node[, weight] of each edge
- *   triples                  head, relation, tail of each triple; the relation's number is that of a list's name
+ *   triples                  head, relation, tail of each triple; relations are numbered as names of lists are
  *
  * Each number has 4 bytes, and so has each weight, a float. Which number a word gets depends on the threads; the order of the
  * numbers is that of the words in the corpus.

@@ -1,8 +1,8 @@
-/* tally: counts the words that a thread has met early, whose numbers it knows. Counts are since the last time that they were added
- * to the totals. A full tally takes no more words until it is doubled or emptied.
+/* tally: counts the words that a thread met first, and knows the words' numbers. From time to time the counts are added to the
+ * totals and set to 0. A full tally takes no more words until it is doubled or emptied.
  *
- * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers are those of a larger table,
- * which all threads share and the owner of the tally keeps (word_counts.c).
+ * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers come from a larger table, which
+ * all threads share and the owner of the tally keeps (word_counts.c).
  */
 #ifndef SPTX_TALLY_H
 #define SPTX_TALLY_H
@@ -19,7 +19,7 @@ struct tally_slot {
     uint64_t key[2]; /* bytes of the word, followed by zeros; if it is longer than 16 bytes, its hash */
     uint32_t end;    /* 1 + length of the word in bytes; 0: the slot is free */
     uint32_t text;   /* index in `texts` of a word of more than 16 bytes */
-    uint32_t count;  /* how often the thread has read the word since the last time */
+    uint32_t count;  /* how often the thread has read the word since its count was 0 */
     uint32_t number; /* number of the word in the larger table */
 };
 

@@ -1,8 +1,8 @@
-/* triples: reads the lines of corpus.format = triples. A line has a head, a relation and a tail, in the columns that the file's
- * format names (columns.h), or it is a line of N-Triples:
+/* triples: reads the lines of corpus.format = triples. Each line has the columns head, relation and tail (columns.h), or is a line
+ * of N-Triples:
  *
  *   <http://a.org/Ulm> <http://a.org/in> <http://a.org/Germany> .    names are without < and >
- *   _:b1 <http://a.org/name> "Ulm"@de .                              a blank node is _:b1, a literal stays as it is written
+ *   _:b1 <http://a.org/name> "Ulm"@de .                              a blank node is _:b1, a literal keeps its quotes and language
  *   # comment                                                        lines may end with a comment, too
  *
  * A fourth term of N-Quads, the graph, is not read.

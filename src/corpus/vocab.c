@@ -123,14 +123,14 @@ static int join_lists(struct vocab *joined, const struct vocab *items, const str
     return append_lists(joined, lists, prefix, "") || (twice && append_lists(joined, lists, prefix, VOCAB_RECIPROCAL)) ? -1 : 0;
 }
 
-/* Fails if a relation is called as the reciprocal of another one would be. */
+/* Fails if a relation has a name that only the reciprocal of a relation may have. */
 static int check_reciprocals(const struct vocab *relations) {
     uint64_t length, end = strlen(VOCAB_RECIPROCAL);
     for (uint64_t id = 0; id < relations->size; id++) {
         const char *name = vocab_word(relations, id, &length);
         if (length > end && !memcmp(name + length - end, VOCAB_RECIPROCAL, end))
-            return fail("the relation '%.*s' ends with " VOCAB_RECIPROCAL ", as the rows do by which triples are trained backwards; rename it, "
-                        "or set triples.reciprocal = no", text_shown(length), name);
+            return fail("the relation '%.*s' ends with " VOCAB_RECIPROCAL ", the mark of rows for triples that are trained backwards; "
+                        "rename it, or set triples.reciprocal = no", text_shown(length), name);
     }
     return 0;
 }

@@ -7,8 +7,8 @@
  * The word of such a row is "list:NAME" and its count is 0. No item has a count of 0: this tells a list from an item of the same
  * name, and keeps lists from being drawn as negatives. min_count and max_vocab never leave out a list.
  *
- * The relations of triples are such lists, of words "relation:NAME". If corpus_options.reciprocal is 1, as many rows follow them, of
- * "relation:NAME^-1" in the same order: relation r, from tail to head, is row r + relations.
+ * The relations of triples are such lists, of words "relation:NAME". If corpus_options.reciprocal is 1, their reciprocals follow in
+ * the same order, of words "relation:NAME^-1": the reciprocal of the relation in row r is row r + number of relations.
  *
  * On disk (vocab.tsv, vocab_file.c): line n is the word of id n, a TAB, its count and an LF.
  */

@@ -70,7 +70,8 @@ static void join_lists(struct joining *joining) {
 static int check_relations(const struct vocab *vocab, const struct vocab *older) {
     int ways = vocab_is_reciprocal(vocab), relations = older->lists && !strcmp(vocab_prefix(older), VOCAB_RELATION);
     if (!relations || !vocab->lists || vocab_is_reciprocal(older) == ways) return 0;
-    return fail("train.from was trained with triples.reciprocal = %s, and this run has %s: set it so here, or train.from_words = drop",
+    return fail("train.from was trained with triples.reciprocal = %s, and this run has %s: give this run the same value, "
+                "or set train.from_words = drop",
                 ways ? "no" : "yes", ways ? "yes" : "no");
 }
 

@@ -31,7 +31,7 @@ struct counting {
 /* A word of a block that the tally lacks. */
 struct missed {
     struct word_query query;
-    uint64_t at; /* place in `out` of the word's number */
+    uint64_t at; /* index in `out` of the word's number */
 };
 enum { MISSED = 1 << 13 };
 
@@ -45,7 +45,7 @@ struct side {
     uint64_t met;               /* tokens of the blocks that were read since the tally's counts were last added up */
     struct missed *missed;      /* [missed_count], of MISSED */
     unsigned missed_count;
-    uint64_t lacked;            /* words that the tally lacked since it was full */
+    uint64_t lacked;            /* number of words that the tally lacked since it became full */
     uint32_t waiting[WORDS_BATCH]; /* [waiting_count]: integers that are still to be counted */
     uint64_t places[WORDS_BATCH];  /* [waiting_count]: the byte of the corpus where each of them is */
     unsigned waiting_count;
@@ -65,7 +65,8 @@ struct worker {
 
 /* ---- to the shards ---- */
 
-/* Sorts the numbers 0 .. count - 1 into worker->by_shard, by worker->shards; those of WORD_SHARDS are left out. */
+/* Sorts the numbers 0 .. count - 1 by shard, and writes them to worker->by_shard. Number i is in shard worker->shards[i]; if that
+ * is WORD_SHARDS, the number is left out. */
 static void sort_by_shard(struct worker *worker, uint64_t count) {
     uint64_t next[WORD_SHARDS + 1] = {0}, sum = 0;
     for (uint64_t i = 0; i < count; i++) next[worker->shards[i]]++;
@@ -114,7 +115,7 @@ static int count_missed_of(struct worker *worker, struct side *side, unsigned s)
         if (count_batch(worker, shard, queries, count, known)) return -1;
         for (unsigned i = 0; i < count; i++) {
             uint64_t number = word_counts_number(side->counts, s, known[i]);
-            if (number >= NUMBERED_END) return fail("more than %u different words fall together", NUMBERED_END - 1);
+            if (number >= NUMBERED_END) return fail("more than %u different words in all", NUMBERED_END - 1);
             worker->out[side->missed[worker->by_shard[at + i]].at] = (uint32_t)number;
         }
     }

@@ -80,7 +80,7 @@ void words_append(struct words *words, const char *word, uint64_t length) {
 }
 
 int words_put(struct words *words, const char *word, uint64_t length) {
-    if (words->size >= WORDS_MOST) return fail("more than %u different words fall together", WORDS_MOST);
+    if (words->size >= WORDS_MOST) return fail("more than %u different words in all", WORDS_MOST);
     if (mem_grow(&words->offsets, &words->offsets_capacity, words->size + 2, sizeof *words->offsets, "the words' places") ||
         mem_grow(&words->bytes, &words->bytes_capacity, words->used + length + 1, 1, "the words"))
         return -1;

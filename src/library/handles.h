@@ -55,7 +55,7 @@ struct sptx_table {
     uint64_t steps;           /* number of updates so far */
     uint64_t stores;          /* number of stores since the table was opened; seeds the random rounding of bfloat16, as `steps`
                                * does for updates */
-    struct sptx_saving *saving; /* the save that goes on, or is done and was not looked at; NULL: none */
+    struct sptx_saving *saving; /* a save that goes on, or whose end was not looked at yet; NULL: none */
     struct sptx_table *next;
 };
 

@@ -351,7 +351,7 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
 
 /* ---- triples ---- */
 
-/* Finds the rows of questions, of which the caller's numbers may be wrong. */
+/* Finds the rows of questions. Fails if a number of the caller's is not the row of an entity or a relation. */
 static int take_questions(const struct model *model, const uint64_t *entities, const uint64_t *relations, uint64_t count, int heads,
                           uint32_t *out_entities, uint32_t *out_relations) {
     uint64_t items = model_items(model);

@@ -14,12 +14,12 @@
 
 /* ---- files that are being written by this process ---- */
 
-/* A file's name, in a directory that is known by its numbers: two paths may lead to one directory. */
+/* A file that is being written. Its directory is known by device and inode, since two paths may lead to one directory. */
 struct written {
     dev_t device;
     ino_t directory;
     char *name; /* owned; NULL: the path's directory does not exist, and writing will fail */
-    pid_t process; /* which writes it: a child made by fork has its parent's list, too */
+    pid_t process; /* the process that writes it: a child made by fork() inherits its parent's list */
     struct written *next;
 };
 
@@ -86,7 +86,7 @@ struct sptx_saving {
     struct table snapshot; /* the table, whose rows are read as they were when the save began */
     char *path;
     struct written file;
-    int owners; /* the caller and the table, as long as they have it. Atomic */
+    int owners; /* 1 for the caller and 1 for the table, until each releases the save. Atomic */
     int told;   /* 1: the caller has asked how the save ended. Atomic */
 };
 
@@ -174,7 +174,7 @@ static char *path_from_root(const char *path) {
 }
 
 static int save_behind(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **out) {
-    if (!out) return fail_usage("a save is begun into a pointer; it is NULL");
+    if (!out) return fail_usage("the address for the new save is NULL");
     *out = NULL;
     if (check_path(path)) return -1;
     struct sptx_saving *saving = mem_zalloc(1, sizeof *saving, "a save");

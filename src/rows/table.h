@@ -126,11 +126,12 @@ enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);
 int table_load(struct table *table, const char *path);
 
-/* Begins a snapshot of a table that one process has whole (backend.h). Sets *snapshot to a copy of the struct, which table_save()
- * accepts once, in any thread, while the table is used. The caller ends the snapshot by the backend's functions; *snapshot is not
- * released. most: as of snapshot_begin(); 0: table_snapshot_bytes(). Returns 0, or -1 after fail(). */
+/* Begins a snapshot (backend.h) of a table whose columns are all in this process. Sets *snapshot to a copy of the struct, which
+ * table_save() accepts once, in any thread, while the table is used. The caller ends the snapshot by the backend's functions;
+ * *snapshot is not released. most: as for snapshot_begin(); 0: table_snapshot_bytes(). Returns 0, or -1 after fail(). */
 int table_snapshot(struct table *table, uint64_t most, struct table *snapshot);
-/* Returns how many bytes of copies a snapshot may need, for a table of `bytes` bytes in memory: an eighth, but not too few. */
+/* Returns the default limit on the bytes of a snapshot's copies, for a table of `bytes` bytes in memory: an eighth, but at least 64
+ * MiB (all, if the table is smaller). */
 uint64_t table_snapshot_bytes(uint64_t bytes);
 
 #endif

@@ -18,8 +18,9 @@ struct checkpoint_due {
 };
 
 void checkpoint_due_start(struct checkpoint_due *due, const struct config *config, const char *run, uint64_t step, double now);
-/* A checkpoint that is written while training goes on begins at `step`; then it is being written, so that none is due by the clock;
- * then it is written, and `took` seconds. One for which training waits is only written. */
+/* Calls about a checkpoint that is written while training goes on: checkpoint_due_begun() when it begins, at `step`;
+ * checkpoint_due_busy() while it is being written, so that no other is due by the clock; checkpoint_due_written() when it is
+ * written, after `took` seconds. If training waits for the checkpoint, only the last of these is called. */
 void checkpoint_due_begun(struct checkpoint_due *due, uint64_t step, double now);
 void checkpoint_due_busy(struct checkpoint_due *due, double now);
 void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double took, double now);

@@ -32,7 +32,7 @@ struct model {
     double own; /* examples.own. Below 1, a list's row is averaged with its items' target rows */
     int item_targets; /* for a run whose lists have rows: 1: items have trained target rows, too */
     uint64_t relations; /* for triples: number of relations, whose rows are the first of the lists' rows; 0: the run has none */
-    int reciprocal;     /* 1: as many rows follow them, for the relations from tail to head */
+    int reciprocal;     /* 1: the relations' rows are followed by as many rows of their reciprocals */
     enum example_product product; /* for triples: how the rows of a head and of a relation are multiplied */
     int documents;    /* 1: lists are documents (corpus.format) */
     struct init_values first[2]; /* by enum table_side: first values of the rows; an untrained row still has them */

@@ -47,9 +47,9 @@ static int open_all(struct copies *c, struct session *s) {
     return result;
 }
 
-/* MERGES: fewest merges of a run, in which its rows are means of copies that have not grown apart. Examples between two merges:
- * LEAST and LEAST_A_ROW (for each row of the larger table), below which merging takes as long as training; MOST and MOST_A_ROW, above
- * which nothing is gained (scripts/results/gpus.md). */
+/* MERGES: fewest merges of a run. With fewer, copies would differ too much when they are merged. Examples between two merges are
+ * limited by absolute numbers and by numbers for each row of the larger table: below LEAST and LEAST_A_ROW merging takes as long as
+ * training; above MOST and MOST_A_ROW training gets no faster (scripts/results/gpus.md). */
 enum { MERGES = 40, LEAST = 1 << 18, LEAST_A_ROW = 4, MOST = 1 << 22, MOST_A_ROW = 16 };
 
 uint64_t copies_round_of(const struct session *s, unsigned count) {
@@ -61,7 +61,7 @@ uint64_t copies_round_of(const struct session *s, unsigned count) {
     return examples < (double)most ? (uint64_t)examples : most;
 }
 
-/* The highest rate of a copy: at 0.05 wiki16 trains on a GPU, at 0.1 it diverges. */
+/* The highest learning rate of a copy: wiki16 trains on a GPU at 0.05, and diverges at 0.1. */
 static const double RATE_MOST = 0.05;
 
 unsigned copies_most(const struct config *config) {

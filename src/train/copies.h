@@ -1,8 +1,9 @@
-/* copies: several GPUs of this process train one model lock-free (kernels/copies.h). Each gets the next examples of the run in turn,
- * trains them on its own copy of both tables, and then the copies are merged. Between two calls of copies_train() all copies are
- * alike, so checkpoints, held-out scores and answers read the session's own tables.
+/* copies: several GPUs of this process train one model lock-free (kernels/copies.h). Each GPU has its own copy of both tables. In
+ * turn, the GPUs receive the next examples of the run; each trains its examples on its copy, and then the copies are merged.
+ * Between two calls of copies_train() all copies have the same rows, so checkpoints, held-out scores and answers read the session's
+ * tables.
  *
- * The bytes differ from run to run, as those of one GPU do.
+ * The bytes differ from run to run, as after lock-free training on one GPU.
  */
 #ifndef SPTX_COPIES_H
 #define SPTX_COPIES_H
@@ -13,18 +14,17 @@
 struct copies;
 struct session;
 
-/* Returns how many examples a copy trains between two merges, if `count` GPUs train the session's run: train.merge_every, or so many
- * that merging takes a small part of the time. 0: the run is too short for copies, and device.share
- * leaves the choice. */
+/* Returns the number of examples that each of `count` GPUs trains between two merges: train.merge_every or, if that is auto, enough
+ * that merging takes a small part of the time. Returns 0 if the run is too short for copies and device.share leaves the choice. */
 uint64_t copies_round_of(const struct session *session, unsigned count);
 
 /* Returns the largest number of copies that may each train with that many times the learning rate (at least 1): above some rate
  * lock-free training on a GPU diverges. */
 unsigned copies_most(const struct config *config);
 
-/* Opens a backend and both tables on each further GPU, from device.index on, and copies the session's rows to them: after the tables
- * are filled or loaded. *copies: NULL for a config that one GPU trains, and if the GPUs cannot address one another's memory, which a
- * line says. Returns 0, or -1 after fail(). */
+/* Opens a backend and both tables on each further GPU, from device.index on, and copies the session's rows to them. The session's
+ * tables must be filled or loaded before. *copies: NULL for a config that one GPU trains. If the GPUs cannot address one another's
+ * memory, *copies is NULL, too, and a line says so. Returns 0, or -1 after fail(). */
 int copies_open(struct copies **copies, struct session *session);
 void copies_close(struct copies *copies); /* NULL: does nothing */
 

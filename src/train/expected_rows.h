@@ -39,7 +39,7 @@ void expected_rows_init(struct expected_rows *touches, const struct config *conf
  * as the batch touches it. */
 struct batch_rows {
     double blocks, pairs;
-    double targets, positives, negatives; /* positives: of triples with model.tied also the heads */
+    double targets, positives, negatives; /* positives: with model.tied, also the heads of triples */
     double target_draws, positive_draws; /* number of independent draws that give `targets` and `positives`: a word is drawn
                                           * once, but is a target of all windows around it */
     double line_draws;                   /* how many of the target_draws are first rows of lines */

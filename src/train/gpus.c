@@ -33,7 +33,7 @@ static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
         snprintf(why, GPUS_WHY, "trained lock-free, which is about %.1f times as fast on one GPU as exact steps on %" PRIu64,
                  lock_free_gain(c, gpus), gpus);
     else if (c->negatives_per == PER_BATCH)
-        snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), which one GPU trains");
+        snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), which only one GPU can train");
     else if (RULE_BY_ROW(c->optimizer_rule))
         snprintf(why, GPUS_WHY, "optimizer.rule = rowwise-adagrad needs all columns of a row on one GPU");
     else if (!strcmp(c->corpus_path, CORPUS_INPUT))
@@ -63,7 +63,7 @@ static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, cha
     double one, best, all, seconds;
     uint64_t chosen = 1;
     if (gpus_seconds(plan, windows, 1, &one)) {
-        snprintf(why, GPUS_WHY, "how fast one would be is unknown: this GPU's copies are not measured");
+        snprintf(why, GPUS_WHY, "the speed of one GPU is unknown: it was not measured how fast it copies");
         return most;
     }
     best = one;
@@ -77,8 +77,8 @@ static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, cha
 
 /* ---- copies ---- */
 
-/* Returns on how many of the GPUs copies of the tables are trained lock-free; 0, with the reason, if that is not possible, or if the
- * run is too short to gain. */
+/* Returns the number of GPUs that train copies of the tables lock-free; 0, with the reason, if copies are not possible or the run
+ * is too short for a gain. */
 static unsigned copies_that_gain(const struct session *s, unsigned gpus, char why[GPUS_WHY]) {
     const struct config *c = s->config;
     const struct plan *plan = &s->plan;

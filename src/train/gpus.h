@@ -12,13 +12,13 @@ struct plan;
 
 enum { GPUS_WHY = 1024 };
 
-/* Returns the number of GPUs, from 1 to device.gpus, sets alone->copies if each of them trains a copy of the tables, and writes the reason to why[GPUS_WHY], as one line. Returns -1 after fail().
- * Encodes the corpus as a plan does. alone: the configuration resolved for one process; its defaults are settled by the data's
- * size. */
+/* Returns the number of GPUs, from 1 to device.gpus, and writes the reason to why[GPUS_WHY], as one line. Sets alone->copies if
+ * each of the GPUs trains a copy of the tables. Returns -1 after fail(). Encodes the corpus, as a plan does. alone: the
+ * configuration resolved for one process; its defaults are settled by the data's size. */
 int64_t gpus_choose(struct config *alone, char why[GPUS_WHY]);
 
-/* Sets *seconds to what a step of this plan, which is one GPU's, is expected to take on `gpus` GPUs. windows: 1 for words and walks.
- * Returns 0, or -1 if the speed of the GPU's copies is unknown. */
+/* Sets *seconds to the expected time of a step on `gpus` GPUs. plan: made for one GPU. windows: 1 for words and walks. Returns 0,
+ * or -1 if the speed of the GPU's copies is unknown. */
 int gpus_seconds(const struct plan *plan, int windows, uint64_t gpus, double *seconds);
 
 #endif

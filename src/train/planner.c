@@ -21,11 +21,11 @@ enum {
     USER_LEAST = 16,         /* smallest batch that is made smaller in this way, in examples */
     SHARED_BATCH = 2048,     /* default batch for user with examples.targets = all, in items, each of which is an example. It is
                               * larger, since negatives that a batch shares are most of a step's rows */
-    TRIPLE_STEPS = 500,      /* steps of an epoch of triples, between these two batches: Adagrad, whose first steps are as large as
-                              * its rate, learns few triples in small batches */
+    TRIPLE_STEPS = 500,      /* steps of an epoch of triples, by default, if the batch is then between these two sizes: Adagrad,
+                              * whose first steps are as large as its rate, learns few triples in small batches */
     TRIPLE_LEAST = 128,
     TRIPLE_BATCH = 100000,
-    TRIPLE_SCORES = 1 << 28, /* most scores of a default batch of triples, 1 GiB, above its least size */
+    TRIPLE_SCORES = 1 << 28, /* limit on the scores of a default batch of triples, 1 GiB; TRIPLE_LEAST may exceed it */
     SHARED_LEAST = 256,      /* smallest batch of items that is made smaller because there are too few for USER_STEPS steps */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
@@ -50,7 +50,7 @@ static struct table_spec spec_of(const struct plan *plan, enum table_side side) 
                                .hot_rows = plan->hot_rows};
 }
 
-/* Returns the most bytes of host memory for the snapshot of a table: copies of rows, and what finds them. */
+/* Returns the most bytes of host memory for the snapshot of a table: copies of rows, and the lists that find them. */
 static uint64_t copies_of(const struct planning *p, enum table_side side) {
     struct table_spec spec = spec_of(p->plan, side);
     uint64_t row = table_row_bytes(&spec.layout, spec.weights, spec.state), rows = table_row_count(&spec);
@@ -58,7 +58,7 @@ static uint64_t copies_of(const struct planning *p, enum table_side side) {
     return most + 3 * sizeof(uint32_t) * (most / row) + rows / 8;
 }
 
-/* Adds what snapshots of both tables take. With a GPU, the copies are pinned, and the GPU has a bit for each row. */
+/* Adds the memory of snapshots of both tables. With a GPU, the copies are pinned, and the GPU has a bit for each row. */
 static void add_snapshots(const struct planning *p, struct estimate *e) {
     uint64_t copies = copies_of(p, TABLE_TARGET) + copies_of(p, TABLE_CONTEXT);
     if (!p->behind) return;

@@ -1,6 +1,5 @@
-/* trainer_behind: writes a checkpoint while training goes on. The rows (table_snapshot), state.ini and its counts are those of the
- * step at which the checkpoint began, so its files have the same bytes as those of a checkpoint for which training waits. One
- * checkpoint is written at a time.
+/* trainer_behind: writes a checkpoint while training goes on. The checkpoint has the rows (table_snapshot) and the state.ini of the
+ * step at which it began, so its files have the same bytes as if training had waited. Only one checkpoint is written at a time.
  */
 #include "trainer_inner.h"
 
@@ -59,7 +58,7 @@ int trainer_begin_checkpoint(struct trainer *t) {
     return 0;
 }
 
-/* Returns 1 if the run's directory is not where the checkpoint was to be written. */
+/* Returns 1 if the run's directory was moved after the checkpoint began. */
 static int has_moved(struct trainer *t) {
     return trainer_follow(t) || strcmp(t->behind.place, t->run->place) != 0;
 }

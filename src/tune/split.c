@@ -92,7 +92,7 @@ int split_edges(const struct graph *graph, double share, uint32_t seed, const ch
 
 static int write_triples(const struct idstream *stream, uint64_t wanted, uint32_t seed, struct parts *parts) {
     struct shuffle order = shuffle_make(stream->triples, draw_at(seed, DRAW_HELD_OUT, 0, 2, 0));
-    if (stream->triples < 2) return fail("tune holds out triples, and this corpus has %" PRIu64, stream->triples);
+    if (stream->triples < 2) return fail("tune holds out triples and needs two or more; this corpus has %" PRIu64, stream->triples);
     for (uint64_t i = 0; i < stream->triples; i++) {
         const uint32_t *triple = stream->ids + 3 * shuffle_at(&order, i);
         if (file_print(i < wanted ? &parts->out : &parts->kept, "%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\n", triple[0], triple[1], triple[2]))

@@ -1,5 +1,5 @@
-/* split: splits the edges of a graph, or triples, into those for training and held-out ones, to measure how well these are
- * predicted (tune.h). Both are written as files of edges or triples whose names are numbers. */
+/* split: splits the edges of a graph, or triples, into a part for training and a held-out part, to measure how well training
+ * predicts the held-out part (tune.h). Both parts are written as files of edges or triples whose names are numbers. */
 #ifndef SPTX_SPLIT_H
 #define SPTX_SPLIT_H
 

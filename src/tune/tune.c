@@ -68,7 +68,7 @@ static struct corpus *open_corpus(const struct tuning *t) {
     return corpus;
 }
 
-/* Splits a graph's edges, or triples, into those for training and held-out ones, and writes both files. */
+/* Splits a graph's edges, or triples, into a training part and a held-out part, and writes a file of each. */
 static int split_data(struct tuning *t, struct corpus *corpus) {
     const struct tune_directory *to = &t->directory;
     uint32_t seed = (uint32_t)t->resolved.train_seed;

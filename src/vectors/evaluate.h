@@ -105,7 +105,7 @@ int evaluate_labels(struct sptx_labels_score *scores, const struct model *model,
 /* Does the work of evaluate_labels() with (node, label) pairs in memory. `name`: their name in error messages. */
 int evaluate_labels_of(struct sptx_labels_score *scores, const struct model *model, enum model_view view,
                        const struct gathered *data, const char *name, const double *shares, int count, const struct config *config);
-/* Ranks the tails, and by reciprocals the heads, of held-out triples, without known answers. */
+/* Ranks the tails of held-out triples and, if the run has reciprocals, the heads. Other known answers are left out. */
 int evaluate_triples(struct sptx_triples_score *score, const struct model *model, const struct triples_request *request,
                      const struct config *config);
 /* Fills scores[LINK_SCORES]. */

@@ -1,10 +1,11 @@
-/* evaluate_triples: ranks the tails of held-out triples, and their heads by the relations' reciprocals.
+/* evaluate_triples: ranks the tail of each held-out triple and, if relations have reciprocals, its head.
  *
- *   rank   1 + the entities with a higher score + half of those with the same score, among all entities, or among a sample of them.
- *          The other known answers to the question are left out (the filtered setting): those of the held-out triples, of the
- *          triples that the run was trained on, and of further files
+ *   rank   1 + number of entities with a higher score + half the number of other entities with the same score, among all entities
+ *          or a sample of them. Other answers to the question that are known from the held-out triples, from the triples of
+ *          training or from further files are left out (the filtered setting)
  *
- * A sample has one half of entities drawn evenly, and one half drawn by how often they occur. All questions have the same sample.
+ * One half of a sample is drawn evenly from the entities, the other half by how often they occur. All questions have the same
+ * sample.
  */
 #include "evaluate.h"
 
@@ -22,13 +23,13 @@
 #include <string.h>
 
 enum {
-    ALL_MOST = 1000000,     /* entities; of more, only a sample is ranked among */
+    ALL_MOST = 1000000,     /* largest number of entities that are all ranked; if there are more, a sample is */
     SAMPLE = 10000,         /* size of a sample, as in "Marius: Learning Massive Graph Embeddings on a Single Machine" */
     BLOCK_BYTES = 64 << 20, /* bytes of the queries of a search */
     BANNED_MOST = 16 << 20  /* known answers of a search; a single question may have more */
 };
 
-/* One way of a held-out triple. */
+/* A held-out triple in one direction: a question and its answer. */
 struct question {
     uint32_t entity, relation, answer;
 };
@@ -130,7 +131,7 @@ static int find_known(struct triples_job *job) {
     return add_known(job) || known_answers_end(&job->known) ? -1 : 0;
 }
 
-/* ---- among which entities ---- */
+/* ---- the sample ---- */
 
 /* Draws `count` entities by how often they occur: the tokens at drawn places, which are sorted, so that the counts are read once.
  */

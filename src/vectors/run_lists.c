@@ -77,7 +77,7 @@ int run_stream_open(struct idstream *stream, const struct model *model, struct p
     }
     if (!found) {
         report_clear();
-        warn("'%s' is not there any more, or is of another run than '%s': %s", path, model->directory, then);
+        warn("'%s' is gone, or belongs to another run than '%s': %s", path, model->directory, then);
     }
     free(path);
     return found;

@@ -31,8 +31,8 @@ int64_t run_lists_find(const struct model *model, const char *name);
  * similar. */
 const char *run_lists_near(const struct model *model, const char *name);
 
-/* Opens the encoded corpus that the run was trained on. Returns 1; 0 after a warning, which ends with `then`, if it is gone or is of
- * another run; -1 after fail(). */
+/* Opens the encoded corpus that the run was trained on. Returns 1; 0 after a warning, which ends with `then`, if it is gone or
+ * belongs to another run; -1 after fail(). */
 int run_stream_open(struct idstream *stream, const struct model *model, struct pool *pool, const char *then);
 
 /* Returns 0; -1 after fail() if the run was trained on triples, and so has no lists. */

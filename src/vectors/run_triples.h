@@ -48,17 +48,18 @@ struct known_answers {
 
 /* Begins with questions[count], which the struct owns from now on. The caller releases the struct in any case. */
 int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count);
-/* Adds what a triple answers in both directions. `known` is a struct known_answers; the function is a triple_take. */
+/* Adds the triple's tail and its head, each only if it answers one of the questions. `known` is a struct known_answers; the
+ * function is a triple_take. */
 int known_answers_add(void *known, const uint32_t rows[3]);
 /* Opens the triples that the run was trained on. Returns 1; 0 after a warning if they are not there any more; -1 after fail(). */
 int run_triples_open(struct idstream *stream, const struct model *model, struct pool *pool);
 /* Adds all triples of a stream. Returns 0, or -1 after fail(). */
 int known_answers_add_stream(struct known_answers *known, const struct idstream *stream, struct pool *pool);
-/* Sorts what was added. More may be added then, and the call be made again. */
+/* Sorts the answers that were added. More answers may be added afterwards, if this is then called again. */
 int known_answers_end(struct known_answers *known);
 void known_answers_release(struct known_answers *known); /* may be called on a struct of zeros */
 
-/* Returns the index of a question; -1 if it is none. */
+/* Returns the index of this question in `questions`; -1 if it is not there. */
 int64_t known_answers_find(const struct known_answers *known, uint32_t entity, uint32_t relation);
 
 #endif

@@ -17,9 +17,9 @@ struct triple_answers {
 int triple_answers_open(struct triple_answers *answers, const struct model *model, const struct config *config);
 void triple_answers_close(struct triple_answers *answers); /* may be called on a struct of zeros */
 
-/* Answers each question, entities[i] and relations[i] (a relation's row asks for tails, a reciprocal's row for heads), with the k
- * best entities. ids, scores: [count x k], as in struct topk_request. seen: 1: answers may be those of triples that the run was
- * trained on. Returns 0, or -1 after fail(). */
+/* Finds the k best entities for each question. Question i has entities[i] and relations[i]: a relation's row asks for tails, a
+ * reciprocal's row for heads. ids, scores: [count x k], as in struct topk_request. seen: 1: training triples may be found again.
+ * Returns 0, or -1 after fail(). */
 int triple_answers_ask(struct triple_answers *answers, const uint32_t *entities, const uint32_t *relations, uint64_t count,
                        uint32_t k, int seen, struct pool *pool, uint32_t *ids, float *scores);
 

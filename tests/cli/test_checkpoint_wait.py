@@ -1,4 +1,4 @@
-"""Checkpoints that are written while training goes on (run.checkpoint_wait = no): the same files as those for which it waits."""
+"""Checkpoints that are written while training goes on (run.checkpoint_wait = no): the files are the same as if training waits."""
 
 import json
 import os
@@ -25,8 +25,8 @@ WAYS = [
     ({"train": BATCH, "memory": {"context": "pinned", "hot_rows": "60"}, "optimizer": {"rule": "adagrad"}}, {}),
     ({"train": BATCH, "memory": {"target": "gpu", "target_state": "pinned", "context": "gpu"}, "optimizer": {"rule": "adam"}}, {}),
     ({"train": BATCH, "examples": {"mode": "cbow"}}, {}),
-    # With one thread of the CPU, lock-free training changes rows in a fixed order. With several, a file has the rows of one moment, too,
-    # but no two runs have the same rows.
+    # With one thread of the CPU, lock-free training changes rows in a fixed order. With several threads, the file also has the rows
+    # of one moment, but two runs have different rows.
     ({"train": LOCK_FREE, **ONE_THREAD}, {}),
     ({"train": LOCK_FREE, **ONE_THREAD, "model": {"precision": "bfloat16"}}, {}),
     ({"train": LOCK_FREE, **ONE_THREAD, "examples": {"mode": "cbow"}}, {}),
@@ -38,7 +38,7 @@ def both(first, second):
 
 
 def files(sptx, run):
-    """Returns the files of each checkpoint, without the numbers that are seconds, and the checksum of those."""
+    """Returns the files of each checkpoint, without the seconds and the checksum in state.ini."""
     found = {}
     for directory in sptx.path(run).glob("checkpoint-*"):
         texts = [(directory / name).read_bytes() for name in FILES]

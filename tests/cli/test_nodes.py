@@ -345,8 +345,7 @@ def test_a_graph_that_is_gone_or_another(walked):
     ("1 3\n", ["--edges=file", "--known=dense"], 1,
      "nearly all pairs of the 3 nodes are links: too few are left to compare 'file' with"),
     ("", ["--labels=file", "--known=file"], 2,
-     "evaluate: --known and --directed tell of the links of --edges=FILE, which is wanted, too (--known also of "
-     "--triples=FILE)"),
+     "evaluate: --known and --directed belong to --edges=FILE, which is wanted, too (--known also to --triples=FILE)"),
     ("", ["--labels=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
 ])
 def test_what_is_wrong_is_said_in_one_sentence(graph, text, arguments, code, sentence):

@@ -359,14 +359,14 @@ def test_more_gpus_than_there_are_are_refused(small, backend, why):
 
 
 def gpus_of(small, config, *more):
-    """What a plan for up to four GPUs says of their number, and of keys that differ."""
+    """What a plan for up to four GPUs prints about the number of GPUs, and about keys whose values differ."""
     lines = small("plan", config, "--device.gpus=4", *more).stdout.splitlines()
     return {line[:16].rstrip(): line[17:] for line in lines if line.startswith(("GPUs ", "ranks ", "other results"))}
 
 
 @pytest.mark.skipif(ON_GPU, reason="the speed of this machine's GPU decides")
 def test_a_run_uses_the_gpus_that_help_it(small):
-    """Text is trained lock-free by one GPU. Exact steps use all GPUs, as long as nothing says that one is faster."""
+    """Text is trained lock-free by one GPU. Exact steps use all GPUs, unless one is known to be faster."""
     text = small.config(model={"dim": 52}, train={"update": "auto"}, optimizer={"rule": "sgd"})
     said = gpus_of(small, text)
     assert said["GPUs"].startswith("1 of 4: trained lock-free") and list(said) == ["GPUs"]

@@ -8,7 +8,7 @@ KEYS = {"model": {"dim": 24}, "negatives": {"count": 30}, "train": {"batch": 200
 
 
 def write(sptx, clusters=6, each=10, relations=5, seed=1):
-    """Writes triples in which a relation leads from the entities of a cluster to those of another one."""
+    """Writes triples in which each relation leads from the entities of one cluster to entities of another."""
     leads = [random.Random(relation).sample(range(clusters), clusters) for relation in range(relations)]
     draw = random.Random(seed)
     lines = {(f"e{a}_{draw.randrange(each)}", f"r{r}", f"e{leads[r][a]}_{draw.randrange(each)}")
@@ -100,7 +100,7 @@ def test_what_cannot_work_is_refused(sptx, keys, words):
 
 
 def test_a_run_goes_on_with_more_triples(sptx):
-    """train.from gives entities and relations the rows that they had."""
+    """With train.from, entities and relations begin with their rows in the older run."""
     write(sptx)
     sptx("train", config(sptx, train={"held_out": 0.2, "epochs": 20}))
     write(sptx, each=11, seed=2)

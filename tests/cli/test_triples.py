@@ -1,4 +1,4 @@
-"""A knowledge graph: reading triples, and ranking the tails and heads of held-out ones as NumPy does."""
+"""A knowledge graph: reading triples, and ranking the tails and heads of held-out triples as NumPy does."""
 import gzip
 import json
 import random
@@ -11,7 +11,7 @@ from test_train_triples import config
 
 
 def triples(seed=1, clusters=5, each=8, relations=4, count=500):
-    """Makes triples in which a relation leads from the entities of a cluster to those of another one. Some entities of them are rare."""
+    """Makes triples in which each relation leads from one cluster of entities to another. Some entities are rare."""
     draw = random.Random(seed)
     leads = [draw.sample(range(clusters), clusters) for _ in range(relations)]
     found = set()
@@ -37,7 +37,7 @@ def split(sptx):
 
 
 def rows(sptx):
-    """Returns the names of entities, those of relations, the rows of heads and relations, and those of tails."""
+    """Returns the names of entities, the names of relations, the rows of heads and relations, and the rows of tails."""
     words = [line.split("\t")[0] for line in sptx.path("run", "vocab.tsv").read_text().splitlines()]
     entities = [word for word in words if not word.startswith("relation:")]
     targets, contexts = (numpy.load(sptx.checkpoint() / name)["weights"] for name in ("target.npy", "context.npy"))
@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_refused(sptx, text, keys, words):
 
 
 def best(sptx, entity, relation, train, k, backwards=False, seen=False):
-    """Returns the k best answers to a question by NumPy, without those that were trained."""
+    """Returns the k best answers to a question by NumPy, without answers in triples of training."""
     entities, relations, targets, contexts = rows(sptx)
     row = relations.index(relation + "^-1" if backwards else relation)
     scores = contexts @ product(targets[entities.index(entity)], targets[len(entities) + row], False)
@@ -261,8 +261,8 @@ def test_relations_are_compared_with_each_other(sptx):
     (["evaluate", "run", "--train=test.txt", "--held-out=test.txt"], ["was trained on triples", "--triples=FILE"]),
     (["nearest", "run", "relation:r0"], ["is a relation", "--lists"]),
     (["nearest", "run", "e0_0", "--lists"], ["is an entity", "--lists"]),
-    (["evaluate", "run", "--triples=test.txt", "--edges=test.txt", "--known=test.txt"], ["--edges or of --triples"]),
-    (["evaluate", "run", "--triples=test.txt", "--directed"], ["--directed", "of --edges=FILE, which is wanted"]),
+    (["evaluate", "run", "--triples=test.txt", "--edges=test.txt", "--known=test.txt"], ["--edges or to --triples"]),
+    (["evaluate", "run", "--triples=test.txt", "--directed"], ["--directed", "to --edges=FILE, which is wanted"]),
 ])
 def test_questions_that_triples_cannot_answer_are_refused(sptx, command, words):
     split(sptx)

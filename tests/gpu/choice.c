@@ -303,7 +303,7 @@ static void choose_items(struct choice *c) {
     if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, one_in(2) ? 1.2f : 0, 0, 0};
 }
 
-/* Makes triples of most of the runs whose batches share their negatives. */
+/* Turns most of the runs whose batches share their negatives into runs of triples. */
 static void choose_triples(struct choice *c) {
     struct example_source *s = &c->source;
     struct loss_options *o = &c->loss;

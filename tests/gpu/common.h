@@ -79,8 +79,8 @@ void source_shares(struct example_source *s, struct corpus *c, int by_window);
 
 /* Lets the source predict the corpus' words by the nodes of their tree paths, without negatives. */
 void source_paths(struct example_source *s, struct corpus *c);
-/* Makes triples of the corpus' ids, three ids a triple, whose negatives a batch shares: an eighth of the rows, at least two and an
- * even number, become relations. Needs eight rows and three ids. Its ids must not be used by other sources any more. */
+/* Turns the corpus' ids into triples, three ids a triple, whose batches share their negatives: an eighth of the rows, at least two
+ * and an even number, become relations. Needs eight rows and three ids. Its ids must not be used by other sources any more. */
 void source_triples(struct example_source *s, struct corpus *c, const struct example_pool *pool, int reciprocal);
 static inline uint64_t shared_rows(uint64_t rows) {
     return rows / 2 + 40;

@@ -1,4 +1,4 @@
-/* Copies of a table on GPUs, merged: the same bytes as the CPU backend's. Where there is one GPU, it has all copies. */
+/* Copies of a table on GPUs, merged: the same bytes as the CPU backend's. On a machine with one GPU, all copies are on that GPU. */
 #include "common.h"
 
 enum { ROWS = 700, FIRST = 3, COPIES = 3 };

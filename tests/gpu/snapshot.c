@@ -1,5 +1,5 @@
 /* Snapshots of tables: all rows are changed, by calls by id and by steps of batches in flight, before the snapshot is read. So each
- * changed row must have been copied, and the copies must be its bytes before the first change. */
+ * changed row must have been copied with its bytes from before the first change. */
 #include "common.h"
 
 enum { ROWS = 3000, DIM = 31, BATCH = 60, STEPS = 24, DEPTH = 3, CALLS = 6, COUNT = 2500 };

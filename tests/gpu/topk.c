@@ -88,7 +88,7 @@ static void compare_searches(uint64_t base_rows, uint64_t query_rows, uint32_t d
     search_free(&s);
 }
 
-/* Counts the rows above and level with a row's score of each query. */
+/* Counts, for each query, the rows with a higher score than one row, and the rows with the same score. */
 static void compare_counts(uint64_t base_rows, uint64_t query_rows, uint32_t dim, int bans, enum kind kind, uint64_t budget) {
     struct search s = search_make(base_rows, query_rows, dim, 0, bans, kind);
     float *than = need(query_rows * 4);

@@ -1,4 +1,4 @@
-/* Tests knowledge graphs of libsptx. Uses only sptx.h and libsptx.so, as any user's program does. */
+/* Tests the calls of libsptx for knowledge graphs. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
 #include "../testing.h"
 
@@ -185,7 +185,7 @@ static void wrong_calls_are_told(void **state) {
     const uint64_t entity = 0, relation = ENTITIES, past = ENTITIES + 2 * RELATIONS;
     struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
     assert_int_equal(open_corpus(context, "none", &corpus), SPTX_OK);
-    REFUSED(sptx_corpus_triples(corpus, &two, &two, &three), "2 heads, 2 relations and 3 tails are no triples");
+    REFUSED(sptx_corpus_triples(corpus, &two, &two, &three), "2 heads, 2 relations and 3 tails; wanted the same number of each");
     REFUSED(sptx_corpus_triples(corpus, &two, NULL, &two), "relations are NULL");
     REFUSED(sptx_corpus_edges(corpus, &two, &two, NULL), "such data is given as triples");
     REFUSED(sptx_run_answers(run, &relation, &relation, 1, NULL, K, rows, scores), "is no row of an entity");

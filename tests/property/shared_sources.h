@@ -41,8 +41,8 @@ static struct example_source lists(uint32_t negatives) {
                                    .seed = 13};
 }
 
-/* Makes TOKENS / 3 triples of ITEMS entities and of LISTS relations, half of which are the others backwards. tied: 1: heads are rows
- * of the context table. */
+/* Makes TOKENS / 3 triples of ITEMS entities and of LISTS relations, the second half of which are reciprocals. tied: 1: heads are
+ * rows of the context table. */
 static struct example_source triples(uint32_t negatives, enum example_product product, int tied) {
     struct example_source source = lists(negatives);
     for (uint64_t i = 0; i < TOKENS; i++) ids[i] = i % 3 == 1 ? ITEMS + ids[i] % (LISTS / 2) : ids[i] % ITEMS;

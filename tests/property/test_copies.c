@@ -1,5 +1,5 @@
-/* Copies of a table are merged as kernels/copies.h says: groups of columns that no copy has changed stay as they are, the others move
- * by the mean of the changes of the copies that changed them. */
+/* Checks that copies of a table are merged as kernels/copies.h defines: a group of columns that no copy has changed keeps its
+ * values; to any other group the mean change of the copies that changed it is added. */
 #include "tests/testing.h"
 
 #include "cpu_batches.h"
@@ -11,7 +11,7 @@
 
 enum { ROWS = 37, FIRST = 5, DIM = 22, COPIES = 3 };
 
-/* Copies of a table with one column after the other. A bfloat16 row is read and written as it is stored. */
+/* Copies of one table. A bfloat16 row is read and written in its stored form. */
 struct model {
     struct record_layout layout;
     struct backend *backends[COPIES];
@@ -77,7 +77,7 @@ static void check_merges(int precision) {
         read_copy(&m, 0, before);
         for (int copy = 0; copy < COPIES; copy++) {
             read_copy(&m, copy, now[copy]);
-            assert_memory_equal(now[copy], before, sizeof before); /* all copies are alike */
+            assert_memory_equal(now[copy], before, sizeof before); /* all copies have the same rows */
             for (int row = 0; row < ROWS; row++)
                 for (int j = 0; j < DIM; j++)
                     if (rand() % 3 == 0) now[copy][row][j] += any();

@@ -135,10 +135,10 @@ static double step_model(struct model *m, struct loss_options loss, double lr, u
 
 static double rows64[2][ROWS][MOST_DIM], gradient[2][ROWS][MOST_DIM], length[ROWS]; /* length: of context rows */
 
-/* The target of an example: one row, or the product of two; and the gradient of it. */
+/* The target of an example, one row or the product of two rows, and its gradient. */
 static struct {
     double vector[MOST_DIM], gradient[MOST_DIM], length;
-    const double *row[2]; /* the rows that are multiplied, head and relation; of a target that is one row only the first */
+    const double *row[2]; /* the rows that are multiplied, head and relation; if the target is one row, only row[0] */
     double *row_gradient[2];
     enum example_product product;
 } target;
@@ -186,7 +186,7 @@ static void begin_target64(const struct batch_view *view, uint64_t block, uint32
     target.length = cosine ? sqrt(squares) : 1;
 }
 
-/* Adds the gradient of the target to those of its rows. */
+/* Adds the target's gradient to the gradients of the target's rows. */
 static void end_target64(uint32_t dim) {
     for (uint32_t j = 0; j < dim && !target.product; j++) target.row_gradient[0][j] += target.gradient[j];
     for (int k = 0; k < 2 && target.product; k++)

@@ -1,5 +1,5 @@
-/* A snapshot is the table as it was when the snapshot began, whatever changes rows while it is read, however little memory there is
- * for copies, and in whatever chunks it is read. */
+/* A snapshot has the rows from when it began, whatever changes rows while it is read, however small the memory for copies, and
+ * whatever the sizes of the chunks that are read. */
 #include "tests/testing.h"
 
 #include "base/report.h"
@@ -99,7 +99,7 @@ static void check_snapshot(struct reading *r, const struct rule_options *rule, u
     do change_rows(r, rule, (*step)++);
     while (!r->done);
     pthread_join(thread, NULL);
-    change_rows(r, rule, (*step)++); /* changes go on between the end of the reading and that of the snapshot */
+    change_rows(r, rule, (*step)++); /* rows still change after the last row was read and before the snapshot ends */
     backend_cpu.snapshot_end(r->backend, r->table);
     assert_memory_equal(r->packed, before, (r->stop_at - r->spec->first_row) * r->spec->layout.packed);
     free(before);
@@ -127,7 +127,7 @@ static void a_snapshot_is_the_table_of_its_beginning(void **state) {
     }
 }
 
-/* The table is as if there had been no snapshot. */
+/* The table has the same rows as a table without a snapshot. */
 static void a_snapshot_changes_nothing(void **state) {
     struct rule_options rule = {.rule = RULE_SGD, .lr = 0.1};
     struct table_spec spec = {.name = "target", .rows = 500, .layout = record_layout_make(&rule, 9)};
@@ -139,7 +139,7 @@ static void a_snapshot_changes_nothing(void **state) {
         if (with) assert_int_equal(backend_cpu.snapshot_begin(r.backend, r.table, 1 << 20), 0);
         for (uint64_t step = 0; step < 20; step++) change_rows(&r, &rule, step);
         ends[with] = read_now(&r);
-        backend_cpu.close(r.backend); /* with the snapshot, which was not ended */
+        backend_cpu.close(r.backend); /* frees the snapshot, too, which was not ended */
     }
     assert_memory_equal(ends[0], ends[1], 500 * spec.layout.packed);
     free(ends[0]);

@@ -1,4 +1,4 @@
-"""Saves that go on while the table is used: the file has the table as it was at save(), and nothing else differs from a save that
+"""Saves that go on while the table is used: the file has the table as it was at save(), and all else is as with a save that
 waits."""
 
 import os

@@ -122,7 +122,7 @@ def test_evaluate(tmp_path, of_file):
 def test_data_that_holds_no_triples_is_refused(tmp_path):
     for data, kind, words in (([("a", "b")], TypeError, "triple 0 is"), (numpy.zeros((4, 2), int), ValueError, r"\[triples, 3\]"),
                               (numpy.zeros(3), ValueError, r"\[triples, 3\]"), (5, TypeError, "holds no triples"),
-                              ((numpy.zeros(2, int), numpy.zeros(3, int), numpy.zeros(2, int)), ValueError, "of one length"),
+                              ((numpy.zeros(2, int), numpy.zeros(3, int), numpy.zeros(2, int)), ValueError, "of the same length"),
                               ([("a", "", "b")], sptx.Error, "empty")):
         with pytest.raises(kind, match=words):
             fitted(tmp_path, data)

@@ -50,8 +50,8 @@ static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint
     tiny->stream = (struct idstream){.ids = tiny->ids, .starts = tiny->starts, .tokens = at, .sentences = sentences};
 }
 
-/* Turns a tiny corpus into triples: each three ids are head, relation and tail. The last `relations` rows, whose counts become 0,
- * are those of relations; half of them are the others backwards. */
+/* Turns a tiny corpus into triples: each three ids become head, relation and tail. Adds `relations` rows with a count of 0: first
+ * the relations, then as many reciprocals. */
 __attribute__((unused)) static void tiny_make_triples(struct tiny *tiny, uint64_t relations) {
     uint64_t rows = tiny->vocab.size, triples = tiny->stream.tokens / 3;
     tiny->vocab.counts = realloc(tiny->vocab.counts, (rows + relations) * sizeof *tiny->vocab.counts);

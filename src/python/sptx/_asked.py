@@ -150,9 +150,9 @@ class Asked:
             raise ValueError("evaluate wants train= and held_out= together, or neither")
         pairs, analogies = _paths(pairs), _paths(analogies)
         if edges is None and (directed or (known is not None and triples is None)):
-            raise ValueError("known= and directed= tell of the links of edges=, which is wanted, too (known= also of triples=)")
+            raise ValueError("known= and directed= belong to edges=, which is wanted, too (known= also to triples=)")
         if edges is not None and triples is not None and known is not None:
-            raise ValueError("known= is of edges= or of triples=, and both are given")
+            raise ValueError("known= belongs to edges= or to triples=, and both are given")
         if not pairs and not analogies and all(one is None for one in (train, groups, labels, edges, triples)):
             raise ValueError("evaluate wants pairs=, analogies=, groups=, labels=, edges=, triples=, or train= with held_out=")
         name, places, found = table_of(table), count_of(k, "k", 32), {}  # type: Any

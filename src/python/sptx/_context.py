@@ -159,7 +159,7 @@ class Context:
         return "sptx.Context(%s)" % self._device
 
     def __reduce__(self) -> Any:
-        raise TypeError("a context is of one process: it is not copied or pickled")
+        raise TypeError("a context belongs to one process, and cannot be copied or pickled")
 
 
 class Handle:

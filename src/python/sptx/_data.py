@@ -214,7 +214,7 @@ class Edges(Source):
         super().__init__()
         self._ends = [numpy.asarray(end) for end in (sources, targets)]
         if any(end.ndim != 1 or end.dtype.kind not in "iu" for end in self._ends) or len(self._ends[0]) != len(self._ends[1]):
-            raise ValueError("edges are two arrays of integers, of one length; these are %s of %s and %s of %s"
+            raise ValueError("edges are two arrays of integers of the same length; these are %s of %s and %s of %s"
                              % (self._ends[0].shape, self._ends[0].dtype, self._ends[1].shape, self._ends[1].dtype))
         self._weights = None if weights is None else _weights(weights, len(self._ends[0]))
 

@@ -1,4 +1,5 @@
-"""The work of Run.recommend(), Run.tails() and Run.heads(): passes lists, given by their items or by a trained list's name, to the library in one call."""
+"""The work of Run.recommend(), Run.tails() and Run.heads(): passes lists (their items, or a trained list's name) or questions about
+triples to the library in one call."""
 
 import ctypes
 import os
@@ -117,7 +118,7 @@ def answers(run: Any, entities: Any, relations: Any, k: int, heads: bool, seen: 
     asked = list(entities)
     over = [relations] * len(asked) if is_token(relations) else list(relations)
     if len(over) != len(asked):
-        raise ValueError("%d entities and %d relations are no questions" % (len(asked), len(over)))
+        raise ValueError("%d entities and %d relations; wanted a relation for each entity" % (len(asked), len(over)))
     handle, k = run._open(), min(count_of(k, "k", 32), len(run))
     over_rows = [_relation_row(run, name) for name in over]
     rows = numpy.array([[run.row(name) for name in asked], over_rows], numpy.uint64)

@@ -286,15 +286,15 @@ class Run(Asked, Indexes):
             run.tails("ulm", "in")                      # [("germany", 3.4), ..]
             run.tails(["ulm", "bern"], "in", k=1)       # for several heads in one call: a list of answers
 
-        head: an entity, or several; relation: one for all of them, or as many. The score is the dot product of the tail's row with the
-        product of the other two rows. seen: True: tails of triples that the run was trained on may be answers. KeyError for an unknown
-        name.
+        head: an entity, or several; relation: one for all heads, or one for each head. The score is the dot product of the tail's
+        row with the product of the other two rows. seen: True: tails of triples that the run was trained on may be answers.
+        KeyError for an unknown name.
         """
         return answers(self, head, relation, k, False, seen)
 
     def heads(self, relation: Any, tail: Any, k: int = 10, seen: bool = False) -> Any:
-        """In a run of triples: the k best heads of a relation and a tail, as tails() answers: by the row that the relation has
-        backwards (triples.reciprocal = yes).
+        """In a run of triples: the k best heads of a relation and a tail, in the form of tails(). The run must be trained with
+        triples.reciprocal = yes.
 
             run.heads("in", "germany")                  # [("ulm", 2.9), ..]
         """

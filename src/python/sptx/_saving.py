@@ -30,7 +30,7 @@ class Saving:
         self._told = False
 
     def _begin(self, table: ctypes.c_void_p, most: int) -> None:
-        _going.add(self)  # before the call, so that no interrupt comes between
+        _going.add(self)  # before the call, so that no interrupt can come in between
         try:
             self._context.call(library.sptx_table_save_begin, table, self._path, most, ctypes.byref(self._pointer))
         finally:
@@ -47,7 +47,7 @@ class Saving:
         return os.fsdecode(self._path)
 
     def done(self) -> bool:
-        """Whether the save has ended, well or not."""
+        """Whether the save has ended, with success or failure."""
         self._context.check_process()
         return self._is_over()
 
@@ -64,14 +64,14 @@ class Saving:
             raise_for(status, library.sptx_saving_error(self._pointer).decode("utf-8", "replace"))
 
     def _pause(self) -> None:
-        """Waits in Python, where Ctrl-C is heard."""
+        """Waits in Python, so that Ctrl-C interrupts the wait."""
         pause = 0.0005
         while not self._is_over():
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
 
     def _tell(self) -> None:
-        """Waits, and gives a failure that nobody was told as a warning."""
+        """Waits for the end, and warns if the save failed and wait() was not called."""
         self._pause()
         if self._pointer and not self._told and library.sptx_saving_wait(self._pointer):
             tell(library.sptx_saving_error(self._pointer).decode("utf-8", "replace"))
@@ -85,7 +85,7 @@ class Saving:
         return "sptx.Saving(%r)" % self.path
 
     def __reduce__(self) -> Any:
-        raise TypeError("a save is of one process: it is not copied or pickled")
+        raise TypeError("a save belongs to one process, and cannot be copied or pickled")
 
 
 _going: Set[Saving] = set()  # saves that may go on: the interpreter waits for them before it ends

@@ -313,11 +313,11 @@ class Table:
         all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it. A field of
         bfloat16 is called weights_bfloat16 and holds uint16, the upper halves of float32.
 
-        With wait=False it returns a Saving at once, and the file gets the table as it is now, the same bytes, while fetch, update
-        and store go on: before they change a row that is not written yet, they copy it. `memory` limits the bytes of such copies
-        (0: an eighth of the table, and at least 64 MiB); a call that needs more waits for the disk. What is written through
-        `weights` or `state` meanwhile may be in the file or not. A table has one save at a time: the next one waits for it, as
-        restore() and close() do, and raises its error if nobody has called its wait().
+        With wait=False it returns a Saving at once, and the file gets the same bytes as with wait=True. Fetch, update and store may
+        go on during the save: before they change a row that is not written yet, they copy it. `memory` limits the bytes of such
+        copies (0: an eighth of the table, and at least 64 MiB); a call that needs more waits for the disk. Values that are written
+        through `weights` or `state` during the save may or may not be in the file. A table has one save at a time: the next one
+        waits for it, as restore() and close() do, and raises its error if nobody has called its wait().
 
         Raises OSError if the folder does not exist, sptx.Error if writing fails, if a row contains infinity or NaN, or if another
         save to this path is not done.
@@ -396,8 +396,8 @@ class Table:
     # ---- the end ----
 
     def close(self) -> None:
-        """Frees the table's memory, once no view of it is left and a save with wait=False is done; warns if that has failed and
-        nobody was told. Harmless on a closed table."""
+        """Frees the table's memory, once no view of it is left and a save with wait=False is done; warns if that save failed and
+        its wait() was not called. Harmless on a closed table."""
         if self._handle is not None:
             self._context.check_process()
             if self._saving is not None:

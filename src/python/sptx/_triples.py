@@ -33,7 +33,7 @@ class Triples(Source):
         super().__init__()
         self._terms = [numpy.asarray(terms) for terms in (heads, relations, tails)]
         if any(terms.ndim != 1 or terms.dtype.kind not in "iu" or len(terms) != len(self._terms[0]) for terms in self._terms):
-            raise ValueError("triples are three arrays of integers, of one length; these are %s"
+            raise ValueError("triples are three arrays of integers of the same length; these are %s"
                              % ", ".join("%s of %s" % (terms.shape, terms.dtype) for terms in self._terms))
 
     def give(self, corpus: Corpus) -> None:

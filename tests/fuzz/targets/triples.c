@@ -6,8 +6,8 @@
  *   byte 3     number of threads, separator
  *   the rest   the triples
  *
- * The stream must be the same for any size of a block and number of threads. Its triples must rise, and each of its terms must be a
- * row of its kind.
+ * The stream must be the same for any size of a block and number of threads. Its triples must be sorted, heads and tails must be
+ * rows of entities, and relations rows of relations.
  */
 #include "base/memory.h"
 #include "corpus/encode.h"

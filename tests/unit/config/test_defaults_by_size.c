@@ -344,7 +344,7 @@ static void triples_take_their_values_by_entities(void **state) {
     }
 }
 
-/* The weight is of a softmax, and changes nothing beside negative_power. */
+/* negative_weight belongs to the softmax, and changes nothing if negative_power is set. */
 static void only_a_softmax_weighs_the_negatives_of_triples(void **state) {
     static const char *const keys[] = {"--train.loss=logistic", "--train.negative_power=1.1", "--train.negative_weight=3"};
     for (int i = 0; i < 3; i++) {

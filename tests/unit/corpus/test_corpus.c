@@ -34,7 +34,7 @@ static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     return out;
 }
 
-/* Where a trace of blocks has arrived. */
+/* State of a trace of blocks, after the last block that was traced. */
 struct tracing {
     uint64_t number, offset, line;
     const char *path;
@@ -184,7 +184,7 @@ static void threads_that_read_ranges_make_the_blocks_of_one(void **state) {
     free(seen);
 }
 
-/* The thread that meets a failure ends the others, which wait for its block. */
+/* If one thread fails, the other threads, which wait for its block, end, too. */
 static void a_failure_ends_all_threads_that_read(void **state) {
     struct together *together = calloc(1, sizeof *together);
     struct corpus_options options = {.format = FORMAT_TEXT, .max_word = 100};
@@ -267,7 +267,7 @@ static void words_without_an_end_are_not_held(void **state) {
         assert_int_equal(read_with(in_scratch("zeros.gz"), cases[i].format, 0, 0), -1);
         sentence_holds(cases[i].sentence);
     }
-    char *line = malloc(16 << 20); /* the same of a line in a file that is not packed, behind two other lines */
+    char *line = malloc(16 << 20); /* the same for a line of a file that is not packed, after two other lines */
     memset(line, ' ', 16 << 20);
     memcpy(line, "u i 5\nu j 5\nv i 5", 17);
     assert_int_equal(read_with(scratch_file("line", line, 16 << 20), FORMAT_PAIRS, 0, 1000), -1);

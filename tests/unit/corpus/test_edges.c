@@ -45,8 +45,8 @@ static void assert_edges(const char *text, enum corpus_weights weights, const ch
 }
 
 #define TRIPLE(text)                                                                                                   \
-    "line 1: '" text "' looks like a triple (head, relation, tail): its third column is no weight; corpus.format = triples trains it, " \
-    "corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third column over"
+    "line 1: '" text "' looks like a triple (head, relation, tail): its third column is no weight; set corpus.format = triples " \
+    "to train triples, corpus.columns = 1,3 to read head and tail as an edge, or graph.weights = no to ignore the third column"
 
 static void edges_come_apart_at_blanks_tabs_and_commas(void **state) {
     assert_edges("1 2\n2\t3\r\n  4   5  \n\n5 6", WEIGHTS_AUTO, "1:2;2:3;4:5;5:6;");

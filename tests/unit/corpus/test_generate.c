@@ -245,8 +245,8 @@ static void graphs_are_drawn_as_r_mat(void **state) {
     free(lines);
 }
 
-/* Six of ten tails have the head's place in the cluster that the relation leads to; each of the others is in that cluster, or
- * anywhere. Another seed draws other triples, but relations lead to the same clusters. */
+/* Six of ten tails are the member of the relation's cluster with the head's number; the others are drawn from that cluster or from
+ * all rows. Another seed draws other triples, but relations lead to the same clusters. */
 static void relations_lead_from_cluster_to_cluster(void **state) {
     enum { ROWS = 5000, GROUP = 512, GROUPS = 10, RELATIONS = 20, LINES = 20000 };
     static int64_t leads[RELATIONS][GROUPS];

@@ -7,7 +7,7 @@
 
 enum { MOST = 3000, ITEMS = 50, LISTS = 90 };
 
-/* Random pairs: some items have no row, and some lists no item with a row. */
+/* Random pairs. Some items have no row, and some lists have no item with a row. */
 struct drawn {
     uint32_t numbers[3 * MOST], rows[ITEMS], list_rows[LISTS];
     struct pairs_met met;

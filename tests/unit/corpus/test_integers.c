@@ -50,7 +50,7 @@ struct seen {
 };
 
 /* Some numbers fit the table of integers, some are larger than the table may be for a file of this size, and some words are no
- * integers. Two thirds of the numbers are written behind the prefix. */
+ * integers. Two thirds of the numbers are written after the prefix. */
 static void write_text(struct seen *seen, const char *prefix) {
     char *text = malloc(32 * TOKENS), *at = text;
     uint32_t before = 0;

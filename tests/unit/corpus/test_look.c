@@ -120,8 +120,8 @@ static void what_is_no_such_row_is_refused(void **state) {
            "holds JSON; wanted fields with commas or tabs between on each line: write it so first (in Python: pandas.read_json, then to_csv)"});
     LOOKS(LOOK_EDGES, {"aspirin treats pain\nrain causes flood\n",
                        "line 1: 'aspirin treats pain' looks like a triple (head, relation, tail): its third column is no weight; "
-                       "corpus.format = triples trains it, corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes "
-                       "the third column over"});
+                       "set corpus.format = triples to train triples, corpus.columns = 1,3 to read head and tail as an edge, or "
+                       "graph.weights = no to ignore the third column"});
     LOOKS(LOOK_LISTS, {"[\n{\"a\": 1},\n]\n",
                        "holds JSON; wanted a list on each line: write it so first (in Python: pandas.read_json, then to_csv)"});
 }

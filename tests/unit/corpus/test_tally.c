@@ -9,7 +9,7 @@
 
 static struct tally tally[1];
 
-/* Makes a query of a word that other bytes follow in memory. */
+/* Makes a query for a word. In memory, other bytes follow the word. */
 static struct tally_query ask(const char *word, uint64_t length, char behind) {
     static char bytes[300];
     memset(bytes, behind, sizeof bytes);

@@ -102,7 +102,7 @@ static void items_as_examples(void **state) {
     tiny_free(&tiny);
 }
 
-/* Relations are as frequent as in the corpus only on average: the expected number counts them as equally frequent. */
+/* The expected number counts all relations as equally frequent, which is true only on average. */
 static void triples(void **state) {
     tiny_make(&tiny, ITEMS, LISTS, 30, 0.6);
     tiny_make_triples(&tiny, 40);

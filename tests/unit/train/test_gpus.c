@@ -1,4 +1,5 @@
-/* On how many GPUs a step is expected to be fastest: the measured shapes of scripts/results/gpus.md come out as they were. */
+/* The number of GPUs on which a step is expected to be fastest: for the shapes measured in scripts/results/gpus.md, the number
+ * measured as fastest or one of nearly its speed. */
 #include "train/gpus.h"
 #include "train/planner.h"
 

@@ -380,7 +380,7 @@ static void test_advice_is_enough(void **state) {
     }
 }
 
-/* Training goes on while a checkpoint is written if nobody says otherwise and there is memory for copies of rows. */
+/* Training goes on while a checkpoint is written, by default, if there is memory for copies of rows. */
 static void test_copies_of_rows_take_memory(void **state) {
     struct planner_machine cpu = cpu_machine(), gpu = gpu_machine(80000);
     tiny_make(&tiny, 300000, 2000, 12, 1);
