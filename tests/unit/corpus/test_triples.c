@@ -7,7 +7,7 @@
 /* Reads a file in blocks of about four bytes. Returns "head:relation:tail;" for each triple, or the part of the error message after
  * "triples' ". */
 static const char *triples_of(const char *text) {
-    static char out[1024];
+    static char out[1 << 16];
     struct corpus_options options = plain_options(FORMAT_TRIPLES);
     struct corpus *corpus = scratch_corpus(scratch_text("triples", text), 4);
     struct corpus_block block = {0};
