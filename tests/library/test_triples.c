@@ -194,7 +194,7 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_run_answers(run, &entity, NULL, 1, NULL, K, rows, scores), "one is NULL");
     options.heads = 2;
     REFUSED(sptx_run_answers(run, &entity, &relation, 1, &options, K, rows, scores), "heads and seen are 0 or 1");
-    REFUSED(sptx_run_evaluate_triples(run, NULL, NULL, 0, &score), "held_out is wanted");
+    REFUSED(sptx_run_evaluate_triples(run, NULL, NULL, 0, &score), "triples is wanted");
     const struct sptx_data data = {NULL, corpus};
     REFUSED(sptx_run_evaluate_triples(run, &data, NULL, 0, NULL), "NULL");
     assert_int_equal(sptx_corpus_triples(NULL, &two, &two, &two), SPTX_USAGE);
