@@ -80,7 +80,7 @@ static int read_held_out(struct triples_job *job) {
     return 0;
 }
 
-/* Counts the held-out triples that the run was trained on. Called when only these triples are among the known ones. */
+/* Counts the held-out triples that the run was trained on. Must be called while the known answers are those of the run's own triples alone. */
 static uint64_t count_trained(const struct triples_job *job) {
     uint64_t trained = 0;
     for (uint64_t i = 0; i < job->score->triples - job->score->unknown; i++) {
