@@ -118,7 +118,8 @@ static int move_checkpoints(const char *place, const char *run) {
         checkpoint_name(line, all.list[i].step, CHECKPOINT_IN_PLACE);
         char *to = file_join(run, line), *latest = file_join(run, run_file_names[RUN_LATEST]);
         result = !to || !latest || checkpoint_make_way(to, CHECKPOINT_IN_PLACE) ? -1 : 0;
-        if (!result) result = file_replace(latest, strcat(line, "\n"), strlen(line) + 1);
+        strcat(line, "\n");
+        if (!result) result = file_replace(latest, line, strlen(line));
         if (!result) result = file_rename(all.list[i].path, to);
         free(to);
         free(latest);
