@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct backend_copies {
-    struct backend *backend; /* of the first table; its threads merge */
+    struct backend *backend; /* of the first table; its functions read the rows of all copies */
     struct backend_table *tables[COPIES_MOST];
     unsigned count;
     float *base; /* [rows x span] */

@@ -139,8 +139,9 @@ int cuda_copies_merge(struct backend_copies *copies) {
 void cuda_copies_close(struct backend_copies *c) {
     for (unsigned g = 0; c && g < c->count; g++) {
         struct share *s = &c->shares[g];
+        if (!s->base) continue;
         cudaSetDevice(c->backends[g]->device);
-        if (s->base) gpu_give(c->backends[g], s->base, (s->end - s->first) * s->quads * sizeof *s->base);
+        gpu_give(c->backends[g], s->base, (s->end - s->first) * s->quads * sizeof *s->base);
     }
     free(c);
 }

@@ -89,14 +89,14 @@ static unsigned copies_that_gain(const struct session *s, unsigned gpus, char wh
         if (c->device_share == SHARE_COPIES) snprintf(why, GPUS_WHY, "copies are trained by GPUs, and %s has none", s->ops->name);
         return 0;
     }
-    if (c->optimizer_rule != RULE_SGD) snprintf(why, GPUS_WHY, "copies of the tables are trained with optimizer.rule = sgd only");
+    size_t end = strlen(why); /* the reason follows that for lock-free training */
+    if (c->optimizer_rule != RULE_SGD) text_add(why, GPUS_WHY, end, "; copies of the tables are trained with optimizer.rule = sgd only");
     else if (!on_gpu || plan->gpu_needed + more > plan->gpu_available)
-        snprintf(why, GPUS_WHY, "the tables do not fit a GPU, as copies of them must");
+        text_add(why, GPUS_WHY, end, "; the tables do not fit a GPU, as copies of them must");
     else if (count < 2)
-        snprintf(why, GPUS_WHY, "trained lock-free at optimizer.lr = %g: copies on several GPUs need a higher rate, and would diverge",
-                 c->optimizer_lr);
+        text_add(why, GPUS_WHY, end, "; at optimizer.lr = %g, copies on several GPUs would need a higher rate, and diverge", c->optimizer_lr);
     else if (c->device_share == SHARE_AUTO && !copies_round_of(s, count))
-        snprintf(why, GPUS_WHY, "trained lock-free, and too short for copies of the tables on several GPUs");
+        text_add(why, GPUS_WHY, end, "; the run is too short for copies of the tables on several GPUs");
     else
         return count;
     return 0;

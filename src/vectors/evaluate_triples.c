@@ -80,7 +80,8 @@ static int read_held_out(struct triples_job *job) {
     return 0;
 }
 
-/* Counts the held-out triples that the run was trained on. Must be called while the known answers are those of the run's own triples alone. */
+/* Returns the number of held-out triples that the run was trained on. It must be called before triples other than the run's own are
+ * added to the known answers. */
 static uint64_t count_trained(const struct triples_job *job) {
     uint64_t trained = 0;
     for (uint64_t i = 0; i < job->score->triples - job->score->unknown; i++) {

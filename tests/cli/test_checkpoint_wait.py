@@ -25,8 +25,8 @@ WAYS = [
     ({"train": BATCH, "memory": {"context": "pinned", "hot_rows": "60"}, "optimizer": {"rule": "adagrad"}}, {}),
     ({"train": BATCH, "memory": {"target": "gpu", "target_state": "pinned", "context": "gpu"}, "optimizer": {"rule": "adam"}}, {}),
     ({"train": BATCH, "examples": {"mode": "cbow"}}, {}),
-    # With one thread of the CPU, lock-free training changes rows in a fixed order. With several threads, the file also has the rows
-    # of one moment, but two runs have different rows.
+    # Lock-free training by one thread of the CPU changes rows in a fixed order. Several threads also leave a file with the rows of one
+    # moment, but two such runs have different rows.
     ({"train": LOCK_FREE, **ONE_THREAD}, {}),
     ({"train": LOCK_FREE, **ONE_THREAD, "model": {"precision": "bfloat16"}}, {}),
     ({"train": LOCK_FREE, **ONE_THREAD, "examples": {"mode": "cbow"}}, {}),

@@ -35,7 +35,7 @@ static void each_triple_is_an_example_in_both_directions(void **state) {
     backend_cpu.close(backend);
 }
 
-/* Both directions of a triple are held out, or neither is. */
+/* A triple that is held out is held out in both directions. */
 static void a_triple_is_held_out_as_a_whole(void **state) {
     struct example_source source = triples(40, PRODUCT_COMPLEX, 0);
     struct backend *backend = open_cpu(2);

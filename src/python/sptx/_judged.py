@@ -76,22 +76,22 @@ def lists(run: Any, data: Any, what: str, columns: Optional[Sequence[str]], user
     return _as_corpus(run, source, settings.get(source.format, {}))
 
 
-def edges(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) -> Judged:
-    """Converts the edges of a graph to test data: from a file, or from data that fit(format="graph") accepts."""
+def _lines(run: Any, data: Any, what: str, columns: Optional[Sequence[str]], kind: str) -> Judged:
     if is_path(data):
         return Judged(path_of(data))
-    source = source_of(data, columns if hasattr(data, "__arrow_c_stream__") else None, None, None, "graph").read_as("graph")
+    source = source_of(data, columns if hasattr(data, "__arrow_c_stream__") else None, None, None, kind).read_as(kind)
     _refuse_paths(source, what)
     return _as_corpus(run, source, {})
+
+
+def edges(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) -> Judged:
+    """Converts the edges of a graph to test data: from a file, or from data that fit(format="graph") accepts."""
+    return _lines(run, data, what, columns, "graph")
 
 
 def triples(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) -> Judged:
     """Converts triples to test data: from a file, or from data that fit(format="triples") accepts."""
-    if is_path(data):
-        return Judged(path_of(data))
-    source = source_of(data, columns if hasattr(data, "__arrow_c_stream__") else None, None, None, "triples").read_as("triples")
-    _refuse_paths(source, what)
-    return _as_corpus(run, source, {})
+    return _lines(run, data, what, columns, "triples")
 
 
 class _Labels(Source):
