@@ -23,10 +23,10 @@
 
 enum { WORD_SHARDS = 64, WORD_SHARD_BITS = 6 }; /* the highest 6 bits of a word's hash are its shard's number */
 
-/* How often a word occurs, and where it occurs first. */
-struct word_count {
-    uint64_t count;
-    uint64_t first; /* byte of the corpus at which the word first occurs */
+/* How often a word occurs, and where it occurs first. It has 12 bytes: there is one for each word that is counted. */
+struct __attribute__((packed)) word_count {
+    uint64_t count : 48;
+    uint64_t first : 48; /* byte of the corpus at which the word first occurs */
 };
 
 /* The words whose hashes have the same highest bits. */

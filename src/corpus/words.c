@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/report.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -53,9 +53,11 @@ static int open_slots(struct words *words, uint64_t count) {
     return words->slots ? 0 : -1;
 }
 
+/* Makes half as many slots again: while words are counted, slots are a third of the memory, and doubling them would leave more
+ * than half of them free. */
 static int grow_slots(struct words *words) {
     struct words old = *words;
-    if (open_slots(words, old.slot_count ? old.slot_count * 2 : FIRST_SLOTS)) {
+    if (open_slots(words, old.slot_count ? old.slot_count / 2 * 3 : FIRST_SLOTS)) {
         *words = old;
         return -1;
     }
@@ -72,16 +74,21 @@ static int grow_slots(struct words *words) {
 /* ---- one word ---- */
 
 void words_append(struct words *words, const char *word, uint64_t length) {
-    words->offsets[words->size++] = words->used;
+    words_set_offset(words, words->size++, words->used);
     memcpy(words->bytes + words->used, word, length);
     words->bytes[words->used + length] = 0;
     words->used += length + 1;
-    words->offsets[words->size] = words->used;
+    words_set_offset(words, words->size, words->used);
+}
+
+static int check_bytes(uint64_t bytes) {
+    return bytes >> 8 * WORDS_OFFSET ? fail("the words have %" PRIu64 " bytes in all, more than 2^40", bytes) : 0;
 }
 
 int words_put(struct words *words, const char *word, uint64_t length) {
     if (words->size >= WORDS_MOST) return fail("more than %u different words in all", WORDS_MOST);
-    if (mem_grow(&words->offsets, &words->offsets_capacity, words->size + 2, sizeof *words->offsets, "the words' places") ||
+    if (check_bytes(words->used + length + 1) ||
+        mem_grow(&words->offsets, &words->offsets_capacity, words->size + 2, WORDS_OFFSET, "the words' places") ||
         mem_grow(&words->bytes, &words->bytes_capacity, words->used + length + 1, 1, "the words"))
         return -1;
     words_append(words, word, length);
@@ -89,7 +96,7 @@ int words_put(struct words *words, const char *word, uint64_t length) {
 }
 
 int64_t words_add(struct words *words, uint64_t hash, const char *word, uint64_t length) {
-    if (words->size * 4 >= words->slot_count * 3 && grow_slots(words)) return -1;
+    if ((words->size + 1) * 4 > words->slot_count * 3 && grow_slots(words)) return -1;
     struct word_slot *slot = find_slot(words, hash, word, length);
     if (slot->number) return (int64_t)slot->number - 1;
     if (words_put(words, word, length)) return -1;
@@ -117,10 +124,10 @@ void words_find_batch(const struct words *words, const struct word_query *querie
     for (unsigned i = 0; i < count; i++) {
         uint32_t tag = (uint32_t)queries[i].hash;
         numbers[i] = words->slots[probe(words, tag, home_of(words, tag))].number - 1;
-        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->offsets[numbers[i]]);
+        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->offsets[(uint64_t)numbers[i] * WORDS_OFFSET]);
     }
     for (unsigned i = 0; i < count; i++)
-        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->bytes[words->offsets[numbers[i]]]);
+        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->bytes[words_offset(words, numbers[i])]);
     for (unsigned i = 0; i < count; i++) {
         const struct word_query *query = &queries[i];
         if (numbers[i] != WORDS_ABSENT && !is_word(words, numbers[i], query->word, query->length))
@@ -131,7 +138,7 @@ void words_find_batch(const struct words *words, const struct word_query *querie
 /* ---- building a finished table ---- */
 
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
-    if (mem_reserve(&words->offsets, &words->offsets_capacity, size + 1, sizeof *words->offsets, "the words' places"))
+    if (check_bytes(bytes) || mem_reserve(&words->offsets, &words->offsets_capacity, size + 1, WORDS_OFFSET, "the words' places"))
         return -1;
     return mem_reserve(&words->bytes, &words->bytes_capacity, bytes, 1, "the words");
 }
@@ -186,5 +193,5 @@ void words_release(struct words *words) {
 }
 
 uint64_t words_bytes(const struct words *words) {
-    return (words->size + 1) * sizeof *words->offsets + words->used + words->slot_count * sizeof *words->slots;
+    return (words->size + 1) * WORDS_OFFSET + words->used + words->slot_count * sizeof *words->slots;
 }
