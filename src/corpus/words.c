@@ -143,35 +143,86 @@ int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
     return mem_reserve(&words->bytes, &words->bytes_capacity, bytes, 1, "the words");
 }
 
-/* Number of words between the prefetch of a word's slot and its use: otherwise each word would wait for memory. */
-enum { AHEAD = 32 };
-
-/* Adds word `number` to the hash table. If an equal word is there already, adds nothing and returns that word's number,
- * otherwise returns `number`. */
-static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
-    struct word_slot *slot = find_slot(words, query->hash, query->word, query->length);
-    if (slot->number) return slot->number - 1;
-    *slot = (struct word_slot){(uint32_t)query->hash, (uint32_t)(number + 1)};
-    return number;
+int words_place(struct words *words, uint64_t size) {
+    uint64_t used = 0;
+    for (uint64_t n = 0; n < size; n++) {
+        uint64_t bytes = words_offset(words, n);
+        words_set_offset(words, n, used);
+        used += bytes;
+    }
+    words_set_offset(words, size, used);
+    if (check_bytes(used) || mem_reserve(&words->bytes, &words->bytes_capacity, used, 1, "the words")) return -1;
+    words->size = size;
+    words->used = used;
+    return 0;
 }
 
-int words_index(struct words *words, uint64_t *first, uint64_t *again) {
+/* Number of words between the prefetch of a word's slot and its use: otherwise each word would wait for memory. */
+enum { AHEAD = 32, GRAIN = 1 << 14 };
+
+/* Adds word `number` to the hash table while other threads add other words. If an equal word is there already, adds nothing and
+ * returns that word's number, otherwise returns `number`. No lock is needed: a slot that is in use never changes, and of equal
+ * words, which are sought in the same slots, one finds the other. */
+static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
+    const struct word_slot mine = {(uint32_t)query->hash, (uint32_t)(number + 1)};
+    for (uint64_t i = home_of(words, mine.tag);; i = slot_after(words, i)) {
+        struct word_slot found;
+        __atomic_load(&words->slots[i], &found, __ATOMIC_RELAXED);
+        if (!found.number && __atomic_compare_exchange(&words->slots[i], &found, (struct word_slot *)&mine, 0, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED))
+            return number;
+        if (found.tag == mine.tag && is_word(words, found.number - 1, query->word, query->length)) return found.number - 1;
+    }
+}
+
+/* State of building the hash table. */
+struct indexing {
+    struct words *words;
+    uint64_t first, again; /* numbers of two equal words, if there are any */
+    _Atomic uint64_t next;
+    _Atomic int twice;     /* 1: there are equal words */
+};
+
+/* Adds words first .. end - 1. Returns 1 at the first word that was there already. */
+static int enter_range(struct indexing *indexing, uint64_t first, uint64_t end) {
     struct word_query queries[AHEAD];
-    words_drop_index(words);
-    if (open_slots(words, words->size / 4 * 5 + 16)) return -1;
-    for (uint64_t n = 0; n < words->size + AHEAD; n++) {
+    for (uint64_t n = first; n < end + AHEAD; n++) {
         struct word_query *query = &queries[n % AHEAD];
-        if (n >= AHEAD && (*first = enter(words, query, n - AHEAD)) != n - AHEAD) {
-            *again = n - AHEAD;
+        uint64_t again = n - AHEAD, length;
+        if (n >= first + AHEAD && (indexing->first = enter(indexing->words, query, again)) != again) {
+            indexing->again = again;
             return 1;
         }
-        if (n < words->size) {
-            uint64_t length;
-            const char *word = words_get(words, n, &length);
-            words_ask(words, query, words_hash(word, length), word, length);
+        if (n < end) {
+            const char *word = words_get(indexing->words, n, &length);
+            words_ask(indexing->words, query, words_hash(word, length), word, length);
         }
     }
     return 0;
+}
+
+static int enter_words(void *context, unsigned worker) {
+    struct indexing *indexing = context, own = *indexing;
+    uint64_t first, end;
+    (void)worker;
+    while (!indexing->twice && pool_take(&indexing->next, own.words->size, GRAIN, &first, &end))
+        if (enter_range(&own, first, end)) indexing->twice = 1;
+    return 0;
+}
+
+int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_t *again) {
+    struct indexing indexing = {.words = words};
+    words_drop_index(words);
+    if (open_slots(words, words->size / 4 * 5 + 16)) return -1;
+    mem_prefer_huge(words->slots, words->slot_count * sizeof *words->slots);
+    if (pool_run(pool, enter_words, &indexing)) return -1;
+    if (!indexing.twice) return 0;
+    /* Which of the equal words are found first depends on the threads, so they are sought again in their order. */
+    memset(words->slots, 0, words->slot_count * sizeof *words->slots);
+    enter_range(&indexing, 0, words->size);
+    *first = indexing.first;
+    *again = indexing.again;
+    return 1;
 }
 
 void words_drop_index(struct words *words) {

@@ -12,14 +12,16 @@
 #ifndef SPTX_WORDS_H
 #define SPTX_WORDS_H
 
+#include "base/pool.h"
+
 #include <stdint.h>
 #include <string.h>
 
 /* A place in the hash table. */
 struct word_slot {
-    uint32_t tag;    /* low half of the word's hash; it decides at which slot the search begins, and words with equal tags are
-                      * nearly always equal */
-    uint32_t number; /* the word's number + 1; 0: the slot is free */
+    _Alignas(8) uint32_t tag; /* low half of the word's hash; it decides at which slot the search begins, and words with equal
+                               * tags are nearly always equal */
+    uint32_t number;          /* the word's number + 1; 0: the slot is free */
 };
 
 struct words {
@@ -82,9 +84,12 @@ void words_find_batch(const struct words *words, const struct word_query *querie
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes);
 /* Appends a word, in reserved memory. words_find() does not find it before words_index(). */
 void words_append(struct words *words, const char *word, uint64_t length);
+/* Gives `size` words their places by their lengths, and reserves memory for their bytes. In memory of words_reserve(), the caller has
+ * stored 1 + the length of each word as its offset, and then writes each word and its NUL where words_offset() says. */
+int words_place(struct words *words, uint64_t size);
 /* Builds the hash table of all words, no larger than they need. Returns 0, -1 after fail(), or 1 if two words are equal: *first
- * and *again are their numbers, with the lowest *again of all such pairs. */
-int words_index(struct words *words, uint64_t *first, uint64_t *again);
+ * and *again are their numbers, with the lowest *again of all such pairs. pool: NULL: the caller's thread does it. */
+int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_t *again);
 /* Frees the hash table. Afterwards words_get() still works, but no word can be found or added. */
 void words_drop_index(struct words *words);
 
