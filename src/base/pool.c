@@ -101,10 +101,11 @@ void pool_close(struct pool *pool) {
 }
 
 unsigned pool_threads(const struct pool *pool) {
-    return pool->threads;
+    return pool ? pool->threads : 1;
 }
 
 int pool_run(struct pool *pool, pool_job *job, void *context) {
+    if (!pool) return job(context, 0);
     pthread_mutex_lock(&pool->lock);
     INVARIANT(!pool->running); /* a job must not start another one in its own pool */
     pool->job = job;

@@ -25,7 +25,8 @@ struct pool *pool_open(unsigned threads);
 void pool_close(struct pool *pool);
 unsigned pool_threads(const struct pool *pool);
 
-/* Runs `job` on all workers and waits until all have finished. Returns 0, or -1 if it returned -1 on any worker. */
+/* Runs `job` on all workers and waits until all have finished. Returns 0, or -1 if it returned -1 on any worker. Without a pool
+ * (NULL) the caller is the only worker. */
 int pool_run(struct pool *pool, pool_job *job, void *context);
 
 /* Splits `count` items evenly: stores the range [*first, *end) of worker `worker` of `workers`. */

@@ -51,8 +51,8 @@ static int find(struct cache *c) {
                                             * changed */
     const char *words = c->options->grown ? c->options->grown : c->words;
     if (c->options->older) return 0; /* the cached vocabulary may contain words of another older run, so words are counted again */
-    int there = file_exists(c->encoded[c->kind]) == 1 && file_exists(c->words) == 1;
-    if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, words)) && reuse(c)) return 1;
+    int of_user = given && *given, there = file_exists(c->encoded[c->kind]) == 1 && file_exists(c->words) == 1;
+    if (there && !vocab_read_words(c->vocab, of_user ? given : words, of_user, c->pool) && reuse(c)) return 1;
     report_clear();
     vocab_release(c->vocab);
     return 0;
@@ -233,5 +233,6 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
         return fail("'%s' is an id stream, and corpus.format = %s wants edges", given,
                     corpus_formats[options->format].name);
     int result = given ? open_given(&c, given) : edges && graph_settle(&settled, corpus) ? -1 : open_in(&c, directory, reused);
+    words_drop_index(&vocab->words); /* rows are known now: training looks up no word */
     return result || edges ? result : check_stream(&c);
 }

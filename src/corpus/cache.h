@@ -18,7 +18,8 @@
 
 /* Opens the vocabulary and the id stream of this corpus with these options, or its graph if corpus.format is graph (the unused
  * one of `stream` and `graph` is zeroed). They are read from `directory`, or made and stored there. *reused: 1 if nothing had to
- * be made. A corpus that is an id stream itself is mapped from its own file, and `directory` is not used. Returns 0, or -1 after
+ * be made. The vocabulary has no hash table (vocab_index() makes it): nothing looks up words of a corpus that is encoded. A corpus
+ * that is an id stream itself is mapped from its own file, and `directory` is not used. Returns 0, or -1 after
  * fail(). The caller must release all three in both cases. */
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused);

@@ -70,8 +70,11 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id) {
 /* ---- building ---- */
 
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes) {
-    vocab->counts = mem_zalloc(size, sizeof *vocab->counts, "the words' counts");
-    return vocab->counts ? words_reserve(&vocab->words, size, bytes) : -1;
+    uint64_t known = 0;
+    return mem_reserve(&vocab->counts, &known, size, sizeof *vocab->counts, "the words' counts") ||
+                   words_reserve(&vocab->words, size, bytes)
+               ? -1
+               : 0;
 }
 
 void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count) {
@@ -79,9 +82,9 @@ void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64
     vocab->counts[vocab->size++] = count;
 }
 
-int vocab_index(struct vocab *vocab, const char *path) {
+int vocab_index(struct vocab *vocab, const char *path, struct pool *pool) {
     uint64_t first, again, length;
-    int twice = words_index(&vocab->words, &first, &again);
+    int twice = words_index(&vocab->words, pool, &first, &again);
     if (twice <= 0) return twice;
     const char *word = vocab_word(vocab, again, &length), *prefix = vocab_prefix(vocab);
     if (first < vocab->size - vocab->lists && again >= vocab->size - vocab->lists)
@@ -92,35 +95,28 @@ int vocab_index(struct vocab *vocab, const char *path) {
 }
 
 /* Appends the rows of lists, whose words are prefix, name, end. */
-static int append_lists(struct vocab *joined, const struct vocab *lists, const char *prefix, const char *end) {
+static int append_lists(struct vocab *vocab, const struct vocab *lists, const char *prefix, const char *end) {
     for (uint64_t id = 0; id < lists->size; id++) {
         uint64_t length;
         const char *name = vocab_word(lists, id, &length);
         char *word = word_of_list(prefix, name, &length, end);
         if (!word) return -1;
-        vocab_append(joined, word, length, 0);
+        vocab_append(vocab, word, length, 0);
         free(word);
     }
-    joined->lists += lists->size;
+    vocab->lists += lists->size;
     return 0;
 }
 
-/* Makes one vocabulary: first the items, then the lists or relations, then the relations' reciprocals. */
-static int join_lists(struct vocab *joined, const struct vocab *items, const struct vocab *lists, const struct corpus_options *options) {
+/* Appends the lists or relations to the items, then the relations' reciprocals. */
+static int join_lists(struct vocab *vocab, const struct vocab *lists, const struct corpus_options *options) {
     int triples = corpus_formats[options->format].triples, twice = triples && options->reciprocal;
     const char *prefix = triples ? VOCAB_RELATION : VOCAB_LIST;
-    uint64_t rows = lists->size * (twice ? 2 : 1), size = items->size + rows, length;
+    uint64_t rows = lists->size * (twice ? 2 : 1), size = vocab->size + rows;
     uint64_t bytes = (lists->words.used + lists->size * strlen(prefix)) * (twice ? 2 : 1) + rows * strlen(VOCAB_RECIPROCAL);
     if (size > WORDS_MOST) return fail("%" PRIu64 " items and lists are more than the %u that ids can name", size, WORDS_MOST);
-    if (vocab_reserve(joined, size, items->words.used + bytes)) return -1;
-    for (uint64_t id = 0; id < items->size; id++) {
-        const char *item = vocab_word(items, id, &length);
-        vocab_append(joined, item, length, items->counts[id]);
-    }
-    joined->tokens = items->tokens;
-    joined->kept = items->kept;
-    joined->distinct = items->distinct;
-    return append_lists(joined, lists, prefix, "") || (twice && append_lists(joined, lists, prefix, VOCAB_RECIPROCAL)) ? -1 : 0;
+    if (vocab_reserve(vocab, size, vocab->words.used + bytes)) return -1;
+    return append_lists(vocab, lists, prefix, "") || (twice && append_lists(vocab, lists, prefix, VOCAB_RECIPROCAL)) ? -1 : 0;
 }
 
 /* Fails if a relation has a name that only the reciprocal of a relation may have. */
@@ -137,23 +133,20 @@ static int check_reciprocals(const struct vocab *relations) {
 
 /* Appends the lists that `names` counted to the vocabulary. */
 static int add_lists(struct vocab *vocab, struct word_counts *names, const struct corpus_options *options, uint64_t corpus_bytes,
-                     struct numbered *numbered) {
+                     struct pool *pool, struct numbered *numbered) {
     struct corpus_options of_lists = *options;
-    struct vocab lists = {0}, joined = {0};
+    struct vocab lists = {0};
     uint64_t numbers = word_counts_numbers(names), items = vocab->size;
     of_lists.order = ORDER_FIRST_SEEN;
     of_lists.min_count = 1;
     of_lists.max_vocab = 0;
-    int result = vocab_choose(&lists, names, &of_lists, corpus_bytes, numbered ? &numbered->lists : NULL);
+    int result = vocab_choose(&lists, names, &of_lists, corpus_bytes, pool, numbered ? &numbered->lists : NULL);
     if (!result && corpus_formats[options->format].triples && options->reciprocal) result = check_reciprocals(&lists);
-    if (!result) result = join_lists(&joined, vocab, &lists, options);
+    if (!result) result = join_lists(vocab, &lists, options);
     vocab_release(&lists);
-    vocab_release(result ? &joined : vocab);
-    if (result) return -1;
-    *vocab = joined;
-    for (uint64_t i = 0; numbered && i < numbers; i++)
+    for (uint64_t i = 0; !result && numbered && i < numbers; i++)
         if (numbered->lists[i] != WORDS_ABSENT) numbered->lists[i] += (uint32_t)items;
-    return 0;
+    return result;
 }
 
 /* Counts the corpus and chooses the rows. The vocabulary of the items may be filled already: then only lists are counted. */
@@ -165,32 +158,54 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
     struct word_counts_wanted wanted = {given ? NULL : &items, named ? &names : NULL, NULL, numbered};
     uint64_t bytes = corpus_size(corpus);
     int result = word_counts_read(&wanted, corpus, options, pool);
-    if (!result && !given) result = vocab_choose(vocab, &items, options, bytes, numbered ? &numbered->items : NULL);
+    if (!result && !given) result = vocab_choose(vocab, &items, options, bytes, pool, numbered ? &numbered->items : NULL);
     if (!result && numbered && named) numbered->list_numbers = word_counts_numbers(&names);
     if (wanted.items) word_counts_release(&items);
-    if (!result && lists) result = add_lists(vocab, &names, options, bytes, numbered);
+    if (!result && lists) result = add_lists(vocab, &names, options, bytes, pool, numbered);
     if (wanted.names) word_counts_release(&names); /* before vocab_index() builds the hash table, which can then reuse this memory */
     return result;
 }
 
+/* Reads a vocabulary and builds its hash table. */
+static int read_by(struct vocab *vocab, const char *path, int given, struct pool *pool) {
+    if (vocab_read_words(vocab, path, given, pool)) return -1;
+    if (!vocab_index(vocab, path, pool)) return 0;
+    vocab_release(vocab);
+    return -1;
+}
+
+int vocab_read(struct vocab *vocab, const char *path) {
+    return read_by(vocab, path, 0, NULL);
+}
+
+int vocab_read_given(struct vocab *vocab, const char *path) {
+    return read_by(vocab, path, 1, NULL);
+}
+
 /* Reads the vocabulary of an id stream (sptx-w2v generate --out=FILE.ids): the file FILE.ids.vocab.tsv beside it. */
-static int read_beside(struct vocab *vocab, const char *stream) {
+static int read_beside(struct vocab *vocab, const char *stream, struct pool *pool) {
     char *path = mem_alloc(strlen(stream) + sizeof ".vocab.tsv", 1, "a path");
     if (!path) return -1;
     sprintf(path, "%s.vocab.tsv", stream);
-    int result = vocab_read(vocab, path);
+    int result = read_by(vocab, path, 0, pool);
     free(path);
     return result;
+}
+
+/* Returns 1 if words are looked up in a vocabulary that was counted. Without lists, counted words are different. */
+static int is_looked_up(const struct vocab *vocab, const struct corpus *corpus, const struct corpus_options *options) {
+    return vocab->lists || options->older || corpus_gathered(corpus) || !corpus_numbered(corpus);
 }
 
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     *vocab = (struct vocab){0};
     int given = options->vocab && *options->vocab;
-    if (corpus_stream(corpus) && !given) return read_beside(vocab, corpus_stream(corpus));
-    if (!given && options->grown) return vocab_read(vocab, options->grown);
-    if (given && vocab_read_given(vocab, options->vocab)) return -1;
+    if (corpus_stream(corpus) && !given) return read_beside(vocab, corpus_stream(corpus), pool);
+    if (!given && options->grown) return read_by(vocab, options->grown, 0, pool);
+    if (given && read_by(vocab, options->vocab, 1, pool)) return -1;
     if (given && (!options->list_rows || vocab->lists || corpus_stream(corpus))) return 0;
-    if (count_corpus(vocab, corpus, options, pool) || vocab_index(vocab, options->path) ||
+    if (count_corpus(vocab, corpus, options, pool) ||
+        (is_looked_up(vocab, corpus, options) && vocab_index(vocab, options->path, pool)) ||
         (!given && options->older && vocab_keep_older(vocab, options->older, options))) {
         vocab_release(vocab);
         return -1;

@@ -49,11 +49,14 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
 /* Counts the words of the corpus and keeps some of them (keys format, min_count, max_vocab, order, min_rating); or reads
  * options->vocab. Then adds the words of options->older. It begins at the first byte of the corpus. Returns 0, or -1 after
  * fail(). It is an error if no word is left: the message says that the corpus has no token, or how often its most frequent word
- * occurs. */
+ * occurs. If the corpus is numbered (corpus_set_numbered), its rows are known by these numbers: the vocabulary then has no hash
+ * table, unless lists or an older run need it. */
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 int vocab_read(struct vocab *vocab, const char *path);
 /* Reads a vocabulary that the user names: skips a byte order mark at its front, and refuses known binary formats. */
 int vocab_read_given(struct vocab *vocab, const char *path);
+/* Reads a vocabulary by all threads, and builds no hash table. given: 1: the user names it. */
+int vocab_read_words(struct vocab *vocab, const char *path, int given, struct pool *pool);
 int vocab_write(const struct vocab *vocab, const char *path);
 void vocab_release(struct vocab *vocab); /* may be called on a struct of zeros */
 uint64_t vocab_bytes(const struct vocab *vocab); /* bytes of memory in use */
@@ -84,12 +87,11 @@ uint64_t vocab_fingerprint(const struct vocab *vocab);
 
 /* ---- making a vocabulary word by word ---- */
 
-/* Reserves memory in a vocabulary of zeros for `size` words, which occupy `bytes` bytes with their NULs. Returns 0, or -1 after
- * fail(). */
+/* Reserves memory for `size` words in all, which occupy `bytes` bytes with their NULs. Returns 0, or -1 after fail(). */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
 void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the word gets the next id */
 /* Builds the hash table that vocab_find() uses. Returns 0, or -1 after fail(), also if two words are equal; `path` names the
- * file that the message calls the source of the words. */
-int vocab_index(struct vocab *vocab, const char *path);
+ * file that the message calls the source of the words. pool: NULL: the caller's thread does it. */
+int vocab_index(struct vocab *vocab, const char *path, struct pool *pool);
 
 #endif

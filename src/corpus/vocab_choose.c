@@ -1,4 +1,8 @@
-/* Collects the words of all shards in one list and sorts it by count. The first words of the list become the vocabulary. */
+/* Collects the words of all shards in one list, sorted by count. The first words of the list become the vocabulary.
+ *
+ *   counts of all words -> the list of words that stay, in buckets -> each bucket sorted -> rows and counts -> the words' bytes
+ *
+ * All steps are done by all threads. */
 #include "vocab_choose.h"
 
 #include "base/debug.h"
@@ -12,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word that may get a row. It has 16 bytes, since sorting holds each word twice. */
+/* A word that may get a row. */
 struct candidate {
     uint64_t count : 48, number_low : 16;  /* count, first: as in struct word_count */
     uint64_t first : 48, number_high : 16; /* number: of the word (word_counts.h) */
@@ -31,19 +35,67 @@ struct candidates {
     uint64_t size;
 };
 
+enum { SINGLE_COUNTS = 64, SLICES = 256, LARGE_COUNTS = 42, BUCKETS = LARGE_COUNTS + SINGLE_COUNTS * SLICES };
+
+typedef void row_taker(struct words *words, uint64_t row, const char *word, uint64_t length);
+
+/* State of choosing. The workers share it, and each has an equal range of the words' numbers. */
+struct choosing {
+    struct word_counts *counts;
+    const struct corpus_options *options;
+    struct vocab *vocab;
+    struct pool *pool;
+    uint64_t numbers;       /* word_counts_numbers() */
+    uint64_t least;         /* fewest occurrences of a word that stays */
+    int by_first;           /* 1: words are ordered by their first places alone; 0: by falling counts, then by first places */
+    unsigned shift;         /* a first place >> shift is its slice */
+    struct worker_sums *sums; /* [pool_threads()] */
+    struct candidates candidates;
+    uint32_t *rows;         /* [numbers]: the row of each word; WORDS_ABSENT: it has none */
+    row_taker *take;        /* what is done with each word that has a row */
+    _Atomic uint64_t next;  /* counter of pool_take() */
+};
+
+/* What one worker adds up. */
+struct worker_sums {
+    uint64_t distinct, tokens, kept;
+    struct candidate top;       /* the most frequent word, which the message names if no word stays */
+    uint64_t starts[BUCKETS];   /* number of the worker's words that stay in each bucket; later: where the next of them is stored */
+};
+
 /* ---- sorting ---- */
+
+/* Words are sorted in two steps, so that the list is in memory once: the workers write each word into its bucket, then sort each
+ * bucket. A bucket has words of one count, or of counts from 2^n to 2^(n + 1) - 1, of the same slice of the corpus. */
+static inline uint64_t bucket_of(const struct choosing *c, const struct candidate *word) {
+    uint64_t count = c->by_first ? SINGLE_COUNTS - 1 : word->count, slice = word->first >> c->shift;
+    if (count >= SINGLE_COUNTS) return (uint64_t)(LARGE_COUNTS + 5 - (63 - __builtin_clzll(count)));
+    return LARGE_COUNTS + (SINGLE_COUNTS - 1 - count) * SLICES + (slice < SLICES ? slice : SLICES - 1);
+}
 
 static int by_count(const struct candidate *a, const struct candidate *b) {
     return a->count != b->count ? a->count > b->count : a->first < b->first;
 }
 
-/* Sorts by falling counts, or by rising first places; words of equal keys keep their order. One pass for each 11 bits in which keys
- * differ, between the list and a second one as long. Returns 0, or -1 after fail(). */
-static int sort(struct candidates *candidates, int counts) {
+static int comes_before(const struct candidate *a, const struct candidate *b, int by_first) {
+    return by_first ? a->first < b->first : by_count(a, b);
+}
+
+static void sort_few(struct candidate *words, uint64_t size, int by_first) {
+    for (uint64_t i = 1; i < size; i++) {
+        struct candidate word = words[i];
+        uint64_t to = i;
+        for (; to && comes_before(&word, &words[to - 1], by_first); to--) words[to] = words[to - 1];
+        words[to] = word;
+    }
+}
+
+/* Sorts words[size] by falling counts, or by rising first places; words of equal keys keep their order. One pass for each 11 bits in
+ * which keys differ, between the list and `other`, which has room for as many words. */
+static void sort(struct candidate *words, uint64_t size, struct candidate *other, int counts) {
     enum { BITS = 11, DIGITS = 1 << BITS };
-    struct candidate *from = candidates->words, *to = mem_alloc(candidates->size + 1, sizeof *to, "sorting words");
-    uint64_t size = candidates->size, varying = 0;
-    if (!to) return -1;
+    struct candidate *from = words, *to = other;
+    uint64_t varying = 0;
 #define KEY(word) (counts ? ~(uint64_t)(word).count : (uint64_t)(word).first)
     for (uint64_t i = 1; i < size; i++) varying |= KEY(from[i]) ^ KEY(from[0]);
     for (unsigned shift = 0; shift < 64; shift += BITS) {
@@ -57,54 +109,103 @@ static int sort(struct candidates *candidates, int counts) {
         from = sorted;
     }
 #undef KEY
-    candidates->words = from;
-    free(to);
+    if (from != words) memcpy(words, from, size * sizeof *words);
+}
+
+/* Sorts all words of the list by their first places. */
+static int sort_by_first(struct candidates *candidates) {
+    struct candidate *other = mem_alloc(candidates->size + 1, sizeof *other, "sorting words");
+    if (!other) return -1;
+    sort(candidates->words, candidates->size, other, 0);
+    free(other);
     return 0;
+}
+
+/* Sorts the buckets that this worker takes. */
+static int sort_buckets(void *context, unsigned worker) {
+    enum { FEW = 48 };
+    struct choosing *c = context;
+    const uint64_t *ends = c->sums[pool_threads(c->pool) - 1].starts; /* the last worker's words end each bucket */
+    struct candidate *other = NULL;
+    uint64_t capacity = 0, bucket, end;
+    int result = 0;
+    (void)worker;
+    while (!result && pool_take(&c->next, BUCKETS, 1, &bucket, &end)) {
+        uint64_t first = bucket ? ends[bucket - 1] : 0, size = ends[bucket] - first;
+        struct candidate *words = c->candidates.words + first;
+        if (size <= FEW) {
+            sort_few(words, size, c->by_first);
+        } else if (!(result = mem_grow(&other, &capacity, size, sizeof *other, "sorting words"))) {
+            sort(words, size, other, 0);
+            if (!c->by_first) sort(words, size, other, 1);
+        }
+    }
+    free(other);
+    return result;
 }
 
 /* ---- which words stay ---- */
 
 /* Returns 1 if the word stays in the vocabulary: it occurs at least `least` times, or it occurs and an older run has it too. */
-static int stays(const struct word_counts *counts, const struct candidate *word, uint64_t least, const struct vocab *older) {
+static int stays(const struct choosing *c, const struct candidate *word) {
     uint64_t length;
     char digits[WORD_DIGITS];
-    if (word->count >= least || !word->count || !older) return word->count >= least;
-    const char *text = word_counts_word(counts, number_of(word), digits, &length);
-    return vocab_find(older, text, length) >= 0;
+    if (word->count >= c->least || !word->count || !c->options->older) return word->count >= c->least;
+    const char *text = word_counts_word(c->counts, number_of(word), digits, &length);
+    return vocab_find(c->options->older, text, length) >= 0;
 }
 
-static inline struct candidate integer_candidate(const struct word_counts *counts, uint64_t i) {
-    const struct integer_count *met = &counts->integers.counts[i];
-    return candidate_of(met->count, ~met->after, i);
+/* Returns the word of a number. Its count is 0 if no word has the number, or if it does not occur. */
+static inline struct candidate candidate_at(const struct word_counts *counts, uint64_t number) {
+    if (number < counts->integers.size) {
+        const struct integer_count *met = &counts->integers.counts[number];
+        return candidate_of(met->count, ~met->after, number);
+    }
+    const struct word_shard *shard = word_counts_shard(counts, number);
+    uint64_t n = word_counts_in_shard(counts, number);
+    struct word_count met = n < shard->words.size ? shard->counts[n] : (struct word_count){0};
+    return candidate_of(met.count, met.first, number);
 }
 
-static inline struct candidate shard_candidate(const struct word_counts *counts, uint64_t s, uint64_t n) {
-    struct word_count met = counts->shards[s].counts[n];
-    return candidate_of(met.count, met.first, word_counts_number(counts, s, n));
+/* Adds up a worker's words, and counts those that stay by buckets. */
+static int add_up(void *context, unsigned worker) {
+    struct choosing *c = context;
+    struct worker_sums *sums = &c->sums[worker];
+    uint64_t number, end;
+    pool_share(c->numbers, worker, pool_threads(c->pool), &number, &end);
+    for (; number < end; number++) {
+        struct candidate word = candidate_at(c->counts, number);
+        if (!word.count) continue; /* a gathered dictionary may have words that no token of the data uses */
+        sums->distinct++;
+        sums->tokens += word.count;
+        if (!sums->top.count || by_count(&word, &sums->top)) sums->top = word;
+        if (stays(c, &word)) sums->starts[bucket_of(c, &word)]++;
+    }
+    return 0;
 }
 
-/* State of add_up(). */
-struct sums {
-    const struct word_counts *counts;
-    struct vocab *vocab;
-    uint64_t least, staying; /* staying: number of words that stay */
-    const struct vocab *older;
-    struct candidate top; /* the most frequent word, which the message names if no word stays */
-};
-
-static void add(struct sums *sums, struct candidate word) {
-    sums->vocab->distinct += word.count > 0; /* a gathered dictionary may have words that no token of the data uses */
-    sums->vocab->tokens += word.count;
-    sums->staying += (uint64_t)stays(sums->counts, &word, sums->least, sums->older);
-    if (!sums->top.count || by_count(&word, &sums->top)) sums->top = word;
+/* Computes where each worker's words of a bucket begin in the list, and its size. */
+static void begin_buckets(struct choosing *c) {
+    uint64_t sum = 0;
+    for (uint64_t bucket = 0; bucket < BUCKETS; bucket++)
+        for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) {
+            uint64_t *start = &c->sums[worker].starts[bucket], count = *start;
+            *start = sum;
+            sum += count;
+        }
+    c->candidates.size = sum;
 }
 
-/* Computes vocab->tokens and vocab->distinct, and the sums above. */
-static void add_up(struct sums *sums) {
-    for (uint64_t i = 0; i < sums->counts->integers.size; i++)
-        if (sums->counts->integers.counts[i].count) add(sums, integer_candidate(sums->counts, i));
-    for (uint64_t s = 0; s < WORD_SHARDS; s++)
-        for (uint64_t n = 0; n < sums->counts->shards[s].words.size; n++) add(sums, shard_candidate(sums->counts, s, n));
+/* Writes a worker's words that stay into their buckets. */
+static int put_in_buckets(void *context, unsigned worker) {
+    struct choosing *c = context;
+    uint64_t number, end;
+    pool_share(c->numbers, worker, pool_threads(c->pool), &number, &end);
+    for (; number < end; number++) {
+        struct candidate word = candidate_at(c->counts, number);
+        if (word.count && stays(c, &word)) c->candidates.words[c->sums[worker].starts[bucket_of(c, &word)]++] = word;
+    }
+    return 0;
 }
 
 /* Fails if a program gave no tokens at all. Such data has no file that the message could name. */
@@ -135,43 +236,101 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
                 options->min_count, vocab->distinct, text_shown(length), word, (uint64_t)top->count);
 }
 
-static void keep(struct candidates *candidates, const struct sums *sums, struct candidate word) {
-    if (stays(sums->counts, &word, sums->least, sums->older)) candidates->words[candidates->size++] = word;
+/* Adds up all words. Fails if none stays. */
+static int add_up_all(struct choosing *c, uint64_t corpus_bytes) {
+    struct candidate top = {0};
+    while (corpus_bytes >> c->shift >= SLICES) c->shift++;
+    for (int s = 0; s < WORD_SHARDS; s++) words_drop_index(&c->counts->shards[s].words);
+    mem_give_back();
+    if (pool_run(c->pool, add_up, c)) return -1;
+    for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) {
+        const struct worker_sums *sums = &c->sums[worker];
+        c->vocab->distinct += sums->distinct;
+        c->vocab->tokens += sums->tokens;
+        if (sums->top.count && (!top.count || by_count(&sums->top, &top))) top = sums->top;
+    }
+    begin_buckets(c);
+    return c->candidates.size ? 0 : no_word(c->counts, c->vocab, c->options, corpus_bytes, &top);
 }
 
-/* Lists the words that stay. Frees the hash table and the counts of each shard after their last use. */
-static int gather(struct word_counts *counts, const struct sums *sums, struct candidates *candidates) {
-    candidates->words = mem_alloc(sums->staying, sizeof *candidates->words, "the list of words");
-    if (!candidates->words) return -1;
-    for (uint64_t i = 0; i < counts->integers.size; i++)
-        if (counts->integers.counts[i].count) keep(candidates, sums, integer_candidate(counts, i));
-    free(counts->integers.counts);
-    counts->integers.counts = NULL;
-    for (uint64_t s = 0; s < WORD_SHARDS; s++) {
-        words_drop_index(&counts->shards[s].words);
-        for (uint64_t n = 0; n < counts->shards[s].words.size; n++) keep(candidates, sums, shard_candidate(counts, s, n));
-        free(counts->shards[s].counts);
-        counts->shards[s].counts = NULL;
+/* Lists the words that stay, in the order of their rows. Frees their counts, which the list has. */
+static int list_words(struct choosing *c) {
+    c->candidates.words = mem_alloc(c->candidates.size, sizeof *c->candidates.words, "the list of words");
+    if (!c->candidates.words || pool_run(c->pool, put_in_buckets, c)) return -1;
+    free(c->counts->integers.counts);
+    c->counts->integers.counts = NULL;
+    for (int s = 0; s < WORD_SHARDS; s++) {
+        free(c->counts->shards[s].counts);
+        c->counts->shards[s].counts = NULL;
     }
-    mem_give_back(); /* saves 44 of 208 MB with 2.5 million words; memory is highest when the vocabulary is filled */
-    return 0;
+    mem_give_back();
+    return pool_run(c->pool, sort_buckets, c);
 }
 
 /* ---- filling the vocabulary ---- */
 
-static int fill(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
-    uint64_t bytes = 0, length;
+enum { GRAIN = 1 << 14 }; /* words that a worker takes at once */
+
+/* Gives the words of the list their rows and counts. */
+static int set_rows(void *context, unsigned worker) {
+    struct choosing *c = context;
+    uint64_t row, end;
+    pool_share(c->candidates.size, worker, pool_threads(c->pool), &row, &end);
+    for (; row < end; row++) {
+        const struct candidate *word = &c->candidates.words[row];
+        c->rows[number_of(word)] = (uint32_t)row;
+        c->vocab->counts[row] = word->count;
+        c->sums[worker].kept += word->count;
+    }
+    return 0;
+}
+
+static int take_rows(void *context, unsigned worker) {
+    struct choosing *c = context;
+    uint64_t number, end, length;
     char digits[WORD_DIGITS];
-    for (uint64_t i = 0; i < candidates->size; i++) {
-        word_counts_word(counts, number_of(&candidates->words[i]), digits, &length);
-        bytes += length + 1;
-    }
-    if (vocab_reserve(vocab, candidates->size, bytes)) return -1;
-    for (uint64_t id = 0; id < candidates->size; id++) {
-        const char *word = word_counts_word(counts, number_of(&candidates->words[id]), digits, &length);
-        vocab_append(vocab, word, length, candidates->words[id].count);
-        vocab->kept += vocab->counts[id];
-    }
+    (void)worker;
+    while (pool_take(&c->next, c->numbers, GRAIN, &number, &end))
+        for (; number < end; number++)
+            if (c->rows[number] != WORDS_ABSENT) {
+                const char *word = word_counts_word(c->counts, number, digits, &length);
+                c->take(&c->vocab->words, c->rows[number], word, length);
+            }
+    return 0;
+}
+
+static void put_length(struct words *words, uint64_t row, const char *word, uint64_t length) {
+    (void)word;
+    words_set_offset(words, row, length + 1);
+}
+
+static void put_word(struct words *words, uint64_t row, const char *word, uint64_t length) {
+    char *to = words->bytes + words_offset(words, row);
+    memcpy(to, word, length);
+    to[length] = 0;
+}
+
+/* Calls `take` for all words that have rows. */
+static int for_rows(struct choosing *c, row_taker *take) {
+    c->take = take;
+    c->next = 0;
+    return pool_run(c->pool, take_rows, c);
+}
+
+/* Fills the vocabulary. Each word is copied from its place among the counted words to its row: the list is freed before, which saves
+ * as many bytes as the words have. */
+static int fill(struct choosing *c) {
+    struct vocab *vocab = c->vocab;
+    uint64_t size = c->candidates.size;
+    c->rows = mem_alloc(c->numbers + 1, sizeof *c->rows, "the rows of words");
+    if (!c->rows || vocab_reserve(vocab, size, 0)) return -1;
+    memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
+    if (pool_run(c->pool, set_rows, c)) return -1;
+    for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) vocab->kept += c->sums[worker].kept;
+    free(c->candidates.words);
+    c->candidates.words = NULL;
+    if (for_rows(c, put_length) || words_place(&vocab->words, size) || for_rows(c, put_word)) return -1;
+    vocab->size = size;
     return 0;
 }
 
@@ -214,41 +373,47 @@ static void set_given(uint32_t *rows, const struct vocab *vocab, const struct wo
     if (!vocab_given_id(word, length, &id) && id < vocab->size && vocab->counts[id]) rows[number] = (uint32_t)id;
 }
 
-static uint32_t *find_rows(const struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates,
-                           int given) {
-    uint64_t size = word_counts_numbers(counts);
-    uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of words");
-    if (!rows) return NULL;
-    memset(rows, 0xff, size * sizeof *rows);
-    for (uint64_t row = 0; row < candidates->size && !given; row++) rows[number_of(&candidates->words[row])] = (uint32_t)row;
-    for (uint64_t i = 0; i < counts->integers.size && given; i++) set_given(rows, vocab, counts, i);
-    for (uint64_t s = 0; s < WORD_SHARDS && given; s++)
-        for (uint64_t n = 0; n < counts->shards[s].words.size; n++) set_given(rows, vocab, counts, word_counts_number(counts, s, n));
-    return rows;
+static int find_given_rows(struct choosing *c) {
+    const struct word_counts *counts = c->counts;
+    c->rows = mem_alloc(c->numbers + 1, sizeof *c->rows, "the rows of words");
+    if (!c->rows) return -1;
+    memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
+    for (uint64_t number = 0; number < c->numbers; number++)
+        if (word_counts_has(counts, number)) set_given(c->rows, c->vocab, counts, number);
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int choose_rows(struct choosing *c, uint64_t corpus_bytes, int wants_rows) {
+    const struct corpus_options *options = c->options;
+    struct candidates *candidates = &c->candidates;
+    if (add_up_all(c, corpus_bytes) || list_words(c)) return -1;
+    if (options->max_vocab && candidates->size > options->max_vocab) candidates->size = options->max_vocab;
+    if (candidates->size > WORDS_MOST)
+        return fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
+                    candidates->size, WORDS_MOST);
+    if (options->order == ORDER_FIRST_SEEN && !c->by_first && sort_by_first(candidates)) return -1;
+    INVARIANT(candidates->size < 2 || comes_before(&candidates->words[0], &candidates->words[candidates->size - 1],
+                                                   options->order == ORDER_FIRST_SEEN));
+    if (options->order != ORDER_GIVEN) return fill(c);
+    return fill_given(c->vocab, c->counts, candidates) || (wants_rows && find_given_rows(c)) ? -1 : 0;
 }
 
 int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options, uint64_t corpus_bytes,
-                 uint32_t **rows) {
-    struct sums sums = {
-        .counts = counts, .vocab = vocab, .least = options->min_count ? options->min_count : 1, .older = options->older};
-    struct candidates candidates = {0};
-    int given = options->order == ORDER_GIVEN, result = -1;
-    add_up(&sums);
-    if (!sums.staying) return no_word(counts, vocab, options, corpus_bytes, &sums.top);
-    if (gather(counts, &sums, &candidates)) goto out;
-    if (sort(&candidates, 0) || sort(&candidates, 1)) goto out;
-    if (options->max_vocab && candidates.size > options->max_vocab) candidates.size = options->max_vocab;
-    if (candidates.size > WORDS_MOST) {
-        fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
-             candidates.size, WORDS_MOST);
-        goto out;
-    }
-    if (options->order == ORDER_FIRST_SEEN && sort(&candidates, 0)) goto out;
-    INVARIANT(options->order == ORDER_FIRST_SEEN || candidates.size < 2 ||
-              by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
-    result = given ? fill_given(vocab, counts, &candidates) : fill(vocab, counts, &candidates);
-    if (!result && rows) result = (*rows = find_rows(vocab, counts, &candidates, given)) ? 0 : -1;
-out:
-    free(candidates.words);
+                 struct pool *pool, uint32_t **rows) {
+    struct choosing c = {.counts = counts,
+                         .options = options,
+                         .vocab = vocab,
+                         .pool = pool,
+                         .numbers = word_counts_numbers(counts),
+                         .least = options->min_count ? options->min_count : 1,
+                         .by_first = options->order == ORDER_FIRST_SEEN && !options->max_vocab,
+                         .sums = mem_zalloc(pool_threads(pool), sizeof *c.sums, "choosing words")};
+    int result = c.sums ? choose_rows(&c, corpus_bytes, rows != NULL) : -1;
+    free(c.sums);
+    free(c.candidates.words);
+    if (rows && !result) *rows = c.rows;
+    else free(c.rows);
     return result;
 }

@@ -10,6 +10,6 @@
  * word (word_counts.h), WORDS_ABSENT for a word that is left out; the caller frees it. corpus_bytes is the corpus' size, for the
  * message if no word is left. Returns 0, or -1 after fail(). */
 int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options, uint64_t corpus_bytes,
-                 uint32_t **rows);
+                 struct pool *pool, uint32_t **rows);
 
 #endif

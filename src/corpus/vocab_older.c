@@ -124,7 +124,7 @@ int vocab_keep_older(struct vocab *vocab, const struct vocab *older, const struc
     join_lists(&joining);
     if (options->order == ORDER_FREQUENCY) qsort(joining.words, joining.items, sizeof *joining.words, by_frequency);
     int result = (options->order == ORDER_GIVEN && check_given(&joining)) || fill(&joined, &joining) ||
-                         vocab_index(&joined, options->path)
+                         vocab_index(&joined, options->path, NULL)
                      ? -1
                      : 0;
     free(joining.words);

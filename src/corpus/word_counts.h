@@ -23,10 +23,10 @@
 
 enum { WORD_SHARDS = 64, WORD_SHARD_BITS = 6 }; /* the highest 6 bits of a word's hash are its shard's number */
 
-/* How often a word occurs, and where it occurs first. */
-struct word_count {
-    uint64_t count;
-    uint64_t first; /* byte of the corpus at which the word first occurs */
+/* How often a word occurs, and where it occurs first. It has 12 bytes: there is one for each word that is counted. */
+struct __attribute__((packed)) word_count {
+    uint64_t count : 48;
+    uint64_t first : 48; /* byte of the corpus at which the word first occurs */
 };
 
 /* The words whose hashes have the same highest bits. */
@@ -61,8 +61,20 @@ void word_counts_release(struct word_counts *counts); /* may be called on a stru
 
 /* Returns one more than the highest number of a word. */
 uint64_t word_counts_numbers(const struct word_counts *counts);
+/* Returns the number of word `in_shard` of a shard, and the shard of a number and the word's number in it. Lent words are all in
+ * shard 0, and have their numbers there. */
 static inline uint64_t word_counts_number(const struct word_counts *counts, uint64_t shard, uint64_t in_shard) {
-    return counts->integers.size + (in_shard << WORD_SHARD_BITS | shard);
+    return counts->lent ? in_shard : counts->integers.size + (in_shard << WORD_SHARD_BITS | shard);
+}
+static inline const struct word_shard *word_counts_shard(const struct word_counts *counts, uint64_t number) {
+    return &counts->shards[counts->lent ? 0 : (number - counts->integers.size) & (WORD_SHARDS - 1)];
+}
+static inline uint64_t word_counts_in_shard(const struct word_counts *counts, uint64_t number) {
+    return counts->lent ? number : (number - counts->integers.size) >> WORD_SHARD_BITS;
+}
+/* Returns 1 if a word may have the number: each integer has its own, though it may not occur. */
+static inline int word_counts_has(const struct word_counts *counts, uint64_t number) {
+    return number < counts->integers.size || word_counts_in_shard(counts, number) < word_counts_shard(counts, number)->words.size;
 }
 /* Returns the word of a number; an integer is written into `digits`. */
 enum { WORD_DIGITS = 24 };

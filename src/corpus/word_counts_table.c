@@ -33,6 +33,5 @@ const char *word_counts_word(const struct word_counts *counts, uint64_t number, 
         *length = (uint64_t)(end - at);
         return at;
     }
-    number -= counts->integers.size;
-    return words_get(&counts->shards[number & (WORD_SHARDS - 1)].words, number >> WORD_SHARD_BITS, length);
+    return words_get(&word_counts_shard(counts, number)->words, word_counts_in_shard(counts, number), length);
 }

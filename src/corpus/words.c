@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/report.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -53,9 +53,11 @@ static int open_slots(struct words *words, uint64_t count) {
     return words->slots ? 0 : -1;
 }
 
+/* Makes half as many slots again: while words are counted, slots are a third of the memory, and doubling them would leave more
+ * than half of them free. */
 static int grow_slots(struct words *words) {
     struct words old = *words;
-    if (open_slots(words, old.slot_count ? old.slot_count * 2 : FIRST_SLOTS)) {
+    if (open_slots(words, old.slot_count ? old.slot_count / 2 * 3 : FIRST_SLOTS)) {
         *words = old;
         return -1;
     }
@@ -72,16 +74,21 @@ static int grow_slots(struct words *words) {
 /* ---- one word ---- */
 
 void words_append(struct words *words, const char *word, uint64_t length) {
-    words->offsets[words->size++] = words->used;
+    words_set_offset(words, words->size++, words->used);
     memcpy(words->bytes + words->used, word, length);
     words->bytes[words->used + length] = 0;
     words->used += length + 1;
-    words->offsets[words->size] = words->used;
+    words_set_offset(words, words->size, words->used);
+}
+
+static int check_bytes(uint64_t bytes) {
+    return bytes >> 8 * WORDS_OFFSET ? fail("the words have %" PRIu64 " bytes in all, more than 2^40", bytes) : 0;
 }
 
 int words_put(struct words *words, const char *word, uint64_t length) {
     if (words->size >= WORDS_MOST) return fail("more than %u different words in all", WORDS_MOST);
-    if (mem_grow(&words->offsets, &words->offsets_capacity, words->size + 2, sizeof *words->offsets, "the words' places") ||
+    if (check_bytes(words->used + length + 1) ||
+        mem_grow(&words->offsets, &words->offsets_capacity, words->size + 2, WORDS_OFFSET, "the words' places") ||
         mem_grow(&words->bytes, &words->bytes_capacity, words->used + length + 1, 1, "the words"))
         return -1;
     words_append(words, word, length);
@@ -89,7 +96,7 @@ int words_put(struct words *words, const char *word, uint64_t length) {
 }
 
 int64_t words_add(struct words *words, uint64_t hash, const char *word, uint64_t length) {
-    if (words->size * 4 >= words->slot_count * 3 && grow_slots(words)) return -1;
+    if ((words->size + 1) * 4 > words->slot_count * 3 && grow_slots(words)) return -1;
     struct word_slot *slot = find_slot(words, hash, word, length);
     if (slot->number) return (int64_t)slot->number - 1;
     if (words_put(words, word, length)) return -1;
@@ -117,10 +124,10 @@ void words_find_batch(const struct words *words, const struct word_query *querie
     for (unsigned i = 0; i < count; i++) {
         uint32_t tag = (uint32_t)queries[i].hash;
         numbers[i] = words->slots[probe(words, tag, home_of(words, tag))].number - 1;
-        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->offsets[numbers[i]]);
+        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->offsets[(uint64_t)numbers[i] * WORDS_OFFSET]);
     }
     for (unsigned i = 0; i < count; i++)
-        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->bytes[words->offsets[numbers[i]]]);
+        if (numbers[i] != WORDS_ABSENT) __builtin_prefetch(&words->bytes[words_offset(words, numbers[i])]);
     for (unsigned i = 0; i < count; i++) {
         const struct word_query *query = &queries[i];
         if (numbers[i] != WORDS_ABSENT && !is_word(words, numbers[i], query->word, query->length))
@@ -131,40 +138,91 @@ void words_find_batch(const struct words *words, const struct word_query *querie
 /* ---- building a finished table ---- */
 
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
-    if (mem_reserve(&words->offsets, &words->offsets_capacity, size + 1, sizeof *words->offsets, "the words' places"))
+    if (check_bytes(bytes) || mem_reserve(&words->offsets, &words->offsets_capacity, size + 1, WORDS_OFFSET, "the words' places"))
         return -1;
     return mem_reserve(&words->bytes, &words->bytes_capacity, bytes, 1, "the words");
 }
 
-/* Number of words between the prefetch of a word's slot and its use: otherwise each word would wait for memory. */
-enum { AHEAD = 32 };
-
-/* Adds word `number` to the hash table. If an equal word is there already, adds nothing and returns that word's number,
- * otherwise returns `number`. */
-static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
-    struct word_slot *slot = find_slot(words, query->hash, query->word, query->length);
-    if (slot->number) return slot->number - 1;
-    *slot = (struct word_slot){(uint32_t)query->hash, (uint32_t)(number + 1)};
-    return number;
+int words_place(struct words *words, uint64_t size) {
+    uint64_t used = 0;
+    for (uint64_t n = 0; n < size; n++) {
+        uint64_t bytes = words_offset(words, n);
+        words_set_offset(words, n, used);
+        used += bytes;
+    }
+    words_set_offset(words, size, used);
+    if (check_bytes(used) || mem_reserve(&words->bytes, &words->bytes_capacity, used, 1, "the words")) return -1;
+    words->size = size;
+    words->used = used;
+    return 0;
 }
 
-int words_index(struct words *words, uint64_t *first, uint64_t *again) {
+/* Number of words between the prefetch of a word's slot and its use: otherwise each word would wait for memory. */
+enum { AHEAD = 32, GRAIN = 1 << 14 };
+
+/* Adds word `number` to the hash table while other threads add other words. If an equal word is there already, adds nothing and
+ * returns that word's number, otherwise returns `number`. No lock is needed: a slot that is in use never changes, and of equal
+ * words, which are sought in the same slots, one finds the other. */
+static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
+    const struct word_slot mine = {(uint32_t)query->hash, (uint32_t)(number + 1)};
+    for (uint64_t i = home_of(words, mine.tag);; i = slot_after(words, i)) {
+        struct word_slot found;
+        __atomic_load(&words->slots[i], &found, __ATOMIC_RELAXED);
+        if (!found.number && __atomic_compare_exchange(&words->slots[i], &found, (struct word_slot *)&mine, 0, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED))
+            return number;
+        if (found.tag == mine.tag && is_word(words, found.number - 1, query->word, query->length)) return found.number - 1;
+    }
+}
+
+/* State of building the hash table. */
+struct indexing {
+    struct words *words;
+    uint64_t first, again; /* numbers of two equal words, if there are any */
+    _Atomic uint64_t next;
+    _Atomic int twice;     /* 1: there are equal words */
+};
+
+/* Adds words first .. end - 1. Returns 1 at the first word that was there already. */
+static int enter_range(struct indexing *indexing, uint64_t first, uint64_t end) {
     struct word_query queries[AHEAD];
-    words_drop_index(words);
-    if (open_slots(words, words->size / 4 * 5 + 16)) return -1;
-    for (uint64_t n = 0; n < words->size + AHEAD; n++) {
+    for (uint64_t n = first; n < end + AHEAD; n++) {
         struct word_query *query = &queries[n % AHEAD];
-        if (n >= AHEAD && (*first = enter(words, query, n - AHEAD)) != n - AHEAD) {
-            *again = n - AHEAD;
+        uint64_t again = n - AHEAD, length;
+        if (n >= first + AHEAD && (indexing->first = enter(indexing->words, query, again)) != again) {
+            indexing->again = again;
             return 1;
         }
-        if (n < words->size) {
-            uint64_t length;
-            const char *word = words_get(words, n, &length);
-            words_ask(words, query, words_hash(word, length), word, length);
+        if (n < end) {
+            const char *word = words_get(indexing->words, n, &length);
+            words_ask(indexing->words, query, words_hash(word, length), word, length);
         }
     }
     return 0;
+}
+
+static int enter_words(void *context, unsigned worker) {
+    struct indexing *indexing = context, own = *indexing;
+    uint64_t first, end;
+    (void)worker;
+    while (!indexing->twice && pool_take(&indexing->next, own.words->size, GRAIN, &first, &end))
+        if (enter_range(&own, first, end)) indexing->twice = 1;
+    return 0;
+}
+
+int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_t *again) {
+    struct indexing indexing = {.words = words};
+    words_drop_index(words);
+    if (open_slots(words, words->size / 4 * 5 + 16)) return -1;
+    mem_prefer_huge(words->slots, words->slot_count * sizeof *words->slots);
+    if (pool_run(pool, enter_words, &indexing)) return -1;
+    if (!indexing.twice) return 0;
+    /* Which of the equal words are found first depends on the threads, so they are sought again in their order. */
+    memset(words->slots, 0, words->slot_count * sizeof *words->slots);
+    enter_range(&indexing, 0, words->size);
+    *first = indexing.first;
+    *again = indexing.again;
+    return 1;
 }
 
 void words_drop_index(struct words *words) {
@@ -186,5 +244,5 @@ void words_release(struct words *words) {
 }
 
 uint64_t words_bytes(const struct words *words) {
-    return (words->size + 1) * sizeof *words->offsets + words->used + words->slot_count * sizeof *words->slots;
+    return (words->size + 1) * WORDS_OFFSET + words->used + words->slot_count * sizeof *words->slots;
 }

@@ -3,7 +3,7 @@
  * All tables of words use it: counting, the lists of pairs, the names in a file of questions, and the finished vocabulary.
  * It stores only the bytes of words; its user keeps other data of word n (its count, its row) in an array of its own, at index n.
  *
- *   hash of a word -> slots[i] {tag, number + 1} -> offsets[number] -> bytes: the word, then a NUL
+ *   hash of a word -> slots[i] {tag, number + 1} -> words_offset(number) -> bytes: the word, then a NUL
  *
  * A look-up in a large table waits for memory three times, once at each arrow. words_ask() and words_find_batch() do many
  * look-ups together, so that these waits overlap. A tag costs 4 bytes a slot. It saves the last two waits if the slot holds
@@ -12,19 +12,22 @@
 #ifndef SPTX_WORDS_H
 #define SPTX_WORDS_H
 
+#include "base/pool.h"
+
 #include <stdint.h>
+#include <string.h>
 
 /* A place in the hash table. */
 struct word_slot {
-    uint32_t tag;    /* low half of the word's hash; it decides at which slot the search begins, and words with equal tags are
-                      * nearly always equal */
-    uint32_t number; /* the word's number + 1; 0: the slot is free */
+    _Alignas(8) uint32_t tag; /* low half of the word's hash; it decides at which slot the search begins, and words with equal
+                               * tags are nearly always equal */
+    uint32_t number;          /* the word's number + 1; 0: the slot is free */
 };
 
 struct words {
     uint64_t size;           /* number of words; at most WORDS_MOST */
     uint64_t used;           /* bytes of all words and their NULs */
-    uint64_t *offsets;       /* [size + 1]: word n is bytes[offsets[n]] .. bytes[offsets[n + 1] - 2], then a NUL */
+    unsigned char *offsets;  /* [size + 1] of WORDS_OFFSET bytes, read by words_offset(): where each word begins in `bytes` */
     char *bytes;             /* [used] */
     struct word_slot *slots; /* [slot_count]: open addressing, at most four fifths in use */
     uint64_t slot_count;
@@ -33,6 +36,7 @@ struct words {
 
 #define WORDS_MOST 4294967294u /* also the most rows of a table: the two highest 32-bit numbers have special meanings */
 #define WORDS_ABSENT UINT32_MAX
+enum { WORDS_OFFSET = 5 }; /* bytes of an offset, so that all words have at most 2^40 bytes: 8 bytes would be half of a short name */
 
 uint64_t words_hash(const char *word, uint64_t length);
 /* Adds the word unless it is there already. Returns its number, or -1 after fail(). */
@@ -42,10 +46,21 @@ int64_t words_add(struct words *words, uint64_t hash, const char *word, uint64_t
 int words_put(struct words *words, const char *word, uint64_t length);
 /* Returns the word's number, or -1 if it is absent. */
 int64_t words_find(const struct words *words, uint64_t hash, const char *word, uint64_t length);
+/* Returns the index in `bytes` at which word `number` begins, or `used` for the number `size`. */
+static inline uint64_t words_offset(const struct words *words, uint64_t number) {
+    const unsigned char *offset = words->offsets + number * WORDS_OFFSET;
+    uint32_t low;
+    memcpy(&low, offset, sizeof low);
+    return low | (uint64_t)offset[4] << 32;
+}
+static inline void words_set_offset(struct words *words, uint64_t number, uint64_t value) {
+    memcpy(words->offsets + number * WORDS_OFFSET, &value, WORDS_OFFSET); /* of a little-endian number these are the low bytes */
+}
 /* Returns the word, NUL-terminated; *length may be NULL. */
 static inline const char *words_get(const struct words *words, uint64_t number, uint64_t *length) {
-    if (length) *length = words->offsets[number + 1] - 1 - words->offsets[number];
-    return words->bytes + words->offsets[number];
+    uint64_t begin = words_offset(words, number);
+    if (length) *length = words_offset(words, number + 1) - 1 - begin;
+    return words->bytes + begin;
 }
 void words_clear(struct words *words);           /* keeps the memory for the next words */
 void words_release(struct words *words);         /* may be called on a struct of zeros */
@@ -69,9 +84,12 @@ void words_find_batch(const struct words *words, const struct word_query *querie
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes);
 /* Appends a word, in reserved memory. words_find() does not find it before words_index(). */
 void words_append(struct words *words, const char *word, uint64_t length);
+/* Gives `size` words their places by their lengths, and reserves memory for their bytes. In memory of words_reserve(), the caller has
+ * stored 1 + the length of each word as its offset, and then writes each word and its NUL where words_offset() says. */
+int words_place(struct words *words, uint64_t size);
 /* Builds the hash table of all words, no larger than they need. Returns 0, -1 after fail(), or 1 if two words are equal: *first
- * and *again are their numbers, with the lowest *again of all such pairs. */
-int words_index(struct words *words, uint64_t *first, uint64_t *again);
+ * and *again are their numbers, with the lowest *again of all such pairs. pool: NULL: the caller's thread does it. */
+int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_t *again);
 /* Frees the hash table. Afterwards words_get() still works, but no word can be found or added. */
 void words_drop_index(struct words *words);
 

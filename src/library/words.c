@@ -10,6 +10,8 @@
 struct sptx_words {
     struct sptx_context *context;
     struct words words;
+    uint64_t *starts; /* [starts_capacity]: the offsets that sptx_words_from() gave last */
+    uint64_t starts_capacity;
 };
 
 enum sptx_status sptx_words_open(struct sptx_context *context, struct sptx_words **out) {
@@ -24,6 +26,7 @@ enum sptx_status sptx_words_open(struct sptx_context *context, struct sptx_words
 void sptx_words_close(struct sptx_words *words) {
     if (!words) return;
     words_release(&words->words);
+    free(words->starts);
     free(words);
 }
 
@@ -86,7 +89,11 @@ enum sptx_status sptx_words_from(struct sptx_words *words, uint64_t first, struc
     if (!tokens || first > words->words.size)
         return leave(words->context, fail_usage("words from number %llu on are wanted, into %p; there are %llu",
                                                 (unsigned long long)first, (void *)tokens, (unsigned long long)words->words.size));
-    *tokens = (struct sptx_tokens){.kind = SPTX_TEXT, .bits = 64, .data = words->words.bytes, .count = words->words.size - first};
-    if (tokens->count) tokens->offsets = words->words.offsets + first;
+    uint64_t count = words->words.size - first;
+    if (mem_grow(&words->starts, &words->starts_capacity, count + 1, sizeof *words->starts, "the places of words"))
+        return leave(words->context, -1);
+    *tokens = (struct sptx_tokens){.kind = SPTX_TEXT, .bits = 64, .data = words->words.bytes, .count = count};
+    if (count) tokens->offsets = words->starts;
+    for (uint64_t i = 0; count && i <= count; i++) words->starts[i] = words_offset(&words->words, first + i);
     return leave(words->context, 0);
 }

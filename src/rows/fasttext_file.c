@@ -109,7 +109,7 @@ static int read_words(struct cursor *cursor, const struct counts *counts, struct
     if (vocab_reserve(vocab, (uint64_t)counts->words, bytes)) return -1;
     for (int32_t i = 0; i < counts->words; i++)
         if (read_word(cursor, vocab)) return -1;
-    return vocab_index(vocab, cursor->path);
+    return vocab_index(vocab, cursor->path, NULL);
 }
 
 static int find_subwords(struct vocab *vocab, const struct fasttext_args *args) {

@@ -171,7 +171,7 @@ static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, 
 /* Indexes the words. Fails if a word has two rows. */
 static int index_words(struct vectors_file *file) {
     uint64_t first, again, length;
-    int twice = words_index(&file->words, &first, &again);
+    int twice = words_index(&file->words, NULL, &first, &again);
     if (twice <= 0) return twice;
     const char *word = words_get(&file->words, again, &length);
     return fail("'%s' has the word '%.*s' twice, in rows %" PRIu64 " and %" PRIu64, file->path, text_shown(length), word,

@@ -43,6 +43,7 @@ static void comes_as(const char *path, const char *wanted, int reused) {
     if (c.result) print_error("%s\n", report_sentence());
     assert_int_equal(c.result, 0);
     assert_int_equal(c.reused, reused);
+    assert_null(c.vocab.words.slots); /* memory that only a look-up needs */
     for (uint64_t i = 0; i < c.stream.tokens; i++) strcat(strcat(out, vocab_word(&c.vocab, c.stream.ids[i], NULL)), " ");
     assert_string_equal(out, wanted);
     assert_string_equal(report_sentence(), "");

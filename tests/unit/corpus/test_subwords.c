@@ -114,7 +114,7 @@ static void make_vocab(struct vocab *vocab, const char *const *words, const uint
     *vocab = (struct vocab){.size = 0};
     assert_int_equal(vocab_reserve(vocab, size, 4096), 0);
     for (uint64_t i = 0; i < size; i++) vocab_append(vocab, words[i], strlen(words[i]), counts[i]);
-    assert_int_equal(vocab_index(vocab, "words"), 0);
+    assert_int_equal(vocab_index(vocab, "words", NULL), 0);
 }
 
 static const char *const words[] = {"the", "other", "there"};

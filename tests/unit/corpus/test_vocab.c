@@ -172,6 +172,65 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
 
 /* Tokens are looked up WORDS_BATCH at a time. Here a batch contains the same new word several times, and a word that was new in
  * the batch before. */
+/* A word of a random corpus, as a plain count finds it. */
+struct plain_word {
+    uint64_t count, first, number;
+};
+static int plainly_first(const void *a, const void *b) {
+    const struct plain_word *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+static int plainly_more(const void *a, const void *b) {
+    const struct plain_word *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : plainly_first(a, b);
+}
+
+/* Writes a corpus of `words` words, one in ten of which comes 64 to 263 times and each other one to three times, and lists them. */
+static char *random_words(struct plain_word *list, uint64_t words) {
+    uint64_t tokens = 0, *order = malloc(words * 263 * sizeof *order);
+    for (uint64_t n = 0; n < words; n++) {
+        list[n] = (struct plain_word){n % 10 ? 1 + scratch_random(3) : 64 + scratch_random(200), UINT64_MAX, n};
+        for (uint64_t i = 0; i < list[n].count; i++) order[tokens++] = n;
+    }
+    char *text = malloc(tokens * 12), *at = text;
+    for (uint64_t i = 0; i < tokens; i++) {
+        uint64_t other = i + scratch_random((unsigned)(tokens - i)), n = order[other];
+        order[other] = order[i];
+        if (list[n].first == UINT64_MAX) list[n].first = i;
+        at += sprintf(at, "x%" PRIu64 "y%c", n, i % 7 ? ' ' : '\n');
+    }
+    char *path = scratch_file("random", text, (uint64_t)(at - text));
+    free(order);
+    free(text);
+    return path;
+}
+
+static void random_words_are_ranked_as_by_a_plain_sort(void **state) {
+    enum { WORDS = 4000 };
+    struct plain_word *list = malloc(WORDS * sizeof *list);
+    char *path = random_words(list, WORDS), word[24];
+    for (int way = 0; way < 12; way++) {
+        struct corpus_options options = plain_options(FORMAT_TEXT);
+        struct vocab vocab;
+        uint64_t size = 0, most = way % 2 ? 700 : WORDS;
+        options.order = way / 2 % 2 ? ORDER_FIRST_SEEN : ORDER_FREQUENCY;
+        options.min_count = way == 4 ? 2 : 1;
+        options.max_vocab = way % 2 ? most : 0;
+        qsort(list, WORDS, sizeof *list, plainly_more);
+        while (size < most && list[size].count >= options.min_count) size++;
+        if (options.order == ORDER_FIRST_SEEN) qsort(list, size, sizeof *list, plainly_first);
+        assert_int_equal(build(&vocab, &options, path, 1 + (unsigned)way / 4 * 2, 5000), 0);
+        assert_int_equal(vocab.size, size);
+        for (uint64_t id = 0; id < size; id++) {
+            sprintf(word, "x%" PRIu64 "y", list[id].number);
+            assert_string_equal(vocab_word(&vocab, id, NULL), word);
+            assert_int_equal(vocab.counts[id], list[id].count);
+        }
+        vocab_release(&vocab);
+    }
+    free(list);
+}
+
 static void words_that_are_looked_up_together_are_one(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     for (int tokens = WORDS_BATCH - 1; tokens <= 2 * WORDS_BATCH + 1; tokens += tokens % WORDS_BATCH == 1 ? WORDS_BATCH - 2 : 1) {
@@ -239,6 +298,49 @@ static void what_is_written_reads_back(void **state) {
     vocab_release(&again);
     vocab_release(&again);
     assert_int_equal(vocab_find(&again, "z", 1), -1);
+}
+
+/* Lines of a file of some megabytes, which threads read in parts: one word of the file is longer than a part, and one is longer
+ * than a block that is written at once. Line `bad` is no line, and so are 20,000 lines after it. */
+enum { LINES = 250000, LONGEST = 2500000 };
+static char *many_lines(uint64_t bad) {
+    char *text = malloc(LINES * 24 + LONGEST + LONG), *at = text;
+    for (uint64_t line = 1; line <= LINES; line++) {
+        uint64_t length = line == 100000 ? LONGEST : line == 170000 ? LONG : 0;
+        memset(at, 'L', length);
+        at += length;
+        at += sprintf(at, line >= bad && line < bad + 20000 ? "w%" PRIu64 "\n" : "w%" PRIu64 "\t%" PRIu64 "\n", line, LINES - line);
+    }
+    char *path = scratch_file("many", text, (uint64_t)(at - text));
+    free(text);
+    return path;
+}
+
+static void many_lines_are_read_alike_by_any_threads(void **state) {
+    static const uint64_t bad[] = {LINES + 1, 1, 99999, 100001, LINES};
+    char sentence[64];
+    for (unsigned threads = 1; threads < 6; threads += 2)
+        for (int b = 0; b < 5; b++) {
+            struct pool *pool = pool_open(threads);
+            struct vocab vocab;
+            uint64_t length, written;
+            char *path = many_lines(bad[b]);
+            assert_int_equal(vocab_read_words(&vocab, path, b % 2, pool), bad[b] <= LINES ? -1 : 0);
+            snprintf(sentence, sizeof sentence, "line %" PRIu64 ": 'w%" PRIu64 "' has no count", bad[b], bad[b]);
+            if (bad[b] <= LINES) sentence_holds(sentence);
+            if (bad[b] > LINES) {
+                assert_int_equal(vocab.size, LINES);
+                assert_int_equal(vocab.counts[LINES - 2], 1);
+                assert_int_equal(vocab_write(&vocab, in_scratch("again")), 0);
+                char *text = file_read(path, &length), *again = file_read(in_scratch("again"), &written);
+                assert_int_equal(length, written);
+                assert_memory_equal(text, again, length);
+                free(text);
+                free(again);
+            }
+            vocab_release(&vocab);
+            pool_close(pool);
+        }
 }
 
 static void written_to_nowhere_is_a_failure(void **state) {
@@ -414,11 +516,13 @@ int main(void) {
         IN_SCRATCH(given_numbers_are_the_ids),
         IN_SCRATCH(bytes_of_words_are_kept),
         IN_SCRATCH(many_words_are_ranked_alike_by_any_threads),
+        IN_SCRATCH(random_words_are_ranked_as_by_a_plain_sort),
         IN_SCRATCH(words_that_are_looked_up_together_are_one),
         IN_SCRATCH(an_empty_corpus_says_why),
         IN_SCRATCH(a_bad_line_of_pairs_is_named),
         IN_SCRATCH(parts_of_lines_are_named_by_format),
         IN_SCRATCH(what_is_written_reads_back),
+        IN_SCRATCH(many_lines_are_read_alike_by_any_threads),
         IN_SCRATCH(written_to_nowhere_is_a_failure),
         IN_SCRATCH(vocabularies_of_other_tools_are_read),
         IN_SCRATCH(words_keep_their_blanks),

@@ -22,7 +22,7 @@ static struct vocab made_of(const char *text) {
     }
     vocab.distinct = vocab.size;
     vocab.kept = vocab.tokens;
-    assert_int_equal(vocab_index(&vocab, "here"), 0);
+    assert_int_equal(vocab_index(&vocab, "here", NULL), 0);
     return vocab;
 }
 

@@ -2,6 +2,7 @@
 
 #include "corpus/words.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/sentence.h"
 
 static int64_t add(struct words *words, const char *word) {
     return words_add(words, words_hash(word, strlen(word)), word, strlen(word));
@@ -136,7 +137,7 @@ static void words_put_in_at_once_are_found_after_indexing(void **state) {
         assert_int_equal(words_reserve(&words, sizes[s], 24 * sizes[s] + 1), 0);
         for (uint64_t n = 0; n < sizes[s]; n++) words_append(&words, numbered(n), strlen(numbered(n)));
         assert_int_equal(find(&words, "w0"), -1);
-        for (int pass = 0; pass < 2; pass++) assert_int_equal(words_index(&words, &first, &again), 0);
+        for (int pass = 0; pass < 2; pass++) assert_int_equal(words_index(&words, NULL, &first, &again), 0);
         for (uint64_t n = 0; n < sizes[s]; n++) assert_int_equal(find(&words, numbered(n)), n);
         assert_int_equal(find(&words, numbered(sizes[s])), -1);
         assert_int_equal(add(&words, "one more"), sizes[s]);
@@ -155,9 +156,49 @@ static void a_word_put_in_twice_is_named(void **state) {
         const char *word = numbered(n == 50 ? 3 : n == 55 ? 4 : n);
         words_append(&words, word, strlen(word));
     }
-    assert_int_equal(words_index(&words, &first, &again), 1);
+    assert_int_equal(words_index(&words, NULL, &first, &again), 1);
     assert_int_equal(first, 3);
     assert_int_equal(again, 50);
+    words_release(&words);
+}
+
+/* Threads add their words in any order, and still the same two words are named. */
+static void words_are_indexed_alike_by_any_threads(void **state) {
+    enum { MANY = 100000, TWICE = 70000 };
+    for (unsigned threads = 1; threads < 6; threads += 2)
+        for (int twice = 0; twice < 2; twice++) {
+            struct pool *pool = pool_open(threads);
+            struct words words = {0};
+            uint64_t first = 0, again = 0;
+            assert_int_equal(words_reserve(&words, MANY, 24 * MANY), 0);
+            for (uint64_t n = 0; n < MANY; n++) {
+                const char *word = numbered(twice && n >= TWICE ? n - TWICE / 2 : n);
+                words_append(&words, word, strlen(word));
+            }
+            assert_int_equal(words_index(&words, pool, &first, &again), twice);
+            assert_int_equal(first, twice ? TWICE / 2 : 0);
+            assert_int_equal(again, twice ? TWICE : 0);
+            for (uint64_t n = 0; n < MANY && !twice; n++) assert_int_equal(find(&words, numbered(n)), n);
+            words_release(&words);
+            pool_close(pool);
+        }
+}
+
+/* The words before these are never touched, so they take no memory. */
+static void words_may_have_more_bytes_than_32_bits_count(void **state) {
+    const uint64_t far = (uint64_t)5 << 30;
+    struct words words = {.used = far};
+    uint64_t length;
+    assert_int_equal(words_reserve(&words, 2, far + 6), 0);
+    words_append(&words, "a", 1);
+    words_append(&words, "bcd", 3);
+    assert_int_equal(words_offset(&words, 1), far + 2);
+    assert_string_equal(words_get(&words, 1, &length), "bcd");
+    assert_int_equal(length, 3);
+    words.used = ((uint64_t)1 << 40) - 4;
+    assert_int_equal(words_put(&words, "efg", 3), -1);
+    sentence_holds("more than 2^40");
+    assert_int_equal(words_reserve(&words, 2, (uint64_t)1 << 40), -1);
     words_release(&words);
 }
 
@@ -171,6 +212,8 @@ int main(void) {
         cmocka_unit_test(a_batch_tells_words_of_one_hash_apart),
         cmocka_unit_test(words_put_in_at_once_are_found_after_indexing),
         cmocka_unit_test(a_word_put_in_twice_is_named),
+        cmocka_unit_test(words_are_indexed_alike_by_any_threads),
+        cmocka_unit_test(words_may_have_more_bytes_than_32_bits_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

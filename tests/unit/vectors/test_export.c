@@ -260,7 +260,7 @@ static void places(void **state) {
 static void words_refused(void **state) {
     static const enum export_format lines[] = {EXPORT_WORD2VEC_BIN, EXPORT_WORD2VEC_TEXT, EXPORT_GLOVE_TEXT},
                                     wordless[] = {EXPORT_NPY, EXPORT_FVECS, EXPORT_FBIN, EXPORT_SAFETENSORS};
-    char *word = model.vocab.words.bytes + model.vocab.words.offsets[1];
+    char *word = model.vocab.words.bytes + words_offset(&model.vocab.words, 1);
     static const char bad[] = " \n\t\r";
     for (size_t i = 0; i < sizeof bad - 1; i++) {
         word[2] = bad[i];
