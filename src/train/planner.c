@@ -370,7 +370,7 @@ static int goes_on(const struct planning *p) {
     uint64_t bytes = table_row_count(&target) * table_row_bytes(&target.layout, target.weights, target.state) +
                      table_row_count(&context) * table_row_bytes(&context.layout, context.weights, context.state);
     if (p->config->run_checkpoint_wait != TRUTH_AUTO) return !p->config->run_checkpoint_wait;
-    return !p->gpu && p->plan->ranks == 1 && bytes >= BEHIND_LEAST;
+    return !(p->gpu && p->hogwild) && p->plan->ranks == 1 && bytes >= BEHIND_LEAST;
 }
 
 /* Measures the host's memory. If it is too small for snapshots, and the config does not ask for them, training waits for

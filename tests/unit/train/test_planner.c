@@ -394,7 +394,10 @@ static void test_copies_of_rows_take_memory(void **state) {
     assert_int_equal(0, waits.snapshot_bytes);
     assert_true(goes_on.host_needed == waits.host_needed + goes_on.snapshot_bytes);
     config.run_checkpoint_wait = TRUTH_AUTO;
-    assert_int_equal(0, plan_for(&config, &gpu).snapshot_bytes);
+    assert_true(plan_for(&config, &gpu).snapshot_bytes == goes_on.snapshot_bytes);
+    config.train_update = UPDATE_HOGWILD;
+    assert_true(plan_for(&config, &cpu).snapshot_bytes && !plan_for(&config, &gpu).snapshot_bytes);
+    config.train_update = UPDATE_BATCH;
     cpu.host_available = goes_on.host_needed - (goes_on.host_available - ROOMY);
     assert_true(plan_for(&config, &cpu).snapshot_bytes == goes_on.snapshot_bytes);
     cpu.host_available--;
@@ -464,6 +467,7 @@ static void test_what_the_system_keeps_of_host_rows_is_counted(void **state) {
     struct plan plan[2];
     tiny_make(&tiny, ROWS, 2000, 12, 1);
     config.memory_hot_rows = 0;
+    config.run_checkpoint_wait = 1;
     for (int i = 0; i < 2; i++) {
         config.model_dim = i ? 4096 : 1024;
         plan[i] = plan_for(&config, &machine);
