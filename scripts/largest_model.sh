@@ -36,7 +36,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # ---- the plan ----
 
 fits() { # DIM: leaves its plan in largest-plan.json
-    $program plan "$work/largest.ini" $keys --json --model.dim="$1" --device.gpus="$gpus" >"$work/largest-plan.json" 2>"$work/largest.log" ||
+    $program plan "$work/largest.ini" $keys --json --model.dim="$1" --device.gpus="$gpus" --device.share=columns \
+        >"$work/largest-plan.json" 2>"$work/largest.log" ||
         [ -s "$work/largest-plan.json" ] || { tail -n 1 "$work/largest.log" >&2; exit 1; }
     [ "$(value "$work/largest-plan.json" fits)" = true ]
 }
