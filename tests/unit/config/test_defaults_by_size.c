@@ -323,13 +323,14 @@ static void thorough_walks_are_for_large_graphs(void **state) {
 static void triples_take_their_values_by_entities(void **state) {
     const struct {
         uint64_t entities, triples;
-        const char *effort, *dim, *negatives, *weight, *epochs, *n3;
-    } all[] = {{1999, 20000, "quick", "200", "all", "1", "40", "0.01"},
-               {3999, 20000, "quick", "200", "all", "1", "40", "0.01"},
-               {4000, 20000, "quick", "200", "1000", "4", "40", "0.05"},
-               {14541, 272115, "thorough", "1000", "all", "1", "20", "0.05"},
-               {50000, 5000000, "thorough", "1000", "4000", "12", "20", "0.05"},
-               {86000000, 338000000, "thorough", "100", "1000", "86000", "10", "0"}};
+        const char *effort, *dim, *negatives, *weight, *epochs, *n3, *lr;
+    } all[] = {{1999, 20000, "quick", "200", "all", "1", "40", "0.01", "0.1"},
+               {3999, 20000, "quick", "200", "all", "1", "40", "0.01", "0.1"},
+               {4000, 20000, "quick", "200", "1000", "4", "40", "0.05", "0.1"},
+               {14541, 272115, "thorough", "1000", "all", "1", "20", "0.05", "0.1"},
+               {49999, 5000000, "thorough", "1000", "all", "1", "20", "0.05", "0.1"},
+               {50000, 5000000, "thorough", "1000", "4000", "12", "20", "0.05", "0.2"},
+               {86000000, 338000000, "thorough", "100", "1000", "86000", "10", "0", "0.1"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         config_release(&config);
         assert_int_equal(config_init(&config), 0);
@@ -341,6 +342,7 @@ static void triples_take_their_values_by_entities(void **state) {
         assert_value("train", "negative_weight", all[i].weight);
         assert_value("train", "epochs", all[i].epochs);
         assert_value("train", "n3", all[i].n3);
+        assert_value("optimizer", "lr", all[i].lr);
     }
 }
 
