@@ -39,7 +39,7 @@ struct snapshot {
     uint64_t sizes[2], stride;  /* bytes of a record in each store; of both */
     uint32_t *copied;           /* on the GPU: bit map of the rows that were copied, counted from the first */
     uint32_t *count;            /* on the GPU: number of copies */
-    uint64_t promised;          /* upper bound of the number of copies, known to the host */
+    uint64_t promised;          /* upper bound of the number of copies, known to the host; a row is copied once at most */
     uint64_t most, of_block;    /* limit on the number of copies; number of copies of a block */
     unsigned pinned;            /* number of blocks that have memory */
     char *block[BLOCKS_MOST];   /* pinned: each [of_block] records, then their [of_block] rows */
@@ -121,21 +121,26 @@ static int add_block(struct backend *b, struct snapshot *s) {
     return 0;
 }
 
+/* Returns an upper bound of the number of copies after `rows` more rows are copied. */
+static uint64_t copies_with(const struct snapshot *s, uint64_t rows) {
+    return std::min(s->promised + rows, s->end - s->first);
+}
+
 /* Allocates memory for copies of `rows` more rows. If that would pass the limit, waits until the reader is done, and sets *over to
  * true: rows need no more copies. */
 static int make_room(struct backend *b, struct snapshot *s, uint64_t rows, bool *over) {
     *over = taken_of(s) >= s->end;
-    if (!*over && s->promised + rows > s->most) {
+    if (!*over && copies_with(s, rows) > s->most) {
         uint32_t count;
         CK(cudaEventSynchronize(s->copying));
         CK(cudaMemcpy(&count, s->count, sizeof count, cudaMemcpyDeviceToHost));
         s->promised = count;
     }
-    if (!*over && s->promised + rows > s->most) {
+    if (!*over && copies_with(s, rows) > s->most) {
         await_end(s);
         *over = true;
     }
-    while (!*over && s->pinned * s->of_block < s->promised + rows)
+    while (!*over && s->pinned * s->of_block < copies_with(s, rows))
         if (add_block(b, s)) return -1;
     return 0;
 }
@@ -143,9 +148,9 @@ static int make_room(struct backend *b, struct snapshot *s, uint64_t rows, bool 
 /* Launches the copying of at most `rows` rows. */
 static int launch(struct backend *b, struct snapshot *s, struct keeping *k, uint64_t rows, cudaStream_t stream) {
     bool over;
-    if (make_room(b, s, std::min(rows, s->end - s->first), &over)) return -1;
+    if (make_room(b, s, rows, &over)) return -1;
     if (over) return 0;
-    s->promised += std::min(rows, s->end - s->first);
+    s->promised = copies_with(s, rows);
     k->first = s->first;
     k->taken = taken_of(s);
     memcpy(k->sizes, s->sizes, sizeof k->sizes);

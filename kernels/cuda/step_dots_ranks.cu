@@ -25,13 +25,18 @@ template <class F> struct of_form {
     };
 };
 
+/* Narrow rows of bfloat16, such as one of four ranks has, get as many threads as `few` gives them, so the bits are the same. But
+ * each thread has two quads instead of four, two of which would be past the row's end. That takes fewer registers, so more warps
+ * run at once. */
 struct held_kernels dot_kernels_held(const struct step_view *v) {
     typedef of_form<float32_rows> floats;
     typedef of_form<bfloat16_rows> halves;
+    constexpr uint32_t NARROW = 16; /* most quads of a row of which eight threads hold two each */
     bool state = v->rule.slots > 0;
     struct held_kernels kernels = v->halves ? kernels_for_few_halves<halves::passes>(v->quads, state)
                                             : kernels_for_few<floats::passes>(v->quads, state);
-    if (v->halves) kernels.near = kernels_for_few_halves<halves::near>(v->quads, state);
+    if (v->halves && v->quads <= NARROW) kernels.near = kernels_by_state<halves::near, 8, 2>(state);
+    else if (v->halves) kernels.near = kernels_for_few_halves<halves::near>(v->quads, state);
     else if (state) kernels.near = kernels_for_few<floats::near>(v->quads, true);
     else kernels.near = kernels_for_narrow<floats::near_plain>(v->quads, false);
     return kernels;

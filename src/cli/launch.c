@@ -79,7 +79,7 @@ int launch_choose(struct config *config, struct launch *launch) {
     launch->gpus = config->ranks = one.copies ? 1 : (unsigned)gpus;
     if (config_resolve(config)) goto failed;
     if (one.copies) goto done;
-    if (gpus == 1) config->device_gpus = 0;
+    if (gpus == 1) config->device_gpus = 0, config->train_merge_every = COUNT_AUTO; /* one GPU has no copies to merge */
     else if (strcmp(config->corpus_path, CORPUS_INPUT) && find_differences(&one, config, launch->other)) goto failed;
 done:
     config_release(&one);

@@ -385,6 +385,16 @@ static int check_optimizer(const struct config *c) {
     return 0;
 }
 
+/* Refuses the keys of device.gpus in a run that does not have several. */
+static int check_gpus(const struct config *c) {
+    if (c->device_gpus < 2 && c->device_share != SHARE_AUTO)
+        return fail("device.share = %s is for several GPUs, and device.gpus is %" PRIu64 ": set it to their number, or leave device.share out",
+                    config_choice_name("device", "share", c->device_share), c->device_gpus);
+    if (c->train_merge_every == COUNT_AUTO || (c->device_gpus > 1 && c->device_share != SHARE_COLUMNS)) return 0;
+    return fail("train.merge_every = %" PRIu64 " is for copies of the tables on several GPUs, and %s: leave train.merge_every out",
+                c->train_merge_every, c->device_gpus > 1 ? "device.share is columns" : "device.gpus asks for none");
+}
+
 static int check_ranks(const struct config *c) {
     unsigned ranks = config_ranks(c);
     if (c->device_gpus > 1 && ranks > c->device_gpus)
@@ -451,7 +461,7 @@ int config_resolve(struct config *config) {
     resolve_optimizer(config);
     if (config_resolve_loss(config) || resolve_run(config)) return -1;
     if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) || check_shared(config) || check_optimizer(config) ||
-        check_train(config) || config_check_loss(config) || check_ranks(config))
+        check_train(config) || config_check_loss(config) || check_gpus(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);
 }

@@ -35,7 +35,8 @@ struct grouping {
     int weighed;
     struct integer_counts counts; /* by number of a list: its items, and its first pair */
     uint32_t *numbers;            /* [met->list_numbers] index in `lists` of each list that has items */
-    uint64_t *firsts;   /* [threads] number of lists whose first pair is in the worker's range; later, of all lists before those */
+    _Atomic uint64_t *marks; /* [met->count / 64 + 1] a bit for each pair; 1: it is the first pair of its list */
+    uint64_t *marks_before;  /* [met->count / 64 + 1] number of marks before each element of `marks` */
     struct list *lists; /* [list_count] */
     uint64_t list_count;
 
@@ -74,50 +75,62 @@ static int count_items(void *context, unsigned worker) {
     return 0;
 }
 
-/* Returns 1 if pair i is the first one of its list. */
-static inline int is_first(const struct grouping *g, uint64_t i) {
-    return atomic_load_explicit(&g->counts.counts[list_number_of(g->met, i)].after, memory_order_relaxed) == ~i;
-}
-
-static int count_firsts(void *context, unsigned worker) {
+/* Marks the first pair of each list in the worker's share of the lists. */
+static int mark_firsts(void *context, unsigned worker) {
     struct grouping *g = context;
-    uint64_t i, end, firsts = 0;
-    pool_share(g->met->count, worker, pool_threads(g->pool), &i, &end);
-    for (; i < end; i++) firsts += (uint64_t)is_first(g, i);
-    g->firsts[worker] = firsts;
+    uint64_t name, end;
+    pool_share(g->met->list_numbers, worker, pool_threads(g->pool), &name, &end);
+    for (; name < end; name++) {
+        uint64_t first = ~g->counts.counts[name].after;
+        if (g->counts.counts[name].count)
+            atomic_fetch_or_explicit(&g->marks[first / 64], (uint64_t)1 << first % 64, memory_order_relaxed);
+    }
     return 0;
 }
 
+/* Computes marks_before. Returns the number of all marks, which is the number of lists. */
+static uint64_t count_marks(struct grouping *g) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i <= g->met->count / 64; i++) {
+        g->marks_before[i] = sum;
+        sum += (uint64_t)__builtin_popcountll(g->marks[i]);
+    }
+    return sum;
+}
+
+/* Numbers the lists of the worker's share in the order of their first pairs. */
 static int make_lists(void *context, unsigned worker) {
     struct grouping *g = context;
     const struct pairs_met *met = g->met;
-    uint64_t i, end, number = g->firsts[worker];
-    pool_share(met->count, worker, pool_threads(g->pool), &i, &end);
-    for (; i < end; i++) {
-        if (!is_first(g, i)) continue;
-        uint32_t name = list_number_of(met, i);
-        g->lists[number] =
-            (struct list){.items = g->counts.counts[name].count, .row = met->list_rows ? met->list_rows[name] : WORDS_ABSENT};
-        g->numbers[name] = (uint32_t)number++;
+    uint64_t name, end;
+    pool_share(met->list_numbers, worker, pool_threads(g->pool), &name, &end);
+    for (; name < end; name++) {
+        const struct integer_count *list = &g->counts.counts[name];
+        uint64_t first = ~list->after, before = ((uint64_t)1 << first % 64) - 1;
+        if (!list->count) continue;
+        uint64_t number = g->marks_before[first / 64] + (uint64_t)__builtin_popcountll(g->marks[first / 64] & before);
+        g->lists[number] = (struct list){.items = list->count, .row = met->list_rows ? met->list_rows[name] : WORDS_ABSENT};
+        g->numbers[name] = (uint32_t)number;
     }
     return 0;
 }
 
 static int number_lists(struct grouping *g) {
-    unsigned threads = pool_threads(g->pool);
+    uint64_t words = g->met->count / 64 + 1;
     g->counts.counts = mem_zalloc(g->met->list_numbers + 1, sizeof *g->counts.counts, "the lists");
     g->numbers = mem_alloc(g->met->list_numbers + 1, sizeof *g->numbers, "the lists");
-    g->firsts = mem_alloc(threads, sizeof *g->firsts, "the lists");
-    if (!g->counts.counts || !g->numbers || !g->firsts) return -1;
-    if (pool_run(g->pool, count_items, g) || pool_run(g->pool, count_firsts, g)) return -1;
-    for (unsigned t = 0; t < threads; t++) {
-        uint64_t here = g->firsts[t];
-        g->firsts[t] = g->list_count;
-        g->list_count += here;
-    }
+    g->marks = mem_zalloc(words, sizeof *g->marks, "the lists");
+    g->marks_before = mem_alloc(words, sizeof *g->marks_before, "the lists");
+    if (!g->counts.counts || !g->numbers || !g->marks || !g->marks_before) return -1;
+    if (pool_run(g->pool, count_items, g) || pool_run(g->pool, mark_firsts, g)) return -1;
+    g->list_count = count_marks(g);
     g->lists = mem_alloc(g->list_count + 1, sizeof *g->lists, "the lists");
     if (!g->lists || pool_run(g->pool, make_lists, g)) return -1;
     integer_counts_release(&g->counts);
+    free(g->marks);
+    free(g->marks_before);
+    g->marks = NULL;
+    g->marks_before = NULL;
     return 0;
 }
 
@@ -299,7 +312,8 @@ int group_pairs(struct idstream_writer *writer, const struct pairs_met *met, int
     int result = number_lists(&g) || end_sentences(&g) || (g.list_count && group_all(&g, writer->tokens)) ? -1 : 0;
     integer_counts_release(&g.counts);
     free(g.numbers);
-    free(g.firsts);
+    free(g.marks);
+    free(g.marks_before);
     free(g.lists);
     free(g.begins);
     return result;

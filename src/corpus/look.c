@@ -348,6 +348,10 @@ static int take_positions(const struct looking *l) {
 /* Sets the format of N-Triples. Their lines need no further examination. */
 static int take_ntriples(struct looking *l) {
     struct look *look = l->look;
+    int header = l->keys->header == HEADER_YES;
+    if (header || l->keys->separator != SEPARATOR_AUTO)
+        return fail("'%s' holds N-Triples, whose lines have no header and blanks between their terms: leave out corpus.%s", l->path,
+                    header ? "header = yes" : "separator");
     if (l->keys->columns && *l->keys->columns)
         return fail("'%s' holds N-Triples, whose terms are subject, predicate and object: leave out corpus.columns = %s", l->path,
                     l->keys->columns);

@@ -251,7 +251,8 @@ void vocab_release(struct vocab *vocab) {
 }
 
 uint64_t vocab_bytes(const struct vocab *vocab) {
-    return vocab->size * sizeof *vocab->counts + vocab->large_count * sizeof *vocab->large + words_bytes(&vocab->words) + subwords_bytes(&vocab->subwords);
+    return vocab->size * sizeof *vocab->counts + vocab->large_count * sizeof *vocab->large + words_bytes(&vocab->words) +
+           subwords_bytes(&vocab->subwords);
 }
 
 int vocab_check_size(const struct vocab *vocab) {

@@ -106,6 +106,10 @@ uint64_t sptx_run_items(const struct sptx_run *run) {
     return run ? model_items(&run->model) : 0;
 }
 
+uint64_t sptx_run_relations(const struct sptx_run *run) {
+    return run ? run->model.relations : 0;
+}
+
 static int check_number(const struct model *model, uint64_t row) {
     return row < model->rows ? 0 : fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
 }

@@ -14,6 +14,8 @@ static int read_keys(struct config *before, const struct config *now, const char
     if (!result) config_fill_older(before);
     before->ranks = now->ranks;
     before->device_gpus = now->device_gpus;
+    before->device_share = now->device_share;
+    before->train_merge_every = now->train_merge_every;
     before->device_ranks = now->device_ranks;
     if (!result) result = config_resolve(before);
     free(text);

@@ -44,6 +44,15 @@ static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const c
     line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
 }
 
+/* Prints how small both tables would be with another key; nothing if bytes is 0. */
+static void print_smaller(const struct plan *plan, int to_stdout, const char *key, uint64_t bytes) {
+    char now[TEXT_BYTES], then[TEXT_BYTES];
+    uint64_t both = plan->target_bytes + plan->target_state_bytes + plan->context_bytes + plan->context_state_bytes;
+    if (!bytes) return;
+    line(to_stdout, "  smaller", "%10s  instead of %s, both tables with their state: %s", text_of_bytes(then, bytes), text_of_bytes(now, both),
+         key);
+}
+
 /* Returns 1 if training reads some target rows over the link. */
 static int cold_targets(const struct plan *plan) {
     int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
@@ -103,6 +112,8 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_part(plan, to_stdout, "target_state", plan->target_state, plan->target_state_bytes, plan->one_record_target);
     print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
     print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes, plan->one_record_context);
+    print_smaller(plan, to_stdout, "model.precision = bfloat16", plan->halved_bytes);
+    print_smaller(plan, to_stdout, "optimizer.rule = rowwise-adagrad", plan->by_row_bytes);
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives, subsampling, a tree of words");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
@@ -147,6 +158,8 @@ void planner_print_json(const struct plan *plan) {
                   {"table_pinned_bytes", plan->pinned_bytes},
                   {"table_memory_bytes", plan->plain_bytes},
                   {"table_file_bytes", plan->file_bytes},
+                  {"halved_bytes", plan->halved_bytes},
+                  {"by_row_bytes", plan->by_row_bytes},
                   {"work_bytes", plan->work_bytes},
                   {"vocabulary_bytes", plan->vocab_bytes},
                   {"draw_bytes", plan->draw_bytes},

@@ -308,6 +308,29 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &whole, 1) : 0;
 }
 
+/* Returns the bytes of both tables with another rule; 0 if they are no fewer. */
+static uint64_t bytes_with(const struct planning *p, const struct rule_options *rule) {
+    const struct plan *now = p->plan;
+    struct planning tried = *p;
+    struct plan plan = *now;
+    tried.plan = &plan;
+    tried.rule = *rule;
+    settle_columns(&tried, now->dim);
+    measure_tables(&tried);
+    uint64_t bytes = plan.target_bytes + plan.target_state_bytes + plan.context_bytes + plan.context_state_bytes;
+    return bytes < now->target_bytes + now->target_state_bytes + now->context_bytes + now->context_state_bytes ? bytes : 0;
+}
+
+/* Computes how small the tables could be, if a GPU has no room for all rows. */
+static void measure_smaller(struct planning *p) {
+    struct rule_options halved = p->rule, by_row = p->rule;
+    if (!p->gpu || all_on_gpu(p->plan) || p->plan->hot_rows >= p->plan->rows) return;
+    halved.precision = halved.state_precision = PRECISION_BFLOAT16;
+    by_row.rule = RULE_ROWWISE_ADAGRAD;
+    if (p->machine->ops->halves) p->plan->halved_bytes = bytes_with(p, &halved);
+    if (p->rule.rule == RULE_ADAGRAD && p->plan->ranks == 1) p->plan->by_row_bytes = bytes_with(p, &by_row);
+}
+
 /* Returns how many of the needed bytes are allocated already; they are not part of the memory that is still available. */
 static uint64_t held_already(const struct plan *plan) {
     return plan->vocab_bytes + plan->draw_bytes;
@@ -474,6 +497,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     settle_auto_places(p);
     settle_hot_rows(p);
     measure_tables(p);
+    measure_smaller(p);
     add_up(p);
     judge(p);
     measure_traffic(p);

@@ -47,10 +47,21 @@ static int check_subwords(const struct config *config, const struct model *run) 
     return 0;
 }
 
+/* Refuses an older run of triples whose rows were trained to be multiplied in another way, or whose entities have rows in another
+ * table. */
+static int check_triples(const struct config *config, const struct model *run) {
+    int product = run->product == PRODUCT_REAL ? TRAIN_REAL : TRAIN_COMPLEX, other = product != (int)config->train_product;
+    if (config->examples_mode != MODE_TRIPLE || run->mode != MODE_TRIPLE || (!other && run->item_targets == !config->model_tied)) return 0;
+    const char *key = other ? "train.product" : "model.tied";
+    const char *older = other ? config_choice_name("train", "product", product) : run->item_targets ? "no" : "yes";
+    return fail("train.from = %s was trained with %s = %s, and this run has another: set %s = %s", config->train_from, key, older, key,
+                older);
+}
+
 static int open_run(struct warm_start *grow) {
     grow->kind = WARM_RUN;
     if (model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim)) return -1;
-    return check_subwords(grow->config, &grow->run);
+    return check_subwords(grow->config, &grow->run) || check_triples(grow->config, &grow->run) ? -1 : 0;
 }
 
 /* Opens the source by its kind: a directory is a run; a .bin of fastText is read like a run; any other file has vectors, and an

@@ -14,10 +14,14 @@ enum { TABLE_LINES = 15 };
 static const char first_words[] = "# Found by sptx-w2v tune";
 
 int best_check(const char *path) {
+    struct file_writer writer;
     char head[sizeof first_words] = "";
     int there = file_head(path, head, sizeof head);
-    if (there <= 0 || !strcmp(head, first_words)) return there < 0 ? -1 : 0;
-    return fail("'%s' is there, and tune has not written it: --out=FILE writes elsewhere", path);
+    if (there < 0) return -1;
+    if (there && strcmp(head, first_words)) return fail("'%s' is there, and tune has not written it: --out=FILE writes elsewhere", path);
+    int result = file_writer_open(&writer, path);
+    file_abandon(&writer);
+    return result;
 }
 
 static int print_head(const struct tuning *t, const struct tune_answer *a, struct file_writer *w) {

@@ -54,7 +54,7 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
 
 /* ---- best.c ---- */
 
-/* Returns 0 if best_write() may write `path`; -1 after fail() if a file that tune has not written is there. */
+/* Returns 0 if best_write() can write `path`; -1 after fail(), also if a file that tune has not written is there. */
 int best_check(const char *path);
 /* Writes the best trial's configuration, with all trials in its comments. */
 int best_write(const struct tuning *t, const struct tune_answer *answer);

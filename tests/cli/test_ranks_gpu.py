@@ -48,6 +48,8 @@ GPU_RUNS = {
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
     # One rank has 260 columns, and reads its rows twice; the other has 256, and holds its rows.
     "held by one": {"negatives": {"count": 40}, "optimizer": {"rule": "sgd"}, "model": {"dim": 516}},
+    # With bfloat16 one rank has 72 columns, and its threads twice as many quads as those of the other, which has 64.
+    "narrow one": {"negatives": {"count": 40}, "optimizer": {"rule": "sgd"}, "model": {"dim": 136}},
     "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
     "contexts shared out, norms": {"negatives": {"count": 31}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 188}},
 }
@@ -66,7 +68,7 @@ def test_ways_of_exchange_make_the_same_bytes(small, kind):
 
 
 @pytest.mark.parametrize("kind", ["norms", "state", "halves of warps", "four quads", "other tiles", "wide one", "held by one",
-                                  "contexts shared out", "contexts shared out, norms"])
+                                  "narrow one", "contexts shared out", "contexts shared out, norms"])
 def test_ways_of_exchange_make_the_same_bytes_of_bfloat16(small, kind):
     keys = {**GPU_RUNS[kind], "model": {**GPU_RUNS[kind]["model"], "precision": "bfloat16"}}
     config = small.config(train={"steps": 12}, **keys)

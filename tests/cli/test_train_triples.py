@@ -110,6 +110,20 @@ def test_a_run_goes_on_with_more_triples(sptx):
     assert first < held_out_losses(sptx)[0]
 
 
+@pytest.mark.parametrize("before, now, wanted", [
+    ([], ["--train.product=real"], "train.product = complex"),
+    (["--train.product=real"], [], "train.product = real"),
+    ([], ["--model.tied=no"], "model.tied = yes"),
+    (["--model.tied=no"], [], "model.tied = no"),
+])
+def test_rows_that_another_product_trained_are_refused(sptx, before, now, wanted):
+    write(sptx)
+    sptx("train", config(sptx, train={"epochs": 1}), *before)
+    more = [config(sptx, train={"epochs": 1}), "--train.from=run", "--run.dir=next"]
+    assert f"was trained with {wanted}, and this run has another: set {wanted}" in sptx.refuses("train", *more, *now)
+    sptx("train", *more, *now, f"--{wanted.replace(' ', '')}", *before)
+
+
 def test_tune_judges_by_held_out_triples(sptx):
     write(sptx)
     name = config(sptx, corpus={"format": "triples", "columns": "1,2,3"})

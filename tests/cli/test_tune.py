@@ -167,6 +167,7 @@ def test_a_file_of_the_users_own_is_never_written_over(sptx):
     (["--trials=1", "--pairs=x.txt"], 1, "corpus.format is lists"),
     (["--trials=1", "--train.epochs=0", "--train.steps=5"], 1, "train.epochs is 0"),
     (["--trials=1", "--corpus.path=absent.txt"], 1, "absent.txt"),
+    (["--trials=1", "--out=nowhere/best.ini"], 1, "cannot write 'nowhere/best.ini'"),
     (["--trials=1", "--corpus.path=edges.txt", "--corpus.format=graph", "--train.from=other"], 1, "tune trains a graph by numbers"),
     (["--trials=1", "--corpus.path=edges.txt", "--corpus.format=triples", "--train.from=other"], 1, "tune trains triples by numbers"),
     (["--trials=1", "--model.dim=64", "--optimizer.lr=1", "--train.loss=bpr", "--train.temperature=1", "--examples.own=1"], 1,

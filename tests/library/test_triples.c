@@ -182,6 +182,8 @@ static void wrong_calls_are_told(void **state) {
     struct sptx_triples_score score;
     train_on_file(context, &t);
     struct sptx_run *run = open_run(context, "file");
+    assert_int_equal(sptx_run_relations(run), RELATIONS);
+    assert_int_equal(sptx_run_relations(NULL), 0);
     const uint64_t entity = 0, relation = ENTITIES, past = ENTITIES + 2 * RELATIONS;
     struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
     assert_int_equal(open_corpus(context, "none", &corpus), SPTX_OK);

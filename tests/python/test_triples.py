@@ -56,6 +56,11 @@ def test_integers_are_names(tmp_path):
     assert run.relations == ["0", "1", "2"]
 
 
+def test_relations_that_look_like_reciprocals_are_relations(tmp_path, monkeypatch):
+    monkeypatch.setitem(KEYS, "triples.reciprocal", "no")
+    assert fitted(tmp_path, [("a", "r", "b"), ("b", "r^-1", "a"), ("b", "r", "c")]).relations == ["r", "r^-1"]
+
+
 @pytest.mark.parametrize("columns", [None, ("from", "how", "to")])
 def test_tables(tmp_path, of_file, columns):
     pyarrow = pytest.importorskip("pyarrow")

@@ -217,6 +217,7 @@ _CALLS = {
     "sptx_run_unseen": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p]),
     "sptx_run_vector_rows": (c_uint64, [c_void_p]),
     "sptx_run_items": (c_uint64, [c_void_p]),
+    "sptx_run_relations": (c_uint64, [c_void_p]),
     "sptx_run_check_trained": (c_int, [c_void_p, c_char_p, c_uint64]),
     "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(NearestOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_infer": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(InferOptions), c_void_p]),

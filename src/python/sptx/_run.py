@@ -303,10 +303,8 @@ class Run(Asked, Indexes):
     @property
     def relations(self) -> List[str]:
         """The names of the relations of a run of triples, by row; empty for other runs."""
-        prefix, names = "relation:", list(self.lists)
-        names = [name[len(prefix):] for name in names if name.startswith(prefix)]
-        half = len(names) // 2
-        return names[:half] if names[half:] == [name + "^-1" for name in names[:half]] else names
+        count = int(library.sptx_run_relations(self._open().pointer))
+        return [name[len("relation:"):] for name in self.lists[:count]]
 
     def infer(self, words: Optional[Iterable] = None, epochs: int = 0, lr: float = 0, min_lr: float = 0, *,
               documents: Optional[Iterable] = None) -> Any:

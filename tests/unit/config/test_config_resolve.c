@@ -519,6 +519,15 @@ static void refuses_what_shares_no_negatives(void **state) {
     }
 }
 
+static void refuses_keys_of_several_gpus_for_one(void **state) {
+    REFUSES("[device]\nshare = copies\n", "device.share = copies", "device.gpus is 0");
+    REFUSES("[device]\ngpus = 1\nshare = columns\n", "device.share = columns", "device.gpus is 1");
+    REFUSES("[train]\nmerge_every = 1000\n", "train.merge_every = 1000", "device.gpus asks for none");
+    REFUSES("[device]\ngpus = 2\nshare = columns\n[train]\nmerge_every = 1000\n", "train.merge_every = 1000", "device.share is columns");
+    RESOLVES("[device]\ngpus = 2\n[train]\nmerge_every = 1000\n");
+    config_release(&config);
+}
+
 static void refuses_what_cannot_work(void **state) {
     REFUSES("[train]\nepochs = 0\n", "train.epochs = 0", "train.steps = 0");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nrule = adam\n", "hogwild", "sgd or adagrad", "adam",
@@ -592,6 +601,7 @@ int main(void) {
                                        TEST(auto_of_triples),
                                        TEST(refuses_what_triples_have_not),
         TEST(refuses_what_shares_no_negatives),
+        TEST(refuses_keys_of_several_gpus_for_one),
         TEST(refuses_what_cannot_work)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,7 +325,7 @@ static void triples_take_their_values_by_entities(void **state) {
         uint64_t entities, triples;
         const char *effort, *dim, *negatives, *weight, *epochs, *n3;
     } all[] = {{1999, 20000, "quick", "200", "all", "1", "40", "0.01"},
-               {3999, 20000, "quick", "200", "all", "1", "40", "0.05"},
+               {3999, 20000, "quick", "200", "all", "1", "40", "0.01"},
                {4000, 20000, "quick", "200", "1000", "4", "40", "0.05"},
                {14541, 272115, "thorough", "1000", "all", "1", "20", "0.05"},
                {50000, 5000000, "thorough", "1000", "4000", "12", "20", "0.05"},

@@ -109,6 +109,14 @@ static void corpus_columns_of_triples_are_head_relation_tail(void **state) {
     }
 }
 
+static void ntriples_have_no_header_and_no_other_separator(void **state) {
+    struct look_keys header = LOOK_AUTO, separator = LOOK_AUTO;
+    header.header = HEADER_YES;
+    separator.separator = SEPARATOR_TAB;
+    assert_non_null(strstr(looked("<a> <r> <b> .\n", LOOK_TRIPLES, &header), "have no header and blanks between their terms: leave out corpus.header = yes"));
+    assert_non_null(strstr(looked("<a> <r> <b> .\n", LOOK_TRIPLES, &separator), "leave out corpus.separator"));
+}
+
 #define ASK(set) "; say which columns are " set " by corpus.columns, as in corpus.columns = 1,3 or by their names"
 static void what_is_no_such_row_is_refused(void **state) {
     LOOKS(LOOK_PAIRS,
@@ -351,6 +359,7 @@ int main(void) {
         cmocka_unit_test(known_names_choose_columns_in_any_order),
         cmocka_unit_test(triples_are_three_columns),
         cmocka_unit_test(corpus_columns_of_triples_are_head_relation_tail),
+        cmocka_unit_test(ntriples_have_no_header_and_no_other_separator),
         cmocka_unit_test(what_is_no_such_row_is_refused),
         cmocka_unit_test(files_of_other_formats_are_refused_by_name),
         cmocka_unit_test(long_lines_are_looked_at_within_bounds),

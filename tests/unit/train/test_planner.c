@@ -621,6 +621,37 @@ static void test_print(void **state) {
     assert_non_null(strstr(text, "at most        unknown"));
 }
 
+static uint64_t bytes_of_tables(const struct plan *plan) {
+    return plan->target_bytes + plan->target_state_bytes + plan->context_bytes + plan->context_state_bytes;
+}
+
+/* A plan whose rows are not all on the GPU tells how small the tables would be in bfloat16, and with one number of state a row. */
+static void test_smaller_tables(void **state) {
+    struct config config = tiny_config(EXAMPLE_LIST);
+    struct planner_machine gpu = gpu_machine(80000), cpu = cpu_machine();
+    char text[4096] = "";
+    tiny_make(&tiny, 20000, 2000, 12, 1);
+    config.optimizer_rule = RULE_ADAGRAD;
+    config.memory_hot_rows = 100;
+    struct plan plan = plan_for(&config, &gpu), other = plan;
+    print_to(text, &plan, &config);
+    assert_non_null(strstr(text, "optimizer.rule = rowwise-adagrad"));
+    config.optimizer_rule = RULE_ROWWISE_ADAGRAD;
+    other = plan_for(&config, &gpu);
+    assert_true(other.by_row_bytes == 0 && bytes_of_tables(&other) < bytes_of_tables(&plan));
+    assert_int_equal(bytes_of_tables(&other), plan.by_row_bytes);
+    config.optimizer_rule = RULE_ADAGRAD;
+    config.model_precision = config.model_state_precision = PRECISION_BFLOAT16;
+    other = plan_for(&config, &gpu);
+    assert_int_equal(gpu.ops->halves ? bytes_of_tables(&other) : 0, plan.halved_bytes);
+    assert_int_equal(0, other.halved_bytes);
+    config.model_precision = config.model_state_precision = PRECISION_FLOAT32;
+    assert_int_equal(0, plan_for(&config, &cpu).by_row_bytes);
+    config.memory_hot_rows = COUNT_AUTO; /* all rows are on the GPU */
+    other = plan_for(&config, &gpu);
+    assert_true(other.by_row_bytes == 0 && other.halved_bytes == 0);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_teardown(name, release)
     const struct CMUnitTest tests[] = {
@@ -645,6 +676,7 @@ int main(void) {
         TEST(test_advice_is_enough),
         TEST(test_copies_of_rows_take_memory),
         TEST(test_bfloat16_is_advised),
+        TEST(test_smaller_tables),
         cmocka_unit_test(test_floor),
         TEST(test_print),
     };
