@@ -119,7 +119,7 @@ static int save_vocabulary(const struct call *call, const struct vocab *vocab) {
     if (file_writer_open_given(&writer, call->save)) return -1;
     int result = file_print(&writer, "</s> 0\n");
     for (uint64_t id = 0; id < vocab->size && !result; id++)
-        result = file_print(&writer, "%s %" PRIu64 "\n", vocab_word(vocab, id, NULL), vocab->counts[id]);
+        result = file_print(&writer, "%s %" PRIu64 "\n", vocab_word(vocab, id, NULL), vocab_count(vocab, id));
     if (!result) return file_commit(&writer);
     file_abandon(&writer);
     return -1;

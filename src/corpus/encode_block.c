@@ -27,7 +27,7 @@ int encode_are_rows(const struct corpus_options *options) {
 
 static uint32_t row_of_number(const struct vocab *vocab, const char *word, uint64_t length) {
     uint64_t id;
-    int known = !vocab_given_id(word, length, &id) && id < vocab->size && vocab->counts[id];
+    int known = !vocab_given_id(word, length, &id) && id < vocab->size && vocab_count(vocab, id);
     return known ? (uint32_t)id : WORDS_ABSENT;
 }
 

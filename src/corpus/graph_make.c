@@ -73,7 +73,7 @@ static int make_of_files(const struct making *making, struct corpus *corpus, con
                               .weight_stride = fields,
                               .weighted = fields == 3,
                               .count = numbered->count / fields};
-        if (counts_are_degrees(making->options, numbered, vocab)) edges.degrees = vocab->counts;
+        if (counts_are_degrees(making->options, numbered, vocab)) edges.degrees = vocab;
         result = write_edges(making, &edges, &numbered->left);
     }
     numbered_close(&own);

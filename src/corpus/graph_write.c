@@ -328,8 +328,8 @@ static int put_rows(struct writing *w) {
 static int write_all(struct writing *w) {
     static const struct graph_header none;
     static const char padding[8];
-    if (w->edges->degrees) memcpy(w->at, w->edges->degrees, w->wanted->nodes * sizeof *w->at);
-    else if (run(w, count_arcs)) return -1;
+    if (!w->edges->degrees && run(w, count_arcs)) return -1;
+    for (uint64_t row = 0; w->edges->degrees && row < w->wanted->nodes; row++) w->at[row] = vocab_count(w->edges->degrees, row);
     for (uint64_t row = 0; row < w->wanted->nodes; row++) w->arcs += w->at[row];
     if (!w->arcs)
         return fail("no edge of the graph joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->nodes);

@@ -11,6 +11,7 @@
 
 #include "base/pool.h"
 #include "graph.h"
+#include "vocab.h"
 
 /* The edges of which a graph is made, in the caller's memory. */
 struct edges {
@@ -20,7 +21,8 @@ struct edges {
     unsigned stride, weight_stride;
     int weighted;
     uint64_t count;
-    const uint64_t *degrees; /* number of arcs of each row, in which equal arcs count each time; NULL: graph_write() counts them */
+    const struct vocab *degrees; /* its counts are the number of arcs of each row, in which equal arcs count each time; NULL:
+                                  * graph_write() counts them */
 };
 
 struct graph_wanted {

@@ -152,7 +152,7 @@ static void count_named(const struct subwords *s, const struct vocab *vocab, str
     for (uint64_t i = 0; i < s->words; i++)
         for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) {
             struct named *one = &named[s->row_of[s->row[j]]];
-            one->count += vocab->counts[i];
+            one->count += vocab_count(vocab, i);
             one->words++;
         }
 }

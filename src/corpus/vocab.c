@@ -77,9 +77,37 @@ int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes) {
                : 0;
 }
 
-void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count) {
+/* Returns the index of the first large count of this id or a higher one. */
+static uint64_t place_of_large(const struct vocab *vocab, uint64_t id) {
+    uint64_t low = 0, high = vocab->large_count;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (vocab->large[middle].id < id) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+uint64_t vocab_large_count(const struct vocab *vocab, uint64_t id) {
+    return vocab->large[place_of_large(vocab, id)].count;
+}
+
+int vocab_set_count(struct vocab *vocab, uint64_t id, uint64_t count) {
+    vocab->counts[id] = count < VOCAB_LARGE ? (uint32_t)count : VOCAB_LARGE;
+    if (count < VOCAB_LARGE) return 0;
+    uint64_t at = place_of_large(vocab, id);
+    if (at == vocab->large_count || vocab->large[at].id != id) {
+        if (mem_grow(&vocab->large, &vocab->large_capacity, vocab->large_count + 1, sizeof *vocab->large, "the words' counts"))
+            return -1;
+        memmove(vocab->large + at + 1, vocab->large + at, (vocab->large_count++ - at) * sizeof *vocab->large);
+    }
+    vocab->large[at] = (struct vocab_large){count, (uint32_t)id};
+    return 0;
+}
+
+int vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count) {
     words_append(&vocab->words, word, length);
-    vocab->counts[vocab->size++] = count;
+    return vocab_set_count(vocab, vocab->size++, count);
 }
 
 int vocab_index(struct vocab *vocab, const char *path, struct pool *pool) {
@@ -101,7 +129,7 @@ static int append_lists(struct vocab *vocab, const struct vocab *lists, const ch
         const char *name = vocab_word(lists, id, &length);
         char *word = word_of_list(prefix, name, &length, end);
         if (!word) return -1;
-        vocab_append(vocab, word, length, 0);
+        vocab_append(vocab, word, length, 0); /* cannot fail: the count is not large */
         free(word);
     }
     vocab->lists += lists->size;
@@ -162,7 +190,8 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
     if (!result && numbered && named) numbered->list_numbers = word_counts_numbers(&names);
     if (wanted.items) word_counts_release(&items);
     if (!result && lists) result = add_lists(vocab, &names, options, bytes, pool, numbered);
-    if (wanted.names) word_counts_release(&names); /* before vocab_index() builds the hash table, which can then reuse this memory */
+    if (wanted.names) word_counts_release(&names);
+    mem_give_back(); /* the counted words had many blocks of some megabytes: with 20 million names, 300 MB would stay unused */
     return result;
 }
 
@@ -217,11 +246,13 @@ void vocab_release(struct vocab *vocab) {
     words_release(&vocab->words);
     subwords_release(&vocab->subwords);
     free(vocab->counts);
+    free(vocab->large);
     *vocab = (struct vocab){0};
 }
 
 uint64_t vocab_bytes(const struct vocab *vocab) {
-    return vocab->size * sizeof *vocab->counts + words_bytes(&vocab->words) + subwords_bytes(&vocab->subwords);
+    return vocab->size * sizeof *vocab->counts + vocab->large_count * sizeof *vocab->large + words_bytes(&vocab->words) +
+           subwords_bytes(&vocab->subwords);
 }
 
 int vocab_check_size(const struct vocab *vocab) {
@@ -253,7 +284,7 @@ static uint64_t near_count(const struct vocab *vocab) {
         report_clear(); /* without memory there is no suggestion, which is no error */
         return UINT64_MAX;
     }
-    memcpy(counts, vocab->counts, vocab->size * sizeof *counts);
+    for (uint64_t i = 0; i < vocab->size; i++) counts[i] = vocab_count(vocab, i);
     int sorted = 1;
     for (uint64_t i = 1; i < vocab->size && sorted; i++) sorted = counts[i - 1] >= counts[i];
     if (!sorted) qsort(counts, vocab->size, sizeof *counts, by_falling);
@@ -271,7 +302,7 @@ const char *vocab_near(const struct vocab *vocab, const char *word) {
     }
     for (int equal = 0; equal < 2; equal++)
         for (uint64_t id = 0; id < vocab->size && count < NEAR_WORDS; id++)
-            if (equal ? vocab->counts[id] == least : vocab->counts[id] > least)
+            if (equal ? vocab_count(vocab, id) == least : vocab_count(vocab, id) > least)
                 names[count++] = vocab_word(vocab, id, NULL);
     const char *near = text_nearest(word, names, count);
     free(names);

@@ -22,10 +22,19 @@
 
 #include <stdint.h>
 
+/* A count of VOCAB_LARGE and more. */
+struct vocab_large {
+    uint64_t count;
+    uint32_t id;
+};
+#define VOCAB_LARGE UINT32_MAX
+
 struct vocab {
     uint64_t size;      /* number of words, and of their rows; at most WORDS_MOST */
     struct words words; /* [size]: a word's number is its id */
-    uint64_t *counts;   /* [size] */
+    uint32_t *counts;   /* [size]: read by vocab_count(). VOCAB_LARGE: the word's count is in `large` */
+    struct vocab_large *large; /* [large_count]: by rising ids */
+    uint64_t large_count, large_capacity;
     uint64_t tokens;    /* number of all tokens that were counted, including tokens of words that are left out */
     uint64_t kept;      /* number of tokens whose words are in the vocabulary */
     uint64_t distinct;  /* number of different words in the corpus, before min_count and max_vocab leave words out */
@@ -35,6 +44,12 @@ struct vocab {
     struct subwords subwords; /* rows of the words' n-grams, which follow all rows above; all zeros before subwords_make(), or
                                * without n-grams */
 };
+
+uint64_t vocab_large_count(const struct vocab *vocab, uint64_t id);
+/* Returns how often the word occurs. */
+static inline uint64_t vocab_count(const struct vocab *vocab, uint64_t id) {
+    return vocab->counts[id] == VOCAB_LARGE ? vocab_large_count(vocab, id) : vocab->counts[id];
+}
 
 /* Returns the number of rows of the target table: rows of words and of lists, then rows of n-grams. */
 static inline uint64_t vocab_targets(const struct vocab *vocab) {
@@ -89,7 +104,9 @@ uint64_t vocab_fingerprint(const struct vocab *vocab);
 
 /* Reserves memory for `size` words in all, which occupy `bytes` bytes with their NULs. Returns 0, or -1 after fail(). */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
-void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the word gets the next id */
+/* Appends a word, which gets the next id, in reserved memory. Returns 0, or -1 after fail(): a count may be large. */
+int vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count);
+int vocab_set_count(struct vocab *vocab, uint64_t id, uint64_t count); /* returns 0, or -1 after fail() */
 /* Builds the hash table that vocab_find() uses. Returns 0, or -1 after fail(), also if two words are equal; `path` names the
  * file that the message calls the source of the words. pool: NULL: the caller's thread does it. */
 int vocab_index(struct vocab *vocab, const char *path, struct pool *pool);

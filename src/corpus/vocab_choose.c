@@ -279,7 +279,7 @@ static int set_rows(void *context, unsigned worker) {
     for (; row < end; row++) {
         const struct candidate *word = &c->candidates.words[row];
         c->rows[number_of(word)] = (uint32_t)row;
-        c->vocab->counts[row] = word->count;
+        c->vocab->counts[row] = word->count < VOCAB_LARGE ? (uint32_t)word->count : VOCAB_LARGE;
         c->sums[worker].kept += word->count;
     }
     return 0;
@@ -326,6 +326,8 @@ static int fill(struct choosing *c) {
     if (!c->rows || vocab_reserve(vocab, size, 0)) return -1;
     memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
     if (pool_run(c->pool, set_rows, c)) return -1;
+    for (uint64_t row = 0; row < size; row++)
+        if (vocab->counts[row] == VOCAB_LARGE && vocab_set_count(vocab, row, c->candidates.words[row].count)) return -1;
     for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) vocab->kept += c->sums[worker].kept;
     free(c->candidates.words);
     c->candidates.words = NULL;
@@ -358,7 +360,8 @@ static int fill_given(struct vocab *vocab, const struct word_counts *counts, con
     for (uint64_t i = 0; i < candidates->size; i++) {
         const char *word = word_counts_word(counts, number_of(&candidates->words[i]), digits, &length);
         vocab_given_id(word, length, &id);
-        vocab->counts[id] += candidates->words[i].count; /* "7" and "07" are the same number */
+        /* "7" and "07" are the same number */
+        if (vocab_set_count(vocab, id, vocab_count(vocab, id) + candidates->words[i].count)) return -1;
         vocab->kept += candidates->words[i].count;
     }
     return 0;
@@ -370,7 +373,7 @@ static void set_given(uint32_t *rows, const struct vocab *vocab, const struct wo
     char digits[WORD_DIGITS];
     uint64_t length, id;
     const char *word = word_counts_word(counts, number, digits, &length);
-    if (!vocab_given_id(word, length, &id) && id < vocab->size && vocab->counts[id]) rows[number] = (uint32_t)id;
+    if (!vocab_given_id(word, length, &id) && id < vocab->size && vocab_count(vocab, id)) rows[number] = (uint32_t)id;
 }
 
 static int find_given_rows(struct choosing *c) {

@@ -79,7 +79,7 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
 /* Returns 1 if the row is a list or a relation: only they have such a prefix and a count of 0. */
 static int is_list(const struct vocab *vocab, uint64_t id) {
     const char *word = vocab_word(vocab, id, NULL);
-    return !vocab->counts[id] &&
+    return !vocab_count(vocab, id) &&
            (!strncmp(word, VOCAB_LIST, strlen(VOCAB_LIST)) || !strncmp(word, VOCAB_RELATION, strlen(VOCAB_RELATION)));
 }
 
@@ -123,6 +123,7 @@ static int take_counted_line(struct lines *lines, struct line *line, uint64_t *s
 struct chunk {
     uint64_t words, bytes, tokens; /* its words, their bytes with their NULs, and the sum of their counts; then the sums of all
                                     * earlier chunks */
+    int large;                     /* 1: a count is VOCAB_LARGE or more */
 };
 enum { CHUNK = 1 << 20 };
 
@@ -130,7 +131,7 @@ enum { CHUNK = 1 << 20 };
 struct reading {
     struct vocab *vocab;
     struct lines all;
-    struct chunk *chunks; /* [chunk_count + 1] */
+    struct chunk *chunks; /* [chunk_count + 1]: chunk i is counted in chunks[i + 1] */
     uint64_t chunk_count;
     int (*take)(const struct reading *reading, uint64_t chunk);
     _Atomic uint64_t next;
@@ -165,6 +166,7 @@ static int count_chunk(const struct reading *reading, uint64_t number) {
     while ((more = take_counted_line(&lines, &line, &chunk->tokens)) > 0) {
         chunk->words++;
         chunk->bytes += line.length + 1;
+        chunk->large |= line.count >= VOCAB_LARGE;
     }
     return more;
 }
@@ -181,7 +183,7 @@ static int store_chunk(const struct reading *reading, uint64_t number) {
         memcpy(words->bytes + at, line.word, line.length);
         words->bytes[at + line.length] = 0;
         at += line.length + 1;
-        reading->vocab->counts[id] = line.count;
+        reading->vocab->counts[id] = line.count < VOCAB_LARGE ? (uint32_t)line.count : VOCAB_LARGE;
     }
     return at == after->bytes ? 0 : -1;
 }
@@ -194,6 +196,18 @@ static int refuse_lines(struct lines lines) {
     report_clear();
     while ((more = take_counted_line(&lines, &line, &tokens)) > 0) continue;
     return more < 0 ? -1 : fail("vocabulary '%s' changed while it was read", lines.path);
+}
+
+/* Stores the large counts of a chunk, whose other counts are stored. */
+static int store_large(const struct reading *reading, uint64_t number) {
+    struct lines lines = lines_of(reading, number);
+    struct line line;
+    uint64_t tokens = 0;
+    for (uint64_t id = reading->chunks[number].words; id < reading->chunks[number + 1].words; id++) {
+        if (!lines.at || take_counted_line(&lines, &line, &tokens) <= 0) return refuse_lines(reading->all);
+        if (line.count >= VOCAB_LARGE && vocab_set_count(reading->vocab, id, line.count)) return -1;
+    }
+    return 0;
 }
 
 static int take_chunks(void *context, unsigned worker) {
@@ -233,6 +247,8 @@ static int store_words(struct reading *reading, struct pool *pool) {
     struct vocab *vocab = reading->vocab;
     if (vocab_reserve(vocab, all->words, all->bytes)) return -1;
     if (for_chunks(reading, pool, store_chunk)) return -1;
+    for (uint64_t i = 0; i < reading->chunk_count; i++)
+        if (reading->chunks[i + 1].large && store_large(reading, i)) return -1;
     vocab->size = vocab->words.size = vocab->distinct = all->words;
     vocab->words.used = all->bytes;
     words_set_offset(&vocab->words, all->words, all->bytes);
@@ -291,7 +307,7 @@ static int for_blocks(const struct vocab *vocab, int (*take)(void *user, const v
         }
         if (length + TAIL_MOST > BLOCK) result = result ? result : take(user, word, length);
         else at = (char *)memcpy(at, word, length) + length;
-        at = put_tail(at, vocab->counts[id]);
+        at = put_tail(at, vocab_count(vocab, id));
     }
     return result ? result : take(user, block, (uint64_t)(at - block));
 }

@@ -34,7 +34,7 @@ static const char *word_of(const struct joining *joining, const struct kept_word
 static uint64_t count_in(const struct vocab *vocab, const char *word, uint64_t length, int *found) {
     int64_t row = vocab_find(vocab, word, length);
     *found = row >= 0 && (uint64_t)row < items_of(vocab);
-    return *found ? vocab->counts[row] : 0;
+    return *found ? vocab_count(vocab, row) : 0;
 }
 
 static void join_items(struct joining *joining) {
@@ -43,12 +43,12 @@ static void join_items(struct joining *joining) {
     int found;
     for (uint64_t id = 0; id < items_of(vocab); id++) {
         const char *word = vocab_word(vocab, id, &length);
-        joining->words[joining->items++] = (struct kept_word){vocab->counts[id] + count_in(older, word, length, &found), id, 0};
+        joining->words[joining->items++] = (struct kept_word){vocab_count(vocab, id) + count_in(older, word, length, &found), id, 0};
     }
     for (uint64_t id = 0; id < items_of(older); id++) {
         const char *word = vocab_word(older, id, &length);
         count_in(vocab, word, length, &found);
-        if (!found) joining->words[joining->items++] = (struct kept_word){older->counts[id], id, 1};
+        if (!found) joining->words[joining->items++] = (struct kept_word){vocab_count(older, id), id, 1};
     }
 }
 
@@ -104,7 +104,7 @@ static int fill(struct vocab *out, const struct joining *joining) {
     if (vocab_reserve(out, size, joining->vocab->words.used + joining->older->words.used)) return -1;
     for (uint64_t row = 0; row < size; row++) {
         const char *word = word_of(joining, &joining->words[row], &length);
-        vocab_append(out, word, length, joining->words[row].count);
+        if (vocab_append(out, word, length, joining->words[row].count)) return -1;
         out->kept += joining->words[row].count;
     }
     out->tokens = joining->vocab->tokens + joining->older->tokens;

@@ -175,38 +175,36 @@ static uint64_t enter(struct words *words, const struct word_query *query, uint6
     }
 }
 
-/* State of building the hash table. */
+/* State of building the hash table. The workers share it. */
 struct indexing {
     struct words *words;
-    uint64_t first, again; /* numbers of two equal words, if there are any */
     _Atomic uint64_t next;
     _Atomic int twice;     /* 1: there are equal words */
 };
 
-/* Adds words first .. end - 1. Returns 1 at the first word that was there already. */
-static int enter_range(struct indexing *indexing, uint64_t first, uint64_t end) {
+/* Adds words first .. end - 1. Returns 1 at the first word that was there already: *again is its number, and *met that of the equal
+ * word. */
+static int enter_range(struct words *words, uint64_t first, uint64_t end, uint64_t *met, uint64_t *again) {
     struct word_query queries[AHEAD];
     for (uint64_t n = first; n < end + AHEAD; n++) {
         struct word_query *query = &queries[n % AHEAD];
-        uint64_t again = n - AHEAD, length;
-        if (n >= first + AHEAD && (indexing->first = enter(indexing->words, query, again)) != again) {
-            indexing->again = again;
-            return 1;
-        }
+        uint64_t length;
+        *again = n - AHEAD;
+        if (n >= first + AHEAD && (*met = enter(words, query, *again)) != *again) return 1;
         if (n < end) {
-            const char *word = words_get(indexing->words, n, &length);
-            words_ask(indexing->words, query, words_hash(word, length), word, length);
+            const char *word = words_get(words, n, &length);
+            words_ask(words, query, words_hash(word, length), word, length);
         }
     }
     return 0;
 }
 
 static int enter_words(void *context, unsigned worker) {
-    struct indexing *indexing = context, own = *indexing;
-    uint64_t first, end;
+    struct indexing *indexing = context;
+    uint64_t first, end, met, again;
     (void)worker;
-    while (!indexing->twice && pool_take(&indexing->next, own.words->size, GRAIN, &first, &end))
-        if (enter_range(&own, first, end)) indexing->twice = 1;
+    while (!indexing->twice && pool_take(&indexing->next, indexing->words->size, GRAIN, &first, &end))
+        if (enter_range(indexing->words, first, end, &met, &again)) indexing->twice = 1;
     return 0;
 }
 
@@ -219,10 +217,7 @@ int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_
     if (!indexing.twice) return 0;
     /* Which of the equal words are found first depends on the threads, so they are sought again in their order. */
     memset(words->slots, 0, words->slot_count * sizeof *words->slots);
-    enter_range(&indexing, 0, words->size);
-    *first = indexing.first;
-    *again = indexing.again;
-    return 1;
+    return enter_range(words, 0, words->size, first, again);
 }
 
 void words_drop_index(struct words *words) {

@@ -63,7 +63,7 @@ const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *le
 }
 
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row) {
-    return run && row < run->model.rows ? run->model.vocab.counts[row] : 0;
+    return run && row < run->model.rows ? vocab_count(&run->model.vocab, row) : 0;
 }
 
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row) {

@@ -92,8 +92,7 @@ static int read_word(struct cursor *cursor, struct vocab *vocab) {
     if (count < 0 || kind)
         return fail("'%s': word %" PRIu64 " counts %" PRId64 " and is of kind %d, wanted a count from 0 on and kind 0",
                     cursor->path, vocab->size, count, kind);
-    vocab_append(vocab, word, (uint64_t)(end - word), (uint64_t)count);
-    return 0;
+    return vocab_append(vocab, word, (uint64_t)(end - word), (uint64_t)count);
 }
 
 static int read_words(struct cursor *cursor, const struct counts *counts, struct vocab *vocab) {

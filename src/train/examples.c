@@ -74,7 +74,7 @@ static int make_alias(struct examples *examples, const struct vocab *vocab, doub
     examples->alias = mem_zalloc(vocab->size, sizeof *examples->alias, "the table of negatives");
     if (!weights || !examples->alias) goto out;
     for (uint64_t i = 0; i < rows; i++) /* so that a word with count 0 is never drawn, whatever negatives.power is */
-        weights[i] = vocab->counts[i] ? pow((double)vocab->counts[i], power) : 0;
+        weights[i] = vocab_count(vocab, i) ? pow((double)vocab_count(vocab, i), power) : 0;
     if (scale_to_mean_one(weights, rows)) {
         fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
              " rows to the power of negatives.power = %g have no positive, finite sum; negatives.law = uniform needs "
@@ -91,7 +91,7 @@ out:
 static int make_keep(struct examples *examples, const struct vocab *vocab, double t) {
     examples->keep = mem_alloc(vocab->size, sizeof *examples->keep, "subsampling");
     if (!examples->keep) return -1;
-    for (uint64_t i = 0; i < vocab->size; i++) examples->keep[i] = examples_keep(vocab->counts[i], vocab->kept, t);
+    for (uint64_t i = 0; i < vocab->size; i++) examples->keep[i] = examples_keep(vocab_count(vocab, i), vocab->kept, t);
     return 0;
 }
 
@@ -140,7 +140,7 @@ static uint64_t drawable_rows(const struct example_source *source, const struct 
     uint64_t met = 0;
     if (source->noise == NOISE_UNIFORM || source->noise == NOISE_EVERY) return source->rows - source->target_only;
     if (source->noise == NOISE_LOG_UNIFORM) return source->rows - source->target_only - 1;
-    for (uint64_t i = 0; i < vocab->size; i++) met += vocab->counts[i] > 0;
+    for (uint64_t i = 0; i < vocab->size; i++) met += vocab_count(vocab, i) > 0;
     return met;
 }
 
@@ -261,7 +261,11 @@ static void take_keys(struct example_source *source, const struct config *config
 
 static int make_tree(struct examples *examples, const struct vocab *vocab) {
     struct huffman *tree = &examples->tree;
-    if (huffman_make(tree, vocab->counts, vocab->size - vocab->lists)) return -1;
+    uint64_t words = vocab->size - vocab->lists, *counts = mem_alloc(words, sizeof *counts, "the counts of a tree");
+    for (uint64_t i = 0; counts && i < words; i++) counts[i] = vocab_count(vocab, i);
+    int result = counts ? huffman_make(tree, counts, words) : -1;
+    free(counts);
+    if (result) return -1;
     examples->source.paths = (struct example_paths){.starts = tree->starts,
                                                     .nodes = tree->nodes,
                                                     .words = tree->words,

@@ -18,10 +18,10 @@ static void fill_pools(struct row_pools *pools, const struct expected_rows *t, u
     int by_id = source->noise == NOISE_LOG_UNIFORM;
     memset(pools, 0, sizeof *pools);
     for (uint64_t row = first; row < t->vocab->size; row++) {
-        unsigned at = pool_of(t->vocab->counts[row]);
+        unsigned at = pool_of(vocab_count(t->vocab, row));
         pools->rows[at]++;
-        pools->count[at] += (double)t->vocab->counts[row];
-        pools->kept[at] += (double)t->vocab->counts[row] * examples_kept(source, row);
+        pools->count[at] += (double)vocab_count(t->vocab, row);
+        pools->kept[at] += (double)vocab_count(t->vocab, row) * examples_kept(source, row);
         if (by_id && row) pools->drawn[at] += log1p(1 / (double)row) / log((double)t->vocab->size);
     }
 }
@@ -32,7 +32,7 @@ static double kept_share_of_ngrams(const struct expected_rows *t) {
     const struct subwords *s = &t->vocab->subwords;
     double kept = 0, all = 0;
     for (uint64_t word = 0; s->starts && word < s->words; word++) {
-        double places = (double)t->vocab->counts[word] * (double)(s->starts[word + 1] - s->starts[word] - 1);
+        double places = (double)vocab_count(t->vocab, word) * (double)(s->starts[word + 1] - s->starts[word] - 1);
         all += places;
         kept += places * examples_kept(&t->examples->source, word);
     }
@@ -226,7 +226,7 @@ static double corpus_below(const struct expected_rows *t, uint64_t rows) {
     const struct subwords *subwords = &t->vocab->subwords;
     double below = 0, all = 0;
     for (uint64_t row = 0; row < t->vocab->size; row++) {
-        double touched = (double)t->vocab->counts[row] * examples_kept(&t->examples->source, row);
+        double touched = (double)vocab_count(t->vocab, row) * examples_kept(&t->examples->source, row);
         all += touched;
         if (row < rows) below += touched;
     }

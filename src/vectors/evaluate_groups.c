@@ -26,7 +26,7 @@ struct groups_job {
 };
 
 static int takes_part(const struct groups_job *job, uint64_t row) {
-    return job->model->vocab.counts[row] >= job->request->met && job->group[0][row];
+    return vocab_count(&job->model->vocab, row) >= job->request->met && job->group[0][row];
 }
 
 /* Prepares a column of groups for each column of the file's first line. */
@@ -149,7 +149,7 @@ int evaluate_groups(struct sptx_groups_score *scores, const struct model *model,
     uint64_t asked, all;
     int result = -1;
     for (int i = 0; i < SPTX_GROUPS_MOST; i++) scores[i] = (struct sptx_groups_score){.share = 0};
-    while (job.rows && model->vocab.counts[job.rows - 1] < request->met) job.rows--;
+    while (job.rows && vocab_count(&model->vocab, job.rows - 1) < request->met) job.rows--;
     if (field_file_open(&file, path, LOOK_LABELS)) goto out;
     if (!job.rows) {
         fail("no word of '%s' is named %" PRIu64 " times or more by its corpus", model->directory, request->met);

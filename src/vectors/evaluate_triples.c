@@ -139,14 +139,14 @@ static int find_known(struct triples_job *job) {
 static int draw_by_count(const struct model *model, struct numpy_draws *draws, uint32_t *out, uint64_t count) {
     uint64_t *places = mem_alloc(count + 1, sizeof *places, "a sample"), total = 0, passed = 0, entity = 0;
     if (!places) return -1;
-    for (uint64_t i = 0; i < model_items(model); i++) total += model->vocab.counts[i];
+    for (uint64_t i = 0; i < model_items(model); i++) total += vocab_count(&model->vocab, i);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t high = numpy_draws_below(draws, (uint64_t)1 << 32), low = numpy_draws_below(draws, (uint64_t)1 << 32);
         places[i] = draw_below(high << 32 | low, total);
     }
     qsort(places, count, sizeof *places, search_by_place);
     for (uint64_t i = 0; i < count; i++) {
-        while (places[i] >= passed + model->vocab.counts[entity]) passed += model->vocab.counts[entity++];
+        while (places[i] >= passed + vocab_count(&model->vocab, entity)) passed += vocab_count(&model->vocab, entity++);
         out[i] = (uint32_t)entity;
     }
     free(places);

@@ -289,7 +289,8 @@ static int write_rows(const struct export_job *job, const struct part *parts, in
     const struct model *model = job->export.model;
     uint32_t columns = job->quantizer.columns;
     for (uint64_t id = first; id < first + count; id++, values += columns) {
-        struct row row = {.count = model->vocab.counts[id], .values = values, .dim = columns, .id = id, .quantizer = &job->quantizer};
+        struct row row = {
+            .count = vocab_count(&model->vocab, id), .values = values, .dim = columns, .id = id, .quantizer = &job->quantizer};
         row.class = classes ? classes[id] : 0;
         row.word = vocab_word(&model->vocab, id, &row.length);
         if (!floats_finite(values, columns))

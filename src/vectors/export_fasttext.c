@@ -43,7 +43,7 @@ static int write_args(const struct model *model, struct file_writer *writer) {
 static int write_word(const struct model *model, uint64_t row, struct file_writer *writer) {
     uint64_t length;
     const char *word = vocab_word(&model->vocab, row, &length), kind = 0;
-    const int64_t count = (int64_t)model->vocab.counts[row];
+    const int64_t count = (int64_t)vocab_count(&model->vocab, row);
     return check_word(model, row) || file_write(writer, word, length + 1) || file_write(writer, &count, sizeof count) ||
                    file_write(writer, &kind, 1) ? -1 : 0;
 }
@@ -51,7 +51,7 @@ static int write_word(const struct model *model, uint64_t row, struct file_write
 static int write_words(const struct model *model, struct file_writer *writer) {
     const int32_t words = (int32_t)model->rows, sizes[3] = {words, words, 0};
     int64_t more[2] = {0, -1};
-    for (uint64_t row = 0; row < model->rows; row++) more[0] += (int64_t)model->vocab.counts[row];
+    for (uint64_t row = 0; row < model->rows; row++) more[0] += (int64_t)vocab_count(&model->vocab, row);
     if (file_write(writer, sizes, sizeof sizes) || file_write(writer, more, sizeof more)) return -1;
     for (uint64_t row = 0; row < model->rows; row++)
         if (write_word(model, row, writer)) return -1;

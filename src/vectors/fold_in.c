@@ -19,7 +19,7 @@ int fold_in_is_for(const struct model *model) {
 
 /* Returns an item's weight in the distribution of negatives, which is not normalized. */
 static double weight_of(const struct model *model, uint64_t item) {
-    if (model->negatives.law == NOISE_UNIGRAM) return pow((double)model->vocab.counts[item], model->negatives.power);
+    if (model->negatives.law == NOISE_UNIGRAM) return pow((double)vocab_count(&model->vocab, item), model->negatives.power);
     if (model->negatives.law == NOISE_LOG_UNIFORM) return item ? log1p(1 / (double)item) : 0;
     return 1;
 }

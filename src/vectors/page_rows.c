@@ -44,16 +44,16 @@ struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, 
 }
 
 /* Returns 1 if counts never rise with the id (corpus.order = frequency): then millions of rows need no sorting. */
-static int is_in_order(const uint64_t *counts, uint64_t size) {
+static int is_in_order(const struct vocab *vocab, uint64_t size) {
     for (uint64_t row = 1; row < size; row++)
-        if (counts[row] > counts[row - 1]) return 0;
+        if (vocab_count(vocab, row) > vocab_count(vocab, row - 1)) return 0;
     return 1;
 }
 
-static int choose_by_count(struct page_rows *rows, const uint64_t *counts, uint64_t size) {
+static int choose_by_count(struct page_rows *rows, const struct vocab *vocab, uint64_t size) {
     struct counted *all = mem_alloc(size, sizeof *all, "the most frequent rows");
     if (!all) return -1;
-    for (uint64_t row = 0; row < size; row++) all[row] = (struct counted){counts[row], (uint32_t)row};
+    for (uint64_t row = 0; row < size; row++) all[row] = (struct counted){vocab_count(vocab, row), (uint32_t)row};
     qsort(all, size, sizeof *all, by_count);
     for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all[i].row;
     free(all);
@@ -63,7 +63,7 @@ static int choose_by_count(struct page_rows *rows, const uint64_t *counts, uint6
 static int choose(struct page_rows *rows, const struct model *model) {
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
-    if (!is_in_order(model->vocab.counts, rows->all)) return choose_by_count(rows, model->vocab.counts, rows->all);
+    if (!is_in_order(&model->vocab, rows->all)) return choose_by_count(rows, &model->vocab, rows->all);
     for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = (uint32_t)i;
     return 0;
 }

@@ -65,7 +65,7 @@ static void print_names(struct json *json, const struct names_of_page *names, co
         page_print_name(json, word, length);
     }
     json_print(json, "],\"counts\":[");
-    for (uint32_t i = 0; i < names->count; i++) json_print(json, "%s%" PRIu64, i ? "," : "", model->vocab.counts[names->row[i]]);
+    for (uint32_t i = 0; i < names->count; i++) json_print(json, "%s%" PRIu64, i ? "," : "", vocab_count(&model->vocab, names->row[i]));
     json_print(json, "],\"titles\":[");
     for (uint32_t i = 0; titles->title && i < names->count; i++) {
         const char *title = titles->title[names->row[i]];

@@ -116,7 +116,7 @@ static void read_plainly(struct plain *plain, const struct corpus_options *optio
         int64_t id = vocab_find(vocab, word, i - first);
         if (options->order == ORDER_GIVEN) { /* "07" is row 7, even if the vocabulary writes that number differently */
             id = vocab_given_id(word, i - first, &number) || number >= vocab->size ? -1 : (int64_t)number;
-            if (id >= 0 && !vocab->counts[id]) id = -1;
+            if (id >= 0 && !vocab_count(vocab, id)) id = -1;
         }
         take_word(plain, options, index++, id, &lost);
     }

@@ -20,7 +20,7 @@ static void check_words(const struct vocab *vocab) {
         const char *word = vocab_word(vocab, id, &length);
         HOLDS(length > 0, "word %llu is empty", (unsigned long long)id);
         HOLDS(vocab_find(vocab, word, length) == (int64_t)id, "word %llu is not found", (unsigned long long)id);
-        total += vocab->counts[id];
+        total += vocab_count(vocab, id);
     }
     HOLDS(total == vocab->tokens && total == vocab->kept, "the counts do not add up");
 }

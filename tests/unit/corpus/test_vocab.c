@@ -24,7 +24,7 @@ static const char *listed(const struct vocab *vocab) {
     char *at = out;
     *out = 0;
     for (uint64_t id = 0; id < vocab->size; id++)
-        at += sprintf(at, "%s:%" PRIu64 " ", vocab_word(vocab, id, NULL), vocab->counts[id]);
+        at += sprintf(at, "%s:%" PRIu64 " ", vocab_word(vocab, id, NULL), vocab_count(vocab, id));
     return out;
 }
 
@@ -161,7 +161,7 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
         for (int i = 0; i < MANY; i++) {
             int rank = (2 - i % 3) * (MANY / 3) + i / 3, length = sprintf(word, "w%d", i);
             assert_int_equal(vocab_find(&vocab, word, (uint64_t)length), rank);
-            assert_int_equal(vocab.counts[rank], i % 3 + 1);
+            assert_int_equal(vocab_count(&vocab, rank), i % 3 + 1);
         }
         assert_int_equal(vocab_find(&vocab, memset(longest, 'L', LONG), LONG), MANY);
         assert_int_equal(vocab_find(&vocab, longest, LONG - 1), -1);
@@ -224,7 +224,7 @@ static void random_words_are_ranked_as_by_a_plain_sort(void **state) {
         for (uint64_t id = 0; id < size; id++) {
             sprintf(word, "x%" PRIu64 "y", list[id].number);
             assert_string_equal(vocab_word(&vocab, id, NULL), word);
-            assert_int_equal(vocab.counts[id], list[id].count);
+            assert_int_equal(vocab_count(&vocab, id), list[id].count);
         }
         vocab_release(&vocab);
     }
@@ -330,7 +330,7 @@ static void many_lines_are_read_alike_by_any_threads(void **state) {
             if (bad[b] <= LINES) sentence_holds(sentence);
             if (bad[b] > LINES) {
                 assert_int_equal(vocab.size, LINES);
-                assert_int_equal(vocab.counts[LINES - 2], 1);
+                assert_int_equal(vocab_count(&vocab, LINES - 2), 1);
                 assert_int_equal(vocab_write(&vocab, in_scratch("again")), 0);
                 char *text = file_read(path, &length), *again = file_read(in_scratch("again"), &written);
                 assert_int_equal(length, written);
@@ -341,6 +341,24 @@ static void many_lines_are_read_alike_by_any_threads(void **state) {
             vocab_release(&vocab);
             pool_close(pool);
         }
+}
+
+static void counts_may_have_more_than_32_bits(void **state) {
+    static const char text[] = "a\t5000000000\nb\t4294967294\nc\t1\nd\t4294967295\ne\t18446744060119617020\n";
+    struct vocab vocab;
+    uint64_t length;
+    assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), 0);
+    assert_string_equal(listed(&vocab), "a:5000000000 b:4294967294 c:1 d:4294967295 e:18446744060119617020 ");
+    assert_int_equal(vocab.tokens, 18446744073709551610u);
+    assert_int_equal(vocab.large_count, 3);
+    assert_int_equal(vocab_set_count(&vocab, 2, 7000000000), 0);
+    assert_int_equal(vocab_set_count(&vocab, 0, 6000000000), 0);
+    assert_int_equal(vocab_write(&vocab, in_scratch("again")), 0);
+    vocab_release(&vocab);
+    char *again = file_read(in_scratch("again"), &length);
+    again[length - 1] = 0;
+    assert_string_equal(again, "a\t6000000000\nb\t4294967294\nc\t7000000000\nd\t4294967295\ne\t18446744060119617020");
+    free(again);
 }
 
 static void written_to_nowhere_is_a_failure(void **state) {
@@ -523,6 +541,7 @@ int main(void) {
         IN_SCRATCH(parts_of_lines_are_named_by_format),
         IN_SCRATCH(what_is_written_reads_back),
         IN_SCRATCH(many_lines_are_read_alike_by_any_threads),
+        IN_SCRATCH(counts_may_have_more_than_32_bits),
         IN_SCRATCH(written_to_nowhere_is_a_failure),
         IN_SCRATCH(vocabularies_of_other_tools_are_read),
         IN_SCRATCH(words_keep_their_blanks),

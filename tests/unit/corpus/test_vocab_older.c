@@ -34,7 +34,7 @@ static void joined_as(const char *corpus, const char *run, enum corpus_order ord
     options.list_rows = list_rows;
     assert_int_equal(vocab_keep_older(&vocab, &words, &options), 0);
     for (uint64_t id = 0; id < vocab.size; id++) {
-        sprintf(out + strlen(out), "%s%s@%" PRIu64, id ? " " : "", vocab_word(&vocab, id, NULL), vocab.counts[id]);
+        sprintf(out + strlen(out), "%s%s@%" PRIu64, id ? " " : "", vocab_word(&vocab, id, NULL), vocab_count(&vocab, id));
         assert_int_equal(vocab_find(&vocab, vocab_word(&vocab, id, NULL), strlen(vocab_word(&vocab, id, NULL))), id);
     }
     assert_string_equal(out, wanted);

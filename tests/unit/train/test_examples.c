@@ -344,7 +344,7 @@ static void test_refuses_laws(void **state) {
     accept(config);
 
     config = tiny_config(EXAMPLE_WINDOW);
-    memset(refused.vocab.counts, 0, 20 * sizeof(uint64_t));
+    memset(refused.vocab.counts, 0, 20 * sizeof *refused.vocab.counts);
     refuse(config, "negatives.");
     config.negatives_exclude = 0;
     refuse(config, "negatives.");
@@ -428,7 +428,7 @@ static void test_expected_windows(void **state) {
 static void make_documents(struct tiny *tiny) {
     struct vocab *vocab = &tiny->vocab;
     uint64_t words = vocab->size, documents = tiny->stream.sentences;
-    uint64_t *counts = calloc(words + documents, sizeof *counts);
+    uint32_t *counts = calloc(words + documents, sizeof *counts);
     memcpy(counts, vocab->counts, words * sizeof *counts);
     free(vocab->counts);
     vocab->counts = counts;

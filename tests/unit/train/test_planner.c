@@ -96,7 +96,7 @@ static void test_distinct_rows(void **state) {
 static void test_distinct_rows_of_unsorted_ids(void **state) { /* with corpus.order = first-seen the counts are in any order */
     tiny_make(&tiny, 20000, 2000, 30, 1);
     for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.ids[i] = (uint32_t)((uint64_t)tiny.ids[i] * 7919 % 20000);
-    memset(tiny.vocab.counts, 0, 20000 * sizeof(uint64_t));
+    memset(tiny.vocab.counts, 0, 20000 * sizeof *tiny.vocab.counts);
     for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.vocab.counts[tiny.ids[i]]++;
     struct config config = tiny_config(EXAMPLE_WINDOW);
     compare_with_built(&config, 0.03);
