@@ -457,8 +457,8 @@ enum sptx_status sptx_run_unseen(struct sptx_run *run, const char *table, const 
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
 /* Returns the number of rows that are words or items. The rows of lists have higher numbers. */
 uint64_t sptx_run_items(const struct sptx_run *run);
-/* Returns the number of relations of a run of triples, 0 for any other run. Their rows follow those of the entities; with
- * triples.reciprocal = yes the rows of as many reciprocals follow. */
+/* Returns the number of relations of a run of triples, 0 for any other run. The rows of relations follow the rows of entities; with
+ * triples.reciprocal = yes, as many rows of reciprocals follow them. */
 uint64_t sptx_run_relations(const struct sptx_run *run);
 /* Warns if a row was never trained in a table, and so still has its first values. In a run of citations or links this is
  * SPTX_FAILED instead, since the row may be trained in the other table. */

@@ -77,7 +77,7 @@ int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes) {
                : 0;
 }
 
-/* Returns the index of the first large count of this id or a higher one. */
+/* Returns the index in vocab->large of the first element whose id is `id` or higher. */
 static uint64_t place_of_large(const struct vocab *vocab, uint64_t id) {
     uint64_t low = 0, high = vocab->large_count;
     while (low < high) {
@@ -136,7 +136,7 @@ static int append_lists(struct vocab *vocab, const struct vocab *lists, const ch
     return 0;
 }
 
-/* Appends the lists or relations to the items, then the relations' reciprocals. */
+/* Appends to the items the rows of lists; or, for triples, the rows of relations and then those of their reciprocals (x^-1). */
 static int join_lists(struct vocab *vocab, const struct vocab *lists, const struct corpus_options *options) {
     int triples = corpus_formats[options->format].triples, twice = triples && options->reciprocal;
     const char *prefix = triples ? VOCAB_RELATION : VOCAB_LIST;
@@ -221,7 +221,8 @@ static int read_beside(struct vocab *vocab, const char *stream, struct pool *poo
     return result;
 }
 
-/* Returns 1 if words are looked up in a vocabulary that was counted. Without lists, counted words are different. */
+/* Returns 1 if the vocabulary needs its hash table: its words will be looked up, or two of them may be equal (the row of a list may be
+ * called as an item is). */
 static int is_looked_up(const struct vocab *vocab, const struct corpus *corpus, const struct corpus_options *options) {
     return vocab->lists || options->older || corpus_gathered(corpus) || !corpus_numbered(corpus);
 }

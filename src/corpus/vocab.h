@@ -104,7 +104,7 @@ uint64_t vocab_fingerprint(const struct vocab *vocab);
 
 /* Reserves memory for `size` words in all, which occupy `bytes` bytes with their NULs. Returns 0, or -1 after fail(). */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
-/* Appends a word, which gets the next id, in reserved memory. Returns 0, or -1 after fail(): a count may be large. */
+/* Appends a word, which gets the next id, in reserved memory. Returns 0, or -1 after fail(): a large count needs more memory. */
 int vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count);
 int vocab_set_count(struct vocab *vocab, uint64_t id, uint64_t count); /* returns 0, or -1 after fail() */
 /* Builds the hash table that vocab_find() uses. Returns 0, or -1 after fail(), also if two words are equal; `path` names the

@@ -1,6 +1,6 @@
 /* Collects the words of all shards in one list, sorted by count. The first words of the list become the vocabulary.
  *
- *   counts of all words -> the list of words that stay, in buckets -> each bucket sorted -> rows and counts -> the words' bytes
+ *   counts of all words -> the list of words that will have rows, in buckets -> each bucket sorted -> rows and counts -> the words' bytes
  *
  * All steps are done by all threads. */
 #include "vocab_choose.h"
@@ -46,21 +46,22 @@ struct choosing {
     struct vocab *vocab;
     struct pool *pool;
     uint64_t numbers;       /* word_counts_numbers() */
-    uint64_t least;         /* fewest occurrences of a word that stays */
+    uint64_t least;         /* fewest occurrences of a word that will have a row */
     int by_first;           /* 1: words are ordered by their first places alone; 0: by falling counts, then by first places */
-    unsigned shift;         /* a first place >> shift is its slice */
+    unsigned shift;         /* the corpus is cut into slices of 2^shift bytes */
     struct worker_sums *sums; /* [pool_threads()] */
     struct candidates candidates;
     uint32_t *rows;         /* [numbers]: the row of each word; WORDS_ABSENT: it has none */
-    row_taker *take;        /* what is done with each word that has a row */
+    row_taker *take;        /* for_rows() calls it for each word that has a row */
     _Atomic uint64_t next;  /* counter of pool_take() */
 };
 
-/* What one worker adds up. */
+/* Sums over one worker's words. */
 struct worker_sums {
     uint64_t distinct, tokens, kept;
     struct candidate top;       /* the most frequent word, which the message names if no word stays */
-    uint64_t starts[BUCKETS];   /* number of the worker's words that stay in each bucket; later: where the next of them is stored */
+    uint64_t starts[BUCKETS];   /* for each bucket: how many of the worker's words will have rows; later the index in the list where the
+                                 * worker stores its next word of the bucket */
 };
 
 /* ---- sorting ---- */
@@ -90,8 +91,8 @@ static void sort_few(struct candidate *words, uint64_t size, int by_first) {
     }
 }
 
-/* Sorts words[size] by falling counts, or by rising first places; words of equal keys keep their order. One pass for each 11 bits in
- * which keys differ, between the list and `other`, which has room for as many words. */
+/* Sorts words[size] by falling counts if `counts` is 1, otherwise by rising first places; words of equal keys keep their order. It is a
+ * radix sort by 11 bits at a time. Bits that are the same in all keys are left out. other: scratch for `size` words. */
 static void sort(struct candidate *words, uint64_t size, struct candidate *other, int counts) {
     enum { BITS = 11, DIGITS = 1 << BITS };
     struct candidate *from = words, *to = other;
@@ -146,7 +147,7 @@ static int sort_buckets(void *context, unsigned worker) {
 
 /* ---- which words stay ---- */
 
-/* Returns 1 if the word stays in the vocabulary: it occurs at least `least` times, or it occurs and an older run has it too. */
+/* Returns 1 if the word will be in the vocabulary: it occurs at least `least` times, or it occurs and an older run has it too. */
 static int stays(const struct choosing *c, const struct candidate *word) {
     uint64_t length;
     char digits[WORD_DIGITS];
@@ -167,7 +168,7 @@ static inline struct candidate candidate_at(const struct word_counts *counts, ui
     return candidate_of(met.count, met.first, number);
 }
 
-/* Adds up a worker's words, and counts those that stay by buckets. */
+/* Computes the sums over a worker's words, and counts for each bucket how many of them will have rows. */
 static int add_up(void *context, unsigned worker) {
     struct choosing *c = context;
     struct worker_sums *sums = &c->sums[worker];
@@ -184,7 +185,7 @@ static int add_up(void *context, unsigned worker) {
     return 0;
 }
 
-/* Computes where each worker's words of a bucket begin in the list, and its size. */
+/* Computes the size of the list, and where in it each worker stores its words of each bucket. */
 static void begin_buckets(struct choosing *c) {
     uint64_t sum = 0;
     for (uint64_t bucket = 0; bucket < BUCKETS; bucket++)
@@ -196,7 +197,7 @@ static void begin_buckets(struct choosing *c) {
     c->candidates.size = sum;
 }
 
-/* Writes a worker's words that stay into their buckets. */
+/* Writes those of a worker's words that will have rows into the list, each in its bucket. */
 static int put_in_buckets(void *context, unsigned worker) {
     struct choosing *c = context;
     uint64_t number, end;
@@ -271,7 +272,7 @@ static int list_words(struct choosing *c) {
 
 enum { GRAIN = 1 << 14 }; /* words that a worker takes at once */
 
-/* Gives the words of the list their rows and counts. */
+/* Stores the row of each word of the list in c->rows, and the row's count in the vocabulary. */
 static int set_rows(void *context, unsigned worker) {
     struct choosing *c = context;
     uint64_t row, end;

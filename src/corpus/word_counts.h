@@ -61,8 +61,9 @@ void word_counts_release(struct word_counts *counts); /* may be called on a stru
 
 /* Returns one more than the highest number of a word. */
 uint64_t word_counts_numbers(const struct word_counts *counts);
-/* Returns the number of word `in_shard` of a shard, and the shard of a number and the word's number in it. Lent words are all in
- * shard 0, and have their numbers there. */
+/* A word is `in_shard` of a shard, and has a number among all words. word_counts_number() computes the latter from the former; the two
+ * functions after it compute the shard, and in_shard, from the number. The words of `lent` are all in shard 0, where in_shard is the
+ * number. */
 static inline uint64_t word_counts_number(const struct word_counts *counts, uint64_t shard, uint64_t in_shard) {
     return counts->lent ? in_shard : counts->integers.size + (in_shard << WORD_SHARD_BITS | shard);
 }
@@ -72,7 +73,7 @@ static inline const struct word_shard *word_counts_shard(const struct word_count
 static inline uint64_t word_counts_in_shard(const struct word_counts *counts, uint64_t number) {
     return counts->lent ? number : (number - counts->integers.size) >> WORD_SHARD_BITS;
 }
-/* Returns 1 if a word may have the number: each integer has its own, though it may not occur. */
+/* Returns 1 if the number is an integer of the table (whether it occurs or not) or that of a word in a shard. */
 static inline int word_counts_has(const struct word_counts *counts, uint64_t number) {
     return number < counts->integers.size || word_counts_in_shard(counts, number) < word_counts_shard(counts, number)->words.size;
 }

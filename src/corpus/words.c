@@ -215,7 +215,7 @@ int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_
     mem_prefer_huge(words->slots, words->slot_count * sizeof *words->slots);
     if (pool_run(pool, enter_words, &indexing)) return -1;
     if (!indexing.twice) return 0;
-    /* Which of the equal words are found first depends on the threads, so they are sought again in their order. */
+    /* Threads have found two equal words. Which pair they find first is by chance, so one thread now looks for the first pair. */
     memset(words->slots, 0, words->slot_count * sizeof *words->slots);
     return enter_range(words, 0, words->size, first, again);
 }

@@ -44,7 +44,7 @@ static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const c
     line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
 }
 
-/* Prints how small both tables would be with another key; nothing if bytes is 0. */
+/* Prints how small the tables of targets and of contexts would be if `key` was set; nothing if bytes is 0. */
 static void print_smaller(const struct plan *plan, int to_stdout, const char *key, uint64_t bytes) {
     char now[TEXT_BYTES], then[TEXT_BYTES];
     uint64_t both = plan->target_bytes + plan->target_state_bytes + plan->context_bytes + plan->context_state_bytes;

@@ -48,7 +48,7 @@ GPU_RUNS = {
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
     # One rank has 260 columns, and reads its rows twice; the other has 256, and holds its rows.
     "held by one": {"negatives": {"count": 40}, "optimizer": {"rule": "sgd"}, "model": {"dim": 516}},
-    # With bfloat16 one rank has 72 columns, and its threads twice as many quads as those of the other, which has 64.
+    # One rank has 72 columns, the other 64. With bfloat16 a thread of the first holds twice as many quads as a thread of the other.
     "narrow one": {"negatives": {"count": 40}, "optimizer": {"rule": "sgd"}, "model": {"dim": 136}},
     "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
     "contexts shared out, norms": {"negatives": {"count": 31}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 188}},

@@ -301,7 +301,7 @@ static void what_is_written_reads_back(void **state) {
 }
 
 /* Lines of a file of some megabytes, which threads read in parts: one word of the file is longer than a part, and one is longer
- * than a block that is written at once. Line `bad` is no line, and so are 20,000 lines after it. */
+ * than a block of bytes that is written by one call. The 20,000 lines from line `bad` on have no count. */
 enum { LINES = 250000, LONGEST = 2500000 };
 static char *many_lines(uint64_t bad) {
     char *text = malloc(LINES * 24 + LONGEST + LONG), *at = text;

@@ -183,7 +183,7 @@ static void words_are_indexed_alike_by_any_threads(void **state) {
         }
 }
 
-/* The words before these are never touched, so they take no memory. */
+/* The table's first 5 GiB of bytes are reserved and never touched, so they take no memory. */
 static void words_may_have_more_bytes_than_32_bits_count(void **state) {
     const uint64_t far = (uint64_t)5 << 30;
     struct words words = {.used = far};
