@@ -385,7 +385,7 @@ static int check_optimizer(const struct config *c) {
     return 0;
 }
 
-/* Refuses the keys of device.gpus in a run that does not have several. */
+/* Refuses keys for several GPUs in a run that does not have several GPUs. */
 static int check_gpus(const struct config *c) {
     if (c->device_gpus < 2 && c->device_share != SHARE_AUTO)
         return fail("device.share = %s is for several GPUs, and device.gpus is %" PRIu64 ": set it to their number, or leave device.share out",

@@ -168,7 +168,7 @@ static inline struct candidate candidate_at(const struct word_counts *counts, ui
     return candidate_of(met.count, met.first, number);
 }
 
-/* Computes the sums over a worker's words, and counts for each bucket how many of them will have rows. */
+/* Computes struct worker_sums for a worker's words. */
 static int add_up(void *context, unsigned worker) {
     struct choosing *c = context;
     struct worker_sums *sums = &c->sums[worker];
@@ -254,7 +254,7 @@ static int add_up_all(struct choosing *c, uint64_t corpus_bytes) {
     return c->candidates.size ? 0 : no_word(c->counts, c->vocab, c->options, corpus_bytes, &top);
 }
 
-/* Lists the words that stay, in the order of their rows. Frees their counts, which the list has. */
+/* Makes the list of the words that will have rows, in the order of their rows, and frees the counts of the shards. */
 static int list_words(struct choosing *c) {
     c->candidates.words = mem_alloc(c->candidates.size, sizeof *c->candidates.words, "the list of words");
     if (!c->candidates.words || pool_run(c->pool, put_in_buckets, c)) return -1;
@@ -318,8 +318,7 @@ static int for_rows(struct choosing *c, row_taker *take) {
     return pool_run(c->pool, take_rows, c);
 }
 
-/* Fills the vocabulary. Each word is copied from its place among the counted words to its row: the list is freed before, which saves
- * as many bytes as the words have. */
+/* Fills the vocabulary. The list is freed before memory for the words' bytes is reserved; then each counted word is copied to its row. */
 static int fill(struct choosing *c) {
     struct vocab *vocab = c->vocab;
     uint64_t size = c->candidates.size;

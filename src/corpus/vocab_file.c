@@ -86,7 +86,7 @@ static int is_list(const struct vocab *vocab, uint64_t id) {
 /* The lines of a vocabulary file that are still to be read, after its byte order mark. */
 struct lines {
     const char *path, *at, *end;
-    uint64_t number; /* of the next line, from 1; a worker that reads a chunk counts from the chunk's first line */
+    uint64_t number; /* number of the next line: the file's first line is 1 or, in a chunk that a worker reads, the chunk's first */
 };
 
 /* Bytes of a line. A longer line cannot be of a vocabulary, so its end is not searched. */
@@ -121,8 +121,8 @@ static int take_counted_line(struct lines *lines, struct line *line, uint64_t *s
 
 /* A part of the file. It begins with the first line that begins in it. */
 struct chunk {
-    uint64_t words, bytes, tokens; /* its words, their bytes with their NULs, and the sum of their counts; then the sums of all
-                                    * earlier chunks */
+    uint64_t words, bytes, tokens; /* numbers of words and of their bytes with NULs, and the sum of their counts: of the chunk before this
+                                    * one; after count_file(): of all chunks before this one */
     int large;                     /* 1: a count is VOCAB_LARGE or more */
 };
 enum { CHUNK = 1 << 20 };
@@ -138,7 +138,7 @@ struct reading {
     _Atomic int failed;   /* 1: a line cannot be read */
 };
 
-/* Returns where the first line begins at or after this place; NULL if it is farther off than a line may be long. */
+/* Returns the beginning of the first line at or after this place; NULL if there is none within LINE_MOST bytes. */
 static const char *next_begin(const struct lines *all, const char *at) {
     if (at <= all->at || at >= all->end) return at <= all->at ? all->at : all->end;
     uint64_t left = (uint64_t)(all->end - at);

@@ -44,8 +44,8 @@ struct plan {
     enum place target, target_state, context, context_state; /* settled; with the CPU backend, gpu is recorded as pinned */
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* bytes of the tables in each place, without hot rows */
     uint64_t hot_bytes;  /* bytes of hot rows; these are only on the GPU, not in their table's place on the host */
-    uint64_t halved_bytes, by_row_bytes; /* bytes of both tables if they were bfloat16, and if Adagrad kept one number a row; 0: that
-                                          * saves nothing, cannot be chosen, or all rows are on the GPU */
+    uint64_t halved_bytes, by_row_bytes; /* bytes of both tables if they were bfloat16, and if Adagrad kept one number a row. Each is 0 if
+                                          * that saves nothing or cannot be chosen, or if all rows are on the GPU */
     uint64_t work_bytes; /* bytes of batches in flight and of scratch; on the GPU or, without a GPU, on the host */
     uint64_t snapshot_bytes; /* most bytes of copies of rows that change while a checkpoint is written; 0: training waits then */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream_bytes: the stream is mapped from a file, so host_needed contains it
