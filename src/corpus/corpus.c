@@ -142,6 +142,7 @@ static struct corpus *make_corpus(void) {
     pthread_mutex_init(&corpus->lock, NULL);
     pthread_cond_init(&corpus->moved, NULL);
     corpus->reader.fd = corpus->spool = corpus->replacement = -1;
+    corpus->threads = 1;
     corpus->block_bytes = CORPUS_BLOCK;
     corpus->max_word = CORPUS_WORD;
     corpus->format = corpus_formats;
@@ -252,6 +253,10 @@ static int keys_are_alike(const struct look_keys *a, const struct look_keys *b) 
     const char *one = a->columns ? a->columns : "", *other = b->columns ? b->columns : "";
     return a->header == b->header && a->names == b->names && a->separator == b->separator && a->no_values == b->no_values &&
            !strcmp(one, other);
+}
+
+void corpus_set_threads(struct corpus *corpus, unsigned threads) {
+    corpus->threads = threads;
 }
 
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {

@@ -112,6 +112,8 @@ void corpus_rewind(struct corpus *corpus);
 enum { CORPUS_BLOCK = 2 << 20, CORPUS_PADDING = 64 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
 uint64_t corpus_block_bytes(const struct corpus *corpus);
+/* Sets how many threads may unpack a file together; 1 before this call. */
+void corpus_set_threads(struct corpus *corpus, unsigned threads);
 /* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
  * valid while the corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);

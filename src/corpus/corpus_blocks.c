@@ -174,7 +174,7 @@ static int open_next(struct corpus *corpus) {
     corpus->at = 0;
     if (look_at_front(corpus, file)) return -1;
     corpus->skip = file->front.skip;
-    int result = reader_open(&corpus->reader, file->path, &corpus->done);
+    int result = reader_open(&corpus->reader, file->path, corpus->threads, &corpus->done);
     corpus->reader.path = file->name;
     return result;
 }

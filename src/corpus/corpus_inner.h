@@ -39,6 +39,7 @@ struct corpus {
     pthread_mutex_t lock; /* held while the fields below are used */
     pthread_cond_t moved; /* `placed` or `failed` has changed */
     struct reader reader; /* reads the current file; only one file is open at a time */
+    unsigned threads;     /* number of threads that may unpack a file together */
     uint64_t at;          /* for a file that is not packed: where the next range begins */
     uint64_t taken, placed; /* ranges that threads have begun to read; how many of them became blocks, in the file's order */
     int failed;           /* 1: a thread has failed, so that no more blocks are given */

@@ -82,7 +82,7 @@ static int look(struct first_bytes *front, struct beginning *file, const struct 
 /* Opens a file and reads its first bytes. The caller must call beginning_close(), also after a failure. */
 static int beginning_open(struct beginning *file, const char *path, const char *name) {
     *file = (struct beginning){.reader.fd = -1, .bytes = mem_alloc(FIRST_BYTES, 1, "the front of a file")};
-    if (!file->bytes || reader_open(&file->reader, path, NULL)) return -1;
+    if (!file->bytes || reader_open(&file->reader, path, 1, NULL)) return -1;
     file->reader.path = name;
     return fill_head(file);
 }

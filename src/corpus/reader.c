@@ -128,6 +128,11 @@ static int is_xz(const unsigned char magic[MAGIC_BYTES]) {
 
 static int begin_xz(struct reader *reader) {
     reader->xz = (lzma_stream)LZMA_STREAM_INIT;
+#if LZMA_VERSION >= 50040002 /* 5.4.0 */
+    /* Each thread needs memory for a block; fewer threads are used if they would need more than this. */
+    lzma_mt several = {.threads = reader->threads, .memlimit_threading = mem_available() / 8, .memlimit_stop = xz_memory_most};
+    if (reader->threads > 1) return lzma_stream_decoder_mt(&reader->xz, &several) == LZMA_OK ? 0 : -1;
+#endif
     return lzma_stream_decoder(&reader->xz, xz_memory_most, 0) == LZMA_OK ? 0 : -1;
 }
 
@@ -216,9 +221,9 @@ void reader_close(struct reader *reader) {
     *reader = (struct reader){.fd = -1};
 }
 
-int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done) {
+int reader_open(struct reader *reader, const char *path, unsigned threads, _Atomic uint64_t *done) {
     unsigned char magic[MAGIC_BYTES] = {0};
-    *reader = (struct reader){.path = path, .done = done, .fd = file_open(path, O_RDONLY)};
+    *reader = (struct reader){.path = path, .done = done, .fd = file_open(path, O_RDONLY), .threads = threads};
     if (reader->fd < 0) return -1;
     posix_fadvise(reader->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (retry_read_at(reader->fd, magic, sizeof magic, 0) < 0) return fail_system("read", path);

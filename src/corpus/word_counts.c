@@ -481,6 +481,7 @@ int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *cor
                    ? -1
                    : 0;
     corpus_read_as(corpus, options);
+    corpus_set_threads(corpus, pool_threads(pool));
     corpus_rewind(corpus);
     progress_start(&counting.progress, wanted->given ? "encoding" : "counting", options->report_seconds);
     int result = open_integers(&counting) || pool_run(pool, count_blocks, &counting) ? -1 : 0;

@@ -90,6 +90,7 @@ static void trace_agrees(const char *bytes, uint64_t length, uint64_t block, cha
     assert_non_null(corpus);
     uint64_t n = (uint64_t)(plain_trace(bytes, length, wanted) - wanted);
     for (int pass = 0; pass < 2; pass++) {
+        corpus_set_threads(corpus, pass ? 4 : 1);
         corpus_rewind(corpus);
         assert_int_equal(block_trace(corpus, seen) - seen, n);
         assert_memory_equal(seen, wanted, n);
@@ -456,6 +457,21 @@ static uint64_t xz(char *out, uint64_t capacity, const char *bytes, uint64_t len
     return made;
 }
 
+/* Compresses into blocks of 50,000 bytes, which several threads unpack together. */
+static uint64_t xz_blocks(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
+    lzma_stream stream = LZMA_STREAM_INIT;
+    lzma_mt how = {.threads = 2, .block_size = 50000, .preset = 1, .check = LZMA_CHECK_CRC32};
+    assert_int_equal(lzma_stream_encoder_mt(&stream, &how), LZMA_OK);
+    stream.next_in = (const uint8_t *)bytes;
+    stream.avail_in = length;
+    stream.next_out = (uint8_t *)out;
+    stream.avail_out = capacity;
+    assert_int_equal(lzma_code(&stream, LZMA_FINISH), LZMA_STREAM_END);
+    uint64_t made = stream.total_out;
+    lzma_end(&stream);
+    return made;
+}
+
 /* Compresses by the library that the program loads. */
 static uint64_t bzip2(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
     void *library = dlopen("libbz2.so.1.0", RTLD_NOW);
@@ -503,6 +519,7 @@ static void packed_members_follow_each_other(void **state) {
     packed_in_parts_is_the_same_text(gzip);
     packed_in_parts_is_the_same_text(zstd);
     packed_in_parts_is_the_same_text(xz);
+    packed_in_parts_is_the_same_text(xz_blocks);
     packed_in_parts_is_the_same_text(bzip2);
 }
 
@@ -542,6 +559,7 @@ static int read_through(char *path) {
     struct corpus_block block = {0};
     int more;
     if (!corpus) return -1; /* opening failed already: the damage is in the bytes that are looked at first */
+    corpus_set_threads(corpus, 4);
     while ((more = corpus_next(corpus, &block)) > 0) continue;
     if (more < 0) assert_int_equal(corpus_next(corpus, &block), 0); /* after a failure another thread must find no further block */
     corpus_block_release(&block);
@@ -572,6 +590,7 @@ static void damaged_packed_files_are_named(void **state) {
     damaged_packing_is_refused(gzip, "bad' is no whole gzip file: ");
     damaged_packing_is_refused(zstd, "bad' is no whole zstd file: ");
     damaged_packing_is_refused(xz, "bad' is no whole xz file: ");
+    damaged_packing_is_refused(xz_blocks, "bad' is no whole xz file: ");
     damaged_packing_is_refused(bzip2, "bad' is no whole bzip2 file: ");
 }
 
