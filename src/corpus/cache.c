@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "encode.h"
 #include "graph_make.h"
 #include "phrases.h"
@@ -199,6 +200,17 @@ static int open_in(struct cache *c, const char *directory, int *reused) {
     return result;
 }
 
+/* Refuses a vocabulary with rows that the run does not train: rows of lists for text, or of relations for documents. */
+static int check_list_rows(const struct cache *c) {
+    const struct vocab *vocab = c->vocab;
+    const char *prefix = vocab_prefix(vocab), *wanted = corpus_formats[c->options->format].triples ? VOCAB_RELATION : VOCAB_LIST;
+    uint64_t length;
+    if (!vocab->lists || (c->options->list_rows && !strcmp(prefix, wanted))) return 0;
+    const char *last = vocab_word(vocab, vocab->size - 1, &length);
+    return fail("the vocabulary ends with rows of %s (its last word is '%.*s'), and this run has no such rows: leave their lines out of "
+                "the file that corpus.vocab names", strcmp(prefix, VOCAB_RELATION) ? "lists" : "relations", text_shown(length), last);
+}
+
 /* Checks that the stream fits the format: it has triples if the corpus is one of triples, and each term is a row of its kind. */
 static int check_stream(const struct cache *c) {
     const struct idstream *stream = c->stream;
@@ -234,5 +246,6 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
                     corpus_formats[options->format].name);
     int result = given ? open_given(&c, given) : edges && graph_settle(&settled, corpus) ? -1 : open_in(&c, directory, reused);
     words_drop_index(&vocab->words); /* rows are known now: training looks up no word */
+    if (!result) result = check_list_rows(&c);
     return result || edges ? result : check_stream(&c);
 }

@@ -6,6 +6,7 @@
 #include "vocab_choose.h"
 
 #include "base/debug.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -134,7 +135,9 @@ static int sort_buckets(void *context, unsigned worker) {
     while (!result && pool_take(&c->next, BUCKETS, 1, &bucket, &end)) {
         uint64_t first = bucket ? ends[bucket - 1] : 0, size = ends[bucket] - first;
         struct candidate *words = c->candidates.words + first;
-        if (size <= FEW) {
+        if (interrupt_check()) {
+            result = -1;
+        } else if (size <= FEW) {
             sort_few(words, size, c->by_first);
         } else if (!(result = mem_grow(&other, &capacity, size, sizeof *other, "sorting words"))) {
             sort(words, size, other, 0);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/file_map.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -214,16 +215,19 @@ static int take_chunks(void *context, unsigned worker) {
     struct reading *reading = context;
     uint64_t chunk, end;
     (void)worker;
-    while (!reading->failed && pool_take(&reading->next, reading->chunk_count, 1, &chunk, &end))
+    while (!reading->failed && pool_take(&reading->next, reading->chunk_count, 1, &chunk, &end)) {
+        if (interrupt_check()) return -1;
         if (reading->take(reading, chunk)) reading->failed = 1;
+    }
     return 0;
 }
 
-/* Calls `take` for all chunks. Fails if it failed. */
+/* Calls `take` for all chunks. Fails if it failed, or if the user has interrupted the program. */
 static int for_chunks(struct reading *reading, struct pool *pool, int (*take)(const struct reading *, uint64_t chunk)) {
     reading->take = take;
     reading->next = 0;
-    return pool_run(pool, take_chunks, reading) || reading->failed ? refuse_lines(reading->all) : 0;
+    if (pool_run(pool, take_chunks, reading)) return -1;
+    return reading->failed ? refuse_lines(reading->all) : 0;
 }
 
 /* Counts the words of all chunks. Fails if the file is no vocabulary. */

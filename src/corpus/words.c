@@ -1,5 +1,6 @@
 #include "words.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -203,8 +204,10 @@ static int enter_words(void *context, unsigned worker) {
     struct indexing *indexing = context;
     uint64_t first, end, met, again;
     (void)worker;
-    while (!indexing->twice && pool_take(&indexing->next, indexing->words->size, GRAIN, &first, &end))
+    while (!indexing->twice && pool_take(&indexing->next, indexing->words->size, GRAIN, &first, &end)) {
+        if (interrupt_check()) return -1;
         if (enter_range(indexing->words, first, end, &met, &again)) indexing->twice = 1;
+    }
     return 0;
 }
 

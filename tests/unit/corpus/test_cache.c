@@ -257,6 +257,37 @@ static void a_directory_that_cannot_be_written_serves(void **state) {
     sentence_holds("corpus.lock': Permission denied");
 }
 
+/* Training would take rows of lists for the only target rows, and read outside of the table. */
+static void a_vocabulary_has_rows_of_lists_only_if_the_run_has_them(void **state) {
+    static const struct {
+        const char *rows;
+        enum corpus_format format;
+        int list_rows;
+        const char *refusal; /* NULL: the vocabulary is used */
+    } cases[] = {
+        {"list:a\t0\nlist:b\t0\n", FORMAT_TEXT, 0, "ends with rows of lists (its last word is 'list:b'), and this run has no such rows"},
+        {"list:a\t0\nlist:b\t0\n", FORMAT_GRAPH, 0, "ends with rows of lists"},
+        {"list:a\t0\nlist:b\t0\n", FORMAT_TRIPLES, 1, "ends with rows of lists"},
+        {"relation:b\t0\n", FORMAT_DOCUMENTS, 1, "ends with rows of relations (its last word is 'relation:b')"},
+        {"relation:a\t0\n", FORMAT_TRIPLES, 1, NULL},
+        {"list:a\t0\nlist:b\t0\n", FORMAT_DOCUMENTS, 1, NULL},
+        {"list:a\t1\n", FORMAT_TEXT, 0, NULL}, /* an item, since it has a count */
+        {"list:a\t0\nd\t1\n", FORMAT_TEXT, 0, NULL}, /* it is not one of the last rows */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[64];
+        struct corpus_options options = plain_options(cases[i].format);
+        snprintf(words, sizeof words, "b\t2\nc\t1\n%s", cases[i].rows);
+        options.vocab = scratch_text("given.tsv", words);
+        options.list_rows = cases[i].list_rows;
+        struct case_ c = open_with(scratch_text("text", cases[i].format == FORMAT_GRAPH ? "b c\n" : "b a c\n"), options);
+        assert_int_equal(c.result, cases[i].refusal ? -1 : 0);
+        if (cases[i].refusal) sentence_holds(cases[i].refusal);
+        close_case(&c);
+        cache_remove(in_scratch("cache"));
+    }
+}
+
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
@@ -269,6 +300,7 @@ int main(void) {
         IN_SCRATCH(a_builder_that_dies_is_followed),
         IN_SCRATCH(what_is_found_is_read_past_a_lock),
         IN_SCRATCH(a_directory_that_cannot_be_written_serves),
+        IN_SCRATCH(a_vocabulary_has_rows_of_lists_only_if_the_run_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 #include "tests/testing.h"
 
+#include "base/interrupt.h"
 #include "corpus/vocab.h"
+#include "corpus/vocab_choose.h"
+#include "corpus/word_counts.h"
 #include "tests/unit/scratch.h"
 
 #include "tests/unit/plain_options.h"
@@ -472,6 +475,44 @@ static void what_is_no_vocabulary_is_not_read_to_its_end(void **state) {
     sentence_holds("v' line 1: the count 'count' is not a whole number");
 }
 
+/* Reading words and building their hash table check separately whether the user has interrupted the program. */
+static void an_interruption_ends_the_reading_of_a_vocabulary(void **state) {
+    static _Atomic int stop;
+    char *path = scratch_text("v", "a\t2\nb\t1\n");
+    struct vocab vocab;
+    interrupt_flag *before = interrupt_use(&stop);
+    stop = 1;
+    assert_int_equal(vocab_read(&vocab, path), -1);
+    sentence_holds("stopped before training has begun");
+    stop = 0;
+    assert_int_equal(vocab_read(&vocab, path), 0);
+    stop = 1;
+    assert_int_equal(vocab_index(&vocab, path, NULL), -1);
+    sentence_holds("stopped before training has begun");
+    vocab_release(&vocab);
+    interrupt_use(before);
+}
+
+static void an_interruption_ends_the_choice_of_words(void **state) {
+    static _Atomic int stop;
+    struct corpus_options options = plain_options(FORMAT_TEXT);
+    struct corpus *corpus = scratch_corpus(scratch_text("corpus", "a b a\n"), 0);
+    struct pool *pool = pool_open(2);
+    struct word_counts items = {0};
+    struct word_counts_wanted wanted = {.items = &items};
+    struct vocab vocab = {0};
+    assert_int_equal(word_counts_read(&wanted, corpus, &options, pool), 0);
+    interrupt_flag *before = interrupt_use(&stop);
+    stop = 1;
+    assert_int_equal(vocab_choose(&vocab, &items, &options, 6, pool, NULL), -1);
+    sentence_holds("stopped before training has begun");
+    interrupt_use(before);
+    vocab_release(&vocab);
+    word_counts_release(&items);
+    pool_close(pool);
+    corpus_close(corpus);
+}
+
 /* While a word is looked up, memory for later words is prefetched. A word that occurs twice must be found, however many words are
  * between the two. */
 static void a_word_there_twice_is_found_at_any_distance(void **state) {
@@ -551,6 +592,8 @@ int main(void) {
         IN_SCRATCH(a_given_file_that_is_no_text_is_told),
         IN_SCRATCH(a_byte_order_mark_is_no_word_of_a_given_file),
         IN_SCRATCH(what_is_no_vocabulary_is_not_read_to_its_end),
+        IN_SCRATCH(an_interruption_ends_the_reading_of_a_vocabulary),
+        IN_SCRATCH(an_interruption_ends_the_choice_of_words),
         IN_SCRATCH(a_word_there_twice_is_found_at_any_distance),
         IN_SCRATCH(the_fingerprint_knows_words_counts_and_order),
         IN_SCRATCH(a_near_word_is_suggested_among_the_frequent),
