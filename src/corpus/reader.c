@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
+#include "xz.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,12 +129,7 @@ static int is_xz(const unsigned char magic[MAGIC_BYTES]) {
 
 static int begin_xz(struct reader *reader) {
     reader->xz = (lzma_stream)LZMA_STREAM_INIT;
-#if LZMA_VERSION >= 50040002 /* 5.4.0 */
-    /* Each thread needs memory for a block; fewer threads are used if they would need more than this. */
-    lzma_mt several = {.threads = reader->threads, .memlimit_threading = mem_available() / 8, .memlimit_stop = xz_memory_most};
-    if (reader->threads > 1) return lzma_stream_decoder_mt(&reader->xz, &several) == LZMA_OK ? 0 : -1;
-#endif
-    return lzma_stream_decoder(&reader->xz, xz_memory_most, 0) == LZMA_OK ? 0 : -1;
+    return xz_begin(&reader->xz, reader->threads, xz_memory_most) == LZMA_OK ? 0 : -1;
 }
 
 static void end_xz(struct reader *reader) {

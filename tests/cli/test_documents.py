@@ -44,7 +44,9 @@ def inferred(sptx, *arguments, run="run"):
 @pytest.mark.parametrize("update", ["batch", "hogwild"])
 def test_a_document_finds_those_of_its_topic(sptx, mode, update):
     write(sptx, documents())
-    sptx("train", config(sptx, mode, train={"update": update, "batch": "64"}))
+    # In so small a corpus two lock-free threads write over one another's rows, and one run in some twenty is too poor.
+    one = {"threads": "1"} if update == "hogwild" else {}
+    sptx("train", config(sptx, mode, train={"update": update, "batch": "64"}, device=one))
     for name in ("d2", "list:d2"):
         assert {int(found[len("list:d"):]) % 6 for found in nearest(sptx, name, "--lists", "--k=8")} == {2}
     assert {word[:2] for word in nearest(sptx, "t4w3", "--k=8")} == {"t4"}
