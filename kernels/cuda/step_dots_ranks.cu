@@ -31,7 +31,7 @@ template <class F> struct of_form {
 struct held_kernels dot_kernels_held(const struct step_view *v) {
     typedef of_form<float32_rows> floats;
     typedef of_form<bfloat16_rows> halves;
-    constexpr uint32_t NARROW = 16; /* a row of at most so many quads is held by eight threads, two quads each */
+    constexpr uint32_t NARROW = 16; /* Eight threads hold a row of up to this many quads, two quads each. */
     bool state = v->rule.slots > 0;
     struct held_kernels kernels = v->halves ? kernels_for_few_halves<halves::passes>(v->quads, state)
                                             : kernels_for_few<floats::passes>(v->quads, state);
@@ -46,7 +46,7 @@ struct held_kernels dot_kernels_held(const struct step_view *v) {
  * same number of its contexts at a time. If some ranks have one chunk of columns more than others, and so smaller tiles, terms
  * are exchanged in two passes; the first pass waits for no rank. */
 static bool has_smaller_tiles(uint32_t quads, uint32_t chunk) {
-    constexpr uint32_t TWO_A_THREAD = 64; /* a row of at most so many quads is held by a warp, two quads a thread */
+    constexpr uint32_t TWO_A_THREAD = 64; /* A warp holds a row of up to this many quads, two quads a thread. */
     static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts,
                   "tiles change where a thread's third quad begins, and nowhere else");
     return quads == TWO_A_THREAD + chunk;

@@ -388,7 +388,8 @@ static int check_optimizer(const struct config *c) {
 /* Refuses keys for several GPUs in a run that does not have several GPUs. */
 static int check_gpus(const struct config *c) {
     if (c->device_gpus < 2 && c->device_share != SHARE_AUTO)
-        return fail("device.share = %s is for several GPUs, and device.gpus is %" PRIu64 ": set it to their number, or leave device.share out",
+        return fail("device.share = %s is for several GPUs, and device.gpus is %" PRIu64
+                    ": set it to their number, or leave device.share out",
                     config_choice_name("device", "share", c->device_share), c->device_gpus);
     if (c->train_merge_every == COUNT_AUTO || (c->device_gpus > 1 && c->device_share != SHARE_COLUMNS)) return 0;
     return fail("train.merge_every = %" PRIu64 " is for copies of the tables on several GPUs, and %s: leave train.merge_every out",

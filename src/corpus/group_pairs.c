@@ -127,10 +127,6 @@ static int number_lists(struct grouping *g) {
     g->lists = mem_alloc(g->list_count + 1, sizeof *g->lists, "the lists");
     if (!g->lists || pool_run(g->pool, make_lists, g)) return -1;
     integer_counts_release(&g->counts);
-    free(g->marks);
-    free(g->marks_before);
-    g->marks = NULL;
-    g->marks_before = NULL;
     return 0;
 }
 

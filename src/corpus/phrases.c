@@ -389,8 +389,8 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
     int result = path ? numbered_open(&numbered, path) : -1;
     corpus_set_numbered(corpus, &numbered);
     if (!result)
-        result = vocab_build(&j->vocab, corpus, &all, pool) || vocab_index(&j->vocab, options->path, pool) || phrase_tokens_numbered(&j->tokens, &numbered) ||
-                         corpus_check_unchanged(corpus)
+        result = vocab_build(&j->vocab, corpus, &all, pool) || vocab_index(&j->vocab, options->path, pool) ||
+                         phrase_tokens_numbered(&j->tokens, &numbered) || corpus_check_unchanged(corpus)
                      ? -1
                      : 0;
     corpus_set_numbered(corpus, NULL);

@@ -93,7 +93,7 @@ uint64_t vocab_large_count(const struct vocab *vocab, uint64_t id) {
 }
 
 int vocab_set_count(struct vocab *vocab, uint64_t id, uint64_t count) {
-    vocab->counts[id] = count < VOCAB_LARGE ? (uint32_t)count : VOCAB_LARGE;
+    vocab->counts[id] = vocab_small_count(count);
     if (count < VOCAB_LARGE) return 0;
     uint64_t at = place_of_large(vocab, id);
     if (at == vocab->large_count || vocab->large[at].id != id) {
@@ -136,7 +136,8 @@ static int append_lists(struct vocab *vocab, const struct vocab *lists, const ch
     return 0;
 }
 
-/* Appends to the items the rows of lists; or, for triples, the rows of relations and then those of their reciprocals (x^-1). */
+/* Appends rows to those of the items. If the corpus has lists, each list gets a row. If it has triples, each relation gets a row, and then
+ * each relation gets a second row for its reciprocal (x^-1). */
 static int join_lists(struct vocab *vocab, const struct vocab *lists, const struct corpus_options *options) {
     int triples = corpus_formats[options->format].triples, twice = triples && options->reciprocal;
     const char *prefix = triples ? VOCAB_RELATION : VOCAB_LIST;

@@ -29,6 +29,11 @@ struct vocab_large {
 };
 #define VOCAB_LARGE UINT32_MAX
 
+/* Returns what struct vocab.counts holds for a count. */
+static inline uint32_t vocab_small_count(uint64_t count) {
+    return count < VOCAB_LARGE ? (uint32_t)count : VOCAB_LARGE;
+}
+
 struct vocab {
     uint64_t size;      /* number of words, and of their rows; at most WORDS_MOST */
     struct words words; /* [size]: a word's number is its id */

@@ -200,7 +200,7 @@ static void begin_buckets(struct choosing *c) {
     c->candidates.size = sum;
 }
 
-/* Writes those of a worker's words that will have rows into the list, each in its bucket. */
+/* Goes through a worker's words. A word that will have a row is written into the list, in its bucket. */
 static int put_in_buckets(void *context, unsigned worker) {
     struct choosing *c = context;
     uint64_t number, end;
@@ -275,6 +275,13 @@ static int list_words(struct choosing *c) {
 
 enum { GRAIN = 1 << 14 }; /* words that a worker takes at once */
 
+/* Allocates c->rows. No word has a row yet. */
+static int open_rows(struct choosing *c) {
+    c->rows = mem_alloc(c->numbers + 1, sizeof *c->rows, "the rows of words");
+    if (c->rows) memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
+    return c->rows ? 0 : -1;
+}
+
 /* Stores the row of each word of the list in c->rows, and the row's count in the vocabulary. */
 static int set_rows(void *context, unsigned worker) {
     struct choosing *c = context;
@@ -283,7 +290,7 @@ static int set_rows(void *context, unsigned worker) {
     for (; row < end; row++) {
         const struct candidate *word = &c->candidates.words[row];
         c->rows[number_of(word)] = (uint32_t)row;
-        c->vocab->counts[row] = word->count < VOCAB_LARGE ? (uint32_t)word->count : VOCAB_LARGE;
+        c->vocab->counts[row] = vocab_small_count(word->count);
         c->sums[worker].kept += word->count;
     }
     return 0;
@@ -325,10 +332,7 @@ static int for_rows(struct choosing *c, row_taker *take) {
 static int fill(struct choosing *c) {
     struct vocab *vocab = c->vocab;
     uint64_t size = c->candidates.size;
-    c->rows = mem_alloc(c->numbers + 1, sizeof *c->rows, "the rows of words");
-    if (!c->rows || vocab_reserve(vocab, size, 0)) return -1;
-    memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
-    if (pool_run(c->pool, set_rows, c)) return -1;
+    if (open_rows(c) || vocab_reserve(vocab, size, 0) || pool_run(c->pool, set_rows, c)) return -1;
     for (uint64_t row = 0; row < size; row++)
         if (vocab->counts[row] == VOCAB_LARGE && vocab_set_count(vocab, row, c->candidates.words[row].count)) return -1;
     for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) vocab->kept += c->sums[worker].kept;
@@ -381,9 +385,7 @@ static void set_given(uint32_t *rows, const struct vocab *vocab, const struct wo
 
 static int find_given_rows(struct choosing *c) {
     const struct word_counts *counts = c->counts;
-    c->rows = mem_alloc(c->numbers + 1, sizeof *c->rows, "the rows of words");
-    if (!c->rows) return -1;
-    memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
+    if (open_rows(c)) return -1;
     for (uint64_t number = 0; number < c->numbers; number++)
         if (word_counts_has(counts, number)) set_given(c->rows, c->vocab, counts, number);
     return 0;

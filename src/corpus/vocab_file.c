@@ -139,7 +139,7 @@ struct reading {
     _Atomic int failed;   /* 1: a line cannot be read */
 };
 
-/* Returns the beginning of the first line at or after this place; NULL if there is none within LINE_MOST bytes. */
+/* Finds the first line that begins at `at` or later, and returns its beginning. Returns NULL if no line begins within LINE_MOST bytes. */
 static const char *next_begin(const struct lines *all, const char *at) {
     if (at <= all->at || at >= all->end) return at <= all->at ? all->at : all->end;
     uint64_t left = (uint64_t)(all->end - at);
@@ -184,7 +184,7 @@ static int store_chunk(const struct reading *reading, uint64_t number) {
         memcpy(words->bytes + at, line.word, line.length);
         words->bytes[at + line.length] = 0;
         at += line.length + 1;
-        reading->vocab->counts[id] = line.count < VOCAB_LARGE ? (uint32_t)line.count : VOCAB_LARGE;
+        reading->vocab->counts[id] = vocab_small_count(line.count);
     }
     return at == after->bytes ? 0 : -1;
 }

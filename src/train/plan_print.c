@@ -47,10 +47,9 @@ static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const c
 /* Prints how small the tables of targets and of contexts would be if `key` was set; nothing if bytes is 0. */
 static void print_smaller(const struct plan *plan, int to_stdout, const char *key, uint64_t bytes) {
     char now[TEXT_BYTES], then[TEXT_BYTES];
-    uint64_t both = plan->target_bytes + plan->target_state_bytes + plan->context_bytes + plan->context_state_bytes;
     if (!bytes) return;
-    line(to_stdout, "  smaller", "%10s  instead of %s, both tables with their state: %s", text_of_bytes(then, bytes), text_of_bytes(now, both),
-         key);
+    line(to_stdout, "  smaller", "%10s  instead of %s, both tables with their state: %s", text_of_bytes(then, bytes),
+         text_of_bytes(now, plan_table_bytes(plan)), key);
 }
 
 /* Returns 1 if training reads some target rows over the link. */

@@ -317,8 +317,8 @@ static uint64_t bytes_with(const struct planning *p, const struct rule_options *
     tried.rule = *rule;
     settle_columns(&tried, now->dim);
     measure_tables(&tried);
-    uint64_t bytes = plan.target_bytes + plan.target_state_bytes + plan.context_bytes + plan.context_state_bytes;
-    return bytes < now->target_bytes + now->target_state_bytes + now->context_bytes + now->context_state_bytes ? bytes : 0;
+    uint64_t bytes = plan_table_bytes(&plan);
+    return bytes < plan_table_bytes(now) ? bytes : 0;
 }
 
 /* Computes how small the tables could be, if a GPU has no room for all rows. */

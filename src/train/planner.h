@@ -74,6 +74,11 @@ struct plan {
     char advice[HOGWILD_WHY];      /* text: what to change if the plan does not fit; otherwise "" */
 };
 
+/* Returns the bytes of both tables with their state, wherever they are. */
+static inline uint64_t plan_table_bytes(const struct plan *plan) {
+    return plan->target_bytes + plan->target_state_bytes + plan->context_bytes + plan->context_state_bytes;
+}
+
 /* Settles train.batch, places and hot rows for this machine, from counts alone. Returns 0 even if the plan does not fit
  * (plan->fits), or -1 after fail(). */
 int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab, const struct examples *examples,

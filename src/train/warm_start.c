@@ -51,7 +51,8 @@ static int check_subwords(const struct config *config, const struct model *run) 
  * table. */
 static int check_triples(const struct config *config, const struct model *run) {
     int product = run->product == PRODUCT_REAL ? TRAIN_REAL : TRAIN_COMPLEX, other = product != (int)config->train_product;
-    if (config->examples_mode != MODE_TRIPLE || run->mode != MODE_TRIPLE || (!other && run->item_targets == !config->model_tied)) return 0;
+    if (config->examples_mode != MODE_TRIPLE || run->mode != MODE_TRIPLE) return 0;
+    if (!other && run->item_targets == !config->model_tied) return 0;
     const char *key = other ? "train.product" : "model.tied";
     const char *older = other ? config_choice_name("train", "product", product) : run->item_targets ? "no" : "yes";
     return fail("train.from = %s was trained with %s = %s, and this run has another: set %s = %s", config->train_from, key, older, key,

@@ -44,7 +44,7 @@ def inferred(sptx, *arguments, run="run"):
 @pytest.mark.parametrize("update", ["batch", "hogwild"])
 def test_a_document_finds_those_of_its_topic(sptx, mode, update):
     write(sptx, documents())
-    # In so small a corpus two lock-free threads write over one another's rows, and one run in some twenty is too poor.
+    # Two lock-free threads often change the same rows of so small a corpus, and a change can be lost. So one thread trains it here.
     one = {"threads": "1"} if update == "hogwild" else {}
     sptx("train", config(sptx, mode, train={"update": update, "batch": "64"}, device=one))
     for name in ("d2", "list:d2"):

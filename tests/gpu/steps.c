@@ -58,8 +58,8 @@ static char *counted_records(const struct rule_options *rule, const struct recor
 /* 1: the rule uses a gradient's sign. Rounding may change the sign of a sum near zero, so a value may differ by any amount. */
 static int by_sign;
 
-/* Share of values that may differ by any amount. A rule that uses a gradient's sign, or divides the gradient by its own size, amplifies
- * the rounding of sums near zero. It is above 0 for such a rule if the loss has weights, which make more sums near zero, or if
+/* This share of the values may differ by any amount. A rule that uses a gradient's sign, or divides the gradient by its own size, amplifies
+ * the rounding of sums near zero. For such a rule the share is above 0 if the loss has weights, which make more sums near zero, or if
  * products are TF32, which rounds more. */
 static double amplified;
 

@@ -625,10 +625,6 @@ static void test_print(void **state) {
     assert_non_null(strstr(text, "at most        unknown"));
 }
 
-static uint64_t bytes_of_tables(const struct plan *plan) {
-    return plan->target_bytes + plan->target_state_bytes + plan->context_bytes + plan->context_state_bytes;
-}
-
 /* A plan whose rows are not all on the GPU tells how small the tables would be in bfloat16, and with one number of state a row. */
 static void test_smaller_tables(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
@@ -642,12 +638,12 @@ static void test_smaller_tables(void **state) {
     assert_non_null(strstr(text, "optimizer.rule = rowwise-adagrad"));
     config.optimizer_rule = RULE_ROWWISE_ADAGRAD;
     other = plan_for(&config, &gpu);
-    assert_true(other.by_row_bytes == 0 && bytes_of_tables(&other) < bytes_of_tables(&plan));
-    assert_int_equal(bytes_of_tables(&other), plan.by_row_bytes);
+    assert_true(other.by_row_bytes == 0 && plan_table_bytes(&other) < plan_table_bytes(&plan));
+    assert_int_equal(plan_table_bytes(&other), plan.by_row_bytes);
     config.optimizer_rule = RULE_ADAGRAD;
     config.model_precision = config.model_state_precision = PRECISION_BFLOAT16;
     other = plan_for(&config, &gpu);
-    assert_int_equal(gpu.ops->halves ? bytes_of_tables(&other) : 0, plan.halved_bytes);
+    assert_int_equal(gpu.ops->halves ? plan_table_bytes(&other) : 0, plan.halved_bytes);
     assert_int_equal(0, other.halved_bytes);
     config.model_precision = config.model_state_precision = PRECISION_FLOAT32;
     assert_int_equal(0, plan_for(&config, &cpu).by_row_bytes);
