@@ -136,8 +136,8 @@ static int append_lists(struct vocab *vocab, const struct vocab *lists, const ch
     return 0;
 }
 
-/* Appends rows to those of the items. If the corpus has lists, each list gets a row. If it has triples, each relation gets a row, and then
- * each relation gets a second row for its reciprocal (x^-1). */
+/* Adds a row for each list behind the items' rows. With triples, adds a row for each relation and then, if wanted, a second row for each
+ * relation's reciprocal. */
 static int join_lists(struct vocab *vocab, const struct vocab *lists, const struct corpus_options *options) {
     int triples = corpus_formats[options->format].triples, twice = triples && options->reciprocal;
     const char *prefix = triples ? VOCAB_RELATION : VOCAB_LIST;

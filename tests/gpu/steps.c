@@ -58,9 +58,9 @@ static char *counted_records(const struct rule_options *rule, const struct recor
 /* 1: the rule uses a gradient's sign. Rounding may change the sign of a sum near zero, so a value may differ by any amount. */
 static int by_sign;
 
-/* This share of the values may differ by any amount. A rule that uses a gradient's sign, or divides the gradient by its own size, amplifies
- * the rounding of sums near zero. For such a rule the share is above 0 if the loss has weights, which make more sums near zero, or if
- * products are TF32, which rounds more. */
+/* `amplified` is the share of values that may differ by any amount. Some rules use a gradient's sign, or divide a gradient by its size: then a sum near
+ * zero may come out very differently after rounding. Weighted losses make more such sums, and TF32 rounds more. For such a rule with one
+ * of the two, the share is above 0. */
 static double amplified;
 
 /* halves: 1: weights are bfloat16; the state is bfloat16 in every second comparison (halves_turn). */
