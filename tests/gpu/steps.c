@@ -58,9 +58,9 @@ static char *counted_records(const struct rule_options *rule, const struct recor
 /* 1: the rule uses a gradient's sign. Rounding may change the sign of a sum near zero, so a value may differ by any amount. */
 static int by_sign;
 
-/* `amplified` is the share of values that may differ by any amount. Some rules use a gradient's sign, or divide a gradient by its size: then a sum near
- * zero may come out very differently after rounding. Weighted losses make more such sums, and TF32 rounds more. For such a rule with one
- * of the two, the share is above 0. */
+/* This share of a table's values may differ by any amount; it is above 0 only for some rules and losses. A rule may use a gradient's sign,
+ * or divide a gradient by its size: a sum near zero then comes out very differently after rounding. Weighted losses make more of these
+ * sums, and TF32 rounds more. */
 static double amplified;
 
 /* halves: 1: weights are bfloat16; the state is bfloat16 in every second comparison (halves_turn). */
