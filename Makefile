@@ -15,7 +15,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
 OPT    ?= -O3
-# DEBUG=yes compiles the conditions of INVARIANT() (src/base/debug.h).
+# DEBUG=yes compiles the conditions of INVARIANT() (src/base/report.h).
 DEBUG  ?= no
 # gnu11 is C11 with POSIX names. There is no -march: kernels/cpu/rows.c is compiled once for each level of processors, one of which
 # is picked at run time.

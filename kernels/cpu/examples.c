@@ -6,7 +6,6 @@
 #include "kernels/strip.h"
 #include "kernels/triples.h"
 
-#include "base/debug.h"
 #include "base/memory.h"
 #include "base/report.h"
 

@@ -2,7 +2,7 @@
  * fails with a sentence that says what to install. */
 #include "arrays.h"
 
-#include "base/pci.h"
+#include "base/machine.h"
 #include "base/report.h"
 #include "kernels/backend.h"
 

@@ -4,8 +4,8 @@
 #include "ranks_exchange.cuh"
 
 extern "C" {
-#include "base/numbers.h"
-#include "base/pci.h"
+#include "base/machine.h"
+#include "base/text.h"
 #include "kernels/ranks.h"
 }
 

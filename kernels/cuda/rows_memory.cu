@@ -3,7 +3,7 @@
 #include "cuda.cuh"
 
 extern "C" {
-#include "base/numa.h"
+#include "base/machine.h"
 }
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 #include "agree.h"
 
-#include "base/numbers.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "group.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #define SPTX_FILE_H
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 /* Opens a plain file as open(2) does (with O_CLOEXEC; new files get mode 0666). Returns a descriptor, or -1 after fail(). Other
  * kinds of files are refused at once: a pipe would wait for its other end, and a device may never end. */
@@ -91,5 +92,61 @@ int file_rename(const char *from, const char *to); /* syncs the directory that h
 
 /* Returns "directory/name", which the caller frees; NULL after fail(). */
 char *file_join(const char *directory, const char *name);
+
+/* ---- mapped files ----
+ *
+ * file_map maps a whole file read-only. Its bytes stay in the system's page cache, so a corpus may be larger than memory.
+ *
+ * Another program may shorten a mapped file, or its disk may fail. No call returns an error then: reading the bytes raises the
+ * signal SIGBUS, which would end the program without a message. file_map_catch() makes it print one.
+ */
+
+struct file_map {
+    const char *data; /* NULL if the file is empty */
+    uint64_t size;
+};
+int file_map_open(struct file_map *map, const char *path);
+/* Opens a map of `size` zero bytes in memory, without a file, for data that this process first writes and then reads like a mapped
+ * file. Returns the writable bytes, or NULL after fail(). `what` names the data in the error message. */
+char *file_map_memory(struct file_map *map, uint64_t size, const char *what);
+void file_map_close(struct file_map *map); /* may be called on a struct of zeros */
+
+/* Makes SIGBUS end the process with exit code 1 and a message that names the mapped file. Only programs call this: a library
+ * leaves signals to its caller. */
+void file_map_catch(void);
+
+/* ---- a file written by several processes ----
+ *
+ * file_part: a file that several processes write together, each a byte range of its own. One process makes the file with a
+ * file_writer and commits it. Every process, that one included, writes through a file_part. */
+
+struct file_part {
+    const char *path; /* path for messages; owned by the caller */
+    int fd;           /* -1 when closed */
+};
+
+/* Opens a part in the process that has the writer. Returns 0, or -1 after fail(). */
+int file_part_of(struct file_part *part, const struct file_writer *writer);
+/* Opens a part in another process. `path` is the file's final path, `partial` the temporary path that the writer uses. Returns
+ * 0, or -1 if this process cannot open `partial`. */
+int file_part_join(struct file_part *part, const char *path, const char *partial);
+void file_part_close(struct file_part *part); /* may be called twice */
+
+int file_part_write(struct file_part *part, uint64_t offset, const void *data, uint64_t length);
+int file_part_sync(struct file_part *part);
+int file_part_resize(struct file_part *part, uint64_t bytes); /* bytes that no process writes are zeros */
+
+/* ---- copies of data that can be read only once ----
+ *
+ * spool: nameless files in $TMPDIR or /var/tmp, for data that is read more than once. The system removes such a file when its
+ * descriptor is closed, even if the process is killed. */
+
+/* Opens an empty nameless file. Returns its descriptor, or -1 after fail(). */
+int spool_open(void);
+const char *spool_directory(void); /* returns the directory of these files, for messages */
+
+/* Copies all bytes that can be read from `from` into a new nameless file. Returns its descriptor, or -1 after fail(), whose
+ * message calls the data `what`. */
+int spool_all(int from, const char *what);
 
 #endif

@@ -1,6 +1,6 @@
 #include "memory.h"
 
-#include "cgroup.h"
+#include "machine.h"
 #include "report.h"
 
 #include <inttypes.h>

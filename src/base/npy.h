@@ -9,7 +9,6 @@
 #define SPTX_NPY_H
 
 #include "file.h"
-#include "file_map.h"
 
 #include <stdint.h>
 

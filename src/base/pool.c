@@ -1,14 +1,15 @@
 #define _GNU_SOURCE
 #include "pool.h"
 
-#include "debug.h"
 #include "interrupt.h"
 #include "memory.h"
-#include "numbers.h"
 #include "report.h"
+#include "text.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ struct worker {
     unsigned number;
 };
 
-static void *work(void *argument) {
+static void *run_jobs(void *argument) {
     struct worker self = *(struct worker *)argument;
     struct pool *pool = self.pool;
     uint64_t seen = 0;
@@ -72,7 +73,7 @@ struct pool *pool_open(unsigned threads) {
         struct worker *worker = mem_alloc(1, sizeof *worker, "a thread");
         if (!worker) break;
         *worker = (struct worker){pool, pool->threads};
-        int error = pthread_create(&pool->handles[pool->threads], NULL, work, worker);
+        int error = pthread_create(&pool->handles[pool->threads], NULL, run_jobs, worker);
         if (error) {
             free(worker);
             fail("thread %u of %u cannot be started: %s; lower device.threads", pool->threads + 1, wanted, strerror(error));
@@ -145,4 +146,80 @@ unsigned pool_cores(void) {
     if (sched_getaffinity(0, sizeof set, &set)) return 1;
     int cores = CPU_COUNT(&set);
     return cores > 0 ? (unsigned)cores : 1;
+}
+
+static void keep_warning(void *user, const char *text) {
+    struct behind *behind = user;
+    if (!*behind->warning) snprintf(behind->warning, sizeof behind->warning, "%s", text);
+}
+
+static void *run(void *context) {
+    struct behind *behind = context;
+    numbers_enter();
+    report_use(behind->report);
+    behind->result = behind->work(behind->user);
+    __atomic_store_n(&behind->done, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* Starts the thread while all signals are blocked. It inherits the block, so signals reach only the threads that handle them. */
+static int start(struct behind *behind) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&behind->thread, NULL, run, behind);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+int behind_begin(struct behind *behind, int (*work)(void *user), void *user) {
+    *behind = (struct behind){.work = work, .user = user};
+    behind->report = report_open(keep_warning, behind);
+    if (!behind->report) return fail("not enough memory for a thread");
+    pthread_mutex_init(&behind->joining, NULL);
+    int error = start(behind);
+    if (!error) return 0;
+    behind->joined = 1;
+    behind_close(behind);
+    return fail("a thread cannot be started: %s", strerror(error));
+}
+
+int behind_is_done(const struct behind *behind) {
+    return __atomic_load_n(&behind->done, __ATOMIC_ACQUIRE);
+}
+
+void behind_wait(struct behind *behind) {
+    pthread_mutex_lock(&behind->joining);
+    if (!behind->joined) pthread_join(behind->thread, NULL);
+    behind->joined = 1;
+    pthread_mutex_unlock(&behind->joining);
+}
+
+const char *behind_sentence(struct behind *behind, int *code) {
+    behind_wait(behind);
+    struct report *own = report_use(behind->report);
+    const char *sentence = report_sentence();
+    *code = report_exit_code();
+    report_use(own);
+    return sentence;
+}
+
+int behind_end(struct behind *behind) {
+    int code;
+    const char *sentence = behind_sentence(behind, &code);
+    if (*behind->warning) warn("%s", behind->warning);
+    behind->warning[0] = 0;
+    if (!behind->result) return 0;
+    if (code == 2) fail_usage("%s", sentence);
+    else if (code == REPORT_STOPPED) fail_stopped("%s", sentence);
+    else fail("%s", sentence);
+    return behind->result;
+}
+
+void behind_close(struct behind *behind) {
+    if (!behind->report) return;
+    behind_wait(behind);
+    pthread_mutex_destroy(&behind->joining);
+    report_close(behind->report);
+    behind->report = NULL;
 }

@@ -54,3 +54,61 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
 void progress_end(struct progress *progress) {
     report_live("");
 }
+
+/* Returns the length in bytes of the control character that begins here, or 0 if none does. Control characters are in ASCII or
+ * in C1 (0x80 to 0x9F); C1 characters have one byte on terminals of old encodings, two on UTF-8 terminals. */
+static unsigned control_length(const char *text, uint64_t left) {
+    unsigned char byte = (unsigned char)*text;
+    if (byte < ' ' || byte == 127) return 1;
+    unsigned length = text_utf8(text, left);
+    if (length == 2 && byte == 0xC2 && (unsigned char)text[1] < 0xA0) return 2;
+    return !length && byte >= 0x80 && byte < 0xA0;
+}
+
+/* Returns the number of bytes before the next control character. */
+static uint64_t plain_length(const char *text, uint64_t left) {
+    uint64_t at = 0;
+    while (at < left && !control_length(text + at, left - at)) {
+        unsigned length = text_utf8(text + at, left - at);
+        at += length ? length : 1;
+    }
+    return at;
+}
+
+static void print_visibly(const char *text, uint64_t length) {
+    for (uint64_t at = 0; at < length;) {
+        uint64_t plain = plain_length(text + at, length - at);
+        fwrite(text + at, 1, plain, stdout);
+        at += plain;
+        unsigned control = at < length ? control_length(text + at, length - at) : 0;
+        if (control) printf(control == 2 ? "\\u00%02x" : "\\x%02x", (unsigned char)text[at + control - 1]);
+        at += control;
+    }
+}
+
+void terminal_print(const char *text, uint64_t length) {
+    static int known, is_terminal; /* asked only once, since a million answers may be printed word by word */
+    if (!known) is_terminal = isatty(STDOUT_FILENO), known = 1;
+    if (is_terminal)
+        print_visibly(text, length);
+    else
+        fwrite(text, 1, length, stdout);
+}
+
+void terminal_print_name(const char *text) {
+    terminal_print(text, strlen(text));
+}
+
+void terminal_make_line(char *text) {
+    uint64_t left = strlen(text);
+    char *out = text;
+    while (left) {
+        uint64_t plain = plain_length(text, left);
+        memmove(out, text, plain);
+        out += plain, text += plain, left -= plain;
+        unsigned control = left ? control_length(text, left) : 0;
+        if (control) *out++ = '?';
+        text += control, left -= control;
+    }
+    *out = 0;
+}

@@ -1,6 +1,6 @@
 #include "report.h"
 
-#include "terminal.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -229,4 +229,19 @@ void report_dying(const char *before, const char *quoted, const char *after) {
     terminal_make_line(text + start);
     text[at] = '\n';
     if (write(STDERR_FILENO, text, at + 1) < 0) return; /* a failure cannot be reported anywhere */
+}
+
+static int is_asked(void) {
+    const char *asked = getenv("SPTX_TRACE");
+    return asked && !strcmp(asked, "1");
+}
+
+void trace(const char *format, ...) {
+    char text[512];
+    va_list values;
+    if (!is_asked()) return;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    fprintf(stderr, "trace %.6f %s\n", progress_now(), text);
 }

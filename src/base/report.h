@@ -7,8 +7,10 @@
 #ifndef SPTX_REPORT_H
 #define SPTX_REPORT_H
 
+#include <assert.h>
+
 /* Stores the sentence (written without prefix and newline), unless one is stored already. Returns -1. Control characters become
- * '?' (terminal.h), as in warn(), note() and the live line. Any thread may call it. */
+ * '?' (progress.h), as in warn(), note() and the live line. Any thread may call it. */
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Works like fail("cannot DOING 'PATH': REASON"), where REASON is the system's text for errno. */
@@ -79,5 +81,18 @@ struct report *report_current(void); /* returns this thread's sink; NULL: the pr
 /* Sets whether stderr stays silent, except for the final sentence of a failure (--quiet). */
 void report_quiet(int quiet);
 int report_is_quiet(void);
+
+/* debug: checks that only a debugging build makes, and lines that trace a batch from its start to its end.
+ *
+ *   make DEBUG=yes     enables the conditions of INVARIANT(); a false one aborts with its file and line
+ *   SPTX_TRACE=1       prints the lines of trace() on stderr, in any build
+ */
+
+/* A condition that must hold whatever the caller passes. The Makefile sets SPTX_DEBUG to 1 with DEBUG=yes and to 0 otherwise;
+ * with 0 the condition is compiled but not computed. */
+#define INVARIANT(condition) assert(!SPTX_DEBUG || (condition))
+
+/* If the environment has SPTX_TRACE=1, prints a line of "trace", the clock's seconds, and the text. Any thread may call it. */
+void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef SPTX_TEXT_H
 #define SPTX_TEXT_H
 
+#include <locale.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,5 +49,21 @@ char *text_strip(char *text);
 /* Returns the entry of names[count] that needs the fewest edits to become `word`; an edit inserts, deletes or changes a letter,
  * or swaps two neighbours. NULL if no entry is near enough to suggest. Entries equal to the word are skipped. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
+
+/* numbers: reads and writes numbers with a decimal point, whatever the caller's locale is.
+ *
+ * The caller of a library sets the locale (with a decimal comma, for example), and printf() and strtod() obey it. Each thread that
+ * runs this program's code therefore switches itself to the C locale and back: library calls in enter() and leave()
+ * (library/handles.h), and each thread that the program starts. Code may then write numbers by printf(). It reads numbers by the
+ * functions below, which always use the C locale.
+ */
+
+/* Makes this thread write numbers with a decimal point. Returns the argument for numbers_leave(), which undoes this. */
+locale_t numbers_enter(void);
+void numbers_leave(locale_t before);
+
+/* Like strtod() and strtof(), in the C locale: *end is `text` if no number begins there. */
+double numbers_read(const char *text, char **end);
+float numbers_read_float(const char *text, char **end);
 
 #endif

@@ -2,11 +2,10 @@
 #include "cmd_bench.h"
 
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/memory.h"
-#include "base/processor.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "base/spool.h"
 #include "corpus/encode.h"
 #include "corpus/graph_make.h"
 #include "corpus/numbered.h"

@@ -1,6 +1,6 @@
-#include "commands.h"
+#include "base/progress.h"
 #include "base/report.h"
-#include "base/terminal.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

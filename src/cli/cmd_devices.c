@@ -1,10 +1,10 @@
-#include "kernels/backend.h"
-#include "commands.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/pool.h"
-#include "base/processor.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "commands.h"
+#include "kernels/backend.h"
 
 #include <stdio.h>
 #include <unistd.h>

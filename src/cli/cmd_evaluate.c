@@ -1,10 +1,10 @@
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "vectors/answers.h"
 #include "vectors/evaluate.h"
 #include "vectors/run_triples.h"
-#include "base/report.h"
-#include "base/terminal.h"
-#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 #include "commands.h"
 
+#include "base/interrupt.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/text.h"
 #include "corpus/generate.h"
 #include "corpus/words.h"
 #include "run/run_owns.h"
-#include "base/interrupt.h"
-#include "base/report.h"
-#include "base/terminal.h"
-#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "commands.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/report.h"
-#include "base/terminal.h"
+#include "commands.h"
 #include "vectors/infer.h"
 #include "vectors/lines.h"
 

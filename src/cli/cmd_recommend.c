@@ -1,11 +1,10 @@
-#include "commands.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "base/terminal.h"
+#include "commands.h"
+#include "recommend_triples.h"
 #include "vectors/answers.h"
 #include "vectors/recommend.h"
-#include "recommend_triples.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 #include "commands.h"
 
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "base/report.h"
-#include "base/terminal.h"
 #include "base/text.h"
 #include "tune/tune.h"
 

@@ -1,8 +1,8 @@
 /* distance, word-analogy and compute-accuracy: word2vec's programs that answer questions from a file of vectors. */
-#include "commands.h"
+#include "base/progress.h"
 #include "base/report.h"
-#include "base/terminal.h"
 #include "base/text.h"
+#include "commands.h"
 #include "prompt.h"
 #include "vectors/answers.h"
 #include "vectors/evaluate.h"

@@ -2,11 +2,11 @@
  *
  *   0 done    1 failed    2 called wrongly
  */
+#include "base/file.h"
+#include "base/report.h"
+#include "base/text.h"
 #include "build.h"
 #include "commands.h"
-#include "base/file_map.h"
-#include "base/numbers.h"
-#include "base/report.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "prompt.h"
 
 #include "base/memory.h"
-#include "base/terminal.h"
+#include "base/progress.h"
 #include "vectors/answers.h"
 
 #include <stdio.h>

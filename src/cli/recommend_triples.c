@@ -3,8 +3,8 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/report.h"
-#include "base/terminal.h"
 #include "vectors/triple_answers.h"
 
 #include <errno.h>

@@ -1,12 +1,20 @@
 /* config: see config.h. This file reads and checks single values, whether from a file or an argument. */
-#include "config_keys.h"
+
+#include "config.h"
 
 #include "base/memory.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "config_keys.h"
+#include "corpus/format.h"
+#include "corpus/words.h"
+#include "kernels/backend.h"
+#include "kernels/record.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,4 +272,260 @@ void config_release(struct config *config) {
         if (config_keys[i].type == TYPE_TEXT) free(*config_text(config, &config_keys[i]));
     free(config->name);
     *config = (struct config){0};
+}
+
+/* config_keys: the table of keys made from config.def; finds and describes keys. */
+
+#define BEGIN(kind, s, k, default_text, help_text)                                                                     \
+    .type = kind, .name = #s "." #k, .section = #s, .key = #k, .fallback = default_text, .help = help_text,            \
+    .offset = offsetof(struct config, s##_##k)
+#define SECTION(name, help)
+#define TEXT(s, k, fallback, help)             {BEGIN(TYPE_TEXT, s, k, fallback, help)},
+#define FORM(s, k, fallback, reads_as, help)   {BEGIN(TYPE_TEXT, s, k, fallback, help), .form = reads_as},
+#define COUNT(s, k, fallback, low, high, help) {BEGIN(TYPE_COUNT, s, k, fallback, help), .least = low, .most = high},
+#define REAL(s, k, fallback, low, high, help)  {BEGIN(TYPE_REAL, s, k, fallback, help), .lowest = low, .highest = high},
+#define BYTES(s, k, fallback, low, high, help) {BEGIN(TYPE_BYTES, s, k, fallback, help), .least = low, .most = high},
+#define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
+#define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
+_Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO, "corpus.header is a truth");
+_Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands after the rules");
+_Static_assert((int)MODE_ADJACENCY == (int)EXAMPLE_ADJACENCY, "modes stand in the kernels' order");
+_Static_assert((int)LOSS_HIERARCHICAL == (int)LOSS_CONTRASTIVE + 1, "the kernels' losses come first");
+_Static_assert((int)SCORE_AUTO == (int)SCORE_COSINE + 1, "auto stands after the scores");
+_Static_assert((int)PLACE_AUTO == (int)PLACE_FILE + 1, "auto stands after the places");
+const struct config_key config_keys[CONFIG_KEYS] = {
+#include "config.def"
+};
+
+#define SECTION(section, text) {#section, text},
+#define TEXT(s, k, fallback, help)
+#define FORM(s, k, fallback, form, help)
+#define COUNT(s, k, fallback, low, high, help)
+#define REAL(s, k, fallback, low, high, help)
+#define BYTES(s, k, fallback, low, high, help)
+#define TRUTH(s, k, fallback, help)
+#define CHOICE(s, k, fallback, choices, help)
+const struct config_section config_sections[CONFIG_SECTIONS] = {
+#include "config.def"
+};
+
+/* The choices of every key, split once into names that stay valid, so config_choice_name() can return them. */
+static struct {
+    char text[128];
+    struct config_choices list;
+} choices[CONFIG_KEYS];
+static pthread_once_t choices_made = PTHREAD_ONCE_INIT;
+
+static void make_choices(void) {
+    for (int i = 0; i < CONFIG_KEYS; i++) {
+        struct config_choices *c = &choices[i].list;
+        char *rest = choices[i].text, *name;
+        if (!config_keys[i].list) continue;
+        snprintf(rest, sizeof choices[i].text, "%s", config_keys[i].list);
+        while (c->count < CONFIG_CHOICES && (name = strsep(&rest, "|"))) c->name[c->count++] = name;
+    }
+}
+
+const struct config_choices *config_choices(const struct config_key *key) {
+    pthread_once(&choices_made, make_choices);
+    return &choices[key - config_keys].list;
+}
+
+const struct config_key *config_find_key(const char *section, const char *key) {
+    for (int i = 0; i < CONFIG_KEYS; i++)
+        if (!strcmp(config_keys[i].section, section) && !strcmp(config_keys[i].key, key)) return &config_keys[i];
+    return NULL;
+}
+
+const char *config_full_name(const char *key, int nth) {
+    for (int i = 0; i < CONFIG_KEYS; i++)
+        if (!strcmp(config_keys[i].key, key) && nth-- == 0) return config_keys[i].name;
+    return NULL;
+}
+
+int config_is_section(const char *name) {
+    for (int i = 0; i < CONFIG_SECTIONS; i++)
+        if (!strcmp(name, config_sections[i].name)) return 1;
+    return 0;
+}
+
+int config_has_auto(const struct config_key *key) {
+    return !strcmp(key->fallback, "auto");
+}
+
+int config_has_all(const struct config_key *key) {
+    return key->offset == offsetof(struct config, negatives_count);
+}
+
+char **config_text(const struct config *config, const struct config_key *key) {
+    return (char **)((char *)config + key->offset);
+}
+uint64_t *config_count(const struct config *config, const struct config_key *key) {
+    return (uint64_t *)((char *)config + key->offset);
+}
+double *config_real(const struct config *config, const struct config_key *key) {
+    return (double *)((char *)config + key->offset);
+}
+int *config_int(const struct config *config, const struct config_key *key) {
+    return (int *)((char *)config + key->offset);
+}
+
+const char *config_choice_name(const char *section, const char *key, int value) {
+    const struct config_key *found = config_find_key(section, key);
+    if (!found || found->type != TYPE_CHOICE || value < 0 || value >= config_choices(found)->count) return "?";
+    return config_choices(found)->name[value];
+}
+
+void config_describe(const struct config_key *key, char *out, size_t capacity) {
+    char low[TEXT_BYTES], high[TEXT_BYTES];
+    const char *automatic = config_has_auto(key) && key->type != TYPE_CHOICE ? ", or auto" : "";
+    switch (key->type) {
+    case TYPE_TEXT:
+        snprintf(out, capacity, "text");
+        break;
+    case TYPE_COUNT:
+        if (key->most == UINT64_MAX / 4)
+            snprintf(out, capacity, "a whole number from %s on, below 2^62%s", text_of_count(low, key->least), automatic);
+        else
+            snprintf(out, capacity, "a whole number from %s to %s%s%s", text_of_count(low, key->least),
+                     text_of_count(high, key->most), config_has_all(key) ? ", all" : "", automatic);
+        break;
+    case TYPE_REAL:
+        snprintf(out, capacity, "a number from %g to %g%s", key->lowest, key->highest, automatic);
+        break;
+    case TYPE_BYTES:
+        if (key->most == UINT64_MAX)
+            snprintf(out, capacity, "a size such as 512MB or 11GiB%s", automatic);
+        else
+            snprintf(out, capacity, "a size from %s to %s%s", text_of_bytes(low, key->least),
+                     text_of_bytes(high, key->most), automatic);
+        break;
+    case TYPE_TRUTH:
+        snprintf(out, capacity, "yes or no%s", automatic);
+        break;
+    case TYPE_CHOICE: {
+        const struct config_choices *c = config_choices(key);
+        size_t used = 0;
+        for (int i = 0; i < c->count; i++)
+            used = text_add(out, capacity, used, "%s%s", i == 0 ? "" : i + 1 < c->count ? ", " : " or ", c->name[i]);
+        break;
+    }
+    }
+}
+
+/* config_about: answers to questions about a config that depend on several keys. */
+
+const char *config_lines(const struct config *c) {
+    return corpus_formats[c->corpus_format].lines;
+}
+
+const char *config_key_at(int index, const char **list) {
+    if (index < 0 || index >= CONFIG_KEYS) return NULL;
+    const struct config_key *key = &config_keys[index];
+    *list = key->type == TYPE_CHOICE ? key->list : key->type == TYPE_TRUTH ? "yes|no" : NULL;
+    return key->name;
+}
+
+int config_has_documents(const struct config *c) {
+    return corpus_formats[c->corpus_format].documents;
+}
+
+int config_trains_words(const struct config *c) {
+    return !config_has_documents(c) || c->examples_mode == MODE_CBOW || c->examples_words;
+}
+
+int config_has_lists(const struct config *c) {
+    return c->examples_mode == MODE_USER && !config_has_documents(c);
+}
+
+int config_predicts_window(const struct config *c) {
+    return c->examples_mode == MODE_WINDOW && config_subwords(c).max;
+}
+
+int config_is_by_item(const struct config *c) {
+    return config_has_lists(c) && c->examples_targets == TARGETS_ALL;
+}
+
+int config_is_window(const struct config *c) {
+    return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW || c->examples_mode == MODE_WALK ||
+           config_has_documents(c);
+}
+
+unsigned config_ranks(const struct config *c) {
+    if (c->ranks) return c->ranks;
+    return c->device_ranks ? (unsigned)c->device_ranks : c->device_gpus ? (unsigned)c->device_gpus : 1;
+}
+
+struct hogwild_asked config_hogwild(const struct config *c) {
+    return (struct hogwild_asked){
+        .rule = {.rule = c->optimizer_rule, .momentum = c->optimizer_momentum, .clip = c->optimizer_clip},
+        .rule_name = config_choice_name("optimizer", "rule", c->optimizer_rule),
+        .loss = config_loss(c),
+        .loss_name = config_choice_name("train", "loss", c->train_loss),
+        .score_name = config_choice_name("train", "score", c->train_score),
+        .mean = c->train_reduction == REDUCTION_MEAN,
+        .ranks = config_ranks(c),
+        .frozen = c->train_freeze != FREEZE_NONE};
+}
+
+int config_refuses_hogwild(const struct config *c, int gpu, char why[HOGWILD_WHY]) {
+    struct hogwild_asked asked = config_hogwild(c);
+    asked.gpu = gpu;
+    return c->train_update == UPDATE_HOGWILD && hogwild_refuses(&asked, why);
+}
+
+/* config_corpus: gives the keys of [corpus] in the form that the modules of corpus/ take. */
+
+struct subword_form config_subwords(const struct config *config) {
+    struct subword_form form = {.max = 0};
+    if (!config->examples_subwords) return form; /* NULL only in a config that was not made by config_init() */
+    subwords_read_lengths(config->examples_subwords, &form); /* cannot fail: set_text() has checked the text */
+    subwords_read_buckets(config->model_buckets, &form);
+    return form;
+}
+
+struct corpus_options config_corpus(const struct config *config) {
+    double min_rating = -INFINITY;
+    config_read_rating(config->corpus_min_rating, &min_rating); /* cannot fail: set_text() has checked the text */
+    return (struct corpus_options){.path = config->corpus_path,
+                                   .vocab = config->corpus_vocab,
+                                   .format = config->corpus_format,
+                                   .order = config->corpus_order,
+                                   .look = {.header = config->corpus_header,
+                                            .names = config->corpus_names,
+                                            .separator = config->corpus_separator,
+                                            .columns = strcmp(config->corpus_columns, "auto") ? config->corpus_columns : NULL,
+                                            .no_values = config->graph_weights == WEIGHTS_NO},
+                                   .phrases = {.joins = config->corpus_phrases,
+                                               .score = config->phrases_score,
+                                               .min_count = config->phrases_min_count,
+                                               .passes = config->phrases_passes,
+                                               .threshold = config->phrases_threshold,
+                                               .delimiter = config->phrases_delimiter,
+                                               .connectors = config->phrases_connectors,
+                                               .memory = config->phrases_memory},
+                                   .max_sentence = config->corpus_max_sentence,
+                                   .max_word = config->corpus_max_word,
+                                   .min_count = config->corpus_min_count,
+                                   .max_vocab = config->corpus_max_vocab,
+                                   .min_rating = min_rating,
+                                   .pair_weights = (enum pair_weights)config->corpus_weights,
+                                   .directed = config->graph_directed,
+                                   .weights = config->graph_weights,
+                                   .list_rows = config->examples_mode == MODE_USER || config_has_documents(config) ||
+                                                corpus_formats[config->corpus_format].triples,
+                                   .reciprocal = config->triples_reciprocal,
+                                   .report_seconds = config->train_report_seconds};
+}
+
+const struct backend_ops *config_named_backend(const struct config *config) {
+    int asked = config->device_backend;
+    return asked == BACKEND_AUTO ? NULL : backend_named(config_choice_name("device", "backend", asked));
+}
+
+int config_backend(const struct config *config, const struct backend_ops **ops) {
+    char why[512] = "";
+    const struct backend_ops *named = config_named_backend(config);
+    *ops = named ? named : backend_best();
+    return !named || named->present(why, sizeof why) ? 0 : fail("device.backend = %s: %s", named->name, why);
 }

@@ -1,6 +1,6 @@
 /* config_keys: the table of all keys, made from config.def, and other declarations that the config_*.c files share. Keys are read
- * from INI files and arguments (config.c, config_ini.c), "auto" is replaced by values (config_resolve.c), and keys are written to
- * the resolved file and the help (config_write.c). No other file includes it.
+ * from INI files and arguments (config_file.c), "auto" is replaced by values (config_resolve.c), and keys are written to
+ * the resolved file and the help (config_file.c). No other file includes it.
  */
 #ifndef SPTX_CONFIG_KEYS_H
 #define SPTX_CONFIG_KEYS_H
@@ -112,7 +112,7 @@ void config_choose_real(double *value, double chosen);
 /* Copies the value of a key, which must not be a text. */
 void config_copy_number(struct config *to, const struct config *from, const struct config_key *key);
 
-/* ---- config_effort.c ---- */
+/* ---- config_resolve.c ---- */
 
 /* Defaults of keys with examples.mode = user, which train.effort chooses. */
 struct effort {

@@ -1,10 +1,12 @@
-/* config_resolve: replaces "auto" by values, and refuses combinations of keys that cannot work. */
+/* config_effort: train.effort, which changes the defaults of other keys so that a run on lists, a graph or triples is quick or thorough.
+ * The defaults for lists are set here; defaults_by_size.def has the defaults for graphs and triples. */
+
 #include "config_keys.h"
 
-#include "kernels/backend.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "kernels/backend.h"
 #include "rows/rules.h"
 
 #include <inttypes.h>
@@ -12,6 +14,176 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* These values were found by experiment: configs/notes/gowalla.md. */
+static const struct effort efforts[] = {
+    [EFFORT_QUICK] = {.dim = 128, .epochs = 20, .negatives = 1000, .lr = 0.002, .temperature = 0.1, .shared = 0},
+    [EFFORT_THOROUGH] = {.dim = 256, .epochs = 60, .negatives = 4000, .lr = 0.001, .temperature = 0.09, .shared = 1},
+};
+
+const struct effort *config_effort(const struct config *config) {
+    return &efforts[config->train_effort];
+}
+
+/* Returns the effort for this machine: a GPU does in a minute what takes a CPU hours. */
+static int effort_of_machine(const struct config *c) {
+    const struct backend_ops *named = config_named_backend(c), *ops = named ? named : backend_best();
+    return ops->has_gpu ? EFFORT_THOROUGH : EFFORT_QUICK;
+}
+
+int config_resolve_effort(struct config *c) {
+    int has_effort = config_has_lists(c) || c->examples_mode == MODE_WALK || c->examples_mode == MODE_TRIPLE;
+    if (c->train_effort == EFFORT_THOROUGH && !has_effort)
+        return fail(
+            "train.effort = thorough is for examples.mode = user, walk and triple, whose defaults it changes, and the mode is %s; leave "
+            "it out",
+            config_choice_name("examples", "mode", c->examples_mode));
+    if (c->train_effort == EFFORT_AUTO) c->train_effort = has_effort ? effort_of_machine(c) : EFFORT_QUICK;
+    return 0;
+}
+
+/* Copies from `before` the listed keys that the user has not set. */
+static void keep_value(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!config_is_given(config, keys[i][0], keys[i][1]))
+            config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
+}
+
+/* Returns 1 if `before` is the config of a version that had no train.effort. Later versions write this key into every
+ * config.ini. */
+static int is_older(const struct config *before) {
+    return !config_is_given(before, "train", "effort");
+}
+
+void config_fill_older(struct config *before) {
+    if (!is_older(before)) return;
+    before->train_effort = EFFORT_QUICK;
+    if (!config_is_given(before, "train", "negative_power")) before->train_negative_power = 0;
+}
+
+void config_keep_effort(struct config *config, const struct config *before) {
+    static const char *const of_effort[][2] = {
+        {"model", "dim"}, {"train", "epochs"}, {"train", "temperature"}, {"train", "effort"}};
+    static const char *const of_sharing[][2] = {
+        {"examples", "targets"}, {"examples", "positives"}, {"negatives", "per"}, {"negatives", "count"}, {"optimizer", "lr"}};
+    static const char *const of_version[][2] = {{"train", "negative_power"}};
+    int user = config->examples_mode == MODE_USER && before->examples_mode == MODE_USER;
+    int other_effort = config->train_effort != before->train_effort;
+    int other_sharing = user && config->per_auto && config->negatives_per != before->negatives_per; /* by other ranks, too */
+    if (user && is_older(before)) keep_value(config, before, of_version, 1);
+    if (other_effort && config_is_given(config, "train", "effort")) return;
+    if (other_effort) keep_value(config, before, of_effort, sizeof of_effort / sizeof *of_effort);
+    if (other_effort || other_sharing) keep_value(config, before, of_sharing, sizeof of_sharing / sizeof *of_sharing);
+}
+
+/* config_loss: the loss: resolves, checks and returns train.loss, train.score and the keys that change them. */
+
+int config_has_tree(const struct config *c) {
+    return c->train_loss == LOSS_HIERARCHICAL;
+}
+
+static int is_cosine(const struct config *c) {
+    return c->train_score == SCORE_COSINE;
+}
+
+void config_choose_real(double *value, double chosen) {
+    if (isnan(*value)) *value = chosen;
+}
+
+static int choose_text(char **text, const char *chosen) {
+    if (strcmp(*text, "auto")) return 0;
+    free(*text);
+    *text = mem_text(chosen, strlen(chosen), "a key's text");
+    return *text ? 0 : -1;
+}
+
+/* If scores are cosines, contexts must not be zeros at the beginning: the cosine of a row of zeros has no gradient. */
+static int choose_inits(struct config *c) {
+    const char *of_triples = "normal 0 0.001";
+    int triples = c->examples_mode == MODE_TRIPLE;
+    return choose_text(&c->model_target_init, triples ? of_triples : "word2vec") ||
+                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) ? "word2vec" : "zeros")
+               ? -1
+               : 0;
+}
+
+int config_resolve_loss(struct config *c) {
+    int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
+    int triples = c->examples_mode == MODE_TRIPLE;
+    if (c->train_score == SCORE_AUTO) c->train_score = !triples && (softmax || contrastive) ? SCORE_COSINE : SCORE_DOT;
+    int user = config_has_lists(c), cosines = softmax && is_cosine(c), weighted = !isnan(c->train_negative_weight);
+    config_choose_real(&c->train_temperature, !cosines ? 1 : user ? config_effort(c)->temperature : 0.1);
+    config_choose_real(&c->train_negative_power, cosines && user && !weighted ? 1.15 : 0);
+    config_choose_real(&c->train_margin, contrastive ? 0.8 : 0);
+    config_choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
+    config_choose_real(&c->train_n3, triples ? 0.05 : 0);
+    return choose_inits(c);
+}
+
+/* ---- what cannot work ---- */
+
+static int is_zeros(const char *init) {
+    return !strcmp(init, "zeros");
+}
+
+static int check_tree(const struct config *c) {
+    if (!config_has_tree(c)) return 0;
+    if (!config_is_window(c))
+        return fail("train.loss = hierarchical predicts words of windows: it works with examples.mode = window, cbow and walk, and it "
+                    "is %s",
+                    config_choice_name("examples", "mode", c->examples_mode));
+    if (c->negatives_count || c->negatives_per != PER_EXAMPLE)
+        return fail("train.loss = hierarchical draws no negatives: a word is told from all others by a tree; leave negatives.count "
+                    "and negatives.per out, or set train.loss = logistic");
+    if (is_cosine(c) || c->train_temperature != 1)
+        return fail("train.loss = hierarchical has the dot product as its score, and no temperature; leave train.%s out",
+                    is_cosine(c) ? "score" : "temperature");
+    if (c->train_freeze == FREEZE_CONTEXT && !*c->train_from)
+        return fail("train.freeze = context with train.loss = hierarchical keeps the rows of a tree as they begin, which is untrained; "
+                    "set train.from to a run of the same tree");
+    return 0;
+}
+
+int config_check_loss(const struct config *c) {
+    const char *loss = config_choice_name("train", "loss", c->train_loss);
+    int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
+    if (contrastive && c->train_temperature != 1)
+        return fail("train.temperature = %g: the contrastive loss has a margin and no temperature; leave it at 1",
+                    c->train_temperature);
+    if (!contrastive && c->train_margin != 0)
+        return fail("train.margin = %g works with train.loss = contrastive only, and it is %s", c->train_margin, loss);
+    if (!contrastive && !softmax && c->train_negative_weight != 1)
+        return fail("train.negative_weight = %g works with train.loss = softmax or contrastive only, and it is %s",
+                    c->train_negative_weight, loss);
+    if (!softmax && c->train_negative_power != 0)
+        return fail("train.negative_power = %g works with train.loss = softmax only, and it is %s", c->train_negative_power, loss);
+    if (softmax && c->train_negative_weight == 0)
+        return fail("train.negative_weight = 0 leaves a softmax nothing to tell a positive from; set it above 0");
+    if (c->train_negative_power > 0 && c->train_negative_weight != 1)
+        return fail("train.negative_weight = %g changes nothing beside train.negative_power = %g, which takes the negatives' mean; "
+                    "leave it at 1",
+                    c->train_negative_weight, c->train_negative_power);
+    if (is_cosine(c) && (is_zeros(c->model_target_init) || is_zeros(c->model_context_init)))
+        return fail("model.%s_init = zeros with train.score = cosine: a row of zeros has no direction and never moves; set it "
+                    "to word2vec", is_zeros(c->model_target_init) ? "target" : "context");
+    if (check_tree(c)) return -1;
+    if (c->train_loss != LOSS_LOGISTIC && !config_has_tree(c) && c->negatives_count == 0)
+        return fail("train.loss = %s tells a positive from negatives, and negatives.count is 0", loss);
+    return 0;
+}
+
+struct loss_options config_loss(const struct config *c) {
+    return (struct loss_options){.kind = config_has_tree(c) ? LOSS_LOGISTIC : (enum loss_kind)c->train_loss,
+                                 .score = (enum loss_score)c->train_score,
+                                 .temperature = (float)c->train_temperature,
+                                 .margin = (float)c->train_margin,
+                                 .negative_weight = (float)c->train_negative_weight,
+                                 .negative_power = (float)c->train_negative_power,
+                                 .cubes = (float)c->train_n3,
+                                 .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE};
+}
+
+/* config_resolve: replaces "auto" by values, and refuses combinations of keys that cannot work. */
 
 /* ---- "auto" ---- */
 

@@ -2,15 +2,14 @@
 
 #include "base/directory.h"
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "encode.h"
 #include "graph_make.h"
-#include "phrases.h"
 #include "numbered.h"
+#include "phrases.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

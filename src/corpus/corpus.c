@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
-#include "base/spool.h"
 #include "base/text.h"
 #include "gathered.h"
 

@@ -27,7 +27,7 @@ struct corpus {
     const struct corpus_format_properties *format;
     struct look_keys keys;
     int stream; /* 1: the corpus is one file, an id stream */
-    int spool;  /* a copy of standard input, which can be read only once (base/spool.h); -1: standard input is not part of the
+    int spool;  /* a copy of standard input, which can be read only once (base/file.h); -1: standard input is not part of the
                  * corpus */
     struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
     uint64_t replaced_count;

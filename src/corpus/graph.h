@@ -13,7 +13,7 @@
 #ifndef SPTX_GRAPH_H
 #define SPTX_GRAPH_H
 
-#include "base/file_map.h"
+#include "base/file.h"
 
 #include <stdint.h>
 

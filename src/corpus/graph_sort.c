@@ -1,7 +1,7 @@
 #include "graph_sort.h"
 
-#include "base/debug.h"
 #include "base/memory.h"
+#include "base/report.h"
 
 #include <float.h>
 #include <stdlib.h>

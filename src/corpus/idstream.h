@@ -15,7 +15,6 @@
 #define SPTX_IDSTREAM_H
 
 #include "base/file.h"
-#include "base/file_map.h"
 #include "piece_sum.h"
 #include "vocab.h"
 

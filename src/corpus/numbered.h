@@ -12,7 +12,7 @@
 #ifndef SPTX_NUMBERED_H
 #define SPTX_NUMBERED_H
 
-#include "base/file_map.h"
+#include "base/file.h"
 #include "edges.h"
 
 #include <pthread.h>

@@ -5,7 +5,6 @@
  * All steps are done by all threads. */
 #include "vocab_choose.h"
 
-#include "base/debug.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"

@@ -3,7 +3,6 @@
 #include "vocab.h"
 
 #include "base/file.h"
-#include "base/file_map.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"

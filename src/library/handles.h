@@ -2,7 +2,7 @@
  *
  *   status = sptx_something(handle, ..)
  *     enter(context)           for this thread: errors go to the context's report, floating point is in the default mode, and
- *                              numbers are written with a point (base/numbers.h); clears the last call's error message
+ *                              numbers are written with a point (base/text.h); clears the last call's error message
  *     ...                      functions fail as in the program: they call fail() and return -1
  *     leave(context, result)   restores the thread's settings; turns 0 or -1 into SPTX_OK, SPTX_FAILED or SPTX_USAGE, depending
  *                              on how the error was reported
@@ -10,17 +10,17 @@
 #ifndef SPTX_HANDLES_H
 #define SPTX_HANDLES_H
 
-#include "base/numbers.h"
 #include "base/pool.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "corpus/gathered.h"
 #include "rows/table.h"
 #include "sptx.h"
-#include "vectors/infer.h"
-#include "vectors/triple_answers.h"
 #include "vectors/answers.h"
+#include "vectors/infer.h"
 #include "vectors/run_lists.h"
+#include "vectors/triple_answers.h"
 
 #include <fenv.h>
 #include <stdatomic.h>

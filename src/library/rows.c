@@ -1,5 +1,5 @@
 /* rows: the four calls that read and change rows. This file checks the caller's arguments, and the backend does the rest. */
-#include "base/ids.h"
+#include "base/checks.h"
 #include "handles.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* saving: writes a table to a file, while the caller waits or while it goes on. No two saves write one file at a time. */
 #include "handles.h"
 
-#include "base/behind.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/pool.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #ifndef SPTX_FASTTEXT_FILE_H
 #define SPTX_FASTTEXT_FILE_H
 
-#include "base/file_map.h"
+#include "base/file.h"
 #include "corpus/vocab.h"
 
 #include <stdint.h>

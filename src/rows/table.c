@@ -1,14 +1,12 @@
 #include "table.h"
 
-#include "base/debug.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "kernels/stores.h"
-#include "normal.h"
-#include "values.h"
-#include "whole_rows.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "kernels/stores.h"
+#include "values.h"
+#include "whole_rows.h"
 
 #include <math.h>
 #include <stdio.h>

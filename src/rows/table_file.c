@@ -4,19 +4,18 @@
  *             rank's chunk of the round before
  *   loading   reads this rank's chunk of whole rows, and sends each rank its columns
  *
- * If the ranks do not see the same file system (shared_file.h), only the first rank opens the file.
+ * If the ranks do not see the same file system (whole_rows.h), only the first rank opens the file.
  */
 #define XXH_STATIC_LINKING_ONLY /* for the size of a checksum's state, which one rank sends to the next */
 #include "table.h"
 
-#include "base/floats.h"
+#include "base/checks.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "values.h"
 #include "whole_rows.h"
-#include "shared_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "vectors_file.h"
 
 #include "base/memory.h"
-#include "base/numbers.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/kind.h"

@@ -10,7 +10,7 @@
 #ifndef SPTX_VECTORS_FILE_H
 #define SPTX_VECTORS_FILE_H
 
-#include "base/file_map.h"
+#include "base/file.h"
 #include "base/npy.h"
 #include "corpus/words.h"
 

@@ -11,6 +11,8 @@
 #ifndef SPTX_WHOLE_ROWS_H
 #define SPTX_WHOLE_ROWS_H
 
+#include "base/file.h"
+#include "kernels/ranks.h"
 #include "table.h"
 
 /* One exchange of a table's columns, as this rank sees it: the current round and its buffers. */
@@ -39,5 +41,21 @@ int whole_rows_scatter(struct whole_rows *rounds, const char *whole);
 
 /* Returns the bytes of memory that a whole_rows needs, for chunks of `chunk` rows. */
 uint64_t whole_rows_bytes(uint64_t chunk, const struct record_layout *whole, unsigned ranks);
+
+/* shared_file: finds out if all ranks see the same file system, for files that they write or read together. Ranks of one machine
+ * do; ranks of different machines may each have a disk of their own under the same paths. */
+
+/* Lets all ranks write one file, if they see it. The first rank has opened `writer`, whose file has nothing from byte `at` on; the
+ * other ranks pass NULL. Every rank opens the file by its unique name and writes a number; the first rank reads all numbers back.
+ *
+ * Returns the number of ranks that may write the file: all, each through its `part`; or 1, the first rank. 0 after fail(). All
+ * ranks call it together.
+ */
+unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
+                          uint64_t at);
+
+/* Returns the number of ranks that can read the file: all, if every rank finds the same file with this name; otherwise 1.
+ * Returns 0 after fail(). All ranks call it together. */
+unsigned shared_file_readers(struct ranks *ranks, const char *path);
 
 #endif

@@ -1,9 +1,7 @@
 #include "replacement.h"
 
 #include "base/directory.h"
-#include "base/directory_mark.h"
 #include "base/file.h"
-#include "base/file_map.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "checkpoints.h"

@@ -2,7 +2,6 @@
 #include "run_directory.h"
 
 #include "base/directory.h"
-#include "base/directory_claim.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"

@@ -4,7 +4,7 @@
  *   RUN/checkpoint-<step>/                          checkpoint.h
  *   RUN/replacement/                                replacement.h, while --overwrite is under way
  *   RUN/corpus.ids (or .graph) corpus.vocab.tsv     corpus/cache.h
- *   RUN/train.lock                                  held by the process that trains here (lock.h); one at a time
+ *   RUN/train.lock                                  held by the process that trains here (base/directory.h); one at a time
  *
  * Readers need no lock and write nothing. Foreign files are never touched. A directory is refused if it has other files and no run,
  * or if a foreign file has the name of a run's file.
@@ -12,7 +12,7 @@
 #ifndef SPTX_RUN_DIRECTORY_H
 #define SPTX_RUN_DIRECTORY_H
 
-#include "base/lock.h"
+#include "base/directory.h"
 #include "config/config.h"
 #include "corpus/vocab.h"
 

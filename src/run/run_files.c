@@ -2,7 +2,6 @@
 
 #include "base/directory.h"
 #include "base/file.h"
-#include "base/file_map.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "checkpoints.h"

@@ -1,7 +1,6 @@
 #include "state.h"
 
 #include "base/file.h"
-#include "base/numbers.h"
 #include "base/report.h"
 #include "base/text.h"
 

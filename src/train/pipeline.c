@@ -1,6 +1,6 @@
 #include "pipeline.h"
 
-#include "base/debug.h"
+#include "base/report.h"
 
 #include <inttypes.h>
 

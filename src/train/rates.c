@@ -2,8 +2,7 @@
 
 #include "base/directory.h"
 #include "base/file.h"
-#include "base/lock.h"
-#include "base/processor.h"
+#include "base/machine.h"
 #include "base/report.h"
 #include "base/text.h"
 

@@ -1,7 +1,7 @@
 #include "steps.h"
 
-#include "base/debug.h"
 #include "base/progress.h"
+#include "base/report.h"
 #include "copies.h"
 #include "pipeline.h"
 #include "run/schedule.h"

@@ -4,13 +4,13 @@
 
 #include "trainer.h"
 
-#include "base/behind.h"
+#include "base/pool.h"
 #include "run/checkpoint.h"
-#include "trainer_run.h"
 #include "run/checkpoint_due.h"
 #include "run/metrics.h"
 #include "session.h"
 #include "steps.h"
+#include "trainer_run.h"
 
 /* A checkpoint that is written while training goes on (trainer_behind.c). */
 struct trainer_behind {

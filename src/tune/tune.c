@@ -1,21 +1,264 @@
 #include "tune_inner.h"
 
+#include "base/directory.h"
+#include "base/file.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
 #include "corpus/ratings.h"
 #include "kernels/draws.h"
-#include "split.h"
+#include "run/run_directory.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <xxhash.h>
+
+static const char lock_name[] = "tune.lock", trials_name[] = "trials", ending[] = ".tune";
+static const struct directory_mark mark = {"searches", "sptx-w2v tune trains its trials in this directory, and removes it\n"};
+
+/* ---- names ---- */
+
+static char *resolve(const char *run) {
+    uint64_t capacity = strlen(run) + sizeof ending;
+    char *name = mem_alloc(capacity, 1, "a path"), *path;
+    if (!name) return NULL;
+    snprintf(name, capacity, "%s%s", run, ending);
+    path = path_resolve(name);
+    free(name);
+    return path;
+}
+
+static int name_paths(struct tune_directory *d, const char *run) {
+    if (!(d->path = resolve(run)) || !(d->trials = file_join(d->path, trials_name))) return -1;
+    d->run = file_join(d->trials, "run");
+    d->corpus = file_join(d->trials, "corpus");
+    d->edges = file_join(d->trials, "edges.tsv");
+    d->held_out = file_join(d->trials, "held_out.tsv");
+    return d->run && d->corpus && d->edges && d->held_out ? 0 : -1;
+}
+
+/* ---- who has made the files ---- */
+
+/* Returns 1 if tune, or NFS (.nfs...), has made this entry of RUN.tune; 0 if not; -1 after fail(). */
+static int is_own(const struct tune_directory *d, const char *name) {
+    if (!strcmp(name, trials_name)) return directory_mark_is_there(d->trials, &mark);
+    return !strcmp(name, tried_name) || file_is_partial(name, tried_name) || !strcmp(name, lock_name) || !strncmp(name, ".nfs", 4);
+}
+
+static int refuse_others(const struct tune_directory *d) {
+    char **names;
+    int own = 1;
+    int64_t count = directory_list(d->path, &names), at = 0;
+    while (at < count && (own = is_own(d, names[at])) == 1) at++;
+    if (at < count && !own)
+        fail("'%s' holds '%s', which tune has not written; tune wants that directory for itself: move '%s' away, or choose another "
+             "run.dir, after which it is named",
+             d->path, names[at], names[at]);
+    mem_free_texts(names, count);
+    return count < 0 || own != 1 ? -1 : 0;
+}
+
+/* ---- removing ---- */
+
+static int remove_trials(const struct tune_directory *d) {
+    if (run_directory_remove(d->run) || cache_remove(d->corpus) || cache_remove(d->trials) || file_remove(d->edges) ||
+        file_remove(d->held_out))
+        return -1;
+    directory_unmake(d->corpus, 1);
+    return directory_mark_remove(d->trials, &mark);
+}
+
+/* ---- the whole ---- */
+
+static int claim(struct tune_directory *d) {
+    char holder[LOCK_HOLDER];
+    int taken = directory_claim(&d->lock, d->path, lock_name, &d->made, holder);
+    if (taken == 1)
+        fail("'%s' is being used by the tune of %s; one process at a time searches keys for a run.dir: wait for it, or choose "
+             "another run.dir",
+             d->path, holder);
+    return taken ? -1 : 0;
+}
+
+static int begin_trials(struct tune_directory *d) {
+    int left = file_exists(d->trials);
+    if (left < 0 || (left && remove_trials(d))) return -1;
+    if (left && file_exists(d->trials))
+        return fail("'%s' holds what tune has not written: move that away, or choose another run.dir", d->trials);
+    if (directory_mark_make(d->trials, &mark)) return -1;
+    d->begun = 1;
+    return 0;
+}
+
+int tune_directory_open(struct tune_directory *d, const char *run) {
+    *d = (struct tune_directory){.lock = {.fd = -1}};
+    return name_paths(d, run) || claim(d) || refuse_others(d) || begin_trials(d) ? -1 : 0;
+}
+
+void tune_directory_close(struct tune_directory *d) {
+    int failed_before = report_exit_code();
+    if (d->begun) remove_trials(d);
+    if (!failed_before) report_clear();
+    lock_give(&d->lock);
+    if (d->made) directory_unmake(d->path, d->made);
+    free(d->path);
+    free(d->trials);
+    free(d->run);
+    free(d->corpus);
+    free(d->edges);
+    free(d->held_out);
+    *d = (struct tune_directory){.lock = {.fd = -1}};
+}
+
+enum { LINE = 1024 };
+const char tried_name[] = "tried.tsv";
+static const char tried_head[] = "# sptx-w2v tune ";
+
+static int begin_file(struct tried *t, const char *first) {
+    free(t->lines);
+    t->lines = NULL;
+    return file_replace(t->path, first, strlen(first));
+}
+
+/* Returns 1 if tune has written the file, 0 if there is no file, -1 after fail(), also if the file is not tune's. */
+static int is_tried_file(const char *path) {
+    char head[sizeof tried_head] = "";
+    int kind = file_head(path, head, sizeof head);
+    if (kind <= 0 || (kind == 1 && !strcmp(head, tried_head))) return kind;
+    return fail("'%s' is in the way: tune keeps what it has tried in a file of this name, and has not written this one; move it "
+                "away, or choose another run.dir",
+                path);
+}
+
+int tried_open(struct tried *t, const char *directory, uint64_t fingerprint, int anew) {
+    char first[LINE];
+    *t = (struct tried){.path = file_join(directory, tried_name)};
+    if (!t->path) return -1;
+    size_t n = text_add(first, sizeof first, 0, "%s%016" PRIx64 "\n", tried_head, fingerprint);
+    int there = is_tried_file(t->path);
+    if (there < 0 || (there && !(t->lines = file_read(t->path, NULL)))) return -1;
+    if (t->lines && !anew && !strncmp(t->lines, first, n)) return 0;
+    if (t->lines && !anew) note("tried      '%s' is of other data or keys, and begins anew", t->path);
+    return begin_file(t, first);
+}
+
+void tried_close(struct tried *t) {
+    free(t->path);
+    free(t->lines);
+    *t = (struct tried){.path = NULL};
+}
+
+/* Returns 1 if the line is of a training with these epochs and keys, with its score and seconds. */
+static int line_is(const char *line, uint64_t epochs, const char *keys, double *score, double *seconds) {
+    char *end;
+    size_t length = strlen(keys);
+    if (strtoull(line, &end, 10) != epochs || *end != '\t') return 0;
+    *score = numbers_read(end + 1, &end);
+    if (*end != '\t') return 0;
+    *seconds = numbers_read(end + 1, &end);
+    return isfinite(*score) && isfinite(*seconds) && *end == '\t' && !strncmp(end + 1, keys, length) && end[1 + length] == '\n';
+}
+
+int tried_find(const struct tried *t, uint64_t epochs, const char *keys, double *score, double *seconds) {
+    for (const char *line = t->lines; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (line_is(line, epochs, keys, score, seconds)) return 1;
+    return 0;
+}
+
+int tried_add(const struct tried *t, uint64_t epochs, const char *keys, double score, double seconds) {
+    char line[LINE];
+    size_t n = text_add(line, sizeof line, 0, "%" PRIu64 "\t%.17g\t%.3f\t%s\n", epochs, score, seconds, keys);
+    return file_append(t->path, line, n);
+}
+
+/* best: writes the configuration file with the best keys: the user's keys, the best trial's, and all trials as comments. */
+
+enum { TABLE_LINES = 15 };
+static const char first_words[] = "# Found by sptx-w2v tune";
+
+int best_check(const char *path) {
+    struct file_writer writer;
+    char head[sizeof first_words] = "";
+    int there = file_head(path, head, sizeof head);
+    if (there < 0) return -1;
+    if (there && strcmp(head, first_words)) return fail("'%s' is there, and tune has not written it: --out=FILE writes elsewhere", path);
+    int result = file_writer_open(&writer, path);
+    file_abandon(&writer);
+    return result;
+}
+
+static int print_head(const struct tuning *t, const struct tune_answer *a, struct file_writer *w) {
+    char date[32] = "";
+    time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local)) strftime(date, sizeof date, "%Y-%m-%d", &local);
+    if (file_print(w, "%s on %s, the best of %" PRIu64 " trials: held-out %s %.4f", first_words, date, a->trials,
+                   a->measure, a->shown))
+        return -1;
+    if (a->own == a->own && file_print(w, ", the keys as they were %.4f", a->own)) return -1;
+    return file_print(w, ".\n# It was found on most of the data; train on all of it:  sptx-w2v train %s\n#\n", t->request->out);
+}
+
+static int print_table(const struct tuning *t, struct file_writer *w) {
+    uint64_t count;
+    struct tune_place *place = tune_places(t, &count);
+    int result = place ? file_print(w, "#   %-10s  %-7s  %-6s  trial  keys\n",
+                                    t->measure == TUNE_LOSS ? "loss" : "score", "behind", "epochs")
+                       : -1;
+    for (uint64_t i = 0; !result && i < count && i < TABLE_LINES; i++) {
+        char keys[SPACE_TEXT];
+        space_text(&t->space, &t->points[place[i].trial], keys);
+        result = file_print(w, "#   %-10.4f  %-7.4f  %6" PRIu64 "  %5" PRIu64 "  %s\n", tune_shown(t, place[i].score),
+                            place[0].score - place[i].score, trial_epochs(t, place[i].rung), place[i].trial, keys);
+    }
+    free(place);
+    return result;
+}
+
+static int set_epochs(const struct tuning *t, const struct tune_answer *a, struct config *config) {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, a->epochs);
+    return tune_finds_epochs(t) || a->diverged ? config_set(config, "train", "epochs", text, "tune") : 0;
+}
+
+/* Prints the keys that are set, section by section. */
+static int print_keys(const struct config *config, struct file_writer *w) {
+    char before[64] = "", section[64];
+    const char *name, *choices;
+    for (int i = 0; (name = config_key_at(i, &choices)); i++) {
+        size_t length = strcspn(name, ".");
+        snprintf(section, sizeof section, "%.*s", (int)length, name);
+        if (!config_is_given(config, section, name + length + 1)) continue;
+        char *value = config_value(config, section, name + length + 1);
+        int result = !value || (strcmp(section, before) && file_print(w, "\n[%s]\n", section)) ||
+                     file_print(w, "%s = %s\n", name + length + 1, value);
+        free(value);
+        if (result) return -1;
+        strcpy(before, section);
+    }
+    return 0;
+}
+
+int best_write(const struct tuning *t, const struct tune_answer *answer) {
+    struct config config;
+    struct file_writer writer = {.path = NULL};
+    int result = trial_config(t, &t->points[answer->best], &config) || set_epochs(t, answer, &config) ||
+                         file_writer_open(&writer, t->request->out) ? -1 : 0;
+    if (!result)
+        result = print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) || file_commit(&writer)
+                     ? -1 : 0;
+    file_abandon(&writer);
+    config_release(&config);
+    return result;
+}
 
 enum { ATTEMPTS = 100 };                   /* most draws until one gives a trial with new keys */
 enum { PARTS = 20 };                       /* the first training of a trial may take 1/20 of the time */

@@ -2,12 +2,8 @@
  *
  *   space.c    the keys and values to try, and how a trial draws them
  *   halving.c  which trial is trained next, and for how long
- *   split.c    a graph without some of its edges
- *   trial.c    one trial, from its keys to its score
- *   tried.c    the file of finished trainings
- *   tune_directory.c  the directory RUN.tune, which holds all files of a search
- *   tune.c     the search
- *   best.c     the configuration file of the best trial
+ *   trial.c    one trial, from its keys to its score, and the split of a graph or triples that it needs
+ *   tune.c     the search: its directory RUN.tune, the file of finished trainings, the configuration file of the best trial
  *
  * Data, what is held out of it, and the score of a trial:
  *
@@ -18,7 +14,7 @@
  *   text                      a fiftieth of the windows              loss of a pair
  *   text, with test files     nothing                                mean of --pairs and --analogies
  *
- * All random choices follow from train.seed. Trials write their files to RUN.tune beside run.dir (tune_directory.h). They are
+ * All random choices follow from train.seed. Trials write their files to RUN.tune beside run.dir (tune_inner.h). They are
  * removed at the end, except for RUN.tune/tried.tsv, from which a later call with the same keys continues the search.
  */
 #ifndef SPTX_TUNE_H

@@ -2,7 +2,7 @@
 #include "clusters.h"
 #include "export_fasttext.h"
 
-#include "base/floats.h"
+#include "base/checks.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"

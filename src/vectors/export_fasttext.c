@@ -1,6 +1,6 @@
 #include "export_fasttext.h"
 
-#include "base/floats.h"
+#include "base/checks.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 

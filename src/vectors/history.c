@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/numbers.h"
+#include "base/text.h"
 #include "run/metrics.h"
 
 #include <math.h>

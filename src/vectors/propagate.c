@@ -1,6 +1,6 @@
 #include "propagate.h"
 
-#include "base/floats.h"
+#include "base/checks.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "eigen.h"

@@ -1,6 +1,5 @@
 #include "search.h"
 
-#include "base/debug.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "config/config.h"

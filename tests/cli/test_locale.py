@@ -28,7 +28,7 @@ def test_a_decimal_comma_changes_nothing_of_the_program(sptx, comma):
     assert answers(sptx, comma) == answers(sptx)
 
 
-# Only base/numbers.c reads a number from a text: the C library's functions follow the caller's locale.
+# Only base/text.c reads a number from a text: the C library's functions follow the caller's locale.
 READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale)\s*\(")
 
 

@@ -1,7 +1,7 @@
 /* batch: turns the ids of a batch of sptx.speedtorch, one or two arrays of any shape and order, into one list. */
 #include "calls.h"
 
-#include "base/ids.h"
+#include "base/checks.h"
 
 enum taken batch_open(const struct known *known, PyObject *positives, PyObject *negatives, struct batch *batch) {
     PyObject *given[2] = {positives, negatives == Py_None ? NULL : negatives};

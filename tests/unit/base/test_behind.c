@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "base/behind.h"
+#include "base/pool.h"
 #include "base/report.h"
 
 #include <signal.h>

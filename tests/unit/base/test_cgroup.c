@@ -1,6 +1,6 @@
 /* Finds the memory limit of this process's control group. The tests make trees of files as cgroup 1 and 2 have them, with limits
  * at each level, and files without a limit. */
-#include "base/cgroup.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "tests/unit/scratch.h"
 

@@ -1,5 +1,5 @@
+#include "base/directory.h"
 #include "tests/unit/scratch.h"
-#include "base/directory_mark.h"
 
 #include "tests/testing.h"
 

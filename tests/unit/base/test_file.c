@@ -1,4 +1,4 @@
-#include "base/file_map.h"
+#include "base/file.h"
 #include "tests/unit/file_holds.h"
 
 #include <errno.h>

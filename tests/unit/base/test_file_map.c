@@ -1,4 +1,4 @@
-#include "base/file_map.h"
+#include "base/file.h"
 #include "tests/unit/scratch.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "base/ids.h"
+#include "base/checks.h"
 
 #include "tests/testing.h"
 

@@ -1,6 +1,6 @@
-#include "tests/unit/scratch.h"
+#include "base/directory.h"
 #include "base/file.h"
-#include "base/lock.h"
+#include "tests/unit/scratch.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "base/file_map.h"
+#include "base/file.h"
 #include "base/npy.h"
 #include "base/report.h"
 #include "tests/fresh_directory.h"

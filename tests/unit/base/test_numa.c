@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "base/directory.h"
-#include "base/numa.h"
+#include "base/machine.h"
 #include "tests/unit/scratch.h"
 
 #include <linux/mempolicy.h>

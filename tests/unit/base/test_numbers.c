@@ -1,5 +1,4 @@
 #define _GNU_SOURCE
-#include "base/numbers.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "tests/decimal_comma.h"

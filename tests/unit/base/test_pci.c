@@ -1,5 +1,5 @@
+#include "base/machine.h"
 #include "tests/unit/scratch.h"
-#include "base/pci.h"
 
 #include "tests/testing.h"
 

@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "base/lock.h"
+#include "base/directory.h"
 #include "corpus/cache.h"
 #include "tests/unit/scratch.h"
 

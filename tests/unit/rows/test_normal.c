@@ -1,4 +1,4 @@
-#include "rows/normal.h"
+#include "rows/values.h"
 
 #include "tests/testing.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "tests/unit/scratch.h"
-#include "tune/split.h"
+#include "tune/tune_inner.h"
 
 #include "tests/unit/sentence.h"
 

@@ -1,6 +1,6 @@
 #include "tests/unit/scratch.h"
 #include "tests/unit/written_run.h"
-#include "tune/tune_directory.h"
+#include "tune/tune_inner.h"
 
 #include "tests/testing.h"
 

@@ -1,7 +1,7 @@
-#include "base/file_map.h"
-#include "vectors/export.h"
+#include "base/file.h"
 #include "base/interrupt.h"
 #include "tests/unit/small_run.h"
+#include "vectors/export.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,13 +1,20 @@
 /* cgroup: reads limits from three places. /proc/self/cgroup names the process's group in each hierarchy; /proc/self/mountinfo
  * says where a hierarchy is mounted; and a group's directory has files with its limit and its use. The directories above it, up
  * to the mount point, are the groups that contain it; their limits apply, too. */
-#include "cgroup.h"
+
+#define _GNU_SOURCE
+#include "machine.h"
 
 #include "text.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { FIELD = 4096 }; /* longest path that can be read */
 enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* indices of struct version's `stat`, lines of memory.stat */
@@ -174,4 +181,112 @@ struct cgroup_memory cgroup_memory(const char *root) {
     free(line);
     if (file) fclose(file);
     return memory;
+}
+
+enum { LINE = 1024, NODES = 1024, WORD_BITS = 8 * sizeof(unsigned long) };
+
+/* A set of nodes in the form of the system calls: one bit a node. */
+struct nodes {
+    unsigned long bits[NODES / WORD_BITS];
+};
+
+/* Reads the first line of the file sys/name. Returns 1, or 0 if it cannot be read. */
+static int read_line(const char *sys, const char *name, char line[LINE]) {
+    char path[LINE];
+    if (snprintf(path, sizeof path, "%s/%s", sys, name) >= (int)sizeof path) return 0;
+    FILE *file = fopen(path, "re");
+    int read = file && fgets(line, LINE, file);
+    if (file) fclose(file);
+    return read;
+}
+
+/* Returns how many numbers a list such as "0-1,4" contains. */
+static unsigned long count_list(const char *list) {
+    unsigned long count = 0;
+    while (isdigit((unsigned char)*list)) {
+        char *end;
+        unsigned long first = strtoul(list, &end, 10), last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+        count += last >= first ? last - first + 1 : 0;
+        list = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+static int has_choice(void) {
+    int mode = MPOL_DEFAULT;
+    return syscall(SYS_get_mempolicy, &mode, NULL, 0ul, NULL, 0ul) == 0 && mode != MPOL_DEFAULT;
+}
+
+int numa_near(const char *sys, const char *address) {
+    char name[128], line[LINE], *end;
+    if (!read_line(sys, "devices/system/node/has_memory", line) || count_list(line) < 2 || has_choice()) return NUMA_NONE;
+    int n = snprintf(name, sizeof name, "bus/pci/devices/%s/numa_node", address);
+    if (n < 0 || n >= (int)sizeof name) return NUMA_NONE;
+    for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
+    if (!read_line(sys, name, line)) return NUMA_NONE;
+    long node = strtol(line, &end, 10);
+    return end > line && node >= 0 && node < NODES ? (int)node : NUMA_NONE;
+}
+
+static struct nodes only(int node) {
+    struct nodes nodes = {{0}};
+    nodes.bits[(unsigned)node / WORD_BITS] = 1ul << (unsigned)node % WORD_BITS;
+    return nodes;
+}
+
+void numa_place(void *start, uint64_t bytes, int node) {
+    if (node < 0) return;
+    struct nodes nodes = only(node);
+    syscall(SYS_mbind, start, bytes, MPOL_PREFERRED, nodes.bits, (unsigned long)NODES, 0ul);
+}
+
+void numa_begin(int node) {
+    if (node < 0) return;
+    struct nodes nodes = only(node);
+    syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes.bits, (unsigned long)NODES);
+}
+
+void numa_end(int node) {
+    if (node >= 0) syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0ul);
+}
+
+void processor_name(char *name, size_t capacity) {
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    snprintf(name, capacity, "unknown processor");
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, "model name", 10)) continue;
+        snprintf(name, capacity, "%s", text_strip(colon + 1));
+        break;
+    }
+    if (file) fclose(file);
+}
+
+static int is_of(const char *devices, const char *device, const char *vendor) {
+    char path[512], text[32] = "";
+    snprintf(path, sizeof path, "%s/%s/vendor", devices, device);
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    if (!fgets(text, sizeof text, file)) text[0] = 0;
+    fclose(file);
+    text[strcspn(text, "\n")] = 0;
+    return !strcmp(text, vendor);
+}
+
+int pci_has(const char *devices, const char *vendor) {
+    struct dirent *entry;
+    DIR *folder = opendir(devices);
+    int found = 0;
+    if (!folder) return -1;
+    while (!found && (entry = readdir(folder))) found = is_of(devices, entry->d_name, vendor);
+    closedir(folder);
+    return found;
+}
+
+int pci_without_nvidia(void) {
+    static const char *const others[] = {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu"};
+    int has = pci_has(PCI_DEVICES, PCI_NVIDIA);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) has |= !access(others[i], F_OK);
+    return has == 0;
 }
