@@ -4,6 +4,8 @@
 #include "text.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +99,18 @@ void terminal_print(const char *text, uint64_t length) {
 
 void terminal_print_name(const char *text) {
     terminal_print(text, strlen(text));
+}
+
+int terminal_flush(void) {
+    struct pollfd pipe = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    int failed_before = ferror(stdout), why = failed_before ? errno : 0;
+    if (fflush(stdout)) why = errno;
+    else if (!failed_before) return 0;
+    if (poll(&pipe, 1, 0) > 0 && pipe.revents & POLLERR) { /* a pipe without a reader */
+        errno = EPIPE;
+        return fail_system("write to", "stdout");
+    }
+    return why ? fail("cannot write the results to stdout: %s", strerror(why)) : fail("cannot write all of the results to stdout");
 }
 
 void terminal_make_line(char *text) {

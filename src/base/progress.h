@@ -33,6 +33,10 @@ void progress_end(struct progress *progress);
 void terminal_print(const char *text, uint64_t length);
 void terminal_print_name(const char *text); /* prints the text up to its NUL */
 
+/* Sends what was printed so far to stdout. Returns 0, or -1 after fail() if some of it cannot be written: for commands that print
+ * many answers, which then need not find the others. errno says why an earlier print failed; 0: that is not known. */
+int terminal_flush(void);
+
 /* Replaces each control character of the text, C1 included, by '?', so that the text stays on one line. A signal handler may
  * call it. */
 void terminal_make_line(char *text);

@@ -78,8 +78,17 @@ int fail(const char *format, ...) {
     return -1;
 }
 
+static int keep_printed(int code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    keep_sentence(code, format, args);
+    va_end(args);
+    return -1;
+}
+
 int fail_system(const char *doing, const char *path) {
-    return fail("cannot %s '%s': %s", doing, path, strerror(errno));
+    int code = errno == EPIPE ? REPORT_UNREAD : 1;
+    return keep_printed(code, "cannot %s '%s': %s", doing, path, strerror(errno));
 }
 
 int fail_usage(const char *format, ...) {

@@ -13,7 +13,8 @@
  * '?' (progress.h), as in warn(), note() and the live line. Any thread may call it. */
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Works like fail("cannot DOING 'PATH': REASON"), where REASON is the system's text for errno. */
+/* Works like fail("cannot DOING 'PATH': REASON"), where REASON is the system's text for errno. If that is EPIPE, the exit code is
+ * REPORT_UNREAD: the reader of a pipe has closed it, and wants no more. */
 int fail_system(const char *doing, const char *path);
 
 /* Works like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
@@ -25,9 +26,9 @@ int fail_stopped(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns the stored sentence, or "" if nothing failed. It stays stored until report_clear(). */
 const char *report_sentence(void);
 
-/* Returns 0 if nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped(). For REPORT_STOPPED a
- * program exits with 1. */
-enum { REPORT_STOPPED = 3 };
+/* Returns 0 if nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped(), for which a program exits
+ * with 1, REPORT_UNREAD if a pipe has no reader any more, for which a program ends as by SIGPIPE. */
+enum { REPORT_STOPPED = 3, REPORT_UNREAD = 4 };
 int report_exit_code(void);
 
 /* Forgets the stored sentence: for a caller that can continue after a failure, and for tests. */

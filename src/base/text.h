@@ -20,6 +20,9 @@ char *text_of_bytes(char *out, uint64_t bytes);    /* 1.53 GiB */
 char *text_of_count(char *out, uint64_t count);    /* 14,886,545 */
 char *text_of_rate(char *out, double per_second);  /* 2.63 M */
 char *text_of_time(char *out, double seconds);     /* 1h02m, 3m20s, 12s */
+static inline const char *text_plural(uint64_t count) { /* the ending of a noun: 1 epoch, 2 epochs */
+    return count == 1 ? "" : "s";
+}
 
 /* Returns the precision for printf's "%.*s", so that a message shows at most 60 bytes of a user's text. */
 static inline int text_shown(uint64_t length) {

@@ -12,7 +12,7 @@ void command_list(FILE *out) {
     for (const struct command *c = commands; c->name; c++) fprintf(out, "  %-16s %s\n", c->name, c->summary);
     fputs("\nsptx-w2v help COMMAND tells a command's options, sptx-w2v help keys every key of a configuration.\n"
           "--quiet before or behind a command silences stderr but for a failure; --version tells the version.\n"
-          "Exit codes: 0 done, 1 failed, 2 called wrongly.\n",
+          "Exit codes: 0 done, 1 failed, 2 called wrongly; a command whose reader has gone (| head) ends as SIGPIPE ends others.\n",
           out);
 }
 

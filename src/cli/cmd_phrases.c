@@ -1,6 +1,7 @@
 #include "commands.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "base/report.h"
 #include "corpus/phrases.h"
 
@@ -13,7 +14,7 @@ static int take_joined(void *writer, const char *bytes, uint64_t length) {
 
 /* Writes to stdout without a file_writer: a file writer would replace the file that the shell has opened. */
 static int write_to_stdout(void *user, const char *bytes, uint64_t length) {
-    return fwrite(bytes, 1, length, stdout) == length ? 0 : fail("cannot write the text to stdout");
+    return fwrite(bytes, 1, length, stdout) == length ? 0 : terminal_flush();
 }
 
 static int join_into(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, const char *out) {

@@ -6,7 +6,6 @@
 #include "vectors/answers.h"
 #include "vectors/recommend.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,8 +80,7 @@ static int print_object(struct asked *asked, const struct recommended *answer) {
 static int print_answer(void *user, const struct recommended *answer) {
     struct asked *asked = user;
     if (asked->json ? print_object(asked, answer) : (print_lines(asked, answer), 0)) return -1;
-    if (ferror(stdout)) return fail("cannot write the results to stdout: %s", strerror(errno));
-    return 0;
+    return ferror(stdout) ? terminal_flush() : 0;
 }
 
 static int check_asked(const struct asked *asked, int given) {

@@ -20,8 +20,8 @@ static void print_tried(void *user, const struct tune_tried *tried) {
 }
 
 static void print_answer(const struct tune_answer *a, const char *out) {
-    note("%s %s %.4f after %" PRIu64 " epochs with %s", a->stopped ? "so far    " : "best      ", a->measure, a->shown,
-         a->epochs, a->keys);
+    note("%s %s %.4f after %" PRIu64 " epoch%s with %s", a->stopped ? "so far    " : "best      ", a->measure, a->shown,
+         a->epochs, text_plural(a->epochs), a->keys);
     if (!isnan(a->own)) note("           the keys as they were: %.4f", a->own);
     note("written    '%s': sptx-w2v train %s trains on all of the data", out, out);
 }

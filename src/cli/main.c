@@ -1,8 +1,9 @@
 /* main: finds the command, runs it, prints the error message of a failure, and returns the exit code.
  *
- *   0 done    1 failed    2 called wrongly
+ *   0 done    1 failed    2 called wrongly    ended by SIGPIPE: the reader of the results has closed its pipe
  */
 #include "base/file.h"
+#include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "build.h"
@@ -75,24 +76,22 @@ static int run_line(int argc, char **argv) {
     return command ? command->run(argc - 1, argv + 1) : -1;
 }
 
-/* Writes buffered results. errno tells why a write failed only if it is the last one, so an earlier failure is reported without
- * a reason. */
-static int finish_results(void) {
-    int failed_before = ferror(stdout);
-    if (fflush(stdout)) return fail("cannot write the results to stdout: %s", strerror(errno));
-    return failed_before ? fail("cannot write all of the results to stdout") : 0;
-}
-
 int main(int argc, char **argv) {
     keep_standard_files();
     signal(SIGXFSZ, SIG_IGN); /* writing a file above the size limit then fails with an error message, instead of a signal that
                                * ends the process */
-    signal(SIGPIPE, SIG_IGN); /* a reader that closes its pipe then makes writing results fail, instead of killing the process */
+    signal(SIGPIPE, SIG_IGN); /* a reader that closes its pipe then makes writing fail, and files that are half written are removed */
     file_map_catch();
     numbers_enter();
     int result = run_line(argc, argv);
-    if (finish_results()) result = -1;
+    errno = 0;
+    if (terminal_flush()) result = -1;
     if (!result) return 0;
+    if (report_exit_code() == REPORT_UNREAD) { /* a reader such as `head` has enough: end without a word, as other programs do */
+        report_live("");
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
     report_last();
     return report_exit_code() == 2 ? 2 : 1;
 }

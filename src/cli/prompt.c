@@ -96,7 +96,7 @@ static int ask_terminal(struct prompt *p) {
     int result = 0;
     for (;;) {
         fputs(p->request->analogy ? "Enter three words (EXIT to break): " : "Enter word or sentence (EXIT to break): ", stdout);
-        fflush(stdout);
+        if ((result = terminal_flush())) break;
         if (getline(&line, &capacity, stdin) < 0) break;
         split(p, line);
         if (p->count == 1 && !strcmp(p->words[0], "EXIT")) break;

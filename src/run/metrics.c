@@ -199,7 +199,7 @@ static void append(struct metrics *metrics, const struct json *line) {
 int metrics_complete(const struct metrics *metrics) {
     if (!metrics->lost) return 0;
     return fail("the model is trained and written, but '%s' lacks %" PRIu64 " line%s: %s", metrics->path, metrics->lost,
-                metrics->lost == 1 ? "" : "s", metrics->lost_because);
+                text_plural(metrics->lost), metrics->lost_because);
 }
 
 static void add_count(struct json *line, const char *name, uint64_t count) {
@@ -291,8 +291,8 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     add_number(&line, "held_out_loss_pair", loss.pair);
     add_count(&line, "held_out_examples", sum->examples);
     json_print(&line, "}\n");
-    note("held out  loss %.4f a pair over %" PRIu64 " examples after %" PRIu64 " epochs", loss.pair, sum->examples,
-         at->state->epoch);
+    note("held out  loss %.4f a pair over %" PRIu64 " example%s after %" PRIu64 " epoch%s", loss.pair, sum->examples,
+         text_plural(sum->examples), at->state->epoch, text_plural(at->state->epoch));
     append(metrics, &line);
     json_release(&line);
     metrics->held_out = loss;
@@ -305,7 +305,8 @@ void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, cons
     add_number(&line, "held_out_recall", recall);
     add_count(&line, "held_out_lists", lists);
     json_print(&line, "}\n");
-    note("held out   recall@20 %.4f of %" PRIu64 " lists after %" PRIu64 " epochs", recall, lists, at->state->epoch);
+    note("held out   recall@20 %.4f of %" PRIu64 " list%s after %" PRIu64 " epoch%s", recall, lists, text_plural(lists),
+         at->state->epoch, text_plural(at->state->epoch));
     append(metrics, &line);
     json_release(&line);
 }

@@ -262,17 +262,19 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
 
 static void note_graph(const struct session *s) {
     char arcs[TEXT_BYTES], nodes[TEXT_BYTES], walks[TEXT_BYTES];
-    note("graph      %s arcs of %s nodes%s%s%s; %s walks of %" PRIu64 " an epoch", text_of_count(arcs, s->graph.arcs),
+    note("graph      %s arc%s of %s nodes%s%s%s; %s walk%s of %" PRIu64 " an epoch", text_of_count(arcs, s->graph.arcs), text_plural(s->graph.arcs),
          text_of_count(nodes, s->graph.nodes), s->graph.directed ? ", directed" : "", s->graph.weights ? ", weighted" : "",
-         s->reused ? " (read before)" : "", text_of_count(walks, s->examples.source.sentences), s->config->walks_length);
+         s->reused ? " (read before)" : "", text_of_count(walks, s->examples.source.sentences), text_plural(s->examples.source.sentences),
+         s->config->walks_length);
 }
 
 static void note_triples(const struct session *s) {
     char triples[TEXT_BYTES], entities[TEXT_BYTES], relations[TEXT_BYTES];
     int reciprocal = s->config->triples_reciprocal;
-    note("corpus     %s triples of %s entities and %s relations%s%s", text_of_count(triples, s->stream.triples),
-         text_of_count(entities, s->vocab.size - s->vocab.lists), text_of_count(relations, s->vocab.lists / (reciprocal ? 2 : 1)),
-         reciprocal ? ", each trained backwards, too" : "", s->reused ? " (encoded before)" : "");
+    uint64_t kinds = s->vocab.lists / (reciprocal ? 2 : 1);
+    note("corpus     %s triple%s of %s entities and %s relation%s%s%s", text_of_count(triples, s->stream.triples),
+         text_plural(s->stream.triples), text_of_count(entities, s->vocab.size - s->vocab.lists), text_of_count(relations, kinds),
+         text_plural(kinds), reciprocal ? ", each trained backwards, too" : "", s->reused ? " (encoded before)" : "");
 }
 
 static void note_corpus(const struct session *s) {
@@ -305,8 +307,9 @@ static void note_too_short(const struct session *s) {
     if (examples->least > 2)
         snprintf(way_out, sizeof way_out, " (examples.positives = %" PRIu64 "; examples.short = repeat trains those of %s)",
                  s->config->examples_positives, own ? "one" : "two");
-    note("left out   %s of %s %s, which have fewer than %" PRIu64 " items%s", text_of_count(count, examples->too_short),
-         text_of_count(all, s->stream.sentences), config_lines(s->config), examples->least - own, way_out);
+    note("left out   %s of %s %s, which have fewer than %" PRIu64 " item%s%s", text_of_count(count, examples->too_short),
+         text_of_count(all, s->stream.sentences), config_lines(s->config), examples->least - own,
+         text_plural(examples->least - own), way_out);
 }
 
 /* Prints the value that train.effort = auto has chosen, and the other one. */
@@ -315,9 +318,9 @@ static void note_effort(const struct session *s) {
     char negatives[TEXT_BYTES];
     int thorough = c->train_effort == EFFORT_THOROUGH;
     if (!config_has_lists(c)) return; /* the plan's line "by size" has what effort chooses for triples */
-    note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epochs (train.effort = %s)",
+    note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epoch%s (train.effort = %s)",
          thorough ? "thorough" : "quick", c->model_dim, text_of_count(negatives, c->negatives_count),
-         c->negatives_per == PER_BATCH ? "a batch" : "a list", c->train_epochs,
+         c->negatives_per == PER_BATCH ? "a batch" : "a list", c->train_epochs, text_plural(c->train_epochs),
          thorough ? "quick takes less time" : "thorough takes longer and makes a better model");
 }
 

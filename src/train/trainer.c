@@ -130,7 +130,8 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;
     if (t->steps.state.finished && (steps_done(&t->steps) >= t->steps.run || t->steps.state.ended_step)) {
         if (trainer_writes(t)) checkpoint_remove_older(t->run->place, checkpoint, older->progress.step, t->claim.kept, 0);
-        note("'%s' is finished already, after %" PRIu64 " steps", t->run->path, t->steps.state.step);
+        note("'%s' is finished already, after %" PRIu64 " step%s", t->run->path, t->steps.state.step,
+             text_plural(t->steps.state.step));
         return 1;
     }
     if (load_tables(t, checkpoint) || (trainer_writes(t) && metrics_cut(&t->metrics, &t->steps.state))) return -1;

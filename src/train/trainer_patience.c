@@ -7,6 +7,7 @@
 #include "trainer_inner.h"
 
 #include "base/report.h"
+#include "base/text.h"
 #include "run/checkpoint.h"
 #include "run/checkpoints.h"
 
@@ -116,8 +117,8 @@ int trainer_end_at_best(struct trainer *t) {
     int items = t->session.held_out.lists > 0;
     if (trainer_end_checkpoint(t)) return -1;
     if (!state->best_step) return trainer_write_checkpoint(t); /* too few examples for a step */
-    note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " steps: held-out %s %.4f", state->best_step, state->step,
-         items ? "recall@20" : "loss a pair", items ? state->best : -state->best);
+    note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
+         text_plural(state->step), items ? "recall@20" : "loss a pair", items ? state->best : -state->best);
     tell_score(t, (struct trainer_score){state->best, (uint64_t)items});
     return ranks_do(t->ranks, trainer_writes(t) ? end_at_best : NULL, t);
 }

@@ -200,8 +200,8 @@ static int print_head(const struct tuning *t, const struct tune_answer *a, struc
     time_t now = time(NULL);
     struct tm local;
     if (localtime_r(&now, &local)) strftime(date, sizeof date, "%Y-%m-%d", &local);
-    if (file_print(w, "%s on %s, the best of %" PRIu64 " trials: held-out %s %.4f", first_words, date, a->trials,
-                   a->measure, a->shown))
+    if (file_print(w, "%s on %s, the best of %" PRIu64 " trial%s: held-out %s %.4f", first_words, date, a->trials,
+                   text_plural(a->trials), a->measure, a->shown))
         return -1;
     if (a->own == a->own && file_print(w, ", the keys as they were %.4f", a->own)) return -1;
     return file_print(w, ".\n# It was found on most of the data; train on all of it:  sptx-w2v train %s\n#\n", t->request->out);
@@ -557,9 +557,9 @@ static void tell(const struct tuning *t, const struct tune_place *best, struct t
 /* Fails with the reason why all trials of full length failed, and names the best shorter trial. */
 static int fail_diverged(const struct tuning *t, const struct tune_answer *a) {
     uint64_t all = trial_epochs(t, halving_top(&t->halving));
-    return fail("every trial that went on to %" PRIu64 " epochs failed, the last one so: %s; the best with %" PRIu64
-                " epochs: %s %.4f with %s",
-                all, t->why, a->epochs, a->measure, a->shown, a->keys);
+    return fail("every trial that went on to %" PRIu64 " epoch%s failed, the last one so: %s; the best with %" PRIu64
+                " epoch%s: %s %.4f with %s",
+                all, text_plural(all), t->why, a->epochs, text_plural(a->epochs), a->measure, a->shown, a->keys);
 }
 
 static int fail_unanswered(void) {

@@ -96,3 +96,19 @@ def test_the_word_itself_is_never_proposed(odd):
     odd("train", odd.config(run={"dir": "nul"}))
     said = odd.refuses("nearest", "nul", "one")
     assert said == "'one' is not in the vocabulary of 'nul'"
+
+
+# ---- a reader that has enough ----
+
+@pytest.mark.parametrize("asked", ["yes t0w1 | {} distance v.txt", "yes t0w1 t0w2 t1w1 | {} word-analogy v.txt",
+                                   "{} export run --format=glove-text --out=/dev/stdout", "{} phrases corpus.txt --threshold=1e9",
+                                   "{} nearest run t0w1 t0w2 --k=100000"])
+def test_a_command_whose_reader_has_gone_ends_without_a_word(trained, asked):
+    """`head` closes its end of the pipe before the command writes: the command ends as SIGPIPE ends other programs."""
+    trained("export", "run", "--format=word2vec-text", "--out=v.txt")
+    with open(trained.path("corpus.txt"), "a") as file:  # more than a pipe holds
+        file.writelines(f"t0w1 t0w2 t1w1 word{i}\n" for i in range(20000))
+    command = "(" + asked.format(f"timeout 60 '{PROGRAM}' --quiet") + '; echo "$?" >code) | true; cat code'
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command.replace("(", "(sleep 0.1; ", 1)], cwd=trained.directory,
+                          capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("141\n", "")
