@@ -140,7 +140,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call quiet,CC,$<)$(CC) $(CFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
 
 # The assembler reads the files of the page that report writes.
-$(BUILD)/src/vectors/page_files.o: $(wildcard src/vectors/page/*)
+$(BUILD)/src/vectors/page.o: $(wildcard src/vectors/page/*)
 
 # One source and one copy of the clock a library; everything else of it is that MPI's.
 $(BUILD)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o

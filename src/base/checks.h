@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Converts integers that callers give to 32-bit ids, and checks them in the same loop: copies from[count], integers of `bits` bits,
- * to to[count]. Returns 1 if any is outside 0 .. rows - 1, otherwise 0; rows is at least 1. An integer is outside if it or (rows - 1) minus it has its highest bit set; this check needs no branch, so the
- * compiler can check several ids at once. */
+ * to to[count]. Returns 1 if any is outside 0 .. rows - 1, otherwise 0; rows is at least 1. An integer is outside if it or (rows - 1)
+ * minus it has its highest bit set; this check needs no branch, so the compiler can check several ids at once. */
 static inline int ids_take(const void *from, unsigned bits, uint64_t count, uint64_t rows, uint32_t *restrict to) {
     const uint64_t *wide = (const uint64_t *)from;
     const uint32_t *narrow = (const uint32_t *)from;

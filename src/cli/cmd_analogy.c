@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "commands.h"
 #include "prompt.h"
-#include "vectors/answers.h"
+#include "vectors/list_scores.h"
 
 #include <stdio.h>
 #include <stdlib.h>

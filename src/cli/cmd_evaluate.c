@@ -2,9 +2,9 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
-#include "vectors/answers.h"
 #include "vectors/evaluate.h"
-#include "vectors/run_triples.h"
+#include "vectors/known.h"
+#include "vectors/list_scores.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,9 @@
-#include "commands.h"
-#include "vectors/answers.h"
-#include "vectors/export.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "commands.h"
+#include "vectors/export.h"
+#include "vectors/list_scores.h"
 
 enum { MEASURED = 100000 }; /* rows among which an export of fewer bits is measured if --measure is not given */
 

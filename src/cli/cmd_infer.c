@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "commands.h"
 #include "vectors/infer.h"
-#include "vectors/lines.h"
+#include "vectors/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #include "base/report.h"
 #include "commands.h"
 #include "prompt.h"
-#include "vectors/answers.h"
+#include "vectors/list_scores.h"
+#include "vectors/names.h"
 #include "vectors/quantizer.h"
-#include "vectors/titles.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "commands.h"
 #include "recommend_triples.h"
-#include "vectors/answers.h"
+#include "vectors/list_scores.h"
 #include "vectors/recommend.h"
 
 #include <math.h>

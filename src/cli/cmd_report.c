@@ -1,9 +1,9 @@
-#include "commands.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "vectors/answers.h"
+#include "commands.h"
 #include "vectors/map.h"
+#include "vectors/list_scores.h"
 #include "vectors/page.h"
 
 enum { MOST_LISTED = 1000000 }; /* largest --search; the limit on a page's size is reached far earlier */

@@ -9,7 +9,7 @@
 #include "train/trainer.h"
 #include "vectors/export.h"
 #include "vectors/judge.h"
-#include "vectors/lines.h"
+#include "vectors/names.h"
 #include "word2vec_flags.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "commands.h"
 #include "prompt.h"
-#include "vectors/answers.h"
 #include "vectors/evaluate.h"
+#include "vectors/list_scores.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/progress.h"
-#include "vectors/answers.h"
+#include "vectors/list_scores.h"
 
 #include <stdio.h>
 #include <stdlib.h>

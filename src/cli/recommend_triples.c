@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "vectors/triple_answers.h"
+#include "vectors/known.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #define SPTX_RECOMMEND_TRIPLES_H
 
 #include "arguments.h"
-#include "vectors/titles.h"
+#include "vectors/names.h"
 
 struct triples_asked {
     const struct model *model;

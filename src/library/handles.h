@@ -17,10 +17,9 @@
 #include "corpus/gathered.h"
 #include "rows/table.h"
 #include "sptx.h"
-#include "vectors/answers.h"
 #include "vectors/infer.h"
-#include "vectors/run_lists.h"
-#include "vectors/triple_answers.h"
+#include "vectors/known.h"
+#include "vectors/list_scores.h"
 
 #include <fenv.h>
 #include <stdatomic.h>

@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "vectors/evaluate.h"
 #include "vectors/export.h"
+#include "vectors/known.h"
 #include "vectors/map.h"
 #include "vectors/page.h"
-#include "vectors/run_triples.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

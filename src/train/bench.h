@@ -3,8 +3,8 @@
 #ifndef SPTX_BENCH_H
 #define SPTX_BENCH_H
 
-#include "kernels/bench.h"
 #include "config/config.h"
+#include "kernels/bench.h"
 #include "planner.h"
 
 /* An open backend to measure, and the limits of the machine as measured at opening. */

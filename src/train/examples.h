@@ -58,4 +58,6 @@ struct examples_expected examples_expect(const struct examples *examples);
  * sizes of windows, dropped words, the order of examples, and which examples are used. Reads the whole corpus. */
 struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share);
 
+/* examples_walks: lets an example_source use walks over a graph as its sentences. */
+
 #endif

@@ -1,15 +1,45 @@
-/* planner: see planner.h. It uses only counts, keys and the machine's sizes, and allocates no tables. */
-#include "planning.h"
+/* planner: see planner.h. It uses only counts, keys and the machine's sizes, and allocates no tables. A change that makes a plan fit is tried
+ * before it is advised, or is computed from counted bytes. */
+
+#include "planner.h"
+
+#include "expected_rows.h"
 
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/report.h"
-#include "warm_start.h"
+#include "base/text.h"
 #include "kernels/stores.h"
 #include "run/tables.h"
+#include "warm_start.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+enum { GPU_STREAM_PART = 4 }; /* the id stream is kept on the GPU if it needs at most 1 / GPU_STREAM_PART of the budget */
+
+/* A plan that is being made, and the data from which it is made. */
+struct planning {
+    struct plan *plan;
+    const struct config *config;
+    const struct planner_machine *machine;
+    const struct examples *examples;
+    struct expected_rows touches;
+    struct batch_rows batch;   /* rows that a batch of plan->batch examples is expected to touch */
+    struct example_source source; /* the source that the backend will receive */
+    struct rule_options rule;
+    int gpu, hogwild;
+    int behind; /* 1: checkpoints are written while training goes on */
+    uint64_t idle; /* number of rows at the end of the target table that no example names */
+    uint64_t budget;          /* bytes of GPU memory that the run may use; 0 without a GPU */
+    uint64_t ordering; /* bytes of scratch for ordering the n-grams' buckets, which is freed before the tables are made */
+    uint64_t unmeasured_host; /* bytes of host memory that no backend counts: the program, the vocabulary, buffers for saving
+                               * tables */
+    struct estimate estimate; /* the backend's estimate for the current values of `plan` */
+};
 
 enum {
     HOGWILD_STEP = 131072,   /* number of positions that count as one step of lock-free training */
@@ -67,7 +97,8 @@ static void add_snapshots(const struct planning *p, struct estimate *e) {
     e->fixed.gpu += p->gpu ? (p->plan->rows + p->plan->items) / 8 + SNAPSHOT_SPARE : 0;
 }
 
-struct estimate planning_estimate(const struct planning *p) {
+/* Returns the backend's estimate for the plan's places and hot rows and for p->source. */
+static struct estimate planning_estimate(const struct planning *p) {
     int freeze = p->config->train_freeze;
     struct estimate_request request = {.target = spec_of(p->plan, TABLE_TARGET),
                                        .context = spec_of(p->plan, TABLE_CONTEXT),
@@ -87,14 +118,14 @@ struct estimate planning_estimate(const struct planning *p) {
     return estimate;
 }
 
-uint64_t planning_gpu(const struct estimate *e) {
+static uint64_t planning_gpu(const struct estimate *e) {
     return e->tables.gpu + e->source.gpu + e->work.gpu + e->fixed.gpu;
 }
 
 static uint64_t host_bytes(const struct memory_bytes *bytes) {
     return bytes->pinned + bytes->host;
 }
-uint64_t planning_host(const struct estimate *e) {
+static uint64_t planning_host(const struct estimate *e) {
     return host_bytes(&e->tables) + host_bytes(&e->source) + host_bytes(&e->work) + host_bytes(&e->fixed);
 }
 
@@ -232,7 +263,8 @@ static int fits_with_hot(const struct planning *p, uint64_t rows) {
     return gpu_needed(&tried) <= p->budget;
 }
 
-uint64_t planning_fitting_rows(const struct planning *p) {
+/* Returns the largest number of hot rows with which the plan fits the GPU budget; 0 also if it does not fit without hot rows. */
+static uint64_t planning_fitting_rows(const struct planning *p) {
     uint64_t low = 0, high = p->plan->rows;
     if (fits_with_hot(p, high)) return high;
     while (high - low > 1) { /* `low` hot rows fit, or low is 0; `high` hot rows do not fit */
@@ -348,7 +380,8 @@ static void measure_host(struct planning *p) {
     if (before > plan->host_needed) plan->host_needed = before;
 }
 
-int planning_fits_host(const struct planning *p, uint32_t dim) {
+/* Returns 1 if the run would fit the host with `dim` columns. */
+static int planning_fits_host(const struct planning *p, uint32_t dim) {
     struct planning tried = *p;
     struct plan plan = *p->plan;
     tried.plan = &plan;
@@ -357,11 +390,109 @@ int planning_fits_host(const struct planning *p, uint32_t dim) {
     return plan.host_needed <= plan.host_available;
 }
 
-int planning_fits_halved(const struct planning *p) {
+/* Returns 1 if weights are float32 now, and the run would fit the host with weights and state in bfloat16. */
+static int planning_fits_halved(const struct planning *p) {
     struct planning tried = *p;
     if (!p->machine->ops->halves || p->rule.precision == PRECISION_BFLOAT16) return 0;
     tried.rule.precision = tried.rule.state_precision = PRECISION_BFLOAT16;
     return planning_fits_host(&tried, p->plan->dim);
+}
+
+/* advice: finds changes that make a plan fit. Each change is tried before it is advised, or is computed from counted bytes. */
+
+enum { LEAST_DIM = 4 };
+
+/* Writes plan->advice: "it needs A of WHAT and B can be had: ", followed by `format`, which says what to change. */
+static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
+    char need[TEXT_BYTES], have[TEXT_BYTES], *advice = p->plan->advice;
+    size_t capacity = sizeof p->plan->advice;
+    size_t n = text_add(advice, capacity, 0, "it needs %s of %s and %s can be had: ", text_of_bytes(need, needed), what,
+                        text_of_bytes(have, available));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(advice + n, capacity - n, format, args);
+    va_end(args);
+}
+
+/* ---- the host ---- */
+
+/* Returns the largest number of columns, in steps of LEAST_DIM, with which the tables fit; 0 if even LEAST_DIM columns do not
+ * fit. `share`: memory that is available for the tables / memory that they need now. */
+static uint32_t fitting_dim(const struct planning *p, double share) {
+    uint32_t dim = (uint32_t)((double)p->plan->dim * share) / LEAST_DIM * LEAST_DIM;
+    while (dim && !planning_fits_host(p, dim)) dim = (dim - 1 - dim / 64) / LEAST_DIM * LEAST_DIM;
+    return dim;
+}
+
+/* Writes plan->advice for a plan that does not fit the host. */
+static void advise_host(const struct planning *p) {
+    const struct plan *plan = p->plan;
+    const char *files = p->gpu && p->hogwild ? "set train.update = batch and keep tables in files (memory.target = file)"
+                                             : "keep tables in files (memory.target = file, memory.target_state = file; the same "
+                                               "keys for context)";
+    uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
+    uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
+    uint32_t dim = tables && left < tables ? fitting_dim(p, (double)left / (double)tables) : 0;
+    const char *halved = planning_fits_halved(p) ? "set model.precision = bfloat16, or " : "";
+    char ids[TEXT_BYTES], budget[TEXT_BYTES];
+    if (rest > have && rest - plan->stream_pinned <= have)
+        say_advice(p, plan->host_needed, "memory", have,
+                   "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or use "
+                   "device.backend = cpu",
+                   text_of_bytes(ids, plan->stream_pinned), text_of_bytes(budget, GPU_STREAM_PART * plan->stream_pinned));
+    else if (rest > have || (!p->gpu && plan->work_bytes > have / 2))
+        say_advice(p, plan->host_needed, "memory", have, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
+    else if (dim)
+        say_advice(p, plan->host_needed, "memory", have, "%slower model.dim to %" PRIu32 ", or %s", halved, dim, files);
+    else
+        say_advice(p, plan->host_needed, "memory", have, "%s%s, or lower corpus.max_vocab", halved, files);
+}
+
+/* ---- the GPU ---- */
+
+/* Returns 1 if the plan would fit the budget without hot rows and with the given tables moved off the GPU: the targets if
+ * `target` is 1, the contexts if `context` is 1. */
+static int fits_off_gpu(const struct planning *p, int target, int context) {
+    struct planning tried = *p;
+    struct plan plan = *p->plan;
+    plan.hot_rows = 0;
+    if (target) plan.target = plan.target_state = PLACE_PINNED;
+    if (context) plan.context = plan.context_state = PLACE_PINNED;
+    tried.plan = &plan;
+    struct estimate estimate = planning_estimate(&tried);
+    return planning_gpu(&estimate) <= p->budget;
+}
+
+/* Returns the largest half, quarter, eighth .. of the batch with which the plan would fit the budget; 0 if it fits with none. It
+ * assumes that the work memory becomes smaller in proportion. */
+static uint64_t fitting_batch(const struct planning *p) {
+    uint64_t work = p->estimate.work.gpu, others = p->plan->gpu_needed - work - p->plan->hot_bytes, asked = p->source.batch;
+    if (others > p->budget) return 0;
+    for (uint64_t batch = asked / 2; batch; batch /= 2) /* assume 1/64 more, since not all of the work memory shrinks with the
+                                                         * batch */
+        if ((double)work / (double)asked * (double)batch + (double)work / 64 <= (double)(p->budget - others)) return batch;
+    return 0;
+}
+
+/* Writes plan->advice for a plan that fits the host but not the GPU. */
+static void advise_gpu(const struct planning *p) {
+    const struct plan *plan = p->plan;
+    uint64_t rows = planning_fitting_rows(p), batch = fitting_batch(p), need = plan->gpu_needed;
+    if (fits_off_gpu(p, 0, 0))
+        say_advice(p, need, "the GPU", p->budget, "lower memory.hot_rows to %" PRIu64 ", or set it to auto", rows);
+    else if (fits_off_gpu(p, 1, 0))
+        say_advice(p, need, "the GPU", p->budget, "set memory.target = pinned and memory.target_state = pinned");
+    else if (fits_off_gpu(p, 0, 1))
+        say_advice(p, need, "the GPU", p->budget, "set memory.context = pinned and memory.context_state = pinned");
+    else if (batch)
+        say_advice(p, need, "the GPU", p->budget, "lower train.batch to %" PRIu64, batch);
+    else if (plan->gpu_bytes)
+        say_advice(p, need, "the GPU", p->budget,
+                   "set all four of memory.target, target_state, context and context_state to pinned, or lower train.batch");
+    else
+        say_advice(p, need, "the GPU", p->budget, "raise memory.gpu_budget, or lower train.batch or memory.depth");
 }
 
 /* Returns 1 if training is to go on while a checkpoint is written, as far as memory allows. */
@@ -521,4 +652,186 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     if (plan->snapshot_bytes && plan->ranks > 1)
         return fail_usage("run.checkpoint_wait = no is for one process, and %u train; leave the key out", plan->ranks);
     return 0;
+}
+
+/* plan_print: prints a plan, as lines for people and as one line of JSON for programs. */
+
+/* ---- for people ---- */
+
+static void line(int to_stdout, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void line(int to_stdout, const char *name, const char *format, ...) {
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (to_stdout)
+        printf("%-16s %s\n", name, text);
+    else
+        note("%-16s %s", name, text);
+}
+
+static const char *place_name(const struct plan *plan, enum place place) {
+    if (place == PLACE_FILE) return "in a file";
+    if (place == PLACE_GPU) return "on the GPU";
+    return plan->gpu_available ? "pinned on the host" : "in memory";
+}
+
+static void print_part(const struct plan *plan, int to_stdout, const char *name, enum place place, uint64_t bytes, int shared) {
+    char text[TEXT_BYTES];
+    if (bytes)
+        line(to_stdout, name, "%10s  %s", text_of_bytes(text, bytes), place_name(plan, place));
+    else if (shared && (plan->layout.slots || plan->layout.counted))
+        line(to_stdout, name, "%10s  in the same records", "");
+    else
+        line(to_stdout, name, "%10s", "none");
+}
+
+static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const char *remark) {
+    char text[TEXT_BYTES];
+    line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
+}
+
+/* Prints how small the tables of targets and of contexts would be if `key` was set; nothing if bytes is 0. */
+static void print_smaller(const struct plan *plan, int to_stdout, const char *key, uint64_t bytes) {
+    char now[TEXT_BYTES], then[TEXT_BYTES];
+    if (!bytes) return;
+    line(to_stdout, "  smaller", "%10s  instead of %s, both tables with their state: %s", text_of_bytes(then, bytes),
+         text_of_bytes(now, plan_table_bytes(plan)), key);
+}
+
+/* Returns 1 if training reads some target rows over the link. */
+static int cold_targets(const struct plan *plan) {
+    int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
+    return plan->gpu_available && plan->hot_rows < plan->rows && off_gpu;
+}
+
+static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
+    int both = config->examples_mode == MODE_TRIPLE && config->triples_reciprocal;
+    const char *unit = config_is_window(config)                  ? "positions"
+                       : both                                    ? "directions of triples"
+                       : config->examples_targets != TARGETS_ONE ? "list positions"
+                                                                 : config_lines(config);
+    if (config->train_update == UPDATE_HOGWILD) {
+        line(to_stdout, "a step", "lock-free; %s %s are counted as one", text_of_count(a, plan->batch), unit);
+        if (cold_targets(plan))
+            line(to_stdout, "  over the link",
+                 "%.1f%% of the target rows that it reads, one by one; for text, train.update = batch with train.batch = 65536 and "
+                 "optimizer.clip = 30 moves a row once a batch and is no worse",
+                 100 * (1 - plan->hot_hits));
+        return;
+    }
+    line(to_stdout, "a step", "%s %s: %s examples, %s pairs", text_of_count(a, plan->batch), unit,
+         text_of_count(b, (uint64_t)(plan->batch_blocks + 0.5)), text_of_count(c, (uint64_t)(plan->batch_pairs + 0.5)));
+    line(to_stdout, "  distinct rows", "%s targets, %s contexts", text_of_count(a, (uint64_t)(plan->batch_targets + 0.5)),
+         text_of_count(b, (uint64_t)(plan->batch_contexts + 0.5)));
+    line(to_stdout, "  traffic", "%s of memory%s%s%s", text_of_bytes(a, (uint64_t)plan->memory_bytes),
+         plan->gpu_available ? ", " : "", plan->gpu_available ? text_of_bytes(b, (uint64_t)plan->link_bytes) : "",
+         plan->gpu_available ? " over the link, both ways" : "");
+    if (plan->floor_pairs > 0)
+        line(to_stdout, "  at most", "%s pairs/s (a target with one positive is a pair): then %s is busy all the time",
+             text_of_rate(d, plan->floor_pairs), plan->floor_link ? "the link" : "the GPU's memory");
+    else if (plan->gpu_available)
+        line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
+}
+
+/* Returns the name of a field's type, in at most three words, to be printed after "optimizer state". */
+static const char *name_of(const struct record_layout *layout, uint32_t field) {
+    int half = layout->field[field].type == VALUE_BFLOAT16;
+    if (field == RECORD_WEIGHTS) return half ? "bfloat16" : "float32";
+    return half ? " in bfloat16" : " in float32";
+}
+
+void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
+    line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
+         plan->graph ? "walks" : config_lines(config));
+    if (*plan->defaults) line(to_stdout, "by size", "%s ('sptx-w2v help keys' has the rule)", plan->defaults);
+    const struct record_layout *layout = &plan->layout;
+    line(to_stdout, "rows", "%s x %" PRIu32 " %s, %" PRIu32 " %s of optimizer state%s%s", text_of_count(a, plan->rows), plan->dim,
+         name_of(layout, RECORD_WEIGHTS), layout->slots, layout->by_row ? "number" : layout->slots == 1 ? "array" : "arrays",
+         layout->halves && layout->slots ? name_of(layout, RECORD_STATE) : "", layout->counted ? " and a count" : "");
+    if (plan->ranks > 1)
+        line(to_stdout, "ranks", "%u share out the columns; what follows is one's of %" PRIu32 " columns, and none has more",
+             plan->ranks, plan->columns);
+    print_part(plan, to_stdout, "target", plan->target, plan->target_bytes, 0);
+    print_part(plan, to_stdout, "target_state", plan->target_state, plan->target_state_bytes, plan->one_record_target);
+    print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
+    print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes, plan->one_record_context);
+    print_smaller(plan, to_stdout, "model.precision = bfloat16", plan->halved_bytes);
+    print_smaller(plan, to_stdout, "optimizer.rule = rowwise-adagrad", plan->by_row_bytes);
+    print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
+    if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives, subsampling, a tree of words");
+    print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
+    if (plan->snapshot_bytes)
+        print_bytes(to_stdout, "snapshots", plan->snapshot_bytes, "at most: copies of rows that change while a checkpoint is written");
+    print_bytes(to_stdout, plan->graph ? "graph" : "corpus ids", plan->stream_bytes,
+                plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"
+                                    : "a mapped file, given back where memory is short");
+    if (plan->gpu_available) {
+        line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host: %.1f%% of the target rows that a step reads",
+             text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), text_of_bytes(c, plan->hot_bytes),
+             100 * plan->hot_hits);
+        line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed), text_of_bytes(b, plan->gpu_available));
+    }
+    line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),
+         plan->host_available ? text_of_bytes(b, plan->host_available) : "an unknown amount");
+    print_bytes(to_stdout, "resident", plan->host_needed - plan->stream_pinned + plan->stream_bytes,
+                plan->graph ? "with the graph in memory" : "with the corpus ids in memory");
+    if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
+    print_step(plan, config, to_stdout);
+    line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);
+}
+
+/* ---- for machines ---- */
+
+static void json_part(const struct plan *plan, const char *name, enum place place, uint64_t bytes) {
+    const char *at = place == PLACE_FILE ? "file" : place == PLACE_GPU ? "gpu" : plan->gpu_available ? "pinned" : "memory";
+    printf(", \"%s_place\": \"%s\", \"%s_bytes\": %" PRIu64, name, at, name, bytes);
+}
+
+void planner_print_json(const struct plan *plan) {
+    static const char *const truth[] = {"false", "true"};
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"tokens", plan->tokens},
+                  {"sentences", plan->sentences},
+                  {"optimizer_arrays", plan->layout.slots},
+                  {"counted", plan->layout.counted},
+                  {"table_gpu_bytes", plan->gpu_bytes},
+                  {"table_hot_bytes", plan->hot_bytes},
+                  {"table_pinned_bytes", plan->pinned_bytes},
+                  {"table_memory_bytes", plan->plain_bytes},
+                  {"table_file_bytes", plan->file_bytes},
+                  {"halved_bytes", plan->halved_bytes},
+                  {"by_row_bytes", plan->by_row_bytes},
+                  {"work_bytes", plan->work_bytes},
+                  {"vocabulary_bytes", plan->vocab_bytes},
+                  {"draw_bytes", plan->draw_bytes},
+                  {"snapshot_bytes", plan->snapshot_bytes},
+                  {"stream_bytes", plan->stream_bytes},
+                  {"stream_pinned_bytes", plan->stream_pinned},
+                  {"host_needed", plan->host_needed},
+                  {"host_available", plan->host_available},
+                  {"gpu_needed", plan->gpu_needed},
+                  {"gpu_available", plan->gpu_available},
+                  {"hot_rows", plan->hot_rows},
+                  {"batch", plan->batch},
+                  {"ranks", plan->ranks},
+                  {"columns", plan->columns}};
+    printf("{\"rows\": %" PRIu64 ", \"dim\": %" PRIu32, plan->rows, plan->dim);
+    json_part(plan, "target", plan->target, plan->target_bytes);
+    json_part(plan, "target_state", plan->target_state, plan->target_state_bytes);
+    json_part(plan, "context", plan->context, plan->context_bytes);
+    json_part(plan, "context_state", plan->context_state, plan->context_state_bytes);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) printf(", \"%s\": %" PRIu64, counts[i].name, counts[i].value);
+    printf(", \"hot_hits\": %.6g, \"batch_examples\": %.6g, \"batch_pairs\": %.6g, \"batch_targets\": %.6g, "
+           "\"batch_contexts\": %.6g, \"link_bytes\": %.6g, \"memory_bytes\": %.6g, \"floor_pairs\": %.6g",
+           plan->hot_hits, plan->batch_blocks, plan->batch_pairs, plan->batch_targets, plan->batch_contexts,
+           plan->link_bytes, plan->memory_bytes, plan->floor_pairs);
+    printf(", \"by_size\": \"%s\"", plan->defaults);
+    printf(", \"fits_host\": %s, \"fits_gpu\": %s, \"fits\": %s, \"advice\": \"%s\"}\n", truth[plan->fits_host],
+           truth[plan->fits_gpu], truth[plan->fits], plan->advice);
 }

@@ -1,18 +1,15 @@
 /* planner: computes, before anything is allocated, how many bytes and rows a run needs and how fast it will be. It says whether the
  * run fits and, if it does not, what to change.
  *
- *   planner.c         settles batch, places and hot rows; adds up bytes
- *   advice.c          what to change if a plan does not fit
- *   expected_rows.c   which rows a batch touches
- *   plan_print.c      prints a plan as lines or as JSON
- *
- * The bytes that a backend will allocate are computed by the backend itself (`estimate` in backend.h).
+ * It settles batch, places and hot rows, adds up bytes, says what to change if a plan does not fit, and prints a plan as lines or as
+ * JSON. expected_rows.c knows which rows a batch touches. The backend itself computes the bytes that it will allocate (`estimate` in
+ * backend.h).
  */
 #ifndef SPTX_PLANNER_H
 #define SPTX_PLANNER_H
 
-#include "examples.h"
 #include "config/defaults_by_size.h"
+#include "examples.h"
 #include "kernels/bench.h"
 #include "rows/table.h"
 

@@ -1,11 +1,32 @@
-/* steps: trains the examples of a run in order, by exact steps with several batches in flight, or lock-free, in spans of
- * examples. Training and benchmarks run the same loops, and handle each result by callbacks. */
+/* steps: trains batches one after the other: where they come from, in which order, and how many are in flight.
+ *
+ * pipeline passes batches through the backend's stages, with up to `depth` batches in flight. The depth changes the speed, but
+ * never the result. */
 #ifndef SPTX_STEPS_H
 #define SPTX_STEPS_H
 
 #include "config/config.h"
+#include "kernels/backend.h"
 #include "rows/table.h"
 #include "run/state.h"
+
+/* The state of the stages of a backend. */
+struct pipeline {
+    const struct backend_ops *ops;
+    struct backend *backend;
+    unsigned depth, in_flight, next; /* next: the stage that the next batch will use */
+};
+
+void pipeline_init(struct pipeline *pipeline, const struct backend_ops *ops, struct backend *backend, unsigned depth);
+/* Starts a batch. If all stages are busy, first waits for the oldest batch, stores its result in *oldest and sets *came to 1;
+ * otherwise sets *came to 0. Returns 0; BATCH_STOPPED if make_batch() gave up the new batch; -1 after fail(). */
+int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch, const struct step_request *step,
+                    struct step_result *oldest, int *came);
+/* Waits for the oldest batch in flight. Returns 1 with its result, 0 if no batch is in flight, -1 after fail(). */
+int pipeline_next(struct pipeline *pipeline, struct step_result *oldest);
+
+/* steps: trains the examples of a run in order, by exact steps with several batches in flight, or lock-free, in spans of
+ * examples. Training and benchmarks run the same loops, and handle each result by callbacks. */
 
 /* A loop over the examples of a run, and how far it has come. */
 struct copies;

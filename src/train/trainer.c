@@ -9,17 +9,17 @@
  */
 #include "trainer_inner.h"
 
-#include "run/ranks_alike.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "copies.h"
+#include "health.h"
 #include "run/checkpoint.h"
+#include "run/ranks_alike.h"
 #include "run/resume.h"
 #include "run/schedule.h"
-#include "told_apart.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "diverged.h"
+#include "health.h"
 
 #include <stdlib.h>
 #include <string.h>

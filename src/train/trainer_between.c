@@ -1,11 +1,11 @@
 /* trainer_between: the work between a run's steps and after them: reports, checkpoints, held-out losses. */
 #include "trainer_inner.h"
 
-#include "run/checkpoint.h"
-#include "diverged.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "health.h"
+#include "run/checkpoint.h"
 #include "run/schedule.h"
 
 enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* most examples of an epoch in which held-out ones are looked for, to measure their loss */

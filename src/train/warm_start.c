@@ -160,7 +160,7 @@ static enum table_side vector_side(const struct warm_start *grow, uint64_t row) 
 }
 
 /* Returns 1 if a row starts from the source. A row that the older run never trained gets first values instead, so that it is
- * still recognized as untrained later (answers.h). So does the context row of an item that was a list in the older run. */
+ * still recognized as untrained later (list_scores.h). So does the context row of an item that was a list in the older run. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
     if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* rows of n-grams have no contexts */

@@ -9,8 +9,8 @@
 #include "kernels/draws.h"
 #include "train/session.h"
 #include "train/trainer.h"
-#include "vectors/answers.h"
 #include "vectors/judge.h"
+#include "vectors/list_scores.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -37,7 +37,7 @@ struct lists_request {
     struct corpus_options reading; /* how files are read: as the run's corpus was; if the corpus was text, as files of lists */
     enum list_score score;
     uint32_t k;
-    int look; /* 1: whether a file has lists or pairs is guessed from the file (list_form.h); 0: `reading` says it */
+    int look; /* 1: whether a file has lists or pairs is guessed from the file (names.h); 0: `reading` says it */
     /* data in memory, read instead of the files; `train` and `held_out` are then only names for error messages. NULL: files are
      * read */
     const struct gathered *train_data, *held_out_data;

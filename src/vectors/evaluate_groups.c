@@ -1,9 +1,8 @@
 #include "evaluate.h"
 
-#include "field_file.h"
-#include "names.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "names.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -13,10 +13,8 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/report.h"
-#include "labels.h"
-#include "logistic.h"
 #include "names.h"
-#include "numpy_draws.h"
+#include "numeric.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  * Two kinds of links are left out and counted: links with a node that the run does not know, and held-out links that are also
  * training links.
  *
- * Equal scores count half. numpy_draws.h draws, in this order: unlinked pairs to compare with held-out links, unlinked pairs to
+ * Equal scores count half. numeric.h draws, in this order: unlinked pairs to compare with held-out links, unlinked pairs to
  * compare with training links, the links whose ends are ranked, an order of the training links, and the nodes that each end is
  * ranked among.
  */
@@ -16,9 +16,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/report.h"
-#include "dot.h"
-#include "logistic.h"
-#include "numpy_draws.h"
+#include "numeric.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,12 +2,12 @@
  * out items among them are counted. */
 #include "evaluate.h"
 
-#include "answers.h"
-#include "list_form.h"
-#include "list_items.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "list_items.h"
+#include "list_scores.h"
+#include "names.h"
 
 #include <inttypes.h>
 #include <math.h>

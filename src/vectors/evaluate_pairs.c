@@ -1,10 +1,9 @@
 #include "evaluate.h"
 
-#include "field_file.h"
-#include "names.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "names.h"
 
 #include <inttypes.h>
 #include <math.h>

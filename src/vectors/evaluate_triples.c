@@ -9,13 +9,13 @@
  */
 #include "evaluate.h"
 
-#include "run_triples.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "corpus/triples.h"
 #include "kernels/search.h"
-#include "numpy_draws.h"
+#include "known.h"
+#include "numeric.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "export.h"
-#include "clusters.h"
 #include "export_fasttext.h"
+#include "map.h"
 
 #include "base/checks.h"
 #include "base/interrupt.h"

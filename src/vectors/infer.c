@@ -3,9 +3,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "dot.h"
 #include "kernels/sgns.h"
 #include "kernels/strip.h"
+#include "numeric.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "corpus/fields.h"
-#include "run_graph.h"
+#include "known.h"
 #include "search.h"
 
 #include <inttypes.h>

@@ -1,9 +1,89 @@
 #include "names.h"
 
+#include "base/file.h"
 #include "base/memory.h"
-#include "run_lists.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "corpus/kind.h"
+#include "corpus/look.h"
+#include "known.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Replaces each CR that is not followed by LF by an LF. Lines that end in LF or CR LF are not changed. */
+static void end_lines_with_lf(char *text, uint64_t length) {
+    for (uint64_t i = 0; i < length; i++)
+        if (text[i] == '\r' && (i + 1 == length || text[i + 1] != '\n')) text[i] = '\n';
+}
+
+int field_file_open(struct field_file *file, const char *path, enum look_rows rows) {
+    const struct look_keys keys = LOOK_AUTO;
+    uint64_t length = 0;
+    *file = (struct field_file){.path = path, .text = file_read_given(path, mem_available(), &length)};
+    if (!file->text || kind_check_format(path, file->text, length, 0)) return -1;
+    end_lines_with_lf(file->text, length);
+    char *at = file->text + text_mark(file->text, length), *end = file->text + length;
+    if (look_at_lines(&file->look, at, (uint64_t)(end - at), 1, rows, &keys, path)) return -1;
+    if (*file->look.said) remark("%s ('%s')", file->look.said, path);
+    file->cursor = (struct corpus_cursor){at + file->look.skip, end, 1};
+    for (char *byte = at; byte < at + file->look.skip; byte++) file->cursor.line += *byte == '\n';
+    return 0;
+}
+
+void field_file_close(struct field_file *file) {
+    free(file->text);
+    file->text = NULL;
+}
+
+int field_file_next(struct field_file *file) {
+    do {
+        file->number = file->cursor.line;
+        if (!columns_next(&file->cursor, &file->look.form, &file->line)) return 0;
+    } while (!file->line.count);
+    file->end = (char *)file->cursor.at;
+    if (file->end > file->text && file->end[-1] == '\n') file->end--;
+    if (!file->line.open) return 1;
+    return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something follows it", file->path, file->number);
+}
+
+const char *field_file_field(const struct field_file *file, enum column_meaning meaning, uint64_t *length) {
+    unsigned column = file->look.form.column[meaning];
+    *length = column < file->line.count && column < COLUMNS_READ ? file->line.length[column] : 0;
+    return *length ? file->line.word[column] : NULL;
+}
+
+int lines_next(struct lines *lines) {
+    if (lines->at == lines->end) return 0;
+    char *stop = lines->at;
+    while (stop < lines->end && *stop != '\n' && *stop != '\r') stop++;
+    lines->line = lines->at;
+    lines->stop = stop;
+    if (stop < lines->end) stop += stop + 1 < lines->end && stop[0] == '\r' && stop[1] == '\n' ? 2 : 1;
+    lines->at = stop;
+    lines->number++;
+    return 1;
+}
+
+int lines_token(struct lines *lines, struct token *token) {
+    while (lines->line < lines->stop && text_is_blank(*lines->line)) lines->line++;
+    token->text = lines->line;
+    while (lines->line < lines->stop && !text_is_blank(*lines->line)) lines->line++;
+    token->length = (uint64_t)(lines->line - token->text);
+    return token->length > 0;
+}
+
+char *lines_open(struct lines *lines, const char *path) {
+    uint64_t length = 0;
+    char *text = file_read_given(path, mem_available(), &length);
+    if (!text || kind_check_format(path, text, length, 0)) {
+        free(text);
+        return NULL;
+    }
+    *lines = (struct lines){.at = text + text_mark(text, length), .end = text + length};
+    return text;
+}
 
 void names_release(struct names *names) {
     words_release(&names->words);
@@ -58,5 +138,144 @@ int names_locate(struct names *names, const struct model *model, uint64_t rows) 
         if (at >= 0 && names->row[at] < 0) names->row[at] = (int64_t)row;
     }
     free(lower);
+    return 0;
+}
+
+static int is_label(const struct token *token) {
+    static const char *const others[] = {"train", "val", "test", "-"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i]) == token->length && !memcmp(others[i], token->text, token->length)) return 0;
+    return token->length > 0;
+}
+
+static int are_numbers(const struct table_line *parts) {
+    static const struct columns_form plain = COLUMNS_PLAIN;
+    double value;
+    for (uint64_t i = 0; i < parts->count && i < COLUMNS_READ; i++)
+        if (columns_number(&plain, parts->word[i], parts->length[i], &value)) return 0;
+    return parts->count <= COLUMNS_READ;
+}
+
+/* Passes the labels of a field to take(): each number, if the field consists of numbers with blanks between; otherwise the whole
+ * field, such as "Neural networks". */
+static int take_field(const struct token *name, const char *field, uint64_t length, labels_take *take, void *user) {
+    static const struct columns_form blanks = COLUMNS_PLAIN;
+    struct table_line parts;
+    struct token label = {(char *)field, length};
+    int result = 0;
+    columns_part(&parts, (char *)field, (char *)field + length, &blanks, 1);
+    if (parts.count < 2 || !are_numbers(&parts)) return is_label(&label) ? take(user, name, &label) : 0;
+    for (uint64_t i = 0; i < parts.count && !result; i++) {
+        label = (struct token){(char *)parts.word[i], parts.length[i]};
+        result = take(user, name, &label);
+    }
+    return result;
+}
+
+static int take_line(const struct field_file *file, labels_take *take, void *user) {
+    struct token name;
+    unsigned own = file->look.form.column[COLUMN_A], only = file->look.form.named ? file->look.form.column[COLUMN_B] : NO_COLUMN;
+    int result = 0;
+    name.text = (char *)field_file_field(file, COLUMN_A, &name.length);
+    if (file->line.count > COLUMNS_READ)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " fields; wanted a name and %d labels at most", file->path, file->number,
+                    file->line.count, COLUMNS_READ - 1);
+    for (unsigned c = 0; name.text && c < file->line.count && !result; c++)
+        if (c != own && (only == NO_COLUMN || c == only))
+            result = take_field(&name, file->line.word[c], file->line.length[c], take, user);
+    return result;
+}
+
+int labels_read(const char *path, labels_take *take, void *user) {
+    struct field_file file;
+    int result = field_file_open(&file, path, LOOK_LABELS), more = 0;
+    while (!result && (more = field_file_next(&file)) > 0) result = take_line(&file, take, user);
+    field_file_close(&file);
+    return result || more ? -1 : 0;
+}
+
+/* Returns the title in the current line, ended by a NUL; NULL if the line has none. In a file separated by commas and without a
+ * header, further commas of a line without quotes belong to the title: "7,Dune, revised". */
+static const char *take_title(const struct field_file *file) {
+    uint64_t length;
+    char *title = (char *)field_file_field(file, COLUMN_B, &length);
+    const struct columns_form *form = &file->look.form;
+    int loose = *form->separator == ',' && !form->named && !file->line.quoted && file->line.count > 2;
+    if (!title) return NULL;
+    if (loose) length = (uint64_t)(file->end - title);
+    while (length && token_is_white(title[length - 1])) length--;
+    title[length] = 0; /* always in bounds: the byte behind a title is a separator, a quote, a line end or the NUL after the file */
+    return title;
+}
+
+int titles_read(struct titles *titles, const struct model *model, const char *path) {
+    struct field_file file;
+    int more = 0, result = field_file_open(&file, path, LOOK_TITLES);
+    titles->text = file.text;
+    titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
+    if (!titles->title) result = -1;
+    while (!result && (more = field_file_next(&file)) > 0) {
+        uint64_t length;
+        const char *id = field_file_field(&file, COLUMN_A, &length);
+        if (!id || file.line.count < 2)
+            return fail("'%s' line %" PRIu64 ": %s; wanted an id and a title with a tab, a comma, ';', '|' or '::' between", path,
+                        file.number, id ? "one field" : "its id is empty");
+        int64_t row = vocab_find(&model->vocab, id, length);
+        const char *title = row >= 0 && !titles->title[row] ? take_title(&file) : NULL;
+        if (title) titles->title[row] = title;
+    }
+    return result || more ? -1 : 0;
+}
+
+void titles_release(struct titles *titles) {
+    free(titles->text);
+    free(titles->title);
+    *titles = (struct titles){NULL, NULL};
+}
+
+const char *titles_of(const struct titles *titles, uint64_t row) {
+    return titles->title && titles->title[row] ? titles->title[row] : "";
+}
+
+int64_t titles_find(const struct titles *titles, const struct model *model, const char *title) {
+    for (uint64_t row = 0; titles->title && row < model->rows; row++)
+        if (titles->title[row] && !strcmp(titles->title[row], title)) return (int64_t)row;
+    return -1;
+}
+
+enum { FILES = 8 }; /* most files of a directory whose lines are examined */
+
+static int look_at_file(void *user, const struct corpus_block *block) {
+    int *form = user;
+    if (*form == LINES_UNCLEAR) *form = look_for_pairs(block->bytes + block->skip, block->length - block->skip);
+    return 0;
+}
+
+/* Looks at the files until one shows its format. An encoded stream has no lines, and leaves *form unchanged. */
+static int look_at_files(const char *path, int *form) {
+    const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
+    char *paths[] = {(char *)path};
+    struct corpus *corpus = corpus_open(paths, 1);
+    if (!corpus) return -1;
+    int result = corpus_stream(corpus) ? 0 : corpus_look(corpus, &options, FILES, look_at_file, form);
+    corpus_close(corpus);
+    return result;
+}
+
+/* Keeps the run's format, unless the lines clearly have the other one. Only pairs and lists are distinguished: lines that are
+ * not pairs are read as lists. If the format changes, keys about columns, which were meant for the old format, are set to auto. */
+int list_form_look(struct corpus_options *reading, const char *path) {
+    int form = LINES_UNCLEAR;
+    if (!strcmp(path, CORPUS_INPUT))
+        return fail("standard input comes once, so that nobody can look at it first: say --format=lists or --format=pairs");
+    if (look_at_files(path, &form)) return -1;
+    int pairs = form == LINES_PAIRS || form == LINES_RATINGS;
+    if (form == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
+    reading->format = pairs ? FORMAT_PAIRS : FORMAT_LISTS;
+    reading->look = LOOK_AUTO;
+    if (pairs)
+        note("read       '%s' as pairs: list, item[, rating] on each line; --format=lists reads lines of lists", path);
+    else
+        note("read       '%s' as lists: a name and its items on each line; --format=pairs reads list, item[, rating]", path);
     return 0;
 }

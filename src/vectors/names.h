@@ -1,8 +1,59 @@
-/* names: the different words of a file, numbered in the order of their first occurrence, with the row of each in a model. */
+/* names: small files that people write about rows: labels, titles, word pairs, questions. They are read through the one look
+ * (corpus/look.h), and each word is found in a model. */
 #ifndef SPTX_NAMES_H
 #define SPTX_NAMES_H
 
+#include "corpus/corpus.h"
+#include "corpus/look.h"
 #include "model.h"
+
+#include <stdint.h>
+
+/* field_file: reads a small file of labels, titles, word pairs or groups: the whole file into memory, then line by line, each line
+ * split into fields. The format is guessed from the first lines of the file (corpus/look.h). */
+
+struct field_file {
+    const char *path;       /* owned by the caller */
+    char *text;             /* the file's bytes, into which fields point */
+    struct look look;       /* the format of the file, found from its first lines */
+    struct corpus_cursor cursor;
+    struct table_line line; /* fields of the current line; only the first COLUMNS_READ are stored */
+    char *end;              /* end of the current line, without its line feed */
+    uint64_t number;        /* number of the current line, from 1 */
+};
+
+/* Reads the file, which may be a pipe, and finds its format. `rows`: the meaning that its lines should have. Returns 0, or -1
+ * after fail(). The caller calls field_file_close() in both cases. */
+int field_file_open(struct field_file *file, const char *path, enum look_rows rows);
+void field_file_close(struct field_file *file);
+
+/* Reads the next line that is not blank. Returns 1; 0 at the end of the file; -1 after fail() if a quote is not closed. */
+int field_file_next(struct field_file *file);
+
+/* Returns the current line's field in the column with this meaning; NULL if the field is missing or empty. */
+const char *field_file_field(const struct field_file *file, enum column_meaning meaning, uint64_t *length);
+
+/* lines: reads a text file in memory line by line and token by token, for files of analogies and other questions. */
+
+struct lines {
+    char *at, *end;
+    char *line, *stop; /* the part of the current line that is not read yet */
+    uint64_t number;
+};
+
+struct token {
+    char *text; /* its first byte, in the file's copy in memory; no NUL follows the token */
+    uint64_t length;
+};
+
+/* Reads the whole file, which may be a pipe, into memory that the caller frees. Returns NULL after fail(). */
+char *lines_open(struct lines *lines, const char *path);
+/* Moves to the next line; LF, CR or CRLF ends a line. Returns 1, or 0 at the end of the file. */
+int lines_next(struct lines *lines);
+/* Reads the next token of the current line; blanks separate tokens. Returns 1, or 0 at the end of the line. */
+int lines_token(struct lines *lines, struct token *token);
+
+/* names: the different words of a file, numbered in the order of their first occurrence, with the row of each in a model. */
 
 struct names {
     struct words words;
@@ -24,5 +75,42 @@ void names_locate_lists(struct names *names, const struct model *model);
 /* Sets the row of every name: the first of the first `rows` rows whose word equals it in lower case. All names must be in lower
  * case. Returns 0, or -1 after fail(). */
 int names_locate(struct names *names, const struct model *model, uint64_t rows);
+
+/* labels: reads files that label nodes or other rows: each line is a name, then its labels. */
+
+/* Called with a line's name and one of its labels. Returns 0, or -1 to stop. */
+typedef int labels_take(void *user, const struct token *name, const struct token *label);
+
+/* Reads the file and calls take() for each label. The file's first lines show how lines are split into fields (field_file). If
+ * a header names a column of labels, only that column is read. If a field has several numbers separated by blanks, each number
+ * is a label. The fields train, val, test and - are marks of a data set's split, and no labels. Returns 0, or -1 after fail() or
+ * as soon as take() returns -1. */
+int labels_read(const char *path, labels_take *take, void *user);
+
+/* titles: readable titles of items, read from a file of lines of an id and a title. */
+
+struct titles {
+    char *text;         /* the file's text, split into strings; NULL: no file was read */
+    const char **title; /* [rows of the model] title of each row, in `text`; NULL: the row has none. The array is NULL if no file
+                         * was read */
+};
+
+/* Reads the file. Lines whose id the model does not know are skipped, since files of titles often list more ids than a corpus.
+ * If an id repeats, its first title counts. Returns 0, or -1 after fail(); the caller releases in either case. */
+int titles_read(struct titles *titles, const struct model *model, const char *path);
+void titles_release(struct titles *titles); /* may be called on a struct of zeros */
+
+/* Returns the title of a row; "" if it has none, or if no file was read. */
+const char *titles_of(const struct titles *titles, uint64_t row);
+
+/* Returns the first row whose title equals `title`, or -1. */
+int64_t titles_find(const struct titles *titles, const struct model *model, const char *title);
+
+/* list_form: finds out whether a file has lists or pairs, if the user does not say so. People often ask a run that was trained
+ * on lists with files of pairs, and a run that was trained on pairs with files of lists. */
+
+/* Sets reading->format to the format of the lines in `path`, a file or a directory of files (look.h). If this changes it, prints
+ * a note. Returns 0, or -1 after fail(). */
+int list_form_look(struct corpus_options *reading, const char *path);
 
 #endif

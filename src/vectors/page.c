@@ -1,19 +1,703 @@
 #include "page.h"
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/json.h"
+#include "base/memory.h"
+#include "base/progress.h"
 #include "base/report.h"
-#include "history.h"
-#include "page_files.h"
-#include "page_rows.h"
-#include "sptx.h"
+#include "base/text.h"
+#include "kernels/backend.h"
+#include "map.h"
+#include "names.h"
+#include "run/metrics.h"
 #include "run/run_owns.h"
+#include "search.h"
+#include "sptx.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+/* page_files: the files of src/vectors/page, which are built into the program. page.html contains places {{name}}; the other
+ * files, and texts of the caller, fill them. */
+
+/* A text that replaces {{name}} in page.html. A place with the name of another file of the page, such as {{page.css}}, is
+ * replaced by that file. */
+struct page_part {
+    const char *name; /* name without the braces; NULL: the end of a list of texts */
+    const char *text;
+    uint64_t length;
+};
+
+/* page_groups: the groups by which a page's map is coloured: the labels of a file, or else clusters of the rows shown.
+ */
+
+enum {
+    PAGE_GROUPS = 12,          /* most groups on a map: the style sheet has this many colours */
+    PAGE_NO_GROUP = UINT8_MAX, /* number in `of` of a row without a label */
+    PAGE_CLUSTER_ROWS = 10     /* least average number of rows of a cluster */
+};
+
+struct page_groups {
+    uint8_t *of; /* [rows of the map] number of the row's group, or PAGE_NO_GROUP */
+    uint32_t count;
+    struct names labels;         /* labels in the file, in the order of their first occurrence; empty: the groups are clusters */
+    uint32_t shown[PAGE_GROUPS]; /* by group: the number of its label; the first group has the most frequent label */
+    uint64_t others;             /* if there are more labels than groups: the number of labels that share the last group;
+                                  * otherwise 0 */
+};
+
+/* page_rows: the rows that a page shows (the most frequent ones), with their nearest rows and their coordinates on the map. */
+
+enum { PAGE_NEAREST = 10 }; /* number of nearest rows of a row: the default of --k of `nearest` */
+
+struct page_rows {
+    enum model_view view; /* the table whose rows are shown */
+    uint64_t all;         /* number of first rows that are searched and shown: the items; or all rows, with the lists */
+    uint64_t count;       /* number of rows that are shown with their nearest rows */
+    uint64_t top;         /* number of rows on the map, which are the first ones of `rows` */
+    uint32_t k;           /* number of nearest rows of each row: PAGE_NEAREST, or fewer if there are not so many other rows */
+    uint32_t *rows;       /* [count] the shown rows, most frequent first; of equally frequent rows, the lower id first */
+    uint32_t *near;       /* [count x k] the nearest rows that `nearest` finds, with its scores */
+    float *scores;        /* [count x k] cosines */
+    float *xy;            /* [top x 2] coordinates on the map */
+    const char *labels;   /* path of a file of labels, by which the rows of the map are grouped; NULL: they are grouped by
+                           * clusters */
+    struct page_groups groups;
+};
+
+enum field { DONE, EPOCH, SECONDS, LR, LOSS, PAIRS, WORDS, UNTRAINED, FIELDS };
+
+/* The numbers of a line, or the means of several lines; NaN: the line lacks the number. */
+struct point {
+    double field[FIELDS];
+};
+
+struct curve {
+    struct point *points;
+    uint64_t count, capacity;
+};
+
+/* Returns the number of `"name": number` in a line; NaN if it is not there. */
+static double number_of(const char *line, const char *name) {
+    char quoted[48], *end;
+    snprintf(quoted, sizeof quoted, "\"%s\": ", name);
+    const char *at = strstr(line, quoted);
+    if (!at) return NAN;
+    at += strlen(quoted);
+    double value = numbers_read(at, &end);
+    return end == at ? NAN : value;
+}
+
+struct curves {
+    struct curve trained, held_out;
+};
+
+static int add(struct curve *curve, const struct point *point) {
+    if (mem_grow(&curve->points, &curve->capacity, curve->count + 1, sizeof *curve->points, "the lines of metrics.jsonl"))
+        return -1;
+    curve->points[curve->count++] = *point;
+    return 0;
+}
+
+static int add_line(struct curve *trained, struct curve *held_out, const char *line) {
+    struct point point = {{[DONE] = number_of(line, "done"),
+                           [EPOCH] = number_of(line, "epoch"),
+                           [SECONDS] = number_of(line, "seconds"),
+                           [LR] = number_of(line, "lr"),
+                           [LOSS] = number_of(line, "held_out_loss_pair"),
+                           [PAIRS] = number_of(line, "pairs_per_second"),
+                           [WORDS] = number_of(line, "words_per_second"),
+                           [UNTRAINED] = NAN}};
+    if (isnan(point.field[DONE])) return 0;
+    if (!isnan(point.field[LOSS])) return add(held_out, &point);
+    point.field[LOSS] = number_of(line, "loss_pair");
+    if (isnan(point.field[LOSS])) return 0;
+    /* loss_untrained is a loss per example; this converts it to a loss per pair. */
+    point.field[UNTRAINED] = number_of(line, "loss_untrained") / number_of(line, "loss") * point.field[LOSS];
+    return add(trained, &point);
+}
+
+/* Adds a line, unless it does not end in a brace: then a killed process wrote its beginning and another process appended to it. */
+static int take_line(void *user, const char *line, uint64_t length) {
+    struct curves *curves = user;
+    return length > 1 && line[length - 2] == '}' ? add_line(&curves->trained, &curves->held_out, line) : 0;
+}
+
+/* ---- fewer points ---- */
+
+static int is_mean(enum field field) {
+    return field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
+}
+
+/* Returns one point for a group of lines: the means of losses and speeds, and the last line's other numbers. */
+static struct point summed_up(const struct point *points, uint64_t count) {
+    struct point whole = points[count - 1];
+    for (int field = 0; field < FIELDS; field++) {
+        double sum = 0;
+        uint64_t told = 0;
+        for (uint64_t i = 0; is_mean((enum field)field) && i < count; i++) {
+            if (!isfinite(points[i].field[field])) continue;
+            sum += points[i].field[field];
+            told++;
+        }
+        if (told) whole.field[field] = sum / (double)told;
+    }
+    return whole;
+}
+
+static void thin(struct curve *curve) {
+    if (!curve->count) return;
+    uint64_t group = (curve->count + HISTORY_POINTS - 1) / HISTORY_POINTS, points = 0;
+    for (uint64_t first = 0; first < curve->count; first += group) {
+        uint64_t left = curve->count - first;
+        curve->points[points++] = summed_up(curve->points + first, left < group ? left : group);
+    }
+    curve->count = points;
+}
+
+/* ---- as JSON ---- */
+
+static void print_field(struct json *json, const char *before, const struct curve *curve, enum field field) {
+    json_print(json, "%s[", before);
+    for (uint64_t i = 0; i < curve->count; i++) {
+        if (i) json_print(json, ",");
+        json_number(json, curve->points[i].field[field]);
+    }
+    json_print(json, "]");
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Returns the median of the untrained losses per pair, which differ slightly from line to line. NaN if no line has one; losses
+ * of 0 are ignored. */
+static double untrained(const struct curve *curve) {
+    double told[HISTORY_POINTS];
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < curve->count; i++)
+        if (curve->points[i].field[UNTRAINED] > 0) told[count++] = curve->points[i].field[UNTRAINED];
+    qsort(told, count, sizeof *told, by_value);
+    return count ? told[count / 2] : NAN;
+}
+
+static void print_curves(struct json *json, const struct curve *trained, const struct curve *held_out) {
+    print_field(json, "{\"trained\":{\"done\":", trained, DONE);
+    print_field(json, ",\"epoch\":", trained, EPOCH);
+    print_field(json, ",\"seconds\":", trained, SECONDS);
+    print_field(json, ",\"loss\":", trained, LOSS);
+    print_field(json, ",\"lr\":", trained, LR);
+    print_field(json, ",\"pairs\":", trained, PAIRS);
+    print_field(json, ",\"words\":", trained, WORDS);
+    print_field(json, "},\"held_out\":{\"done\":", held_out, DONE);
+    print_field(json, ",\"epoch\":", held_out, EPOCH);
+    print_field(json, ",\"loss\":", held_out, LOSS);
+    json_print(json, "},\"untrained\":");
+    json_number(json, untrained(trained));
+    json_print(json, "}");
+}
+
+int history_print(struct json *json, const char *path) {
+    struct curves curves = {.trained.count = 0};
+    int there = file_exists(path), result = there == 1 ? metrics_lines(path, take_line, &curves) : there;
+    if (!result) {
+        thin(&curves.trained);
+        thin(&curves.held_out);
+        print_curves(json, &curves.trained, &curves.held_out);
+    }
+    free(curves.trained.points);
+    free(curves.held_out.points);
+    return result;
+}
+
+/* Makes the assembler include a file's bytes and a NUL between the symbols FILE_BEGIN and FILE_END. Its path is relative to the
+ * top of the tree, where make runs. */
+#define CARRY(name, file)                                                                                              \
+    __asm__(".section .rodata\n"                                                                                       \
+            ".hidden " #name "_begin\n.global " #name "_begin\n" #name "_begin:\n"                                     \
+            ".incbin \"src/vectors/page/" file "\"\n"                                                                  \
+            ".hidden " #name "_end\n.global " #name "_end\n" #name "_end:\n"                                           \
+            ".byte 0\n"                                                                                                \
+            ".previous\n");                                                                                            \
+    extern const char name##_begin[], name##_end[]
+
+CARRY(page_html, "page.html");
+CARRY(page_css, "page.css");
+CARRY(page_data, "data.js");
+CARRY(page_charts, "charts.js");
+CARRY(page_map, "map.js");
+CARRY(page_search, "search.js");
+CARRY(page_main, "main.js");
+
+static const struct {
+    const char *name, *begin, *end;
+} files[] = {{"page.css", page_css_begin, page_css_end},        {"data.js", page_data_begin, page_data_end},
+             {"charts.js", page_charts_begin, page_charts_end}, {"map.js", page_map_begin, page_map_end},
+             {"search.js", page_search_begin, page_search_end}, {"main.js", page_main_begin, page_main_end}};
+
+static int find_part(const struct page_part *parts, const char *name, uint64_t length, struct page_part *found) {
+    for (uint64_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strlen(files[i].name) == length && !memcmp(files[i].name, name, length)) {
+            *found = (struct page_part){files[i].name, files[i].begin, (uint64_t)(files[i].end - files[i].begin)};
+            return 0;
+        }
+    for (; parts->name; parts++)
+        if (strlen(parts->name) == length && !memcmp(parts->name, name, length)) {
+            *found = *parts;
+            return 0;
+        }
+    return fail("nothing stands for {{%.*s}} in page.html", (int)length, name);
+}
+
+/* Gives the next stretch of the page: text before a {{name}}, or the text that replaces a {{name}}. Returns 1; 0 at the end; -1
+ * after fail(). */
+static int next(const struct page_part *parts, const char **at, struct page_part *piece) {
+    const char *end = page_html_end;
+    if (*at == end) return 0;
+    const char *place = strstr(*at, "{{");
+    if (place != *at) {
+        *piece = (struct page_part){"page.html", *at, (uint64_t)((place ? place : end) - *at)};
+        *at += piece->length;
+        return 1;
+    }
+    const char *close = strstr(place, "}}");
+    if (!close) return fail("page.html has a {{ without its }}");
+    *at = close + 2;
+    return find_part(parts, place + 2, (uint64_t)(close - place - 2), piece) ? -1 : 1;
+}
+
+/* Returns the number of bytes of the filled page; 0 after fail(), which names a place that nothing fills. */
+static uint64_t page_files_bytes(const struct page_part *parts) {
+    const char *at = page_html_begin;
+    struct page_part piece = {0};
+    uint64_t bytes = 0;
+    int more;
+    while ((more = next(parts, &at, &piece)) > 0) bytes += piece.length;
+    return more ? 0 : bytes;
+}
+
+static int page_files_write(const struct page_part *parts, struct file_writer *writer) {
+    const char *at = page_html_begin;
+    struct page_part piece = {0};
+    int more;
+    while ((more = next(parts, &at, &piece)) > 0)
+        if (file_write(writer, piece.text, piece.length)) return -1;
+    return more;
+}
+
+static void page_groups_release(struct page_groups *groups) {
+    free(groups->of);
+    names_release(&groups->labels);
+    *groups = (struct page_groups){.count = 0};
+}
+
+/* ---- labels ---- */
+
+/* The labels of all rows of the model, while the file is read. */
+struct labelling {
+    struct page_groups *groups;
+    const struct model *model;
+    uint32_t *label; /* [rows of the model] number of the row's label + 1; 0: no label */
+};
+
+/* Stores a row's label, unless the row has one already. */
+static int take_label(void *user, const struct token *name, const struct token *label) {
+    struct labelling *l = user;
+    int64_t row = vocab_find(&l->model->vocab, name->text, name->length);
+    if (row < 0 || l->label[row]) return 0;
+    int64_t number = names_add(&l->groups->labels, label->text, label->length);
+    if (number < 0) return -1;
+    l->label[row] = (uint32_t)number + 1;
+    return 0;
+}
+
+enum {
+    NAME_BYTES = 300, /* most bytes of a shown name */
+    MAP_STEPS = 65535 /* largest value of a coordinate */
+};
+
+/* Appends a name. A long name is cut, but never inside a character. */
+static void page_print_name(struct json *json, const char *name, uint64_t length) {
+    char cut[NAME_BYTES + 4];
+    if (length <= NAME_BYTES) {
+        json_string(json, name, length);
+        return;
+    }
+    length = NAME_BYTES;
+    while (length > NAME_BYTES - 4 && ((unsigned char)name[length] & 0xC0) == 0x80) length--;
+    memcpy(cut, name, length);
+    memcpy(cut + length, "\xE2\x80\xA6", 3);
+    json_string(json, cut, length + 3);
+}
+
+struct counted_label {
+    uint64_t rows;
+    uint32_t label;
+};
+
+static int by_rows(const void *a, const void *b) {
+    const struct counted_label *x = a, *y = b;
+    if (x->rows != y->rows) return x->rows < y->rows ? 1 : -1;
+    return x->label < y->label ? -1 : x->label > y->label;
+}
+
+/* Makes groups of the labels that are most frequent on the map. If there are too many labels, the last group contains all
+ * others. */
+static int choose_labels(struct page_groups *groups, const uint32_t *labels, uint64_t count, const char *path) {
+    uint64_t all = groups->labels.words.size, met = 0;
+    struct counted_label *counted = mem_alloc(all + 1, sizeof *counted, "labels");
+    uint8_t *group = mem_alloc(all + 1, sizeof *group, "labels");
+    int result = counted && group ? 0 : -1;
+    for (uint64_t i = 0; !result && i < all; i++) counted[i] = (struct counted_label){0, (uint32_t)i};
+    for (uint64_t i = 0; !result && i < count; i++)
+        if (labels[i]) counted[labels[i] - 1].rows++;
+    if (!result && all) qsort(counted, all, sizeof *counted, by_rows);
+    while (!result && met < all && counted[met].rows) met++;
+    if (!result && !met) result = fail("'%s' has no label of any of the %" PRIu64 " rows of the map", path, count);
+    groups->count = met < PAGE_GROUPS ? (uint32_t)met : PAGE_GROUPS;
+    groups->others = met > PAGE_GROUPS ? met - PAGE_GROUPS + 1 : 0;
+    for (uint64_t i = 0; !result && i < met; i++) {
+        group[counted[i].label] = (uint8_t)(i < PAGE_GROUPS ? i : PAGE_GROUPS - 1);
+        if (i < PAGE_GROUPS) groups->shown[i] = counted[i].label;
+    }
+    for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = labels[i] ? group[labels[i] - 1] : PAGE_NO_GROUP;
+    free(counted);
+    free(group);
+    return result;
+}
+
+static int group_by_labels(struct page_groups *groups, const struct model *model, const uint32_t *rows, uint64_t count,
+                           const char *path) {
+    struct labelling l = {groups, model, mem_zalloc(model->rows, sizeof *l.label, "labels")};
+    uint32_t *labels = mem_alloc(count, sizeof *labels, "labels");
+    int result = l.label && labels ? labels_read(path, take_label, &l) : -1;
+    for (uint64_t i = 0; !result && i < count; i++) labels[i] = l.label[rows[i]];
+    if (!result) result = choose_labels(groups, labels, count, path);
+    free(l.label);
+    free(labels);
+    return result;
+}
+
+/* ---- clusters ---- */
+
+static int group_by_clusters(struct page_groups *groups, const struct model *model, enum model_view view,
+                             const uint32_t *rows, uint64_t count) {
+    uint64_t most = count / PAGE_CLUSTER_ROWS < PAGE_GROUPS ? count / PAGE_CLUSTER_ROWS : PAGE_GROUPS;
+    float *unit = model_matrix_of(model, view, rows, count, 1);
+    uint32_t *cluster = mem_alloc(count, sizeof *cluster, "the groups of a map");
+    const struct clusters_request request = {
+        .rows = unit, .count = count, .dim = model->dim, .most = most ? (uint32_t)most : 1, .tries = 4, .rounds = 30};
+    int result = unit && cluster ? clusters_find(cluster, &groups->count, &request) : -1;
+    for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = (uint8_t)cluster[i];
+    free(cluster);
+    free(unit);
+    return result;
+}
+
+/* Groups rows[count] of a view by their first label in the file `path`, or by clusters if `path` is NULL. Returns 0, or -1 after
+ * fail(); the caller releases in either case. */
+static int page_groups_find(struct page_groups *groups, const struct model *model, enum model_view view, const uint32_t *rows,
+                     uint64_t count, const char *path) {
+    groups->of = mem_alloc(count, sizeof *groups->of, "the groups of a map");
+    if (!groups->of) return -1;
+    return path ? group_by_labels(groups, model, rows, count, path) : group_by_clusters(groups, model, view, rows, count);
+}
+
+/* ---- as JSON ---- */
+
+static void print_name(struct json *json, const struct page_groups *groups, uint32_t group) {
+    uint64_t length;
+    const char *name = words_get(&groups->labels.words, groups->shown[group], &length);
+    char others[48];
+    if (group + 1 == groups->count && groups->others) {
+        length = (uint64_t)snprintf(others, sizeof others, "%" PRIu64 " other labels", groups->others);
+        name = others;
+    }
+    page_print_name(json, name, length);
+}
+
+/* Appends the key "groups": {"by": "labels" or "clusters", "names": [..], "of": uint8 group of each row, as base64}. Clusters
+ * have no names: the page names them by their most frequent rows. */
+static void page_groups_print(struct json *json, const struct page_groups *groups, uint64_t count) {
+    int labels = groups->labels.words.size > 0;
+    json_print(json, ",\"groups\":{\"by\":\"%s\",\"count\":%u,\"names\":[", labels ? "labels" : "clusters", groups->count);
+    for (uint32_t group = 0; labels && group < groups->count; group++) {
+        if (group) json_print(json, ",");
+        print_name(json, groups, group);
+    }
+    json_print(json, "],\"of\":");
+    json_base64(json, groups->of, count);
+    json_print(json, "}");
+}
+
+/* ---- names ---- */
+
+/* The page numbers its rows: first the rows shown, then their other nearest rows. This maps both ways. */
+struct names_of_page {
+    const struct page_rows *rows;
+    uint32_t *number; /* [rows of the model] number in the page; DRAW_NONE: not in the page */
+    uint32_t *row;    /* [count] row of each number */
+    uint32_t count;
+};
+
+static void number_row(struct names_of_page *names, uint32_t row) {
+    if (names->number[row] != DRAW_NONE) return;
+    names->number[row] = names->count;
+    names->row[names->count++] = row;
+}
+
+static int number_rows(struct names_of_page *names, const struct model *model) {
+    const struct page_rows *rows = names->rows;
+    uint64_t most = rows->count * (rows->k + 1);
+    names->number = mem_alloc(model->rows, sizeof *names->number, "the names of a page");
+    names->row = mem_alloc(most < model->rows ? most : model->rows, sizeof *names->row, "the names of a page");
+    if (!names->number || !names->row) return -1;
+    for (uint64_t row = 0; row < model->rows; row++) names->number[row] = DRAW_NONE;
+    for (uint64_t i = 0; i < rows->count; i++) number_row(names, rows->rows[i]);
+    for (uint64_t i = 0; i < rows->count * rows->k; i++)
+        if (rows->near[i] != DRAW_NONE) number_row(names, rows->near[i]);
+    return 0;
+}
+
+static void print_names(struct json *json, const struct names_of_page *names, const struct model *model,
+                        const struct titles *titles) {
+    json_print(json, ",\"names\":[");
+    for (uint32_t i = 0; i < names->count; i++) {
+        uint64_t length;
+        const char *word = vocab_word(&model->vocab, names->row[i], &length);
+        if (i) json_print(json, ",");
+        page_print_name(json, word, length);
+    }
+    json_print(json, "],\"counts\":[");
+    for (uint32_t i = 0; i < names->count; i++) json_print(json, "%s%" PRIu64, i ? "," : "", vocab_count(&model->vocab, names->row[i]));
+    json_print(json, "],\"titles\":[");
+    for (uint32_t i = 0; titles->title && i < names->count; i++) {
+        const char *title = titles->title[names->row[i]];
+        if (i) json_print(json, ",");
+        if (title)
+            page_print_name(json, title, strlen(title));
+        else
+            json_print(json, "null");
+    }
+    json_print(json, "]");
+}
+
+/* ---- nearest rows and the map ---- */
+
+/* Prints scores as whole millionths. A float32 times a million is exact in float64, so they are rounded as "%.6f" rounds them. */
+static int print_nearest(struct json *json, const struct names_of_page *names) {
+    const struct page_rows *rows = names->rows;
+    uint64_t count = rows->count * rows->k;
+    uint32_t *near = mem_alloc(count + 1, sizeof *near, "the nearest rows of a page");
+    int32_t *millionths = mem_alloc(count + 1, sizeof *millionths, "the nearest rows of a page");
+    for (uint64_t i = 0; near && millionths && i < count; i++) {
+        int found = rows->near[i] != DRAW_NONE;
+        near[i] = found ? names->number[rows->near[i]] : DRAW_NONE;
+        millionths[i] = found ? (int32_t)lrint((double)rows->scores[i] * 1e6) : 0;
+    }
+    if (near && millionths) {
+        json_print(json, ",\"k\":%u,\"near\":", rows->k);
+        json_base64(json, near, count * sizeof *near);
+        json_print(json, ",\"scores\":");
+        json_base64(json, millionths, count * sizeof *millionths);
+    }
+    int result = near && millionths ? 0 : -1;
+    free(near);
+    free(millionths);
+    return result;
+}
+
+/* Prints the map's coordinates, scaled to 0 .. MAP_STEPS by one factor for both axes. */
+static int print_map(struct json *json, const struct page_rows *rows) {
+    float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    uint16_t *places = mem_alloc(rows->top, 2 * sizeof *places, "the map of a page");
+    if (!places) return -1;
+    for (uint64_t i = 0; i < 2 * rows->top; i++) {
+        low[i % 2] = fminf(low[i % 2], rows->xy[i]);
+        high[i % 2] = fmaxf(high[i % 2], rows->xy[i]);
+    }
+    float span = fmaxf(high[0] - low[0], high[1] - low[1]);
+    for (uint64_t i = 0; i < 2 * rows->top; i++)
+        places[i] = span > 0 ? (uint16_t)lrintf((rows->xy[i] - low[i % 2]) / span * MAP_STEPS) : MAP_STEPS / 2;
+    json_print(json, ",\"map\":");
+    json_base64(json, places, rows->top * 2 * sizeof *places);
+    free(places);
+    return 0;
+}
+
+/* Appends these keys of an object; arrays are base64:
+ *
+ *   table, top, listed, k    table shown; numbers of rows on the map, of rows listed, and of nearest rows of each
+ *   names, counts, titles    of each row by its number in the page: first the rows shown, then their other nearest rows
+ *   near                     uint32, the numbers of each shown row's nearest rows
+ *   scores                   int32, their scores in millionths
+ *   map                      uint16, x and y of each row on the map
+ *   groups                   the groups of the rows on the map
+ *
+ * Returns 0, or -1 after fail().
+ */
+static int page_rows_print(struct json *json, const struct page_rows *rows, const struct model *model, const struct titles *titles) {
+    struct names_of_page names = {.rows = rows};
+    int result = number_rows(&names, model);
+    if (!result) {
+        json_print(json, ",\"table\":\"%s\",\"top\":%" PRIu64 ",\"listed\":%" PRIu64, model_view_name(rows->view),
+                   rows->top, rows->count);
+        print_names(json, &names, model, titles);
+        result = print_nearest(json, &names) || print_map(json, rows) ? -1 : 0;
+        page_groups_print(json, &rows->groups, rows->top);
+    }
+    free(names.number);
+    free(names.row);
+    return result;
+}
+
+enum { QUERIES = 256 }; /* number of queries in one search: few, so that a signal is noticed soon */
+
+static void page_rows_release(struct page_rows *rows) {
+    free(rows->rows);
+    free(rows->near);
+    free(rows->scores);
+    free(rows->xy);
+    page_groups_release(&rows->groups);
+    *rows = (struct page_rows){.count = 0};
+}
+
+/* ---- which rows ---- */
+
+struct counted {
+    uint64_t count;
+    uint32_t row;
+};
+
+static int by_count(const void *a, const void *b) {
+    const struct counted *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Returns a description of what to show: of the first `all` rows of a view, the `listed` most frequent ones (at least `top`);
+ * the `top` most frequent ones are on the map. */
+static struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed, const char *labels) {
+    if (listed < top) listed = top;
+    return (struct page_rows){.view = view,
+                              .all = all,
+                              .count = listed < all ? listed : all,
+                              .top = top < all ? top : all,
+                              .labels = labels,
+                              .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
+}
+
+/* Returns 1 if counts never rise with the id (corpus.order = frequency): then millions of rows need no sorting. */
+static int is_in_order(const struct vocab *vocab, uint64_t size) {
+    for (uint64_t row = 1; row < size; row++)
+        if (vocab_count(vocab, row) > vocab_count(vocab, row - 1)) return 0;
+    return 1;
+}
+
+static int choose_by_count(struct page_rows *rows, const struct vocab *vocab, uint64_t size) {
+    struct counted *all = mem_alloc(size, sizeof *all, "the most frequent rows");
+    if (!all) return -1;
+    for (uint64_t row = 0; row < size; row++) all[row] = (struct counted){vocab_count(vocab, row), (uint32_t)row};
+    qsort(all, size, sizeof *all, by_count);
+    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all[i].row;
+    free(all);
+    return 0;
+}
+
+static int choose(struct page_rows *rows, const struct model *model) {
+    rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
+    if (!rows->rows) return -1;
+    if (!is_in_order(&model->vocab, rows->all)) return choose_by_count(rows, &model->vocab, rows->all);
+    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = (uint32_t)i;
+    return 0;
+}
+
+/* ---- nearest rows ---- */
+
+/* A search for the k nearest rows of each of `count` rows. A row is not found for itself. */
+struct asking {
+    const char *what;     /* name of the search in the live line */
+    const float *queries; /* [count x dim] */
+    const uint32_t *own;  /* [count] the row of each query, which is not found */
+    uint64_t count;
+    uint32_t k;
+    uint32_t *ids; /* [count x k] the rows that were found */
+    float *scores; /* [count x k] their scores */
+};
+
+static int ask_nearest(struct search *search, const struct asking *asking) {
+    uint64_t starts[QUERIES + 1];
+    struct progress progress;
+    int result = 0;
+    for (uint64_t i = 0; i <= QUERIES; i++) starts[i] = i;
+    progress_start(&progress, asking->what, 1);
+    for (uint64_t first = 0, k = asking->k; !result && first < asking->count; first += QUERIES) {
+        uint64_t left = asking->count - first, count = left < QUERIES ? left : QUERIES;
+        result = search_top(search, asking->queries + first * search->dim, count, asking->k, starts,
+                            asking->own + first, asking->ids + first * k, asking->scores + first * k);
+        if (!result && interrupt_asked()) result = fail("stopped by a signal: nothing was written");
+        progress_show(&progress, first + count, asking->count, "rows");
+    }
+    progress_end(&progress);
+    return result;
+}
+
+/* Finds the nearest rows of each row shown, exactly as `nearest` does. */
+static int find_nearest(struct page_rows *rows, const struct model *model, const struct config *config) {
+    struct search search = {.rows = 0};
+    float *queries = model_matrix_of(model, rows->view, rows->rows, rows->count, 0);
+    rows->near = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->near, "nearest rows");
+    rows->scores = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->scores, "nearest rows");
+    int result = queries && rows->near && rows->scores ? 0 : -1;
+    if (!result && rows->k) result = search_open(&search, model, rows->view, METRIC_COSINE, rows->all, config);
+    struct asking asking = {"nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores};
+    if (!result && rows->k) result = ask_nearest(&search, &asking);
+    search_close(&search);
+    free(queries);
+    return result;
+}
+
+/* ---- the map ---- */
+
+/* Computes the map. A row's neighbours on it are searched among the map's rows, scaled to length 1. */
+static int place(struct page_rows *rows, const struct model *model, const struct config *config) {
+    uint64_t count = rows->top;
+    uint32_t k = count > MAP_NEAR ? MAP_NEAR : (uint32_t)count - 1, *own = mem_alloc(count, sizeof *own, "the map");
+    uint32_t *near = mem_alloc(count, (k + 1) * sizeof *near, "the map");
+    float *cosines = mem_alloc(count, (k + 1) * sizeof *cosines, "the map");
+    struct search search = {.rows = 0};
+    struct pool *pool = NULL;
+    int result = -1;
+    rows->xy = mem_alloc(count, 2 * sizeof *rows->xy, "the map");
+    if (!own || !near || !cosines || !rows->xy) goto out;
+    float *unit = model_matrix_of(model, rows->view, rows->rows, count, 1);
+    if (search_over(&search, unit, count, model->dim, METRIC_COSINE, config)) goto out;
+    for (uint64_t i = 0; i < count; i++) own[i] = (uint32_t)i;
+    struct asking asking = {"neighbours on the map", unit, own, count, k, near, cosines};
+    if ((k && ask_nearest(&search, &asking)) || !(pool = pool_open((unsigned)config->device_threads))) goto out;
+    struct map_request request = {unit, count, model->dim, near, cosines, k};
+    result = map_make(rows->xy, &request, pool);
+out:
+    if (pool) pool_close(pool);
+    search_close(&search);
+    free(own);
+    free(near);
+    free(cosines);
+    return result;
+}
+
+/* Finds nearest rows, coordinates and groups. Searches on the device that device.* of `config` chooses. Returns 0, or -1 after
+ * fail(), also if a signal asked to stop; the caller releases in either case. */
+static int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config) {
+    return choose(rows, model) || page_groups_find(&rows->groups, model, rows->view, rows->rows, rows->top, rows->labels) ||
+                   find_nearest(rows, model, config) || place(rows, model, config) ? -1 : 0;
+}
 
 enum { EVALUATION_BYTES = 64 << 10, NONCE_BYTES = 33 };
 

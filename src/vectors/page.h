@@ -8,8 +8,11 @@
 #ifndef SPTX_PAGE_H
 #define SPTX_PAGE_H
 
-#include "titles.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "config/config.h"
+#include "model.h"
+#include "names.h"
 
 enum { PAGE_BYTES = 10000000 }; /* most bytes of a page */
 
@@ -34,5 +37,14 @@ struct page_size {
  * chooses. Equal runs and requests give equal bytes. */
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
                const char *path, struct page_size *size);
+
+/* history: reduces a run's metrics.jsonl to the points of a few curves, for the page. */
+
+enum { HISTORY_POINTS = 600 }; /* most points of a curve; if the file has more lines, groups of lines are averaged */
+
+/* Appends {"trained": {"done": [..], "epoch": .., "seconds": .., "loss": .., "lr": .., "pairs": .., "words": ..}, "held_out":
+ * {..}, "untrained": X}. Losses are per pair, speeds per second; null: the line lacks the number. Incomplete lines, which a
+ * killed run may leave, are skipped. A missing file counts as empty. Returns 0, or -1 after fail(). */
+int history_print(struct json *json, const char *path);
 
 #endif

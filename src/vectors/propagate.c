@@ -3,7 +3,7 @@
 #include "base/checks.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "eigen.h"
+#include "numeric.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,10 +2,8 @@
 
 #include "base/memory.h"
 #include "base/report.h"
-#include "eigen.h"
 #include "kernels/rounding.h"
-#include "numpy_draws.h"
-#include "principal.h"
+#include "numeric.h"
 #include "search.h"
 
 #include <math.h>

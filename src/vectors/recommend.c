@@ -1,12 +1,11 @@
 #include "recommend.h"
 
-#include "list_form.h"
-#include "lines.h"
-#include "list_items.h"
-#include "run_lists.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "known.h"
+#include "list_items.h"
+#include "names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,15 +8,15 @@
 #define SPTX_RECOMMEND_H
 
 #include "list_scores.h"
-#include "titles.h"
+#include "names.h"
 
 struct recommend_request {
     const char *lists;             /* path of a file, or of a directory of files; NULL: `items`, or `names` of lists of the run,
                                     * are the question */
     struct corpus_options reading; /* how the file is read: as the run's corpus was; if the corpus was text, as a file of lists */
-    int look; /* 1: whether the file has lists or pairs is guessed from the file (list_form.h); 0: `reading` says it */
+    int look; /* 1: whether the file has lists or pairs is guessed from the file (names.h); 0: `reading` says it */
     const char *const *names;      /* [names_count] names of the lists to answer, in this order; names_count = 0: all lists of
-                                    * the file. If `lists` is NULL, they are lists on which the run was trained (run_lists.h) */
+                                    * the file. If `lists` is NULL, they are lists on which the run was trained (known.h) */
     uint64_t names_count;
     const char *const *items; /* [items_count] the items of a single list; a string may have several items, separated by commas */
     uint64_t items_count;

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "corpus/idstream.h"
-#include "train/pipeline.h"
 #include "train/session.h"
+#include "train/steps.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * in several batches in flight, must give the same bytes at any depth, and when repeated. */
 #include "common.h"
 
-#include "train/pipeline.h"
+#include "train/steps.h"
 
 enum { ROWS = 100000, LISTS = 60000, DIM = 128, EPOCHS = 3, THREADS = 16, RUNS = 4 };
 

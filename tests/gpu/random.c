@@ -9,7 +9,7 @@
  */
 #include "choice.h"
 
-#include "train/pipeline.h"
+#include "train/steps.h"
 
 enum { TOUCHED_ROWS = 50, DESCRIPTION = 1200 };
 

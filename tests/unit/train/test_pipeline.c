@@ -1,7 +1,7 @@
 #include "tests/testing.h"
 
-#include "train/pipeline.h"
 #include "base/report.h"
+#include "train/steps.h"
 
 /* A backend that computes nothing. It remembers the batch in each stage, how far that batch is, and which functions were called. */
 enum progress { FREE, MADE, STEPPED };

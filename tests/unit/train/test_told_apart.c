@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "train/told_apart.h"
+#include "train/health.h"
 
 #include "tests/unit/fake_tables.h"
 

@@ -1,6 +1,6 @@
 /* Tests which table of a finished run is asked if the caller names none, and the messages about rows that were never trained. */
-#include "vectors/answers.h"
 #include "tests/unit/small_run.h"
+#include "vectors/list_scores.h"
 
 enum { ROWS = 4, DIM = 6 };
 static const char words[] = "both\t9\ncited\t5\nciting\t3\nneither\t1\n";

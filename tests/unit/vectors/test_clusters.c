@@ -1,4 +1,4 @@
-#include "vectors/clusters.h"
+#include "vectors/map.h"
 
 #include "tests/testing.h"
 

@@ -1,5 +1,5 @@
-#include "vectors/history.h"
 #include "tests/unit/scratch.h"
+#include "vectors/page.h"
 
 #include "tests/testing.h"
 

@@ -1,6 +1,6 @@
 #include "base/report.h"
 #include "vectors/map.h"
-#include "vectors/principal.h"
+#include "vectors/numeric.h"
 
 #include "tests/testing.h"
 

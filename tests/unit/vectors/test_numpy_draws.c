@@ -1,4 +1,4 @@
-#include "vectors/numpy_draws.h"
+#include "vectors/numeric.h"
 
 #include "tests/testing.h"
 

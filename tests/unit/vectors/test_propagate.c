@@ -1,4 +1,4 @@
-#include "vectors/eigen.h"
+#include "vectors/numeric.h"
 #include "vectors/propagate.h"
 
 #include "tests/testing.h"

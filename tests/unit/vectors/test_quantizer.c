@@ -1,6 +1,6 @@
-#include "vectors/quantizer.h"
-#include "vectors/principal.h"
 #include "tests/unit/small_run.h"
+#include "vectors/numeric.h"
+#include "vectors/quantizer.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-#include "vectors/titles.h"
 #include "tests/unit/opened_run.h"
+#include "vectors/names.h"
 
 static int set_up(void **state) {
     static const float rows[6] = {1, 2, 3, 4, 5, 6};

@@ -1,0 +1,541 @@
+#include "known.h"
+
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "corpus/graph_file.h"
+#include "corpus/triples.h"
+#include "kernels/products.h"
+#include "search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int has_targets(const struct model *model) {
+    return model->mode == MODE_ADJACENCY || model->mode == MODE_WALK;
+}
+
+/* Returns the row of a list. In a run of citations or of a graph a list's name is a paper or a node, and its row is the target
+ * row of that paper or node. In other runs a list has a row of its own. */
+int64_t run_lists_row(const struct model *model, const char *name, uint64_t length) {
+    if (!has_targets(model)) return vocab_find_list(&model->vocab, name, length);
+    int64_t row = vocab_find(&model->vocab, name, length);
+    return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
+}
+
+enum { NEAR_LISTS = 100000 }; /* most names with which a misspelt name is compared */
+
+/* Returns the name most like `name`, to suggest in an error message: of a list, a relation, a paper or a node; NULL if no name is
+ * similar. */
+static const char *run_lists_near(const struct model *model, const char *name) {
+    if (has_targets(model)) return vocab_near(&model->vocab, name);
+    uint64_t first = model_items(model), count = model->vocab.lists < NEAR_LISTS ? model->vocab.lists : NEAR_LISTS;
+    const char **names = mem_alloc(count, sizeof *names, "the nearest name of a list");
+    if (!names) {
+        report_clear(); /* if memory is short, no name is suggested */
+        return NULL;
+    }
+    for (uint64_t i = 0; i < count; i++) names[i] = vocab_word(&model->vocab, first + i, NULL) + strlen(vocab_prefix(&model->vocab));
+    const char *near = text_nearest(name, names, count);
+    free(names);
+    return near;
+}
+
+int64_t run_lists_find(const struct model *model, const char *name) {
+    int64_t row = run_lists_row(model, name, strlen(name));
+    if (row >= 0) return row;
+    if (!has_targets(model) && !model->vocab.lists)
+        return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
+                          "'%.100s' instead",
+                          model->directory, name);
+    const char *near = run_lists_near(model, name);
+    return fail_usage("'%s' was trained on no list '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
+                      near ? near : "", near ? "'?" : "");
+}
+
+/* ---- their items ---- */
+
+/* Returns the path of the encoded corpus, for the caller to free; NULL after fail(). */
+static char *path_of_stream(const struct model *model) {
+    struct config config = {.name = NULL};
+    char *keys = file_join(model->directory, "config.ini"), *path = NULL;
+    if (keys && !config_init(&config) && !config_read(&config, keys))
+        path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.ids");
+    config_release(&config);
+    free(keys);
+    return path;
+}
+
+/* Opens the encoded corpus that the run was trained on. Returns 1; 0 after a warning, which ends with `then`, if it is gone or
+ * belongs to another run; -1 after fail(). */
+static int run_stream_open(struct idstream *stream, const struct model *model, struct pool *pool, const char *then) {
+    char *path = path_of_stream(model);
+    *stream = (struct idstream){0};
+    if (!path) return -1;
+    int there = file_exists(path), found = there == 1 && !idstream_open_any(stream, path, model->rows, pool);
+    if (there < 0 || (there == 1 && !found && idstream_has(path, model->state.corpus.stream))) { /* it is the run's, and cannot be read */
+        free(path);
+        return -1;
+    }
+    if (found && model->state.corpus.stream && stream->checksum != model->state.corpus.stream) {
+        idstream_close(stream);
+        found = 0;
+    }
+    if (!found) {
+        report_clear();
+        warn("'%s' is gone, or belongs to another run than '%s': %s", path, model->directory, then);
+    }
+    free(path);
+    return found;
+}
+
+static uint64_t place_of(const struct run_lists *lists, uint64_t sentence) {
+    uint64_t row = lists->stream.ids[lists->stream.starts[sentence]];
+    return row < lists->first ? 0 : row - lists->first;
+}
+
+/* Sorts the numbers of sentences by the row that each sentence begins with, which is the row of its list. */
+static int group(struct run_lists *lists, uint64_t rows) {
+    uint64_t count = rows - lists->first;
+    lists->starts = mem_zalloc(count + 2, sizeof *lists->starts, "the lists of a run");
+    lists->sentences = mem_alloc(lists->stream.sentences, sizeof *lists->sentences, "the lists of a run");
+    if (!lists->starts || !lists->sentences) return -1;
+    for (uint64_t i = 0; i < lists->stream.sentences; i++) lists->starts[place_of(lists, i) + 2]++;
+    for (uint64_t i = 0; i < count; i++) lists->starts[i + 2] += lists->starts[i + 1];
+    for (uint64_t i = 0; i < lists->stream.sentences; i++) lists->sentences[lists->starts[place_of(lists, i) + 1]++] = i;
+    return 0;
+}
+
+int run_lists_check(const struct model *model) {
+    if (!model->relations) return 0;
+    return fail("'%s' was trained on triples, which are no lists: recommend answers --head=X --relation=R, and evaluate judges "
+                "--triples=FILE", model->directory);
+}
+
+int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool) {
+    if (run_lists_check(model)) return -1;
+    *lists = (struct run_lists){.first = model->vocab.lists ? model_items(model) : 0};
+    if (model->mode == MODE_WALK || (!model->vocab.lists && !has_targets(model))) return 0;
+    int there = run_stream_open(&lists->stream, model, pool, "the items of its lists are not known, and may be recommended to them");
+    return there > 0 ? group(lists, model->rows) : there;
+}
+
+void run_lists_close(struct run_lists *lists) {
+    idstream_close(&lists->stream);
+    free(lists->starts);
+    free(lists->sentences);
+    *lists = (struct run_lists){.first = 0};
+}
+
+int run_lists_items(const struct run_lists *lists, int64_t row, uint64_t **codes, uint64_t *count, uint64_t *capacity) {
+    const struct idstream *stream = &lists->stream;
+    uint64_t place = (uint64_t)row - lists->first;
+    if (!stream->sentences) return 0;
+    for (uint64_t i = lists->starts[place]; i < lists->starts[place + 1]; i++) {
+        uint64_t first = stream->starts[lists->sentences[i]] + 1, end = stream->starts[lists->sentences[i] + 1];
+        if (mem_grow(codes, capacity, *count + (end - first), sizeof **codes, "the items of lists")) return -1;
+        for (uint64_t at = first; at < end; at++) (*codes)[(*count)++] = stream->ids[at];
+    }
+    return 0;
+}
+
+int run_has_graph(const struct model *model) {
+    return model->mode == MODE_WALK;
+}
+
+/* Reads the keys that the run was trained with. The caller releases them in any case. */
+static int read_keys(struct config *config, const struct model *model) {
+    *config = (struct config){.name = NULL};
+    char *keys = file_join(model->directory, "config.ini");
+    int result = keys && !config_init(config) && !config_read(config, keys) ? 0 : -1;
+    free(keys);
+    return result;
+}
+
+/* Returns the path of the run's graph, for the caller to free; NULL after fail(). */
+static char *path_of(const struct model *model) {
+    struct config config;
+    char *path = NULL;
+    if (!read_keys(&config, model)) path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.graph");
+    config_release(&config);
+    return path;
+}
+
+/* Reads the header of the graph's file; all zeros if the file is shorter than a header. Returns 0, or -1 after fail(). */
+static int read_header(const char *path, struct graph_header *header) {
+    struct file_map map;
+    *header = (struct graph_header){.fingerprint = 0};
+    if (file_map_open(&map, path)) return -1;
+    if (map.size >= sizeof *header) memcpy(header, map.data, sizeof *header);
+    file_map_close(&map);
+    return 0;
+}
+
+int run_graph_within(const struct model *model, uint64_t most) {
+    struct graph_header header;
+    char *path = path_of(model);
+    int there = path ? file_exists(path) : -1;
+    if (there > 0) there = read_header(path, &header) ? -1 : header.nodes + header.arcs <= most;
+    free(path);
+    return there;
+}
+
+/* Opens the graph's file, and checks that its checksum is the one in the checkpoint. */
+static int open_path(struct graph *graph, const struct model *model, const char *path, struct pool *pool) {
+    struct graph_header header; /* has the fingerprint to open the file with: the corpus' files, from which it could be computed,
+                                 * may be gone */
+    uint64_t trained = model->state.corpus.stream;
+    int there = file_exists(path);
+    if (there < 0) return -1;
+    if (!there) return fail("'%s' is not there: it is the graph that '%s' was trained on", path, model->directory);
+    if (read_header(path, &header) || graph_open(graph, path, header.fingerprint, model->rows, pool)) return -1;
+    if (!trained || graph->checksum == trained) return 0;
+    graph_close(graph);
+    return fail("'%s' is not the graph that '%s' was trained on", path, model->directory);
+}
+
+int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool) {
+    *graph = (struct graph){0};
+    if (!run_has_graph(model))
+        return fail("'%s' was not trained on a graph (corpus.format = graph), and has none", model->directory);
+    char *path = path_of(model);
+    int result = path ? open_path(graph, model, path, pool) : -1;
+    free(path);
+    return result;
+}
+
+const struct backend_ops *run_graph_backend(const struct model *model) {
+    struct config config;
+    const struct backend_ops *ops = backend_without_gpu(), *named = NULL;
+    if (!read_keys(&config, model)) {
+        named = config_named_backend(&config);
+        if (!named) named = backend_best();
+    }
+    config_release(&config);
+    return named && named->present(NULL, 0) ? named : ops;
+}
+
+int run_triples_check(const struct model *model) {
+    return model->relations
+               ? 0
+               : fail("'%s' was not trained on triples (corpus.format = triples), and knows no relations", model->directory);
+}
+
+int64_t run_triples_entity(const struct model *model, const char *name) {
+    int64_t row = vocab_find(&model->vocab, name, strlen(name));
+    if (row >= 0 && (uint64_t)row < model_items(model)) return row;
+    const char *near = vocab_near(&model->vocab, name);
+    return fail_usage("'%s' knows no entity '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
+                      near ? near : "", near ? "'?" : "");
+}
+
+int64_t run_triples_relation(const struct model *model, const char *name) {
+    int64_t row = run_lists_row(model, name, strlen(name));
+    if (row >= 0) return row;
+    const char *near = run_lists_near(model, name);
+    return fail_usage("'%s' knows no relation '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
+                      near ? near : "", near ? "'?" : "");
+}
+
+int64_t run_triples_reciprocal(const struct model *model, int64_t relation) {
+    uint64_t end = model_items(model) + model->relations;
+    if (!model->reciprocal)
+        return fail_usage(
+            "'%s' was trained with triples.reciprocal = no: it answers which tails a head has, not which heads a tail has",
+            model->directory);
+    return (uint64_t)relation < end ? relation + (int64_t)model->relations : relation - (int64_t)model->relations;
+}
+
+int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out) {
+    enum example_product product = model->product;
+    uint32_t dim = model->dim;
+    float *rows = mem_alloc(2, dim * sizeof *rows, "a question");
+    if (!rows || model_row(model, VIEW_TARGET, entity, 0, rows) || model_row(model, VIEW_TARGET, relation, 0, rows + dim)) {
+        free(rows);
+        return -1;
+    }
+    for (uint32_t i = 0; i < dim; i++) {
+        uint32_t partner = product_partner(product, dim, i);
+        int alone = partner == i;
+        out[i] = product_value(product_is_imaginary(product, dim, i), rows[i], alone ? 0 : rows[partner], rows[dim + i],
+                               alone ? 0 : rows[dim + partner]);
+    }
+    free(rows);
+    return 0;
+}
+
+/* ---- triples of files and programs ---- */
+
+/* Finds the rows of terms. */
+struct finding {
+    const struct model *model;
+    struct words relations; /* names of the relations, in the order of their rows */
+};
+
+static int open_finding(struct finding *finding, const struct model *model) {
+    uint64_t first = model_items(model), length;
+    *finding = (struct finding){.model = model};
+    for (uint64_t i = 0; i < model->relations; i++) {
+        const char *name = vocab_word(&model->vocab, first + i, &length) + strlen(VOCAB_RELATION);
+        length -= strlen(VOCAB_RELATION);
+        if (words_add(&finding->relations, words_hash(name, length), name, length) < 0) return -1;
+    }
+    return 0;
+}
+
+static uint32_t find_term(const struct finding *finding, int term, const char *name, uint64_t length) {
+    uint64_t items = model_items(finding->model);
+    if (term == TRIPLE_RELATION) {
+        int64_t number = words_find(&finding->relations, words_hash(name, length), name, length);
+        return number < 0 ? WORDS_ABSENT : (uint32_t)(items + (uint64_t)number);
+    }
+    int64_t row = vocab_find(&finding->model->vocab, name, length);
+    return row < 0 || (uint64_t)row >= items ? WORDS_ABSENT : (uint32_t)row;
+}
+
+static int take_lines_of(const struct finding *finding, const struct corpus_block *block, triple_take *take, void *user) {
+    struct corpus_cursor cursor;
+    struct triple_line triple;
+    uint32_t rows[TRIPLE_TERMS];
+    int more;
+    corpus_cursor_start(&cursor, block);
+    while ((more = triples_next(&cursor, block, &triple)) > 0) {
+        for (int i = 0; i < TRIPLE_TERMS; i++) rows[i] = find_term(finding, i, triple.term[i], triple.length[i]);
+        if (take(user, rows)) return -1;
+    }
+    return more;
+}
+
+static int take_corpus(const struct finding *finding, struct corpus *corpus, const char *path, const struct look_keys *look,
+                       triple_take *take, void *user) {
+    const struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look};
+    struct corpus_block block = {0};
+    int more;
+    if (corpus_stream(corpus)) return fail("'%s' is an id stream; wanted lines of head, relation, tail", path);
+    corpus_read_as(corpus, &options);
+    while ((more = corpus_next(corpus, &block)) > 0)
+        if ((more = take_lines_of(finding, &block, take, user)) < 0) break;
+    corpus_block_release(&block);
+    return more;
+}
+
+int run_triples_read(const struct model *model, const char *path, const struct look_keys *look, triple_take *take, void *user) {
+    char *paths[] = {(char *)path};
+    struct finding finding;
+    struct corpus *corpus = corpus_open(paths, 1);
+    int result = !corpus ? -1 : open_finding(&finding, model) || take_corpus(&finding, corpus, path, look, take, user) ? -1 : 0;
+    if (corpus) words_release(&finding.relations);
+    corpus_close(corpus);
+    return result;
+}
+
+int run_triples_gathered(const struct model *model, const struct gathered *data, triple_take *take, void *user) {
+    struct finding finding;
+    int result = open_finding(&finding, model);
+    for (uint64_t i = 0; !result && i < data->named; i++) {
+        uint64_t length[TRIPLE_TERMS];
+        const char *const term[TRIPLE_TERMS] = {words_get(&data->items.words, data->ids[2 * i], &length[TRIPLE_HEAD]),
+                                                words_get(&data->lists.words, data->names[i], &length[TRIPLE_RELATION]),
+                                                words_get(&data->items.words, data->ids[2 * i + 1], &length[TRIPLE_TAIL])};
+        uint32_t rows[TRIPLE_TERMS];
+        for (int j = 0; j < TRIPLE_TERMS; j++) rows[j] = find_term(&finding, j, term[j], length[j]);
+        result = take(user, rows);
+    }
+    words_release(&finding.relations);
+    return result;
+}
+
+/* ---- known answers ---- */
+
+/* An answer to the question of this index. */
+struct known_pair {
+    uint32_t question, answer;
+};
+
+int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count) {
+    *known = (struct known_answers){.model = model, .questions = questions};
+    if (count >= UINT32_MAX) return fail("%llu questions of triples are more than 32 bits can number", (unsigned long long)count);
+    qsort(questions, count, sizeof *questions, search_by_place);
+    for (uint64_t i = 0; i < count; i++)
+        if (!i || questions[i] != questions[i - 1]) questions[known->count++] = questions[i];
+    known->asked = mem_zalloc(model_items(model) / 8 + 1, 1, "the entities that are asked for");
+    for (uint64_t i = 0; known->asked && i < known->count; i++) {
+        uint32_t entity = (uint32_t)(questions[i] >> 32);
+        known->asked[entity / 8] |= (uint8_t)(1 << entity % 8);
+    }
+    return known->asked ? 0 : -1;
+}
+
+int64_t known_answers_find(const struct known_answers *known, uint32_t entity, uint32_t relation) {
+    uint64_t question = (uint64_t)entity << 32 | relation;
+    if (!(known->asked[entity / 8] >> entity % 8 & 1)) return -1;
+    const uint64_t *at = bsearch(&question, known->questions, known->count, sizeof question, search_by_place);
+    return at ? at - known->questions : -1;
+}
+
+/* An array of pairs that grows. */
+struct pairs {
+    struct known_pair **pairs;
+    uint64_t *count, *capacity;
+};
+
+static int add_answer(const struct known_answers *known, const struct pairs *to, uint32_t entity, uint32_t relation,
+                      uint32_t answer) {
+    int64_t question = known_answers_find(known, entity, relation);
+    if (question < 0) return 0;
+    if (mem_grow(to->pairs, to->capacity, *to->count + 1, sizeof **to->pairs, "known triples")) return -1;
+    (*to->pairs)[(*to->count)++] = (struct known_pair){(uint32_t)question, answer};
+    return 0;
+}
+
+static int add_triple(const struct known_answers *known, const struct pairs *to, const uint32_t rows[3]) {
+    const struct model *model = known->model;
+    uint32_t head = rows[TRIPLE_HEAD], relation = rows[TRIPLE_RELATION], tail = rows[TRIPLE_TAIL];
+    if (add_answer(known, to, head, relation, tail)) return -1;
+    return model->reciprocal ? add_answer(known, to, tail, relation + (uint32_t)model->relations, head) : 0;
+}
+
+int known_answers_add(void *context, const uint32_t rows[3]) {
+    struct known_answers *known = context;
+    const struct pairs to = {&known->pairs, &known->pair_count, &known->pairs_capacity};
+    if (rows[TRIPLE_HEAD] == WORDS_ABSENT || rows[TRIPLE_RELATION] == WORDS_ABSENT || rows[TRIPLE_TAIL] == WORDS_ABSENT) return 0;
+    return add_triple(known, &to, rows);
+}
+
+/* The triples of a run, from which all threads take known answers. */
+struct trained {
+    struct known_answers *known;
+    const struct idstream *stream;
+    _Atomic uint64_t next;
+    pthread_mutex_t lock; /* held while the workers' pairs are appended */
+};
+
+static int append_pairs(struct trained *trained, const struct known_pair *pairs, uint64_t count) {
+    struct known_answers *known = trained->known;
+    pthread_mutex_lock(&trained->lock);
+    int result = mem_grow(&known->pairs, &known->pairs_capacity, known->pair_count + count, sizeof *pairs, "known triples");
+    if (!result && count) memcpy(known->pairs + known->pair_count, pairs, count * sizeof *pairs);
+    if (!result) known->pair_count += count;
+    pthread_mutex_unlock(&trained->lock);
+    return result;
+}
+
+static int take_trained(void *context, unsigned worker) {
+    enum { GRAIN = 1 << 16 };
+    struct trained *trained = context;
+    struct known_pair *pairs = NULL;
+    uint64_t count = 0, capacity = 0, i, end;
+    const struct pairs to = {&pairs, &count, &capacity};
+    int result = 0;
+    while (!result && pool_take(&trained->next, trained->stream->triples, GRAIN, &i, &end)) {
+        result = interrupt_check() ? -1 : 0;
+        for (; !result && i < end; i++) result = add_triple(trained->known, &to, trained->stream->ids + 3 * i);
+    }
+    if (!result) result = append_pairs(trained, pairs, count);
+    free(pairs);
+    return result;
+}
+
+int run_triples_open(struct idstream *stream, const struct model *model, struct pool *pool) {
+    return run_stream_open(stream, model, pool, "the triples that it was trained on are not known, and may be among the answers");
+}
+
+int known_answers_add_stream(struct known_answers *known, const struct idstream *stream, struct pool *pool) {
+    struct trained trained = {.known = known, .stream = stream};
+    pthread_mutex_init(&trained.lock, NULL);
+    int result = pool_run(pool, take_trained, &trained);
+    pthread_mutex_destroy(&trained.lock);
+    return result;
+}
+
+int known_answers_end(struct known_answers *known) {
+    free(known->starts);
+    free(known->counts);
+    free(known->answers);
+    known->starts = mem_zalloc(known->count + 1, sizeof *known->starts, "known triples");
+    known->counts = mem_zalloc(known->count + 1, sizeof *known->counts, "known triples");
+    known->answers = mem_alloc(known->pair_count + 1, sizeof *known->answers, "known triples");
+    if (!known->starts || !known->counts || !known->answers) return -1;
+    for (uint64_t i = 0; i < known->pair_count; i++) known->counts[known->pairs[i].question]++;
+    for (uint64_t i = 1; i < known->count; i++) known->starts[i] = known->starts[i - 1] + known->counts[i - 1];
+    memset(known->counts, 0, known->count * sizeof *known->counts);
+    for (uint64_t i = 0; i < known->pair_count; i++) {
+        const struct known_pair *pair = &known->pairs[i];
+        known->answers[known->starts[pair->question] + known->counts[pair->question]++] = pair->answer;
+    }
+    for (uint64_t i = 0; i < known->count; i++)
+        known->counts[i] = search_distinct(known->answers + known->starts[i], known->counts[i]);
+    return 0;
+}
+
+void known_answers_release(struct known_answers *known) {
+    free(known->questions);
+    free(known->answers);
+    free(known->starts);
+    free(known->counts);
+    free(known->pairs);
+    free(known->asked);
+    *known = (struct known_answers){.count = 0};
+}
+
+int triple_answers_open(struct triple_answers *answers, const struct model *model, const struct config *config) {
+    *answers = (struct triple_answers){.model = model};
+    return run_triples_check(model) || search_open(&answers->search, model, VIEW_CONTEXT, METRIC_DOT, model_items(model), config)
+               ? -1
+               : 0;
+}
+
+void triple_answers_close(struct triple_answers *answers) {
+    search_close(&answers->search);
+    idstream_close(&answers->stream);
+}
+
+/* Finds the answers to all questions that the run was trained on. */
+static int find_trained(struct triple_answers *answers, struct known_answers *known, uint64_t *questions, uint64_t count,
+                        struct pool *pool) {
+    if (known_answers_begin(known, answers->model, questions, count)) return -1;
+    if (!answers->looked && run_triples_open(&answers->stream, answers->model, pool) < 0) return -1;
+    answers->looked = 1;
+    return known_answers_add_stream(known, &answers->stream, pool) || known_answers_end(known) ? -1 : 0;
+}
+
+/* Answers questions first .. first + block->rows - 1, or fewer if there are no more. */
+static int ask_block(struct triple_answers *answers, struct search_block *block, const struct known_answers *known,
+                     const uint32_t *entities, const uint32_t *relations, uint64_t count, uint32_t k) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t end = block->banned_starts[i];
+        if (run_triples_query(answers->model, entities[i], relations[i], block->queries + i * answers->model->dim)) return -1;
+        if (known->count) {
+            uint64_t at = (uint64_t)known_answers_find(known, entities[i], relations[i]), more = known->counts[at];
+            if (mem_grow(&block->banned, &block->banned_capacity, end + more, sizeof *block->banned, "known answers")) return -1;
+            if (more) memcpy(block->banned + end, known->answers + known->starts[at], more * sizeof *block->banned);
+            end += more;
+        }
+        block->banned_starts[i + 1] = end;
+    }
+    return search_top(&answers->search, block->queries, count, k, block->banned_starts, block->banned, block->ids, block->scores);
+}
+
+int triple_answers_ask(struct triple_answers *answers, const uint32_t *entities, const uint32_t *relations, uint64_t count,
+                       uint32_t k, int seen, struct pool *pool, uint32_t *ids, float *scores) {
+    struct known_answers known = {.count = 0};
+    struct search_block block;
+    int result = search_block_init(&block, answers->model->dim, k, count);
+    uint64_t *questions = seen || result ? NULL : mem_alloc(count, sizeof *questions, "questions");
+    for (uint64_t i = 0; questions && i < count; i++) questions[i] = (uint64_t)entities[i] << 32 | relations[i];
+    if (!result && !seen) result = questions ? find_trained(answers, &known, questions, count, pool) : -1;
+    if (!result) block.banned_starts[0] = 0;
+    for (uint64_t first = 0, n; !result && first < count; first += n) {
+        n = count - first < block.rows ? count - first : block.rows;
+        result = ask_block(answers, &block, &known, entities + first, relations + first, n, k);
+        if (result) break;
+        memcpy(ids + first * k, block.ids, n * k * sizeof *ids);
+        memcpy(scores + first * k, block.scores, n * k * sizeof *scores);
+    }
+    known_answers_release(&known);
+    search_block_release(&block);
+    return result;
+}

@@ -1,0 +1,141 @@
+/* known: what a finished run was trained on: its lists, its graph or its triples, found again by the run's own keys, so that an
+ * answer can leave out what is known. */
+#ifndef SPTX_KNOWN_H
+#define SPTX_KNOWN_H
+
+#include "base/pool.h"
+#include "corpus/gathered.h"
+#include "corpus/graph.h"
+#include "corpus/idstream.h"
+#include "kernels/backend.h"
+#include "model.h"
+#include "run/model_files.h"
+#include "search.h"
+
+/* run_lists: finds, by name, a list that a finished run was trained on, and the items it had in training.
+ *
+ *   a run of                           a list is named by        its items are
+ *   lists with rows  (user)            its name                  the items of its lines in the encoded corpus
+ *   citations        (adjacency)       the target of its line    the contexts of its lines
+ *   nodes            (walk)            a node                    none: answers leave out the node's neighbours anyway
+ *
+ * Runs of other modes do not keep the names of lists. If the encoded corpus is gone, a list's row is found but not its items; a
+ * warning says that answers may then contain items of the list.
+ */
+
+struct run_lists {
+    struct idstream stream; /* the encoded corpus; zeros if its file is gone or not needed */
+    uint64_t first;         /* the first row of a list */
+    uint64_t *starts;       /* [rows - first + 1] sentences of row r: sentences[starts[r - first]] .. sentences[starts[r - first
+                             * + 1] - 1] */
+    uint64_t *sentences;    /* numbers of sentences, sorted by the row with which each begins */
+};
+
+/* Returns the row of the list with this name; -1 if the run has no such list, or if lists have no rows in its mode. */
+int64_t run_lists_row(const struct model *model, const char *name, uint64_t length);
+/* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
+int64_t run_lists_find(const struct model *model, const char *name);
+
+/* Returns 0; -1 after fail() if the run was trained on triples, and so has no lists. */
+int run_lists_check(const struct model *model);
+
+int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool);
+void run_lists_close(struct run_lists *lists); /* may be called on a struct of zeros */
+
+/* Appends the items of the list with this row to *codes, which grows, and adds their number to *count. Returns 0, or -1 after
+ * fail(). */
+int run_lists_items(const struct run_lists *lists, int64_t row, uint64_t **codes, uint64_t *count, uint64_t *capacity);
+
+/* run_graph: finds and opens the graph on which a finished run was trained. */
+
+/* Returns 1 if the run was trained on a graph (corpus.format = graph); otherwise 0. */
+int run_has_graph(const struct model *model);
+
+/* Returns 1 if the graph's file exists and its number of nodes plus arcs is at most `most`; 0 if not; -1 after fail(). */
+int run_graph_within(const struct model *model, uint64_t most);
+
+/* Maps the graph's file, which is in the run directory or in corpus.cache, and checks that the run was trained on it. The
+ * graph's nodes are the model's rows. Returns 0, or -1 after fail(). */
+int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);
+
+/* Returns the backend on which the run was trained; the CPU backend if this machine does not have it. */
+const struct backend_ops *run_graph_backend(const struct model *model);
+
+/* run_triples: a finished run of triples (corpus.format = triples): its entities and relations, questions, and known answers.
+ *
+ *   question                  product of these target rows        its answers, scored by their context rows
+ *   head, relation, ?         head, relation                      tails
+ *   ?, relation, tail         tail, the relation's reciprocal     heads; only with triples.reciprocal = yes
+ */
+
+/* Returns 0; -1 after fail() if the run was not trained on triples. */
+int run_triples_check(const struct model *model);
+/* Return the row of an entity or a relation; -1 after fail_usage(), which suggests a similar name. */
+int64_t run_triples_entity(const struct model *model, const char *name);
+int64_t run_triples_relation(const struct model *model, const char *name);
+/* Returns the row of a relation's reciprocal; -1 after fail_usage() if the run has none. */
+int64_t run_triples_reciprocal(const struct model *model, int64_t relation);
+
+/* Writes the product of an entity's and a relation's target row to out[dim]. Returns 0, or -1 after fail(). */
+int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out);
+
+/* ---- triples of files and programs ---- */
+
+/* Called with each triple: rows of head, relation and tail; WORDS_ABSENT: the run does not know the name. Returns 0, or -1 to stop.
+ */
+typedef int triple_take(void *user, const uint32_t rows[3]);
+/* Reads a file, as a corpus of triples is read. Returns 0, or -1 after fail(). */
+int run_triples_read(const struct model *model, const char *path, const struct look_keys *look, triple_take *take, void *user);
+int run_triples_gathered(const struct model *model, const struct gathered *data, triple_take *take, void *user);
+
+/* ---- known answers ---- */
+
+/* The known answers to some questions. A question is entity << 32 | row of the relation or of its reciprocal. */
+struct known_answers {
+    const struct model *model;
+    uint64_t *questions; /* [count] rising, each once */
+    uint64_t count;
+    uint32_t *answers; /* answers to question i, rising, each once: answers[starts[i]] .. answers[starts[i] + counts[i] - 1] */
+    uint64_t *starts, *counts; /* [count] */
+    struct known_pair *pairs;  /* [pair_count] all answers that were added */
+    uint64_t pair_count, pairs_capacity;
+    uint8_t *asked; /* [(items + 7) / 8] bits: the entity occurs in a question */
+};
+
+/* Begins with questions[count], which the struct owns from now on. The caller releases the struct in any case. */
+int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count);
+/* Adds the triple's tail and its head, each only if it answers one of the questions. `known` is a struct known_answers; the
+ * function is a triple_take. */
+int known_answers_add(void *known, const uint32_t rows[3]);
+/* Opens the triples that the run was trained on. Returns 1; 0 after a warning if they are not there any more; -1 after fail(). */
+int run_triples_open(struct idstream *stream, const struct model *model, struct pool *pool);
+/* Adds all triples of a stream. Returns 0, or -1 after fail(). */
+int known_answers_add_stream(struct known_answers *known, const struct idstream *stream, struct pool *pool);
+/* Sorts the answers that were added. More answers may be added afterwards, if this is then called again. */
+int known_answers_end(struct known_answers *known);
+void known_answers_release(struct known_answers *known); /* may be called on a struct of zeros */
+
+/* Returns the index of this question in `questions`; -1 if it is not there. */
+int64_t known_answers_find(const struct known_answers *known, uint32_t entity, uint32_t relation);
+
+/* triple_answers: the tails that suit a head and a relation best, and the heads that suit a relation and a tail. */
+
+struct triple_answers {
+    const struct model *model;
+    struct search search; /* among the context rows of the entities */
+    struct idstream
+        stream; /* the triples that the run was trained on; opened by the first question that leaves out known answers */
+    int looked; /* 1: the stream was opened, or is gone */
+};
+
+/* Opens a search on the device that device.* of `config` chooses (NULL: the CPU). */
+int triple_answers_open(struct triple_answers *answers, const struct model *model, const struct config *config);
+void triple_answers_close(struct triple_answers *answers); /* may be called on a struct of zeros */
+
+/* Finds the k best entities for each question. Question i has entities[i] and relations[i]: a relation's row asks for tails, a
+ * reciprocal's row for heads. ids, scores: [count x k], as in struct topk_request. seen: 1: training triples may be found again.
+ * Returns 0, or -1 after fail(). */
+int triple_answers_ask(struct triple_answers *answers, const uint32_t *entities, const uint32_t *relations, uint64_t count,
+                       uint32_t k, int seen, struct pool *pool, uint32_t *ids, float *scores);
+
+#endif
