@@ -343,6 +343,25 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
 enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens, const uint64_t *starts,
                                        uint64_t count, const struct sptx_tokens *names);
 
+/* Adds lines of text (corpus.format = text, or documents named by the number of their line, from 0): blanks part words, a line feed
+ * ends a sentence. All threads of the context number the words. The text ends with a whole word; a line without a line feed goes on in
+ * the next call. bytes = 0: that line is over. */
+enum sptx_status sptx_corpus_text(struct sptx_corpus *corpus, const char *text, uint64_t bytes);
+
+/* What a corpus has so far. The arrays are valid until the corpus' next call. */
+struct sptx_counted {
+    uint64_t size;             /* sizeof (struct sptx_counted), set by the caller */
+    struct sptx_tokens words;  /* the different words as text, each with its NUL, in the order of their first occurrence; words that
+                                * sptx_corpus_words() added and no sentence has are among them */
+    const uint64_t *counts;    /* [words.count] how often each occurs */
+    uint64_t sentences, tokens;
+};
+enum sptx_status sptx_corpus_counted(struct sptx_corpus *corpus, struct sptx_counted *counted);
+
+/* Changes settings for the next training, such as a vocabulary made of what sptx_corpus_counted() says. Settings that change how data
+ * is read are refused once the corpus has data. */
+enum sptx_status sptx_corpus_set(struct sptx_corpus *corpus, const char *const *settings, uint64_t count);
+
 /* Returns what a column with this name contains in a table of pairs: 0: the list ("user_id"); 1: the item ("movieId"); 2: the
  * rating; -1: the name is unknown. Any thread may call it. */
 int sptx_column(const char *name);
@@ -369,8 +388,8 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
 enum sptx_status sptx_corpus_triples(struct sptx_corpus *corpus, const struct sptx_tokens *heads, const struct sptx_tokens *relations,
                                      const struct sptx_tokens *tails);
 
-/* Trains on the corpus's data, as sptx_train() does. This works once, but a call that returns SPTX_USAGE does not count and
- * leaves the corpus unchanged. Fails if an earlier call failed after adding some of its data. */
+/* Trains on the corpus's data, as sptx_train() does. The corpus keeps its data, and can be trained on again. Fails if an earlier call
+ * failed after adding some of its data. */
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning, sptx_progress_fn *progress,
                                    void *user);
 
@@ -404,24 +423,6 @@ enum sptx_status sptx_tune(struct sptx_context *context, const char *config, con
 enum sptx_status sptx_corpus_tune(struct sptx_corpus *corpus, const struct sptx_tune_options *options, sptx_progress_fn *progress,
                                   void *user, struct sptx_tuned *tuned);
 
-/* ---- words of text, numbered ----
- *
- * A dictionary numbers the different words of a text from 0, in the order of their first occurrence. With it a program can count
- * or filter words before it gives a corpus the sentences (as SPTX_NUMBERS). Only one thread at a time may use a dictionary. */
-struct sptx_words;
-
-enum sptx_status sptx_words_open(struct sptx_context *context, struct sptx_words **words);
-void sptx_words_close(struct sptx_words *words); /* call it before the context is closed; harmless on NULL */
-
-/* Numbers the words of text [bytes]. Blanks separate words; a line feed, or the end of the text, ends a sentence. grow: 1: a new
- * word gets the next number; 0: it gets -1. numbers: space for [bytes / 2 + 1]. starts: space for [line feeds of the text + 2];
- * filled with the index into `numbers` at which each sentence begins, then the index past the last word. A call that fails may
- * have added words. */
-enum sptx_status sptx_words_number(struct sptx_words *words, uint32_t grow, const char *text, uint64_t bytes, int32_t *numbers,
-                                   uint64_t *starts, uint64_t *sentences);
-/* Gives the words from number `first` on as text, each with its NUL; valid until the next call. */
-enum sptx_status sptx_words_from(struct sptx_words *words, uint64_t first, struct sptx_tokens *tokens);
-
 /* ---- finished runs ---- */
 
 /* Opens a finished run, or one checkpoint of it, for reading; its files are mapped. */
@@ -433,6 +434,11 @@ uint32_t sptx_run_dim(const struct sptx_run *run);
  * bytes, unless length is NULL. */
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has its word; 0 past the rows */
+/* Gives the words of rows first .. first + count - 1 as text, each with its NUL, without a copy: valid until the run is closed.
+ * offsets: space for [count + 1], filled; words->offsets is then `offsets`. counts: space for [count], filled with sptx_run_count() of
+ * each row, or NULL. */
+enum sptx_status sptx_run_words(struct sptx_run *run, uint64_t first, uint64_t count, uint64_t *offsets, uint64_t *counts,
+                                struct sptx_tokens *words);
 /* Finds the row of a word. Returns SPTX_USAGE for an unknown word; the error message then suggests the most similar one. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
 /* The argument `table` of the calls below: "target", "context", "sum" (target row plus context row), "normsum" (the sum of both

@@ -110,25 +110,61 @@ static int64_t integer_at(const struct tokens *tokens, const void *integers, uin
     return tokens->bits == 32 ? ((const int32_t *)integers)[i] : ((const int64_t *)integers)[i];
 }
 
-/* Stores in `out` the word numbers of tokens first .. first + count - 1, which are text. Words that are known are looked up
- * together. */
-static int number_texts(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens, uint64_t first,
-                        unsigned count, uint32_t *out) {
+/* Text is numbered in rounds: all threads look its words up among the known ones, then one thread adds the words that are new. The
+ * first round is short, since most of its words are new; each round is twice as long as the one before. */
+enum { FIRST_ROUND = 1 << 12, GRAIN = 1 << 12, ALONE = 1 << 14 /* a round with fewer tokens is looked up by one thread */ };
+
+/* A round of tokens. The threads share it. */
+struct round {
+    const struct words *words;
+    const struct tokens *tokens;
+    uint64_t first, count; /* the tokens first .. first + count - 1 */
+    uint32_t *out;         /* [count] their words' numbers; WORDS_ABSENT if a word is new */
+    _Atomic uint64_t next;
+};
+
+static int query_text(const struct tokens *tokens, uint64_t i, struct word_query *query) {
+    int64_t begin = integer_at(tokens, tokens->offsets, i), end = integer_at(tokens, tokens->offsets, i + 1);
+    if (begin < 0 || end < begin)
+        return fail_usage("offsets of text fall from %" PRId64 " to %" PRId64 " at token %" PRIu64, begin, end, i);
+    const char *word = (const char *)tokens->data + begin;
+    *query = (struct word_query){word, (uint64_t)(end - begin), words_hash(word, (uint64_t)(end - begin))};
+    return 0;
+}
+
+static int look_up_texts(void *context, unsigned worker) {
+    struct round *round = context;
     struct word_query queries[WORDS_BATCH];
-    if (!count) return 0;
-    for (unsigned i = 0; i < count; i++) {
-        int64_t begin = integer_at(tokens, tokens->offsets, first + i), end = integer_at(tokens, tokens->offsets, first + i + 1);
-        if (begin < 0 || end < begin)
-            return fail_usage("offsets of text fall from %" PRId64 " to %" PRId64 " at token %" PRIu64, begin, end, first + i);
-        const char *word = (const char *)tokens->data + begin;
-        words_ask(&words->words, &queries[i], words_hash(word, (uint64_t)(end - begin)), word, (uint64_t)(end - begin));
-    }
-    words_find_batch(&words->words, queries, count, out);
-    for (unsigned i = 0; i < count; i++) {
-        if (out[i] != WORDS_ABSENT) continue;
-        int64_t number = number_of_word(gathered, words, &queries[i]);
-        if (number == -1) return -1;
-        if (number != NO_WORD) out[i] = (uint32_t)number;
+    uint64_t first, end;
+    (void)worker;
+    while (pool_take(&round->next, round->count, GRAIN, &first, &end))
+        for (uint64_t i = first; i < end; i += WORDS_BATCH) {
+            unsigned some = end - i < WORDS_BATCH ? (unsigned)(end - i) : WORDS_BATCH;
+            for (unsigned k = 0; k < some; k++) {
+                struct word_query *query = &queries[k];
+                if (query_text(round->tokens, round->first + i + k, query)) return -1;
+                words_ask(round->words, query, query->hash, query->word, query->length);
+            }
+            words_find_batch(round->words, queries, some, round->out + i);
+        }
+    return 0;
+}
+
+/* Stores in `out` the word numbers of tokens first .. first + count - 1, which are text; WORDS_ABSENT for an empty token. */
+static int number_texts(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens, uint64_t first,
+                        uint64_t count, uint32_t *out) {
+    for (uint64_t done = 0, most = FIRST_ROUND; done < count; most *= 2) {
+        struct round round = {.words = &words->words, .tokens = tokens, .first = first + done, .out = out + done};
+        round.count = count - done < most ? count - done : most;
+        if (interrupt_check() || pool_run(round.count < ALONE ? NULL : gathered->pool, look_up_texts, &round)) return -1;
+        for (uint64_t i = 0; i < round.count; i++) {
+            struct word_query query;
+            if (round.out[i] != WORDS_ABSENT) continue;
+            int64_t number = query_text(tokens, round.first + i, &query) ? -1 : number_of_word(gathered, words, &query);
+            if (number == -1) return -1;
+            if (number != NO_WORD) round.out[i] = (uint32_t)number;
+        }
+        done += round.count;
     }
     return 0;
 }
@@ -166,11 +202,7 @@ static int numbers_of(struct gathered *gathered, struct gathered_words *words, c
                   known64 = {TOKENS_KNOWN, 64, in->data, NULL, in->count},
                   numbers32 = {TOKENS_NUMBERS, 32, in->data, NULL, in->count},
                   numbers64 = {TOKENS_NUMBERS, 64, in->data, NULL, in->count};
-    for (uint64_t i = 0; in->kind == TOKENS_TEXT && i < count; i += WORDS_BATCH) {
-        unsigned some = count - i < WORDS_BATCH ? (unsigned)(count - i) : WORDS_BATCH;
-        if (number_texts(gathered, words, in, first + i, some, out + i)) return -1;
-    }
-    if (in->kind == TOKENS_TEXT) return 0;
+    if (in->kind == TOKENS_TEXT) return number_texts(gathered, words, in, first, count, out);
     if (known)
         return wide ? number_all(gathered, words, known64, first, count, out)
                     : number_all(gathered, words, known32, first, count, out);
@@ -281,6 +313,131 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
     for (uint64_t i = 0; i < count; i++)
         if (keep_sentence(gathered, numbers + (starts[i] - first), starts[i + 1] - starts[i])) return -1;
     return 0;
+}
+
+/* ---- lines of text ---- */
+
+/* A part of a text: whole words. */
+struct text_part {
+    const char *begin, *end;
+    uint32_t *numbers; /* [count] the words' numbers; WORDS_ABSENT if a word is new */
+    uint64_t count, numbers_capacity;
+    const char **new_words; /* [new_count] where each new word begins */
+    uint64_t new_count, new_capacity;
+    uint64_t *ends; /* [lines] number of the part's words before each line feed */
+    uint64_t lines, ends_capacity;
+};
+enum { PARTS = 64, PART_BYTES = 1 << 14, PART_BYTES_MOST = 1 << 20 };
+
+/* Parts of a text that threads look up at a time. */
+struct text_round {
+    const struct words *words;
+    struct text_part parts[PARTS];
+    unsigned count;
+    _Atomic uint64_t next;
+};
+
+static const char *word_end(const char *at, const char *end) {
+    while (at < end && !token_is_white(*at)) at++;
+    return at;
+}
+
+/* Numbers the words of `count` queries, which end the part. */
+static int look_up_words(const struct words *words, struct text_part *part, const struct word_query *queries, unsigned count) {
+    if (mem_grow(&part->numbers, &part->numbers_capacity, part->count + count, sizeof *part->numbers, "the words of a text") ||
+        mem_grow(&part->new_words, &part->new_capacity, part->new_count + count, sizeof *part->new_words, "the new words of a text"))
+        return -1;
+    uint32_t *numbers = part->numbers + part->count;
+    words_find_batch(words, queries, count, numbers);
+    for (unsigned i = 0; i < count; i++)
+        if (numbers[i] == WORDS_ABSENT) part->new_words[part->new_count++] = queries[i].word;
+    part->count += count;
+    return 0;
+}
+
+static int look_up_part(const struct words *words, struct text_part *part) {
+    struct word_query queries[WORDS_BATCH];
+    unsigned asked = 0;
+    part->count = part->new_count = part->lines = 0;
+    for (const char *at = part->begin; at < part->end;) {
+        if (*at == '\n') {
+            if (mem_grow(&part->ends, &part->ends_capacity, part->lines + 1, sizeof *part->ends, "the lines of a text")) return -1;
+            part->ends[part->lines++] = part->count + asked;
+        }
+        if (token_is_white(*at)) {
+            at++;
+            continue;
+        }
+        const char *end = word_end(at, part->end);
+        words_ask(words, &queries[asked++], words_hash(at, (uint64_t)(end - at)), at, (uint64_t)(end - at));
+        at = end;
+        if (asked < WORDS_BATCH) continue;
+        if (look_up_words(words, part, queries, asked)) return -1;
+        asked = 0;
+    }
+    return look_up_words(words, part, queries, asked);
+}
+
+static int look_up_parts(void *context, unsigned worker) {
+    struct text_round *round = context;
+    uint64_t first, end;
+    (void)worker;
+    while (pool_take(&round->next, round->count, 1, &first, &end))
+        if (look_up_part(round->words, &round->parts[first])) return -1;
+    return 0;
+}
+
+/* Appends a part's words and lines to the data, and adds its new words to the dictionary. */
+static int keep_part(struct gathered *gathered, const struct text_part *part, const char *end) {
+    const char **new_word = part->new_words;
+    for (uint64_t i = 0; i < part->count; i++) {
+        if (part->numbers[i] != WORDS_ABSENT) continue;
+        const char *word = *new_word++;
+        uint64_t length = (uint64_t)(word_end(word, end) - word);
+        int64_t number = number_of_word(gathered, &gathered->items, &(struct word_query){word, length, words_hash(word, length)});
+        if (number < 0) return -1;
+        part->numbers[i] = (uint32_t)number;
+    }
+    uint64_t before = gathered->tokens;
+    if (grow_ids(gathered, part->count) || name_sentences(gathered, part->lines, NULL) ||
+        mem_grow(&gathered->ends, &gathered->ends_capacity, gathered->sentences + part->lines, sizeof *gathered->ends, "the sentences"))
+        return -1;
+    keep_words(gathered, part->numbers, part->count);
+    for (uint64_t i = 0; i < part->lines; i++) gathered->ends[gathered->sentences++] = before + part->ends[i];
+    if (part->count || part->lines) gathered->line_open = part->count > (part->lines ? part->ends[part->lines - 1] : 0);
+    return 0;
+}
+
+int gathered_end_line(struct gathered *gathered) {
+    if (!gathered->line_open) return 0;
+    gathered->line_open = 0;
+    if (name_sentences(gathered, 1, NULL) ||
+        mem_grow(&gathered->ends, &gathered->ends_capacity, gathered->sentences + 1, sizeof *gathered->ends, "the sentences"))
+        return -1;
+    gathered->ends[gathered->sentences++] = gathered->tokens;
+    return 0;
+}
+
+int gathered_take_text(struct gathered *gathered, const char *text, uint64_t bytes) {
+    struct text_round round = {.words = &gathered->items.words};
+    const char *end = text + bytes;
+    int result = 0;
+    for (uint64_t most = PART_BYTES; !result && text < end; most = most < PART_BYTES_MOST ? 2 * most : most) {
+        round.next = 0;
+        for (round.count = 0; round.count < PARTS && text < end; round.count++) {
+            struct text_part *part = &round.parts[round.count];
+            part->begin = text;
+            part->end = text = word_end((uint64_t)(end - text) < most ? end : text + most, end);
+        }
+        result = interrupt_check() || pool_run(gathered->pool, look_up_parts, &round) ? -1 : 0;
+        for (unsigned i = 0; !result && i < round.count; i++) result = keep_part(gathered, &round.parts[i], round.parts[i].end);
+    }
+    for (unsigned i = 0; i < PARTS; i++) {
+        free(round.parts[i].numbers);
+        free(round.parts[i].new_words);
+        free(round.parts[i].ends);
+    }
+    return result;
 }
 
 /* ---- pairs ---- */

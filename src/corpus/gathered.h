@@ -17,6 +17,7 @@
 #include "ratings.h"
 #include "word_counts.h"
 #include "words.h"
+#include "base/pool.h"
 
 #include <stdint.h>
 
@@ -50,6 +51,7 @@ struct gathered_words {
 
 /* All data that a program has handed over for one corpus. */
 struct gathered {
+    struct pool *pool; /* the caller's threads, which number text; NULL: the calling thread alone */
     const struct corpus_options *options; /* the caller's; the keys used are format, order, min_rating, pair_weights, weights,
                                            * max_word and list_rows */
     struct gathered_words items, lists;
@@ -57,6 +59,7 @@ struct gathered {
     uint64_t tokens, ids_capacity;
     uint64_t *ends; /* [sentences] token ends[i] is the first token after sentence i; not used for pairs */
     uint64_t sentences, ends_capacity;
+    int line_open; /* 1: the last tokens are of a line of gathered_take_text() that goes on; `ends` does not have it yet */
     uint32_t *names; /* [named] for each sentence or pair: the number of its list's name in lists.words; for each triple: the
                       * number of its relation's name; empty if lists have no names */
     uint64_t named, names_capacity;
@@ -76,6 +79,11 @@ int gathered_learn(struct gathered *gathered, int lists, const struct tokens *wo
  * starts[i + 1]. names: [count] the lists' names; NULL: lists are named by their number, from 0. Returns 0, or -1 after fail(). */
 int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
                             uint64_t count, const struct tokens *names);
+
+/* Adds text: words parted by white space; a line feed ends a sentence. The text ends with a whole word; its last line goes on in the
+ * next call until gathered_end_line(), which does nothing if no line is open. Return 0, or -1 after fail(). */
+int gathered_take_text(struct gathered *gathered, const char *text, uint64_t bytes);
+int gathered_end_line(struct gathered *gathered);
 
 /* Adds pairs: items[i] is in lists[i] and has the rating ratings[i]. Without a rating (ratings is NULL, or NaN), it is an error
  * if options->min_rating or pair_weights needs one. Returns 0, or -1 after fail(). */

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "corpus/columns.h"
+#include "corpus/encode_block.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@ struct sptx_corpus {
     struct config config; /* `keys`, resolved */
     struct corpus_options options; /* how `config` reads a corpus */
     struct gathered gathered;
-    int closed; /* 1: no more calls: an earlier call failed after adding some of its data, or the corpus was trained on */
+    uint64_t *offsets, *counts; /* [words + 1], [words]: what sptx_corpus_counted() gave last */
+    uint64_t offsets_capacity, counts_capacity;
+    int closed; /* 1: no more calls: an earlier call failed after adding some of its data */
 };
 
 static int open_corpus(struct sptx_corpus *corpus, const char *path, const char *const *settings, uint64_t count) {
@@ -26,6 +29,7 @@ static int open_corpus(struct sptx_corpus *corpus, const char *path, const char 
         return fail_usage("corpus.path = %s: a corpus that is given by calls has no files", corpus->config.corpus_path);
     corpus->options = config_corpus(&corpus->config);
     corpus->gathered.options = &corpus->options;
+    corpus->gathered.pool = corpus->context->pool;
     return 0;
 }
 
@@ -33,6 +37,8 @@ static void release(struct sptx_corpus *corpus) {
     gathered_release(&corpus->gathered);
     config_release(&corpus->config);
     config_release(&corpus->keys);
+    free(corpus->offsets);
+    free(corpus->counts);
     free(corpus);
 }
 
@@ -73,7 +79,7 @@ static int read_tokens(struct tokens *out, const struct sptx_tokens *in, const c
 /* Begins a call that adds data. Fails if the corpus is closed. */
 static int begin_adding(struct sptx_corpus *corpus) {
     enter(corpus->context);
-    return corpus->closed ? fail_usage("the corpus is closed: it was trained on, or a call has failed halfway") : 0;
+    return corpus->closed ? fail_usage("the corpus is closed: a call has failed halfway") : 0;
 }
 
 /* Returns a number that grows whenever data is added. */
@@ -129,6 +135,40 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
     return leave(corpus->context, result);
 }
 
+enum sptx_status sptx_corpus_text(struct sptx_corpus *corpus, const char *text, uint64_t bytes) {
+    if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
+    int result = begin_adding(corpus) || check_format(corpus, SENTENCES) ? -1 : 0;
+    if (!result && bytes && !text) result = fail_usage("%" PRIu64 " bytes of text lie at NULL", bytes);
+    if (!result && encode_has_targets(&corpus->options) && !corpus_formats[corpus->options.format].documents)
+        result = fail_usage("corpus.format = %s: such data is given as sentences", corpus_formats[corpus->options.format].name);
+    if (!result)
+        result = taken(corpus, before, bytes ? gathered_take_text(&corpus->gathered, text, bytes) : gathered_end_line(&corpus->gathered));
+    return leave(corpus->context, result);
+}
+
+enum sptx_status sptx_corpus_counted(struct sptx_corpus *corpus, struct sptx_counted *counted) {
+    if (!corpus) return SPTX_USAGE;
+    int result = begin_adding(corpus);
+    const struct gathered_words *items = &corpus->gathered.items;
+    uint64_t words = items->words.size;
+    if (!result && (!counted || counted->size != sizeof *counted))
+        result = fail_usage("what was counted goes to a struct sptx_counted with its size in `size`");
+    if (!result && (mem_grow(&corpus->offsets, &corpus->offsets_capacity, words + 1, sizeof *corpus->offsets, "the places of words") ||
+                    mem_grow(&corpus->counts, &corpus->counts_capacity, words + 1, sizeof *corpus->counts, "the words' counts")))
+        result = -1;
+    if (!result) {
+        for (uint64_t i = 0; i <= words; i++) corpus->offsets[i] = words ? words_offset(&items->words, i) : 0;
+        for (uint64_t i = 0; i < words; i++) corpus->counts[i] = items->counts[i].count;
+        *counted = (struct sptx_counted){.size = sizeof *counted,
+                                         .words = {SPTX_TEXT, 64, items->words.bytes, corpus->offsets, words},
+                                         .counts = corpus->counts,
+                                         .sentences = corpus->gathered.sentences,
+                                         .tokens = corpus->gathered.tokens};
+    }
+    return leave(corpus->context, result);
+}
+
 int sptx_column(const char *name) {
     return name ? column_meaning(COLUMNS_OF_PAIRS, name, strlen(name)) : -1;
 }
@@ -178,7 +218,7 @@ const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char 
     const struct corpus_format_properties *own = &corpus_formats[corpus->options.format];
     int fits = format ? !strcmp(own->name, format) : !own->edges && !own->sentences && !own->triples;
     if (corpus->closed)
-        fail_usage("the corpus is closed: it was trained on, or a call has failed halfway");
+        fail_usage("the corpus is closed: a call has failed halfway");
     else if (!fits)
         fail_usage("corpus.format = %s: such data is judged as %s", own->name, format ? format : "lists, pairs or adjacency");
     return corpus->closed || !fits ? NULL : &corpus->gathered;
@@ -186,21 +226,48 @@ const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char 
 
 /* ---- training ---- */
 
-enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
-                                   sptx_progress_fn *progress, void *user) {
+/* Returns 1 if data that was given with one set of options is read alike with the other. */
+static int reads_alike(const struct corpus_options *one, const struct corpus_options *other) {
+    return one->format == other->format && one->order == other->order && one->min_rating == other->min_rating &&
+           one->pair_weights == other->pair_weights && one->weights == other->weights && one->max_word == other->max_word &&
+           !one->list_rows == !other->list_rows;
+}
+
+enum sptx_status sptx_corpus_set(struct sptx_corpus *corpus, const char *const *settings, uint64_t count) {
+    struct config keys = {0}, config = {0};
     if (!corpus) return SPTX_USAGE;
     int result = begin_adding(corpus);
+    if (!result && count && !settings) result = fail_usage("%" PRIu64 " settings at NULL", count);
+    if (!result && config_copy(&keys, &corpus->keys)) result = -1;
+    for (uint64_t i = 0; !result && i < count; i++) result = set_key(&keys, settings[i]);
+    if (!result && (config_copy(&config, &keys) || config_resolve(&config))) result = -1;
+    struct corpus_options options = result ? corpus->options : config_corpus(&config);
+    if (!result && held(corpus) && !reads_alike(&options, &corpus->options))
+        result = fail_usage("these settings change how data is read, and the corpus has data already: give them to sptx_corpus_open()");
+    config_release(result ? &config : &corpus->config);
+    config_release(result ? &keys : &corpus->keys);
     if (!result) {
-        result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
-        corpus->closed = !(result < 0 && report_exit_code() == 2); /* a usage error: nothing was trained */
+        corpus->config = config;
+        corpus->keys = keys;
+        corpus->options = options;
     }
+    return leave(corpus->context, result);
+}
+
+enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
+                                   sptx_progress_fn *progress, void *user) {
+    struct config config = {0};
+    if (!corpus) return SPTX_USAGE;
+    int result = begin_adding(corpus) || gathered_end_line(&corpus->gathered) || config_copy(&config, &corpus->keys) || config_resolve(&config) ? -1 : 0;
+    if (!result) result = train(corpus->context, &config, &corpus->gathered, beginning, progress, user);
+    config_release(&config);
     return leave_training(corpus->context, result);
 }
 
 enum sptx_status sptx_corpus_tune(struct sptx_corpus *corpus, const struct sptx_tune_options *options, sptx_progress_fn *progress,
                                   void *user, struct sptx_tuned *tuned) {
     if (!corpus) return SPTX_USAGE;
-    int result = begin_adding(corpus);
+    int result = begin_adding(corpus) || gathered_end_line(&corpus->gathered) ? -1 : 0;
     if (!result) result = tune(corpus->context, &corpus->keys, &corpus->gathered, options, progress, user, tuned);
     corpus->context->stop = 0;
     return leave(corpus->context, result);

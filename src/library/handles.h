@@ -118,6 +118,9 @@ void step_in(void);
 int read_config(struct config *config, const struct sptx_context *context, const char *path,
                 const char *const *settings, uint64_t count);
 
+/* Sets a key from "section.key=value", as on the command line. Returns 0, or -1 after fail_usage(). */
+int set_key(struct config *config, const char *setting);
+
 /* Does what read_config() does, without resolving the config. */
 int read_keys(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
               uint64_t count);

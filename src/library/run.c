@@ -66,6 +66,21 @@ uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row) {
     return run && row < run->model.rows ? vocab_count(&run->model.vocab, row) : 0;
 }
 
+enum sptx_status sptx_run_words(struct sptx_run *run, uint64_t first, uint64_t count, uint64_t *offsets, uint64_t *counts,
+                                struct sptx_tokens *words) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    const struct vocab *vocab = &run->model.vocab;
+    if (!words || !offsets) return leave(run->context, fail_usage("words and their places go somewhere; a pointer is NULL"));
+    if (first > run->model.rows || count > run->model.rows - first)
+        return leave(run->context, fail_usage("%llu rows from %llu on are wanted; there are %llu", (unsigned long long)count,
+                                              (unsigned long long)first, (unsigned long long)run->model.rows));
+    for (uint64_t i = 0; i <= count; i++) offsets[i] = words_offset(&vocab->words, first + i);
+    for (uint64_t i = 0; counts && i < count; i++) counts[i] = vocab_count(vocab, first + i);
+    *words = (struct sptx_tokens){SPTX_TEXT, 64, vocab->words.bytes, offsets, count};
+    return leave(run->context, 0);
+}
+
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row) {
     if (!run) return SPTX_USAGE;
     enter(run->context);

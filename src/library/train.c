@@ -24,8 +24,7 @@ static int hear(void *user, const struct sptx_progress *report) {
     return stop;
 }
 
-/* Sets a key from "section.key=value", as on the command line. */
-static int set_key(struct config *config, const char *setting) {
+int set_key(struct config *config, const char *setting) {
     if (!setting) return fail_usage("a setting is NULL");
     uint64_t capacity = strlen(setting) + sizeof "--";
     char *argument = mem_alloc(capacity, 1, "a setting");

@@ -99,7 +99,7 @@ static void every_kind_of_tokens_is_the_file(void **state) {
         }
         enum sptx_status status = sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL);
         if (status) fail_msg("%s", sptx_error(context));
-        assert_int_equal(sptx_corpus_train(corpus, SPTX_OVERWRITE, NULL, NULL), SPTX_USAGE);
+        if (kind == 2) assert_int_equal(sptx_corpus_train(corpus, SPTX_OVERWRITE, NULL, NULL), SPTX_OK); /* a corpus keeps its data */
         sptx_corpus_close(corpus);
         read_vectors(context, runs[kind], got);
         assert_memory_equal(got, wanted, sizeof got);
@@ -230,7 +230,6 @@ static void wrong_calls_are_told(void **state) {
         REFUSED(sptx_corpus_tune(other, &options, NULL, NULL, &tuned), "is not a number from 0 to 1e+06");
     }
     assert_int_equal(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), SPTX_FAILED); /* the corpus is empty */
-    REFUSED(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), "the corpus is closed");
     assert_int_equal(sptx_corpus_sentences(NULL, &good, one, 1, NULL), SPTX_USAGE);
     assert_int_equal(sptx_corpus_pairs(NULL, &good, &good, NULL), SPTX_USAGE);
     assert_int_equal(sptx_corpus_words(NULL, 0, &good), SPTX_USAGE);
@@ -242,44 +241,82 @@ static void wrong_calls_are_told(void **state) {
     sptx_close(context);
 }
 
-/* More words than one lookup handles, with many new words in the same lookup. */
-static void words_of_text_are_numbered(void **state) {
+/* Lines of text in blocks that end anywhere between two words, by one thread and by three, give the vectors of the file. */
+static void lines_of_text_are_the_file(void **state) {
+    static char text[SENTENCES * WORDS * 4];
+    float wanted[17 * 4], got[17 * 4];
+    uint64_t length = 0;
+    struct sptx_context *context = open_cpu(2);
+    train_on_file(context);
+    read_vectors(context, "file", wanted);
+    sptx_close(context);
+    for (int i = 0; i < SENTENCES * WORDS; i++)
+        length += (uint64_t)sprintf(text + length, "%d%s", number(i / WORDS, i % WORDS), (i + 1) % WORDS ? "  " : "\n");
+    for (unsigned threads = 1; threads < 4; threads += 2) {
+        struct sptx_corpus *corpus;
+        context = open_cpu(threads);
+        assert_int_equal(open_corpus(context, "text", threads == 1 ? "one" : "three", &corpus), SPTX_OK);
+        for (uint64_t from = 0, end; from < length; from = end) {
+            for (end = from + 200 * threads; end < length && text[end] != ' ' && text[end] != '\n'; end++) {}
+            if (end > length) end = length;
+            assert_int_equal(sptx_corpus_text(corpus, text + from, end - from), SPTX_OK);
+        }
+        if (sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL)) fail_msg("%s", sptx_error(context));
+        sptx_corpus_close(corpus);
+        read_vectors(context, threads == 1 ? "one" : "three", got);
+        assert_memory_equal(got, wanted, sizeof got);
+        sptx_close(context);
+    }
+}
+
+/* Words are counted before a training is set by their counts; rows of a run give their words together. */
+static void what_a_corpus_has_is_counted(void **state) {
     struct sptx_context *context = open_cpu(1);
-    struct sptx_words *words;
-    struct sptx_tokens seen;
-    int32_t numbers[512];
-    uint64_t starts[8], sentences;
-    char many[1024] = "";
-    REFUSED(sptx_words_open(context, NULL), "into a pointer");
-    assert_int_equal(sptx_words_open(context, &words), SPTX_OK);
-    assert_int_equal(sptx_words_number(words, 1, " the cat\tsat\n\n the  dog\r\nthe", 28, numbers, starts, &sentences), SPTX_OK);
-    const int32_t wanted[] = {0, 1, 2, 0, 3, 0};
-    assert_true(sentences == 4 && starts[0] == 0 && starts[1] == 3 && starts[2] == 3 && starts[3] == 5 && starts[4] == 6);
-    assert_memory_equal(numbers, wanted, sizeof wanted);
-    for (int i = 0; i < 200; i++) sprintf(many + strlen(many), "%d ", i % 100);
-    assert_int_equal(sptx_words_number(words, 1, many, strlen(many), numbers, starts, &sentences), SPTX_OK);
-    assert_true(sentences == 1 && starts[1] == 200);
-    for (int i = 0; i < 200; i++) assert_int_equal(numbers[i], 4 + i % 100);
-    assert_int_equal(sptx_words_number(words, 0, "cat mouse", 9, numbers, starts, &sentences), SPTX_OK);
-    assert_true(numbers[0] == 1 && numbers[1] == -1);
-    assert_int_equal(sptx_words_from(words, 2, &seen), SPTX_OK);
-    assert_true(seen.count == 102 && seen.kind == SPTX_TEXT && seen.bits == 64);
-    const uint64_t *at = seen.offsets;
-    assert_memory_equal((const char *)seen.data + at[0], "sat\0dog\0000\0001\0", 12);
-    assert_int_equal(sptx_words_from(words, 104, &seen), SPTX_OK);
-    assert_int_equal(seen.count, 0);
-    REFUSED(sptx_words_from(words, 105, &seen), "there are 104");
-    REFUSED(sptx_words_number(words, 1, NULL, 3, numbers, starts, &sentences), "NULL");
-    assert_int_equal(sptx_words_number(words, 1, NULL, 0, NULL, starts, &sentences), SPTX_OK);
-    assert_int_equal(sentences, 0);
-    sptx_words_close(words);
-    sptx_words_close(NULL);
+    struct sptx_corpus *corpus;
+    struct sptx_run *run;
+    struct sptx_counted counted = {.size = sizeof counted};
+    struct sptx_tokens words;
+    uint64_t offsets[5], counts[4];
+    char path[128];
+    assert_int_equal(open_corpus(context, "text", "counted", &corpus), SPTX_OK);
+    assert_int_equal(sptx_corpus_counted(corpus, &counted), SPTX_OK);
+    assert_true(!counted.words.count && !counted.sentences && !counted.tokens);
+    assert_int_equal(sptx_corpus_text(corpus, " the cat\tsat\n\n the  dog\r\nthe", 28), SPTX_OK);
+    assert_int_equal(sptx_corpus_text(corpus, " cat", 4), SPTX_OK); /* the same line */
+    assert_int_equal(sptx_corpus_text(corpus, NULL, 0), SPTX_OK);
+    assert_int_equal(sptx_corpus_text(corpus, NULL, 0), SPTX_OK);
+    assert_int_equal(sptx_corpus_counted(corpus, &counted), SPTX_OK);
+    assert_true(counted.words.count == 4 && counted.sentences == 4 && counted.tokens == 7);
+    const uint64_t *at = counted.words.offsets, wanted[] = {3, 2, 1, 1};
+    assert_memory_equal((const char *)counted.words.data + at[0], "the\0cat\0sat\0dog", 16);
+    assert_memory_equal(counted.counts, wanted, sizeof wanted);
+    REFUSED(sptx_corpus_text(corpus, NULL, 3), "NULL");
+    REFUSED(sptx_corpus_counted(corpus, NULL), "struct sptx_counted");
+    const char *settings[] = {"corpus.min_count=2", "model.dim=8"}, *others[] = {"corpus.format=lists"}, *none[] = {"no.key=1"};
+    REFUSED(sptx_corpus_set(corpus, others, 1), "change how data is read");
+    REFUSED(sptx_corpus_set(corpus, none, 1), "there is no section");
+    assert_int_equal(sptx_corpus_set(corpus, settings, 2), SPTX_OK);
+    if (sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL)) fail_msg("%s", sptx_error(context));
+    snprintf(path, sizeof path, "%s/counted", directory);
+    assert_int_equal(sptx_run_open(context, path, &run), SPTX_OK);
+    assert_true(sptx_run_rows(run) == 2 && sptx_run_dim(run) == 8);
+    assert_int_equal(sptx_run_words(run, 0, 2, offsets, counts, &words), SPTX_OK);
+    assert_memory_equal((const char *)words.data + offsets[0], "the\0cat", 8);
+    assert_true(words.count == 2 && offsets[1] - offsets[0] == 4 && counts[0] == 3 && counts[1] == 2);
+    assert_int_equal(sptx_run_words(run, 2, 0, offsets, NULL, &words), SPTX_OK);
+    REFUSED(sptx_run_words(run, 1, 2, offsets, NULL, &words), "there are 2");
+    sptx_run_close(run);
+    sptx_corpus_close(corpus);
+    assert_int_equal(open_corpus(context, "lists", "lists", &corpus), SPTX_OK);
+    REFUSED(sptx_corpus_text(corpus, "a b", 3), "given as sentences");
+    sptx_corpus_close(corpus);
     sptx_close(context);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_of_text_are_numbered),
+        cmocka_unit_test_setup_teardown(lines_of_text_are_the_file, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(what_a_corpus_has_is_counted, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(edges_are_the_file, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(every_kind_of_tokens_is_the_file, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(wrong_calls_are_told, make_directory, remove_directory),

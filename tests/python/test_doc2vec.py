@@ -76,6 +76,45 @@ def test_tags_are_numbers_or_several(tmp_path):
     assert filed.dv.vectors.tobytes() == numbered.dv.vectors.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore:the vectors of random pairs", "ignore:the loss has stayed")
+def test_integer_tags_are_the_numbers_of_rows(tmp_path):
+    """As in gensim, whose scripts hand dv.vectors to a classifier with labels by row."""
+    order = random.Random(2).sample(range(240), 240)
+    model = sptx.Doc2Vec([sptx.TaggedDocument(DOCUMENTS[i].words, [i]) for i in order], dm=0, **OPTIONS)
+    assert all((model.dv.vectors[i] == model.dv[i]).all() for i in range(240)) and model.dv.index_to_key == list(range(240))
+    assert {tag % 8 for tag, _ in model.dv.most_similar(model.dv.vectors[13], topn=8)} == {13 % 8}
+    some = sptx.Doc2Vec([sptx.TaggedDocument(DOCUMENTS[i].words, [numpy.int64(i), "t%d" % i]) for i in (5, 3, 9)], dm=0, **OPTIONS)
+    assert len(some.dv) == 13 and 0 in some.dv and 9 in some.dv and "t5" in some.dv and 13 not in some.dv and "5" not in some.dv
+    assert some.dv.index_to_key[9:] == [9, "t5", "t3", "t9"] and (some.dv["t3"] == some.dv.vectors[11]).all()
+    first, text = some.dv.vectors[:10].copy(), some.dv["t3"].copy()
+    some.build_vocab([sptx.TaggedDocument(TOPICS[0], [11, "new"])], update=True)
+    assert len(some.dv) == 16 and (some.dv.vectors[:10] == first).all() and (some.dv["t3"] == text).all() and some.dv.index_to_key[-1] == "new"
+    some.train([sptx.TaggedDocument(TOPICS[0], [11])], total_examples=1, epochs=2)
+    assert (some.dv.vectors[:10] == first).all() and (some.dv["t3"] == text).all()
+    some.save_word2vec_format(tmp_path / "documents.txt", doctag_vec=True, word_vec=False)
+    read = sptx.KeyedVectors.load_word2vec_format(tmp_path / "documents.txt")
+    assert read.index_to_key == ["*dt_%s" % tag for tag in some.dv.index_to_key] and numpy.allclose(read.vectors, some.dv.vectors)
+    some.save_word2vec_format(tmp_path / "both.bin", doctag_vec=True, binary=True)
+    assert len(sptx.KeyedVectors.load_word2vec_format(tmp_path / "both.bin", binary=True)) == len(some.wv) + len(some.dv)
+    some.dv.save_word2vec_format(tmp_path / "own.txt")
+    assert len((tmp_path / "own.txt").read_text().splitlines()) == 17
+    with pytest.warns(sptx.SptxWarning, match="the highest tag is 5000, and there are 1 documents"):
+        assert len(sptx.Doc2Vec([sptx.TaggedDocument(TOPICS[0] * 9, [5000])], dm=0, **OPTIONS).dv) == 5001
+
+
+def test_gensims_tutorial_of_lees_documents():
+    """gensim's run_doc2vec_lee.py: nearly every document is nearest to itself when it is inferred."""
+    utils = pytest.importorskip("gensim.utils")
+    with open(pytest.importorskip("gensim.test.utils").datapath("lee_background.cor"), encoding="iso-8859-1") as lines:
+        train = [gensim.models.doc2vec.TaggedDocument(utils.simple_preprocess(line), [i]) for i, line in enumerate(lines)]
+    model = gensim.models.doc2vec.Doc2Vec(vector_size=50, min_count=2, epochs=40, device="cpu")
+    model.build_vocab(train)
+    model.train(train, total_examples=model.corpus_count, epochs=model.epochs)
+    vectors = [model.infer_vector(document.words) for document in train[::6]]
+    ranks = [[tag for tag, _ in model.dv.most_similar([vector], topn=len(model.dv))].index(6 * i) for i, vector in enumerate(vectors)]
+    assert ranks.count(0) > 0.9 * len(ranks)
+
+
 def test_documents_are_counted_first_and_trained_later():
     model = sptx.Doc2Vec(dm=0, **OPTIONS)
     with pytest.raises(RuntimeError, match="build vocabulary"):
@@ -108,7 +147,11 @@ def test_documents_that_a_call_leaves_out_keep_their_vectors(dm):
     ({"dv_mapfile": "x"}, NotImplementedError, "dv and dv_mapfile are not there"),
     ({"documents": [sptx.TaggedDocument(["a"], ["x", "y"])]}, NotImplementedError, "several tags"),
     ({"documents": [["a", "b"]]}, TypeError, "a document has words and tags"),
-    ({"documents": [sptx.TaggedDocument(["a"], "x")]}, TypeError, "tags are a list"),
+    ({"documents": [sptx.TaggedDocument(["a"], "x")]}, TypeError, "tags are a list, not a str: wanted tags=..x"),
+    ({"documents": [sptx.TaggedDocument(["a"], 7)]}, TypeError, r"tags are a list, not a int: wanted tags=.7."),
+    ({"documents": [sptx.TaggedDocument(["a"], [])]}, ValueError, "a document has no tag"),
+    ({"documents": [sptx.TaggedDocument(["a"], [-1])]}, ValueError, "the tag -1 is negative"),
+    ({"documents": [sptx.TaggedDocument(["a"], [1 << 40])]}, ValueError, "str.tag. makes it a name"),
 ])
 def test_what_is_refused(given, error, sentence):
     with pytest.raises(error, match=sentence):

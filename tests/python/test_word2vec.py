@@ -1,6 +1,7 @@
 """Compares sptx.Word2Vec and KeyedVectors with gensim's: the same names, the same answers from the same vectors, and vectors that
 are as good."""
 
+import collections
 import inspect
 import os
 import random
@@ -9,7 +10,7 @@ import numpy
 import pytest
 
 import sptx
-from sptx import _word2vec as word2vec
+from sptx import _compiled as compiled, _corpus as corpus, _word2vec as word2vec
 from sptx.gensim.models.callbacks import CallbackAny2Vec
 
 DRAW = random.Random(1)
@@ -96,31 +97,26 @@ def test_the_same_sentences_give_the_same_vectors(model, tmp_path):
     assert numpy.array_equal(steps.wv.vectors, model.wv.vectors)
 
 
+@pytest.mark.filterwarnings("ignore:the loss has stayed")
 @pytest.mark.parametrize("read", [1, 7, 1 << 26])
-@pytest.mark.parametrize("before", [[], ["known", "two words", "b", "\udcff", "", "c\nd"]])
-def test_a_file_is_numbered_as_its_lines_are(tmp_path, monkeypatch, read, before):
-    """Words get the same numbers whatever the size of the blocks that are read and whichever words have numbers before. Words that
-    no line can contain keep their numbers."""
+@pytest.mark.parametrize("name", ["ctypes", "_calls"])
+def test_a_file_is_taken_as_its_lines_are(tmp_path, monkeypatch, read, name):
+    """A file gives the same words, counts and vectors as its lines, whatever the size of the blocks that are read, and with or without
+    the C module."""
     monkeypatch.setattr(word2vec, "_READ", read)
+    if name == "ctypes":
+        monkeypatch.setattr(corpus, "walk", compiled._walk)
     draw = random.Random(5)
-    words = ["a", "b", "known", "café", "\u65e5\u672c", "x" * 300, "n\0l"]
+    words = ["a", "b", "known", "café", "\u65e5\u672c", "x" * 300, "n\0l", "\1a", "\1", "6", "61"]
     text = "".join(draw.choice(words) + draw.choice([" ", "\t", "  ", "\n", "\n\n", "\r\n"]) for _ in range(500)) + "last"
     (tmp_path / "text").write_bytes(text.encode() + b" \xff")
     lines = [line.split() for line in (text + " \ufffd").replace("\r\n", "\n").split("\n")]
-    for kind in (word2vec._Learning, word2vec._Known):
-        numbers = [kind((word, 3 * place + 1 if kind is word2vec._Known else place) for place, word in enumerate(before)) for _ in "ab"]
-        ours, wanted = word2vec._Filed(tmp_path / "text", numbers[0]), word2vec._Numbered(lines, numbers[1])
-        assert numbers[0] == numbers[1] and list(numbers[0]) == list(numbers[1])
-        assert (ours.sentences, ours.words, ours.kept) == (wanted.sentences, wanted.words, wanted.kept)
-        assert numpy.array_equal(flat(ours), flat(wanted)) and lengths(ours) == lengths(wanted)
-
-
-def flat(numbered):
-    return numpy.concatenate([ids for ids, _ in numbered._blocks])
-
-
-def lengths(numbered):
-    return numpy.concatenate([numpy.diff(starts.astype(numpy.int64)) for _, starts in numbered._blocks]).tolist()
+    options = {"vector_size": 4, "min_count": 1, "sample": 0, "workers": 1, "device": "cpu"}
+    filed, listed = sptx.Word2Vec(corpus_file=tmp_path / "text", **options), sptx.Word2Vec((iter(line) for line in lines), **options)
+    assert filed.wv.index_to_key == listed.wv.index_to_key and filed.raw_vocab == listed.raw_vocab == collections.Counter(sum(lines, []))
+    assert (filed.corpus_count, filed.corpus_total_words) == (listed.corpus_count, listed.corpus_total_words) == (len(lines), 502)
+    assert filed.wv.vectors.tobytes() == listed.wv.vectors.tobytes()
+    assert filed.train(corpus_file=tmp_path / "text", epochs=2, total_words=1) == listed.train(lines, epochs=2, total_examples=1) == (1004, 1004)
 
 
 def test_gensims_own_examples(tmp_path):

@@ -414,9 +414,13 @@ static int begin_module(PyObject *module) {
 
 /* There is no slot for subinterpreters with a lock of their own, so CPython refuses to load the module in one. */
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin_module}, {0, NULL}};
+static PyMethodDef functions[] = {
+    {"walk", walk, METH_VARARGS, "walk(iterator, convert, words_only, most) -> (text, offsets, starts, ended): see walk.c."},
+    {0}};
 static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
                                     .m_name = "sptx._calls",
                                     .m_doc = "The calls of rows, compiled: see _compiled.py.",
+                                    .m_methods = functions,
                                     .m_slots = module_slots};
 
 PyMODINIT_FUNC PyInit__calls(void) {

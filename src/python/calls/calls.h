@@ -6,6 +6,7 @@
  *   batch     the ids of a batch of sptx.speedtorch, copied into one list                                  batch.c
  *   Caller    the calls on a table's rows                                                                  caller.c
  *   Marks     finds ids that occur twice in a batch                                                        marks.c
+ *   walk      turns Python's sentences into text                                                           walk.c
  *
  * Only the usual arrays are handled here: exactly numpy.ndarray, torch.Tensor or torch.nn.Parameter, of the expected type, dense,
  * on the right device, and not overlapping the table's memory. For all others a call returns NotImplemented and has changed
@@ -126,5 +127,6 @@ int batch_is_list(const struct batch *batch, struct operand *list);
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids);
 
 extern PyType_Spec caller_spec, marks_spec;
+PyObject *walk(PyObject *self, PyObject *arguments);
 
 #endif

@@ -12,7 +12,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy
 
@@ -43,6 +43,24 @@ def _load() -> Any:
 
 _module = _load()
 known = _module.Known(numpy.ndarray, numpy.empty, numpy.dtype(numpy.float32)) if _module else None
+
+
+def _walk(iterator: Any, plain: Any, words_only: bool, most: int) -> Tuple[bytes, bytes, bytes, bool]:
+    """Does what walk() of the C module does: see src/python/calls/walk.c."""
+    words: List[bytes] = []
+    starts = [0]
+    for sentence in iterator:
+        words += plain(sentence, len(starts) - 1)
+        starts.append(len(words))
+        if max(len(words), len(starts)) >= most:
+            break
+    else:
+        most = 0
+    offsets = numpy.cumsum([0, *map(len, words)], dtype=numpy.int64)
+    return b"".join(words), offsets.tobytes(), numpy.array(starts, numpy.uint64).tobytes(), not most
+
+
+walk = _module.walk if _module else _walk
 
 
 def learn_torch() -> None:

@@ -1,11 +1,12 @@
 """Corpus: passes data to the library, block by block (sptx_corpus_* of sptx.h)."""
 
 import ctypes
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 
 from . import _library
+from ._compiled import walk
 from ._context import Context, Handle
 from ._library import library
 
@@ -53,13 +54,6 @@ def text(words: Sequence[bytes]) -> Tokens:
     return Tokens(_library.TOKENS_TEXT, b"".join(words), offsets, len(words))
 
 
-def starts_of(block: Sequence[Any]) -> Any:
-    """Returns the index of the token at which each sentence of a block begins, then the number of tokens: uint64 [sentences + 1]."""
-    starts = numpy.zeros(len(block) + 1, numpy.uint64)
-    numpy.cumsum(numpy.fromiter(map(len, block), numpy.uint64, len(block)), out=starts[1:])
-    return starts
-
-
 WHOLE = (int, numpy.integer, float, numpy.floating)  # floats, too: pandas stores integers with gaps so
 
 
@@ -105,44 +99,36 @@ class Dictionary(dict):
         self._new.clear()
 
 
-class WordNumbers:
-    """Numbers the words of a text by first occurrence (sptx_words_* of sptx.h)."""
+_TOKENS = 1 << 20  # number of tokens that the library is given at a time
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._handle = Handle(context, library.sptx_words_close)
-        context.call(library.sptx_words_open, context._handle, ctypes.byref(self._handle.pointer))
 
-    def number(self, text: bytes, grows: bool) -> Tuple[Any, Any]:
-        """Returns the numbers of the words, int32 [words], and the index at which each sentence begins, then the number of words,
-        uint64 [sentences + 1]."""
-        numbers = numpy.empty(len(text) // 2 + 1, numpy.int32)
-        starts = numpy.empty(text.count(b"\n") + 2, numpy.uint64)
-        sentences = ctypes.c_uint64()
-        self._context.call(library.sptx_words_number, self._handle.pointer, int(grows), text, len(text), numbers.ctypes.data,
-                           starts.ctypes.data, ctypes.byref(sentences))
-        starts = starts[:sentences.value + 1]
-        return numbers[:int(starts[-1])].copy(), starts
+def walked(sentences: Iterable, plain: Callable[[Any, int], List[bytes]], words_only: bool = False) -> Iterator[Tuple[Tokens, Any]]:
+    """Yields blocks of sentences as their tokens, and as the index at which each sentence begins, then the number of tokens, uint64
+    [sentences + 1].
 
-    def since(self, first: int) -> List[str]:
-        """Returns the words whose numbers are at least this one."""
-        tokens = _library.Tokens()
-        self._context.call(library.sptx_words_from, self._handle.pointer, first, ctypes.byref(tokens))
-        if not tokens.count:
-            return []
-        offsets = (ctypes.c_uint64 * (tokens.count + 1)).from_address(tokens.offsets)
-        text = ctypes.string_at(tokens.data + offsets[0], offsets[tokens.count] - offsets[0])
-        if text.count(b"\0") == tokens.count:
-            return text[:-1].decode("utf8").split("\0")
-        begin = offsets[0]
-        return [text[a - begin:b - 1 - begin].decode("utf8") for a, b in zip(offsets, offsets[1:])]
+    plain(sentence, number) returns a sentence's tokens as bytes. It is called only for sentences that the C module does not know:
+    others than lists and tuples of str, bytes and int, or with words_only of str that a line of a file can hold."""
+    iterator, number, ended = iter(sentences), 0, False
+    while not ended:
+        text, offsets, starts, ended = walk(iterator, lambda sentence, i: plain(sentence, number + i), words_only, _TOKENS)
+        found, ends = numpy.frombuffer(starts, numpy.uint64), numpy.frombuffer(offsets, numpy.int64)
+        if len(found) > 1:
+            yield Tokens(_library.TOKENS_TEXT, text, ends, len(ends) - 1), found
+        number += len(found) - 1
+
+
+def strings(text: bytes, count: int, offsets: Any) -> List[str]:
+    """Returns `count` words of the library, each with its NUL, as str. offsets: where each begins, and the end of the last."""
+    if text.count(b"\0") == count:
+        return text[:-1].decode("utf-8", "surrogateescape").split("\0") if count else []
+    return [text[a - offsets[0]:b - 1 - offsets[0]].decode("utf-8", "surrogateescape") for a, b in zip(offsets, offsets[1:])]
 
 
 class Corpus:
     """A corpus that is being filled, for a run with these settings."""
 
     def __init__(self, context: Context, settings: Sequence[bytes]) -> None:
-        self._context = context
+        self.context = self._context = context
         self._handle = Handle(context, library.sptx_corpus_close)
         context.call(library.sptx_corpus_open, context._handle, None, (ctypes.c_char_p * len(settings))(*settings), len(settings),
                      ctypes.byref(self._handle.pointer))
@@ -174,6 +160,25 @@ class Corpus:
 
     def tune(self, options: Any, tuned: Any, hear: Any) -> int:
         return self._context.call(library.sptx_corpus_tune, self._handle.pointer, options, hear, None, tuned)
+
+    def text(self, text: bytes) -> None:
+        """Adds lines of text, which end with a whole word; b"": the last line is over."""
+        self._context.call(library.sptx_corpus_text, self._handle.pointer, text, len(text))
+
+    def counted(self) -> Tuple[bytes, Any, Any, int, int]:
+        """Returns the different words in the order of their first occurrence, each with a NUL, where each begins, their counts, and the
+        numbers of sentences and of tokens."""
+        found = _library.Counted(ctypes.sizeof(_library.Counted))
+        self._context.call(library.sptx_corpus_counted, self._handle.pointer, ctypes.byref(found))
+        words = found.words
+        offsets = numpy.ctypeslib.as_array((ctypes.c_uint64 * (words.count + 1)).from_address(words.offsets)).copy()
+        counts = numpy.ctypeslib.as_array((ctypes.c_uint64 * words.count).from_address(found.counts)).astype(numpy.int64)
+        text = ctypes.string_at(words.data, int(offsets[-1])) if words.count else b""
+        return text, offsets, counts, found.sentences, found.tokens
+
+    def set(self, settings: Sequence[bytes]) -> None:
+        """Changes settings for the next training."""
+        self._context.call(library.sptx_corpus_set, self._handle.pointer, (ctypes.c_char_p * len(settings))(*settings), len(settings))
 
     def train(self, beginning: int, hear: Any) -> int:
         return self._context.call(library.sptx_corpus_train, self._handle.pointer, beginning, hear, None)

@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 import numpy
 
 from . import _arrow
-from ._corpus import Corpus, Dictionary, Source, is_token, known, numbers, starts_of
+from ._corpus import Corpus, Dictionary, Source, as_word, is_token, known, numbers, text, walked
 from ._errors import tell
 from ._triples import blocks, is_array, triples_of
 
@@ -64,17 +64,12 @@ class Sentences(Source):
         self._sentences = sentences
 
     def give(self, corpus: Corpus) -> None:
-        dictionary = Dictionary(corpus)
-        for number, block in blocks(self._sentences):
-            _give_block(corpus, dictionary, [sentence if type(sentence) is list else _sized(sentence, number + i)
-                                             for i, sentence in enumerate(block)])
+        for tokens, starts in walked(self._sentences, _plain):
+            corpus.sentences(tokens, starts)
 
 
-def _give_block(corpus: Corpus, dictionary: Dictionary, block: Sequence[Any], names: Any = None) -> None:
-    starts = starts_of(block)
-    ids = numpy.fromiter(map(dictionary.__getitem__, itertools.chain.from_iterable(block)), numpy.int32, int(starts[-1]))
-    dictionary.tell()
-    corpus.sentences(known(ids, "tokens"), starts, names)
+def _plain(sentence: Any, number: int) -> List[bytes]:
+    return [as_word(token) for token in _sized(sentence, number)]
 
 
 class NamedLists(Source):
@@ -88,11 +83,16 @@ class NamedLists(Source):
         self._lists = lists
 
     def give(self, corpus: Corpus) -> None:
-        items, called = Dictionary(corpus), Dictionary(corpus, lists=True)
-        for number, block in blocks(self._lists):
-            names = numpy.fromiter((called[_pair(pair, number + i)[0]] for i, pair in enumerate(block)), numpy.int32, len(block))
-            called.tell()
-            _give_block(corpus, items, [_sized(pair[1], number + i) for i, pair in enumerate(block)], known(names, "names"))
+        names: List[bytes] = []
+        for tokens, starts in walked(self._items(names), _plain):
+            corpus.sentences(tokens, starts, text(names))
+            names.clear()
+
+    def _items(self, names: List[bytes]) -> Iterator[Any]:
+        for number, pair in enumerate(self._lists):
+            name, items = _pair(pair, number)
+            names.append(as_word(name))
+            yield items
 
 
 def _pair(pair: Any, number: int) -> Any:

@@ -1,14 +1,19 @@
 """Doc2Vec: vectors of documents, with the interface of gensim. Names, defaults and meaning are those of gensim 4.4."""
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from collections.abc import Iterable
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy
 
-from ._corpus import Corpus, numbers
+from ._corpus import numbers, walked
+from ._errors import tell
 from ._keyed import KeyedVectors
 from ._refused import refused
 from ._run import Run
-from ._word2vec import Path, Word2Vec, _Known, _Numbered
+from ._word2vec import Path, Word2Vec
+
+_TEXTS = 1 << 62           # number that the first tag that is a text has in the library; the next ones have lower numbers
+_ROWS_MOST = (1 << 32) - 2  # most rows of a table
 
 
 class TaggedDocument(NamedTuple):
@@ -26,6 +31,8 @@ class Doc2Vec(Word2Vec):
 
     documents       an iterable of objects with `words` and `tags`, read once; corpus_file: a file of a document a line, whose tag is
                     the number of its line, from 0
+    tags            a list: an integer is the number of a row of dv, as in gensim (dv.vectors[7] is dv[7], and there are rows for all
+                    integers up to the highest tag, also for those that no document has); texts have the rows behind them
     dm              1: PV-DM, the mean (dm_mean=0: the sum) of a document's vector and its window's predicts a word; 0: PV-DBOW, the
                     document's vector alone predicts its words
     dbow_words      1, with dm=0: words have trained vectors, too
@@ -47,7 +54,9 @@ class Doc2Vec(Word2Vec):
         if dv is not None or dv_mapfile is not None:
             raise NotImplementedError("dv and dv_mapfile are not there: the documents' vectors are in memory, in model.dv")
         self.dbow_words, self.dm_concat, self.dm_tag_count = int(dbow_words), 0, int(dm_tag_count)
-        self._tags: Dict[Any, int] = {}  # each tag's number, which is its document's name in the library's run
+        self._highest = -1               # highest tag that is an integer
+        self._texts: Dict[Any, int] = {}  # the other tags, numbered by first occurrence
+        self._trained: Any = numpy.zeros(0, bool)  # for each row of dv: whether the last run has it
         self._asked: Optional[Run] = None
         self.dv = KeyedVectors(int(vector_size))
         super().__init__(documents, corpus_file, vector_size=vector_size, sg=int(not dm), window=window, epochs=epochs,
@@ -84,7 +93,7 @@ class Doc2Vec(Word2Vec):
             raise RuntimeError("a document is inferred by a trained model: call train() first")
         if self._asked is None:
             self._asked = Run(self._place.path("run"), device="cpu")
-        known = [self._name(word) for word in doc_words if word in self.wv.key_to_index]
+        known = [self._name(word).decode() for word in doc_words if word in self.wv.key_to_index]
         return self._asked.infer(known, epochs or self.epochs, self.alpha if alpha is None else alpha,
                                  self.min_alpha if min_alpha is None else min_alpha)
 
@@ -100,66 +109,123 @@ class Doc2Vec(Word2Vec):
 
     def save_word2vec_format(self, fname: Path, doctag_vec: bool = False, word_vec: bool = True, prefix: str = "*dt_",
                              fvocab: Optional[Path] = None, binary: bool = False) -> None:
-        """Writes the words' vectors, or with doctag_vec=True those of documents, whose names begin with `prefix`."""
-        if doctag_vec and word_vec:
-            raise NotImplementedError("words and documents in one file are not there: write two files")
-        named = KeyedVectors(self.vector_size)
+        """Writes the words' vectors, with doctag_vec=True also (word_vec=False: only) those of documents, whose names are `prefix` and the
+        tag."""
+        if word_vec:
+            self.wv.save_word2vec_format(fname, fvocab, binary, len(self.wv) + len(self.dv) if doctag_vec else None)
         if doctag_vec:
-            named.add_vectors([prefix + str(tag) for tag in self.dv.index_to_key], self.dv.vectors)
-        (named if doctag_vec else self.wv).save_word2vec_format(fname, fvocab, binary)
+            self.dv.save_word2vec_format(fname, fvocab, binary, prefix=prefix, write_header=not word_vec, append=word_vec, sort_attr="doc_count")
 
     # ---- documents, by the library ----
 
-    def _numbered(self, sentences: Optional[Iterable[Any]], corpus_file: Optional[Path], numbers_of: Dict[str, int]) -> Any:
-        tags: Dict[Any, int] = _Counted(self._tags) if isinstance(numbers_of, _Known) else dict(self._tags)
-        if sentences is None or corpus_file is not None:
-            given = super()._numbered(sentences, corpus_file, numbers_of)
-            given.tags = [(_number_of(line, tags),) for line in range(given.sentences)]
-        else:
-            given = _Tagged(sentences, numbers_of, tags, self.dm or self.dbow_words)
-        self._tags = dict(tags)
-        return given
+    _format = "documents"
 
-    def _count(self, given: Any, update: bool) -> None:
-        super()._count(given, update)
-        first = numpy.random.default_rng(self.seed).random((len(self._tags), self.vector_size), numpy.float32)
-        vectors = (2 * first - 1) / self.vector_size
-        if update:
-            vectors[:len(self.dv)] = self.dv.vectors  # tags keep their numbers, and new ones come behind
-        self._put_documents(vectors)
+    def _hand_over(self, sentences: Any, given: Any, grows: bool) -> None:
+        """Gives the library the documents, each under its first tag. given.others gets the further tags: (name, words)."""
+        names: List[int] = []
+        given.names = []
 
-    def _put_documents(self, vectors: Any) -> None:
-        self.dv = KeyedVectors(self.vector_size)
-        self.dv.add_vectors(list(self._tags), vectors)
+        def words() -> Iterable[Any]:
+            for document in sentences:
+                first, *others = self._names_of(document, grows)
+                names.append(first)
+                given.others += [(name, list(document.words)) for name in others]
+                yield document.words
+
+        for tokens, starts in walked(words(), self._plain, words_only=True):
+            given.names.append(numpy.array(names, numpy.int64))
+            given.corpus.sentences(tokens, starts, numbers(given.names[-1], "tags"))
+            names.clear()
+
+    def _names_of(self, document: Any, grows: bool) -> List[int]:
+        """Returns the names in the library's run that a document's tags have, which are numbers. grows: new tags are welcome."""
+        try:
+            words, tags = document.words, document.tags
+        except AttributeError:
+            raise TypeError("a document has words and tags, as a TaggedDocument; this is a %s: %.50r" % (type(document).__name__, document)) from None
+        if not isinstance(tags, (list, tuple)):
+            if isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable):
+                raise TypeError("a document's tags are a list, not a %s: wanted tags=[%.50r]" % (type(tags).__name__, tags))
+            tags = list(tags)
+        if len(tags) != 1:
+            if not tags:
+                raise ValueError("a document has no tag, so that no vector is its own: %.50r; wanted one, such as tags=[0]" % (words,))
+            if self.dm or self.dbow_words:
+                raise NotImplementedError("a document with several tags, such as %.50r, is trained with dm=0 and dbow_words=0 only: give it one tag"
+                                          % (tags,))
+        return [self._name_of(tag, grows) for tag in tags]
+
+    def _name_of(self, tag: Any, grows: bool) -> int:
+        """An integer is its own name; other tags count down from the highest number."""
+        if isinstance(tag, (int, numpy.integer)):
+            if tag > self._highest and grows:
+                if tag >= _ROWS_MOST:
+                    raise ValueError("the tag %d is the number of a row, and there are at most %d: str(tag) makes it a name" % (tag, _ROWS_MOST))
+                self._highest = int(tag)
+            if 0 <= tag <= self._highest:
+                return int(tag)
+            if tag < 0:
+                raise ValueError("the tag %d is negative, and an integer is the number of a row: str(tag) makes it a name" % tag)
+        elif grows:
+            return _TEXTS - self._texts.setdefault(tag, len(self._texts))
+        elif tag in self._texts:
+            return _TEXTS - self._texts[tag]
+        raise ValueError("the tag %.50r is not in the vocabulary: build_vocab(documents, update=True) adds it" % (tag,))
+
+    def _rows_of(self, names: Any) -> Any:
+        """Returns the rows of dv of names [n]."""
+        return numpy.where(names <= self._highest, names, self._highest + 1 + _TEXTS - names)
+
+    def _count(self, given: Any, update: bool, begins: bool = True) -> None:
+        super()._count(given, update, begins)
+        if given.names is None:
+            self._highest = max(self._highest, given.sentences - 1)
+        if self._highest + 1 > 2 * given.sentences + 1000:
+            tell("the highest tag is %d, and there are %d documents: dv has a row for every integer up to it, while a tag that is a text "
+                 "gets one row" % (self._highest, given.sentences))
+        texts = len(self.dv.key_to_index)
+        ints, rows = len(self.dv) - texts, self._highest + 1 + len(self._texts)
+        vectors, trained = numpy.random.default_rng(self.seed).random((rows, self.vector_size), numpy.float32), numpy.zeros(rows, bool)
+        vectors = (2 * vectors - 1) / self.vector_size
+        if update:  # rows of texts move behind the new integers
+            places = numpy.concatenate([numpy.arange(ints), self._highest + 1 + numpy.arange(texts)])
+            vectors[places], trained[places] = self.dv.vectors, self._trained
+        self.dv, self._trained = KeyedVectors(self.vector_size), trained
+        self.dv.vectors, self.dv.index_to_key = vectors, [*range(self._highest + 1), *self._texts]
+        self.dv.key_to_index = {tag: self._highest + 1 + number for tag, number in self._texts.items()}
 
     def _keys(self, *given: Any) -> Dict[str, Any]:
-        return {**super()._keys(*given), "corpus.format": "documents", "examples.mode": "user" if self.sg else "cbow",
-                "examples.words": bool(self.sg and self.dbow_words)}
+        return {**super()._keys(*given), "examples.mode": "user" if self.sg else "cbow", "examples.words": bool(self.sg and self.dbow_words)}
 
-    def _give(self, given: Any, corpus: Corpus) -> None:
-        at = 0
-        for ids, starts in given._blocks:
-            tags = given.tags[at:at + len(starts) - 1]
-            at += len(tags)
-            lines = numpy.repeat(numpy.arange(len(tags)), [len(one) for one in tags])  # a line for each tag of a document
-            lengths = numpy.diff(starts.astype(numpy.int64))[lines]
-            ends = numpy.concatenate(([0], numpy.cumsum(lengths)))
-            places = numpy.arange(ends[-1]) + numpy.repeat(starts[:-1].astype(numpy.int64)[lines] - ends[:-1], lengths)
-            corpus.sentences(numbers(ids[places], "words"), ends, numbers(numpy.array([tag for one in tags for tag in one], numpy.int64), "tags"))
-        absent = sorted(set(self._tags.values()).difference(tag for one in given.tags for tag in one))
-        if self.train_count and absent:  # documents without a word: the run keeps their rows, and the next one begins with them
-            corpus.sentences(numbers(numpy.zeros(0, numpy.int64), "words"), numpy.zeros(len(absent) + 1, numpy.int64),
-                             numbers(numpy.array(absent, numpy.int64), "tags"))
+    def _train(self, given: Any, *others: Any) -> None:
+        if given.names is None:  # a file's documents are named by the numbers of their lines
+            self._name_of(given.sentences - 1, False)
+            given.names = [numpy.arange(given.sentences)]
+        self._give_rest(given, given.others)
+        rows = self._rows_of(numpy.concatenate(given.names))
+        absent = self._trained.copy()
+        absent[rows] = False  # the run keeps these rows, too, and the next one begins with them
+        ints = self._highest + 1
+        self._give_rest(given, [(row if row < ints else _TEXTS - (row - ints), []) for row in numpy.flatnonzero(absent).tolist()])
+        super()._train(given, *others)
+
+    def _give_rest(self, given: Any, documents: List[Any]) -> None:
+        """Adds documents, each as (name, words), and forgets them."""
+        for tokens, starts in walked((words for _, words in documents), self._plain, words_only=True):
+            names = numpy.array([name for name, _ in documents[:len(starts) - 1]], numpy.int64)
+            given.corpus.sentences(tokens, starts, numbers(names, "tags"))
+            given.names.append(names)
+            del documents[:len(starts) - 1]
 
     def _take(self, run: Run, rows: List[int]) -> None:
         if self.dm or self.dbow_words:
             super()._take(run, rows)
         else:
             self._take_contexts(run, rows)
-        vectors = self.dv.vectors
-        for row, name in enumerate(run.lists, len(run)):
-            vectors[int(name[len("list:"):])] = run.target[row]
-        self._put_documents(vectors)
+        names = numpy.array([int(name[len("list:"):]) for name in run.lists], numpy.int64)
+        places = self._rows_of(names)
+        self.dv.vectors[places], self._trained[places] = run.target[len(run):len(run) + len(names)], True
+        self.dv.fill_norms(force=True)
         self._asked = None
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -170,34 +236,3 @@ class Doc2Vec(Word2Vec):
                                              self.min_count)
 
     get_latest_training_loss = refused("get_latest_training_loss() of documents is not there: gensim's Doc2Vec has none either")
-
-
-class _Tagged(_Numbered):
-    """Documents as the numbers of their words, with the numbers of each one's tags."""
-
-    def __init__(self, documents: Iterable[Any], numbers_of: Dict[str, int], known: Dict[Any, int], one: bool) -> None:
-        self.tags: List[Any] = []
-        super().__init__(self._words(documents, known, one), numbers_of)
-
-    def _words(self, documents: Iterable[Any], known: Dict[Any, int], one: bool) -> Iterable[Any]:
-        for document in documents:
-            if not hasattr(document, "words") or not hasattr(document, "tags"):
-                raise TypeError("a document has words and tags, as a TaggedDocument; this is a %s: %.50r" % (type(document).__name__, document))
-            if isinstance(document.tags, (str, bytes)):
-                raise TypeError("a document's tags are a list, not a text: %.50r" % (document.tags,))
-            if one and len(document.tags) > 1:
-                raise NotImplementedError("a document with several tags, such as %.50r, is trained with dm=0 and dbow_words=0 only: give it one tag"
-                                          % (document.tags,))
-            self.tags.append([_number_of(tag, known) for tag in document.tags])
-            yield document.words
-
-
-class _Counted(Dict[Any, int]):
-    """Numbers of tags to which none is added: those that build_vocab() has met."""
-
-    def __missing__(self, tag: Any) -> int:
-        raise ValueError("the tag %.50r is not in the vocabulary: build_vocab(documents, update=True) adds it" % (tag,))
-
-
-def _number_of(tag: Any, known: Dict[Any, int]) -> int:
-    return known[tag] if isinstance(known, _Counted) else known.setdefault(tag, len(known))

@@ -7,11 +7,11 @@ from typing import Any, Dict, Iterable, List, Optional, Union
 
 import numpy
 
-from ._corpus import Corpus, as_word, text
+from ._corpus import as_word
 from ._keyed import KeyedVectors
 from ._refused import ones, refused
 from ._run import Run
-from ._word2vec import Path, Sentences, Word2Vec, _Numbered, _refuse
+from ._word2vec import Path, Sentences, Word2Vec, _refuse
 
 _HASH = 2166136261
 _PRIME = 16777619
@@ -155,15 +155,11 @@ class FastText(Word2Vec):
         shared = {"examples.subwords": "%d-%d" % (self.min_n, self.max_n), "model.buckets": self.bucket} if self.max_n else {}
         return {**super()._keys(epochs, start_alpha, end_alpha), **shared}
 
-    def _name(self, word: str) -> str:
+    def _name(self, word: Any) -> bytes:
         """Returns the word itself, since the library makes its n-grams."""
-        if not word or any(end in word for end in "\t\n\r\0"):
+        if isinstance(word, str) and (not word or any(end in word for end in "\t\n\r\v\f\0")):
             raise ValueError("%.60r is no word of FastText: it is empty, or holds a TAB, a line's end or a NUL" % word)
-        return word
-
-    def _give(self, given: _Numbered, corpus: Corpus) -> None:
-        corpus.words(text([as_word(word) for word in self._numbers]))
-        given.give_known(corpus)
+        return as_word(word) if isinstance(word, str) else super()._name(word)
 
     def _take(self, run: Run, rows: List[int]) -> None:
         self.wv.vectors = run._vectors(numpy.array(rows, numpy.uint64), len(rows), None)

@@ -379,7 +379,7 @@ class KeyedVectors(MoreOfKeyedVectors):
             for row in rows:
                 vector = self.vectors[row]
                 values = vector.astype(numpy.float32).tobytes() if binary else (" ".join(map(str, vector)) + "\n").encode()
-                file.write((prefix + self.index_to_key[row] + " ").encode() + values)
+                file.write(("%s%s " % (prefix, self.index_to_key[row])).encode() + values)
 
     @classmethod
     def load_word2vec_format(cls, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, encoding: str = "utf8",

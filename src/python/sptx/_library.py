@@ -56,6 +56,10 @@ class Tokens(Structure):
     _fields_ = [("kind", c_uint32), ("bits", c_uint32), ("data", c_void_p), ("offsets", c_void_p), ("count", c_uint64)]
 
 
+class Counted(Structure):
+    _fields_ = [("size", c_uint64), ("words", Tokens), ("counts", c_void_p), ("sentences", c_uint64), ("tokens", c_uint64)]
+
+
 TOKENS_TEXT, TOKENS_NUMBERS, TOKENS_KNOWN = range(3)
 
 
@@ -197,10 +201,9 @@ _CALLS = {
     "sptx_corpus_edges": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
     "sptx_triple_column": (c_int, [c_char_p]),
     "sptx_corpus_triples": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), POINTER(Tokens)]),
-    "sptx_words_open": (c_int, [c_void_p, POINTER(c_void_p)]),
-    "sptx_words_close": (None, [c_void_p]),
-    "sptx_words_number": (c_int, [c_void_p, c_uint32, c_char_p, c_uint64, c_void_p, c_void_p, POINTER(c_uint64)]),
-    "sptx_words_from": (c_int, [c_void_p, c_uint64, POINTER(Tokens)]),
+    "sptx_corpus_text": (c_int, [c_void_p, c_char_p, c_uint64]),
+    "sptx_corpus_counted": (c_int, [c_void_p, POINTER(Counted)]),
+    "sptx_corpus_set": (c_int, [c_void_p, POINTER(c_char_p), c_uint64]),
     "sptx_corpus_train": (c_int, [c_void_p, c_int, ProgressFunction, c_void_p]),
     "sptx_tune": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, POINTER(TuneOptions), ProgressFunction, c_void_p,
                           POINTER(Tuned)]),
@@ -210,6 +213,7 @@ _CALLS = {
     "sptx_run_rows": (c_uint64, [c_void_p]),
     "sptx_run_dim": (c_uint32, [c_void_p]),
     "sptx_run_word": (c_void_p, [c_void_p, c_uint64, POINTER(c_uint64)]),
+    "sptx_run_words": (c_int, [c_void_p, c_uint64, c_uint64, c_void_p, c_void_p, POINTER(Tokens)]),
     "sptx_run_count": (c_uint64, [c_void_p, c_uint64]),
     "sptx_run_find": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
     "sptx_run_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),

@@ -10,7 +10,7 @@ import numpy
 
 from . import _library
 from ._asked import NONE, Asked, places_for, table_of
-from ._corpus import is_token, name_of
+from ._corpus import is_token, name_of, strings
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
 from ._indexes import Indexes
@@ -19,6 +19,9 @@ from ._recommend import answers, infer, recommend
 from ._table import path_of
 from ._halves import HalfRows
 from ._views import NumberedRows, Rows, rows_of
+
+
+_WORDS = 1 << 16  # number of words that are read at a time
 
 
 class Words(Sequence):
@@ -33,11 +36,12 @@ class Words(Sequence):
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
-            return [self._run._word(at) for at in self._rows[row]]
+            rows = self._rows[row]
+            return self._run._words_of(rows)[0] if rows.step == 1 else [self._run._word(at) for at in rows]
         return self._run._word(self._rows[row])  # negative rows count from the end; IndexError past the last row
 
     def __iter__(self) -> Iterator[str]:
-        return (self._run._word(at) for at in self._rows)
+        return (word for first in range(0, len(self), _WORDS) for word in self[first:first + _WORDS])
 
     def __contains__(self, word: Any) -> bool:
         found = ctypes.c_uint64()
@@ -134,7 +138,7 @@ class Run(Asked, Indexes):
     @property
     def counts(self) -> Any:
         """How often each word occurs in the corpus, uint64 [words]."""
-        return self._counts(len(self))
+        return self._words_of(range(len(self)))[1]
 
     @property
     def target(self) -> Union[Rows, HalfRows]:
@@ -334,9 +338,9 @@ class Run(Asked, Indexes):
 
         vectors = KeyedVectors(self.dim)
         values = self.vectors(table=table, lists=lists)
-        words = self._words(len(values))
+        words, counts = self._words_of(range(len(values)))
         vectors.add_vectors(words, values)
-        for word, count in zip(words, self._counts(len(values))):
+        for word, count in zip(words, counts):
             vectors.set_vecattr(word, "count", int(count))
         return vectors
 
@@ -347,10 +351,10 @@ class Run(Asked, Indexes):
         import pyarrow
 
         values = self.vectors(table=table, lists=lists)
-        words = self._words(len(values))
+        words, counts = self._words_of(range(len(values)))
         return pyarrow.table({
             "word": pyarrow.array([word.encode("utf-8", "replace").decode() for word in words], pyarrow.string()),
-            "count": pyarrow.array(self._counts(len(values))),
+            "count": pyarrow.array(counts),
             "vector": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(values.reshape(-1)), self.dim),
         })
 
@@ -375,7 +379,7 @@ class Run(Asked, Indexes):
     def _repr_html_(self) -> str:
         """HTML that a notebook shows for the run: its most frequent words, with their counts."""
         rows = ["<tr><td>%s</td><td>%d</td></tr>" % (html.escape(_printable(word)), count)
-                for word, count in zip(self.words[:_SHOWN], self._counts(min(_SHOWN, len(self))))]
+                for word, count in zip(*self._words_of(range(min(_SHOWN, len(self)))))]
         return ("<p>sptx.Run <b>%s</b>: %d words x %d</p><table><thead><tr><th>word</th><th>count</th></tr></thead><tbody>%s</tbody></table>"
                 % (html.escape(_printable(os.fsdecode(self._path))), *self._shape, "".join(rows)))
 
@@ -414,13 +418,14 @@ class Run(Asked, Indexes):
         numbered = rows.view(NumberedRows) if view.first else rows
         return HalfRows(numbered) if view.dtype else numbered
 
-    def _words(self, count: int) -> List[str]:
-        return [self._word(row) for row in range(count)]
-
-    def _counts(self, count: int) -> Any:
-        handle = self._open()
-        counts = (library.sptx_run_count(handle.pointer, row) for row in range(count))
-        return numpy.fromiter(counts, numpy.uint64, count)
+    def _words_of(self, rows: range) -> Tuple[List[str], Any]:
+        """Returns the words of consecutive rows, and how often the corpus has each, uint64 [rows]."""
+        handle, count = self._open(), len(rows)
+        offsets, counts, found = numpy.empty(count + 1, numpy.uint64), numpy.empty(count, numpy.uint64), _library.Tokens()
+        self._context.call(library.sptx_run_words, handle.pointer, rows.start if count else 0, count, offsets.ctypes.data, counts.ctypes.data,
+                           ctypes.byref(found))
+        first, end = int(offsets[0]), int(offsets[-1])
+        return strings(ctypes.string_at(found.data + first, end - first) if count else b"", count, offsets.tolist()), counts
 
     def _vectors(self, rows: Any, count: int, table: Optional[bytes]) -> Any:
         """Copies the vectors of rows uint64 [count]; None: of the first `count`."""

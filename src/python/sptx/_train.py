@@ -207,7 +207,8 @@ class _Training:
     def _end(self) -> None:
         """Stops training if it still runs, and waits until its checkpoint is written."""
         try:
-            library.sptx_stop(self._context._handle)
+            if not self._over:  # otherwise it would stop the context's next training
+                library.sptx_stop(self._context._handle)
             self._stopping = True
             self._answers.put(True)  # answers a report that is waiting
             if self._turn.acquire(blocking=False):

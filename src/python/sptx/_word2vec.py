@@ -3,19 +3,18 @@
 import collections
 import functools
 import io
-import itertools
 import os
 import re
 import tarfile
 import tempfile
 import zlib
-from typing import Any, BinaryIO, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy
 
 from . import _library, _pickled
 from ._context import Context
-from ._corpus import Corpus, WordNumbers, known, numbers, starts_of
+from ._corpus import Corpus, strings, walked
 from ._keyed import KeyedVectors
 from ._run import Run
 from ._train import _setting, _Training
@@ -25,8 +24,7 @@ Path = Union[str, "os.PathLike[str]"]
 Sentences = Iterable[Iterable[str]]
 
 _SENTENCE = 10000  # most words of a sentence, as in gensim; longer sentences are cut
-_BLOCK = 4096      # number of sentences that are numbered at a time
-_READ = 1 << 26    # bytes of a file that are numbered at a time
+_READ = 1 << 26    # bytes of a file that are read at a time
 
 
 class Word2Vec(MoreOfWord2Vec):
@@ -82,21 +80,20 @@ class Word2Vec(MoreOfWord2Vec):
         self._loaded: Optional[str] = None  # path of the fastText file that the model was loaded from; train() then refuses
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
-        self.raw_vocab: Dict[str, int] = {}
+        self._raw: Any = {}     # raw_vocab, or what it is made of: a _Given
         self.wv = self._keyed()
-        self._numbers: Dict[str, int] = {}  # each word's number, which is its name in the library's run
-        self._left = 0                      # checksum of wv.vectors, which the user may change before train()
-        self._place = _Place()              # files of the last run, from which training continues
+        self._left = 0          # checksum of wv.vectors, which the user may change before train()
+        self._place = _Place()  # files of the last run, from which training continues
         if sentences is not None or corpus_file is not None:
-            given = self._met(sentences, corpus_file)
-            self._count(given, update=False)
+            given = self._given(sentences, corpus_file, grows=True)
+            self._count(given, update=False, begins=False)
             self._train_called(given, self.epochs, self.alpha, self.min_alpha, callbacks)
 
     def build_vocab(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None, update: bool = False,
                     progress_per: int = 10000, keep_raw_vocab: bool = False, trim_rule: Any = None, **_: Any) -> None:
         """Counts words and chooses those that get vectors. update=True: adds words to the existing vocabulary."""
         _refuse(trim_rule=trim_rule)
-        self._count(self._met(corpus_iterable, corpus_file), update)
+        self._count(self._given(corpus_iterable, corpus_file, grows=True), update)
 
     def train(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None,
               total_examples: Optional[int] = None, total_words: Optional[int] = None, epochs: Optional[int] = None,
@@ -117,60 +114,84 @@ class Word2Vec(MoreOfWord2Vec):
             raise NotImplementedError("wv.vectors were changed after training, and training goes on from its own: change them "
                                       "between build_vocab() and the first train()")
         epochs = self.epochs if epochs is None else int(epochs)
-        given = self._numbered(corpus_iterable, corpus_file, _Known({word: self._numbers[word] for word in self.wv}))
-        if given.kept:
+        given = self._given(corpus_iterable, corpus_file, grows=False)
+        counts = given.counted()
+        kept = sum(count for word, count in zip(counts.words(), counts.counts.tolist()) if word in self.wv.key_to_index)
+        if kept:
             self._train_called(given, epochs, start_alpha or self.alpha, end_alpha or self.min_alpha, callbacks)
-        return given.kept * epochs, given.words * epochs
+        return kept * epochs, given.words * epochs
 
     # ---- the vocabulary ----
 
     def _keyed(self) -> KeyedVectors:
         return KeyedVectors(self.vector_size)
 
-    def _met(self, sentences: Optional[Sentences], corpus_file: Optional[Path]) -> "_Numbered":
-        """Reads sentences. New words get numbers."""
-        learning = _Learning(self._numbers)
-        given = self._numbered(sentences, corpus_file, learning)
-        self._numbers = dict(learning)
-        return given
+    @property
+    def raw_vocab(self) -> Dict[str, int]:
+        """The counts of all words that were met, {word: count}, also of those that are too rare for a vector."""
+        if isinstance(self._raw, _Counts):
+            self._raw = dict(zip(self._raw.words(), self._raw.counts.tolist()))
+        return self._raw
 
-    def _numbered(self, sentences: Optional[Sentences], corpus_file: Optional[Path], numbers: Dict[str, int]) -> "_Numbered":
+    _format = "text"
+
+    def _given(self, sentences: Optional[Sentences], corpus_file: Optional[Path], grows: bool) -> "_Given":
+        """Hands sentences to the library. grows: new words, and in Doc2Vec new tags, are welcome."""
         if (sentences is None) == (corpus_file is None):
             raise TypeError("You must provide only one of sentences (corpus_iterable) or corpus_file")
-        if corpus_file is not None:
-            return _Filed(corpus_file, numbers)
         if isinstance(sentences, (str, bytes)):
             raise TypeError("sentences are a text; wanted an iterable of lists of words (a file's path is corpus_file=)")
-        return _Numbered(sentences, numbers)  # type: ignore[arg-type]
+        given = _Given(Corpus(Context(self.device), [_setting("corpus.format", self._format)]))
+        if corpus_file is not None:
+            given.read(corpus_file)
+        else:
+            self._hand_over(sentences, given, grows)
+        return given
 
-    def _count(self, given: "_Numbered", update: bool) -> None:
-        counts = collections.Counter(self.raw_vocab if update else {})
-        counts.update({word: count for word, count in zip(self._numbers, given.counts(len(self._numbers)).tolist()) if count})
+    def _hand_over(self, sentences: Any, given: "_Given", grows: bool) -> None:
+        for tokens, starts in walked(sentences, self._plain, words_only=True):
+            given.corpus.sentences(tokens, starts)
+
+    def _plain(self, sentence: Any, number: int) -> List[bytes]:
+        return [self._name(word) for word in _listed(sentence)]
+
+    def _count(self, given: "_Given", update: bool, begins: bool = True) -> None:
+        counts, before = given.counted(), self.raw_vocab if update else {}
         self.corpus_count, self.corpus_total_words = given.sentences, given.words
-        self._choose(counts, update, given.words)
+        self._raw = counts
+        if before:
+            self._raw = dict(collections.Counter(before) + collections.Counter(self.raw_vocab))
+            self._choose(list(self._raw), numpy.array(list(self._raw.values()), numpy.int64), update, given.words, begins)
+        else:
+            self._choose(counts.words(), counts.counts, update, given.words, begins)
 
-    def _choose(self, counts: Mapping[str, int], update: bool, words: int) -> None:
-        """Chooses the vocabulary by counts, and initializes the words' vectors."""
-        self.raw_vocab = dict(counts)
+    def _choose(self, met: List[str], counts: Any, update: bool, words: int, begins: bool = True) -> None:
+        """Chooses the vocabulary by counts, and initializes the words' vectors (with begins=False to zeros: they are trained at once)."""
+        self.effective_min_count = least = _least_count(counts, self.min_count, self.max_final_vocab)
         kept = set(self.wv.key_to_index) if update else set()
-        least = _least_count(counts, self.min_count, self.max_final_vocab)
-        chosen = sorted((word for word, count in counts.items() if count >= least or word in kept), key=lambda word: -counts[word])
-        if not chosen:
+        enough = counts >= max(1, least)
+        if kept:
+            enough |= numpy.fromiter((word in kept for word in met), bool, len(met))
+        rows = numpy.flatnonzero(enough)
+        rows = rows[numpy.argsort(-counts[rows], kind="stable")]
+        if not len(rows):
             raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
                                (least, words))
         before, self.wv = self.wv, self._keyed()
-        first = numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32)
-        self.wv.add_vectors(chosen, (2 * first - 1) / self.vector_size)
+        vectors = numpy.zeros((len(rows), self.vector_size), numpy.float32)
+        if begins:
+            vectors = (2 * numpy.random.default_rng(self.seed).random(vectors.shape, numpy.float32) - 1) / self.vector_size
+        self.wv.add_vectors([met[row] for row in rows.tolist()], vectors)
         for word in kept:
             self.wv.vectors[self.wv.key_to_index[word]] = before[word]
-        self.wv.expandos["count"] = numpy.array([counts[word] for word in chosen], numpy.int64)
+        self.wv.expandos["count"] = counts[rows]
         self._left = _sum_of(self.wv.vectors)
 
     # ---- training, by the library ----
 
     def _keys(self, epochs: int, start_alpha: float, end_alpha: float) -> Dict[str, Any]:
         loss = {"train.loss": "hierarchical"} if self.hs else {"negatives.count": self.negative, "negatives.power": self.ns_exponent}
-        return {**loss, "corpus.format": "text", "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
+        return {**loss, "corpus.format": self._format, "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
                 "examples.mode": "window" if self.sg else "cbow", "examples.window": self.window,
                 "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "model.dim": self.vector_size,
                 "model.target_init": "uniform %r %r" % (-1 / self.vector_size, 1 / self.vector_size), "optimizer.lr": start_alpha,
@@ -179,7 +200,7 @@ class Word2Vec(MoreOfWord2Vec):
                 "examples.pooled_gradient": "auto" if self.sg or self.cbow_mean else "sum",
                 "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
 
-    def _train_called(self, given: "_Numbered", epochs: int, start_alpha: float, end_alpha: float, callbacks: Any) -> None:
+    def _train_called(self, given: "_Given", epochs: int, start_alpha: float, end_alpha: float, callbacks: Any) -> None:
         """Trains, and calls callbacks between epochs. With callbacks each epoch is a separate training, which continues from the
         one before, with the learning rate of that epoch and other random numbers."""
         trained, self._epochs_before = self.train_count, 0
@@ -196,25 +217,24 @@ class Word2Vec(MoreOfWord2Vec):
         self.train_count = trained + 1
         _call(callbacks, "on_train_end", self)
 
-    def _train(self, given: "_Numbered", epochs: int, start_alpha: float, end_alpha: float) -> None:
+    def _train(self, given: "_Given", epochs: int, start_alpha: float, end_alpha: float) -> None:
         """Trains a run on numbered words, and copies its vectors into the model."""
         place = _Place()
         vocabulary = place.path("vocabulary.tsv")
-        with open(vocabulary, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            file.writelines("%s\t%d\n" % (self._name(word), count) for word, count in zip(self.wv, self.wv.expandos["count"]))
-        keys = {**self._keys(epochs, start_alpha, end_alpha), "corpus.vocab": vocabulary, "run.dir": place.path("run")}
+        names = [self._name(word) for word in self.wv.index_to_key]
+        with open(vocabulary, "wb") as file:
+            file.writelines(b"%s\t%d\n" % line for line in zip(names, self.wv.expandos["count"].tolist()))
+        keys = {**self._keys(epochs, start_alpha, end_alpha), "corpus.vocab": vocabulary, "run.dir": place.path("run"), "train.from": ""}
         if self.train_count:
             keys["train.from"] = '"%s"' % self._place.path("run")
         elif _sum_of(self.wv.vectors) != self._left:
             numpy.save(place.path("first.npy"), self.wv.vectors)
             keys["train.from"] = '"%s" "%s"' % (place.path("first.npy"), vocabulary)
-        context = Context(self.device)
-        corpus = Corpus(context, [_setting(*key) for key in keys.items()])
-        self._give(given, corpus)
-        _Training(context, None, functools.partial(corpus.train, _library.ANEW), resumable=False).run()
+        given.corpus.set([_setting(*key) for key in keys.items()])
+        _Training(given.corpus.context, None, functools.partial(given.corpus.train, _library.ANEW), resumable=False).run()
         with Run(place.path("run"), device=self.device) as run:
-            places = {word: row for row, word in enumerate(run.words)}
-            self._take(run, [places[self._name(word)] for word in self.wv])
+            places = {name: row for row, name in enumerate(run.words)}
+            self._take(run, [places[name.decode()] for name in names])
         self.wv.fill_norms(force=True)
         self._left = _sum_of(self.wv.vectors)
         if self.compute_loss:
@@ -223,12 +243,13 @@ class Word2Vec(MoreOfWord2Vec):
         self._place = place
         self.train_count += 1
 
-    def _name(self, word: str) -> str:
-        """Returns the name of a word in the library's run: its number, so that words may be any text."""
-        return str(self._numbers[word])
-
-    def _give(self, given: "_Numbered", corpus: Corpus) -> None:
-        given.give(corpus)
+    def _name(self, word: Any) -> bytes:
+        """Returns a word's name in the library's run: the word itself, or if no line can hold it as it is, its digits."""
+        if not isinstance(word, str):
+            raise TypeError("a word is a str, not a %s: %.50r" % (type(word).__name__, word))
+        if _ODD.search(word) or not word:
+            return b"\1" + word.encode("utf-8", "surrogatepass").hex().encode()
+        return word.encode()
 
     def _take(self, run: Run, rows: List[int]) -> None:
         """Copies the vectors of the words of `wv` from the run, where they have these rows."""
@@ -300,99 +321,59 @@ def _check_loss(hs: int, negative: int) -> None:
         raise NotImplementedError("negative=0 with hs=0 leaves nothing to train: take negative=5, or hs=1")
 
 
-class _Learning(dict):
-    """A dict of a word's number; a new word gets the next number."""
-
-    def __missing__(self, word: Any) -> int:
-        if not isinstance(word, str):
-            raise TypeError("a word is a str, not a %s: %.50r" % (type(word).__name__, word))
-        self[word] = number = len(self)
-        return number
+_ODD = re.compile("^\1|[\0\t-\r\ud800-\udfff]")  # of words whose names differ from them
+_ODD_IN_FILE = re.compile(rb"[^\t-\r ]*[\0\1][^\t-\r ]*")
 
 
-class _Known(dict):
-    """A dict of a word's number; -1 for an unknown word."""
+class _Counts:
+    """Words, and how often each occurs; packed, since few ask for all of them."""
 
-    def __missing__(self, word: Any) -> int:
-        return -1
+    def __init__(self, packed: bytes, offsets: Any, counts: Any) -> None:
+        self._packed, self._offsets, self.counts = packed, offsets, counts
 
-
-class _Numbered:
-    """Sentences as the numbers of their words. Words with number -1 are left out."""
-
-    def __init__(self, sentences: Sentences, numbers: Dict[str, int]) -> None:
-        self.sentences = self.words = self.kept = 0
-        self._blocks: List[Tuple[Any, Any]] = []  # [(numbers of the words, starts of the sentences)]
-        rest = iter(sentences)
-        while True:
-            block = [_listed(sentence) for sentence in itertools.islice(rest, _BLOCK)]
-            if not block:
-                return
-            self._add(block, numbers)
-
-    def _add(self, block: List[Any], numbers: Dict[str, int]) -> None:
-        starts = starts_of(block)
-        self._keep(numpy.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(block)), numpy.int32, int(starts[-1])), starts)
-
-    def _keep(self, ids: Any, starts: Any) -> None:
-        self.sentences, self.words = self.sentences + len(starts) - 1, self.words + len(ids)
-        kept = ids >= 0
-        if not kept.all():
-            ids, starts = ids[kept], numpy.concatenate(([0], numpy.cumsum(kept)))[starts]
-        self.kept += len(ids)
-        self._blocks.append((ids, starts))
-
-    def counts(self, words: int) -> Any:
-        """Returns how often each number occurs."""
-        return sum((numpy.bincount(ids, minlength=words) for ids, _ in self._blocks), numpy.zeros(words, numpy.int64))
-
-    def give(self, corpus: Corpus) -> None:
-        for ids, starts in self._blocks:
-            corpus.sentences(numbers(ids, "words"), starts)
-
-    def give_known(self, corpus: Corpus) -> None:
-        """Passes the sentences to a corpus whose dictionary has the words in the order of their numbers."""
-        for ids, starts in self._blocks:
-            corpus.sentences(known(ids, "words"), starts)
+    def words(self) -> List[str]:
+        names = strings(self._packed, len(self.counts), self._offsets)
+        if b"\1" not in self._packed:
+            return names
+        return [bytes.fromhex(name[1:]).decode("utf-8", "surrogatepass") if name[0] == "\1" else name for name in names]
 
 
-class _Filed(_Numbered):
-    """Sentences of a file as the numbers of their words. The library numbers them, five times as fast as Python."""
+class _Given:
+    """Sentences, or documents, which the library holds.
 
-    def __init__(self, path: Path, numbers: Dict[str, int]) -> None:
-        super().__init__((), numbers)
-        words, grows = WordNumbers(Context("cpu")), isinstance(numbers, _Learning)
-        before = [word for word in numbers if _is_token(word)]
-        places = [numbers[word] for word in before]  # by the library's number
-        words.number("\n".join(before).encode(), True)
+    names   for documents: their names in the library's run, integers, in arrays; None: those of a file, by line
+    others  (name, words) for each further tag of a document, which the library does not have yet
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self.names: Optional[List[Any]] = None
+        self.others: List[Any] = []
+        self.sentences = self.words = 0
+
+    def read(self, path: Path) -> None:
+        """Reads a file of a sentence a line; words are parted by blanks."""
+        rest = b""
         with open(path, "rb") as file:
-            for block in _whole_lines(file):
-                ids, starts = words.number(block, grows)
-                if grows:
-                    places += [numbers[word] for word in words.since(len(places))]
-                self._keep(numpy.array(places + [-1], numpy.int32)[ids], starts)
+            for block in iter(lambda: file.read(_READ), b""):
+                cut = max(block.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r", b"\v", b"\f")) + 1
+                if cut:
+                    self._add(rest + block[:cut])
+                    rest = b""
+                rest += block[cut:]
+        self._add(rest)
+        self.corpus.text(b"")
 
+    def _add(self, text: bytes) -> None:
+        if b"\0" in text or b"\1" in text:
+            text = _ODD_IN_FILE.sub(lambda word: b"\1" + _utf8(word[0]).hex().encode(), text)
+        if text:
+            self.corpus.text(_utf8(text))
 
-def _is_token(word: str) -> bool:
-    """True if a line of a file can contain this word."""
-    return bool(word) and not re.search(r"[\t-\r \ud800-\udfff]", word)
-
-
-def _whole_lines(file: BinaryIO) -> Iterable[bytes]:
-    """Yields blocks of whole lines in UTF-8; invalid bytes become U+FFFD."""
-    rest = b""
-    while True:
-        block = file.read(_READ)
-        if not block:
-            break
-        cut = block.rfind(b"\n") + 1
-        if not cut:
-            rest += block
-            continue
-        yield _utf8(rest + block[:cut])
-        rest = block[cut:]
-    if rest:
-        yield _utf8(rest)
+    def counted(self) -> _Counts:
+        """Counts what the library holds."""
+        *packed, self.sentences, self.words = self.corpus.counted()
+        return _Counts(*packed)
 
 
 def _utf8(text: bytes) -> bytes:
@@ -415,9 +396,7 @@ def _sum_of(vectors: Any) -> int:
 
 def _least_count(counts: Any, min_count: int, most: Optional[int]) -> int:
     """Returns min_count, or the higher count with which at most `most` words are left."""
-    if not most or len(counts) <= most:
-        return int(min_count)
-    return max(int(min_count), sorted(counts.values(), reverse=True)[most] + 1)
+    return max(int(min_count), int(numpy.sort(counts)[-most - 1]) + 1) if most and len(counts) > most else int(min_count)
 
 
 class _Place:

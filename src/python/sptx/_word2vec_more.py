@@ -22,14 +22,11 @@ class MoreOfWord2Vec:
                               trim_rule: Any = None, update: bool = False) -> None:
         """Builds the vocabulary from known counts, {word: count}, instead of from sentences; call train() afterwards. update=True
         adds words to the existing vocabulary."""
-        from ._word2vec import _Learning, _refuse
+        from ._word2vec import _refuse
 
         _refuse(trim_rule=trim_rule)
-        learning = _Learning(self._numbers)
-        for word in word_freq:
-            learning[word]
-        self._numbers = dict(learning)
-        self._choose(word_freq, update, sum(word_freq.values()))
+        self._raw = dict(word_freq)
+        self._choose(list(word_freq), numpy.array(list(word_freq.values()), numpy.int64), update, sum(word_freq.values()))
         self.corpus_count, self.corpus_total_words = corpus_count or 0, sum(word_freq.values())
 
     def estimate_memory(self: Any, vocab_size: Optional[int] = None, report: Optional[Dict[str, int]] = None) -> Dict[str, int]:
@@ -63,13 +60,6 @@ class MoreOfWord2Vec:
     def random(self: Any) -> Any:
         """A new NumPy generator with the model's seed. Training does not use it."""
         return numpy.random.RandomState(seed=self.seed)
-
-    @property
-    def effective_min_count(self: Any) -> int:
-        """The least count that a word needs to get a vector: min_count, or more if max_final_vocab requires it."""
-        from ._word2vec import _least_count
-
-        return _least_count(self.raw_vocab, self.min_count, self.max_final_vocab)
 
     score = refused("score() is not there: predict_output_word() gives a word's probability among others")
     reset_from = refused("reset_from() is not there: build_vocab() of the same sentences, or build_vocab_from_freq(other.raw_vocab), gives "
