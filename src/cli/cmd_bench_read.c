@@ -45,7 +45,7 @@ static int read_blocks(void *context, unsigned worker) {
 }
 
 static int read_part(struct reading *reading) {
-    corpus_read_as(reading->corpus, &reading->options);
+    if (corpus_read_as(reading->corpus, &reading->options)) return -1;
     corpus_set_threads(reading->corpus, pool_threads(reading->pool));
     corpus_rewind(reading->corpus);
     return pool_run(reading->pool, read_blocks, reading);

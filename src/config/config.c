@@ -495,6 +495,8 @@ struct corpus_options config_corpus(const struct config *config) {
                                             .names = config->corpus_names,
                                             .separator = config->corpus_separator,
                                             .columns = strcmp(config->corpus_columns, "auto") ? config->corpus_columns : NULL,
+                                            .events = config->corpus_events,
+                                            .literals = config->corpus_literals,
                                             .no_values = config->graph_weights == WEIGHTS_NO},
                                    .phrases = {.joins = config->corpus_phrases,
                                                .score = config->phrases_score,

@@ -75,6 +75,7 @@ struct config {
                                        * than auto */
     char *name; /* NAME of the default run directory runs/NAME: the config file's name without directory and .ini, or else the
                  * corpus's; NULL: neither has one */
+    char said[LOOK_SAID]; /* what the look found in the corpus (look.said), for config.ini, which has it in a comment; "": nothing */
     /* The parts of run.checkpoint_every, set by config_resolve(). 0: that part sets no limit. A checkpoint is always written at
      * the end. */
     double checkpoint_seconds;

@@ -244,11 +244,16 @@ static int put_key(struct ini_source *source, char *line, size_t indent, char *o
     return 0;
 }
 
+/* How the comment begins that says what the look found in the corpus. */
+static const char said_mark[] = "# columns    ";
+
 /* Writes the next line that is neither empty nor a comment; writes nothing at the end of the file. */
 static int put_line(struct ini_source *source, char *out, int size) {
     for (char *raw; (raw = next_line(source));) {
         size_t indent = strspn(raw, " \t\v\f");
         char *line = text_strip(raw);
+        if (!strncmp(line, said_mark, strlen(said_mark)))
+            snprintf(source->config->said, sizeof source->config->said, "%s", line + strlen(said_mark) - strlen("columns    "));
         if (!*line || config_is_comment(line)) continue;
         if (goes_on(source, line, indent)) {
             source->rest = without_comment(line);
@@ -480,6 +485,7 @@ int config_format(const struct config *config, int help, char **text) {
         if (i) json_print(&out, "\n");
         if (help) json_print(&out, "# %s\n", config_sections[i].help);
         json_print(&out, "[%s]\n", config_sections[i].name);
+        if (!i && *config->said) json_print(&out, "# %s\n", config->said);
         put_keys(&out, config, help, i);
     }
     int failed = out.failed;
@@ -606,7 +612,14 @@ void config_settle(struct config *config, const struct config *settled) {
     char text[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const struct config_key *key = &config_keys[i];
-        if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(config_text_of(config, key, text), "auto")) continue;
+        if (!changes_numbers(key) || strcmp(config_text_of(config, key, text), "auto")) continue;
+        if (!strcmp(key->name, "corpus.columns")) {
+            char *columns = mem_text(settled->corpus_columns, strlen(settled->corpus_columns), "the configuration");
+            if (!columns) continue;
+            free(config->corpus_columns);
+            config->corpus_columns = columns;
+        }
+        if (key->type == TYPE_TEXT) continue;
         config_copy_number(config, settled, key);
     }
 }

@@ -366,8 +366,15 @@ static int check_format(const struct config *c) {
     if (strcmp(c->corpus_columns, "auto") && !format->columns)
         return fail("corpus.columns = %s needs corpus.format = %s, whose lines have columns, and it is %s", c->corpus_columns,
                     formats_with(COLUMNS, others), format->name);
-    if (c->corpus_names != NAMES_AUTO && format->rows != LOOK_LISTS)
-        return fail("corpus.names = %s needs corpus.format = lists, and it is %s", c->corpus_names == NAMES_YES ? "yes" : "no", format->name);
+    if (c->corpus_names != NAMES_AUTO && format->rows != LOOK_LISTS && !format->documents)
+        return fail("corpus.names = %s needs corpus.format = lists or documents, and it is %s",
+                    config_choice_name("corpus", "names", c->corpus_names), format->name);
+    if (c->corpus_names == NAMES_FILE && !format->documents)
+        return fail("corpus.names = file needs corpus.format = documents, and it is %s", format->name);
+    if (*c->corpus_events && !format->ratings)
+        return fail("corpus.events = %s needs corpus.format = %s, and it is %s", c->corpus_events, formats_with(RATINGS, others), format->name);
+    if (c->corpus_literals && !format->triples)
+        return fail("corpus.literals = yes needs corpus.format = %s, and it is %s", formats_with(TRIPLES, others), format->name);
     if (format->rows == LOOK_TEXT && (c->corpus_header == HEADER_YES || c->corpus_separator != SEPARATOR_AUTO))
         return fail("corpus.%s is for rows of fields (lists, adjacency, pairs, graph), and corpus.format is %s",
                     c->corpus_header == HEADER_YES ? "header = yes" : "separator", format->name);

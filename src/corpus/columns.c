@@ -8,18 +8,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-const struct columns_words columns_words[COLUMN_SETS] = {
-    [COLUMNS_OF_PAIRS] = {"list", "item", "rating"},   [COLUMNS_OF_EDGES] = {"source", "target", "weight"},
-    [COLUMNS_OF_TRIPLES] = {"head", "tail", "relation"},
-    [COLUMNS_OF_LABELS] = {"name", "label", "value"},  [COLUMNS_OF_TITLES] = {"id", "title", "value"},
-    [COLUMNS_OF_WORDS] = {"word", "second word", "score"}};
+const struct row_properties row_properties[LOOK_ROWS] = {
+#define ROWS(rows, ...) [rows] = {__VA_ARGS__},
+#include "rows.def"
+};
 
-unsigned column_rank(enum column_set set, enum column_meaning meaning, const char *name, uint64_t length) {
+enum { NAMES_MOST = 160 }; /* names of one meaning in columns.def */
+
+unsigned column_rank(enum look_rows rows, enum column_meaning meaning, const char *name, uint64_t length) {
     static const struct {
-        int set, meaning;
-        const char *const names[64];
+        int rows, meaning;
+        const char *const names[NAMES_MOST];
     } known[] = {
-#define COLUMN(set, meaning, ...) {set, meaning, {__VA_ARGS__}},
+#define COLUMN(rows, meaning, ...) {rows, meaning, {__VA_ARGS__}},
 #include "columns.def"
     };
     char plain[32];
@@ -32,16 +33,16 @@ unsigned column_rank(enum column_set set, enum column_meaning meaning, const cha
     }
     plain[n] = 0;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        for (unsigned i = 0; known[k].set == (int)set && known[k].meaning == (int)meaning && known[k].names[i]; i++)
-            if (!strcmp(known[k].names[i], plain)) return 64 - i;
+        for (unsigned i = 0; known[k].rows == (int)rows && known[k].meaning == (int)meaning && known[k].names[i]; i++)
+            if (!strcmp(known[k].names[i], plain)) return NAMES_MOST - i;
     return 0;
 }
 
-int column_meaning(enum column_set set, const char *name, uint64_t length) {
+int column_meaning(enum look_rows rows, const char *name, uint64_t length) {
     unsigned best = 0;
     int found = -1;
     for (int meaning = COLUMN_A; meaning < COLUMN_MEANINGS; meaning++) {
-        unsigned rank = column_rank(set, (enum column_meaning)meaning, name, length);
+        unsigned rank = column_rank(rows, (enum column_meaning)meaning, name, length);
         if (rank > best) best = rank, found = meaning;
     }
     return found;
@@ -195,53 +196,49 @@ int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, 
     return 1;
 }
 
-static int refuse_count(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
+/* Fails: the line has too few fields, or too many. */
+static int refuse_count(const struct table_line *line, const struct columns_form *form, enum look_rows rows, const char *path,
                         uint64_t number) {
-    const struct columns_words *words = &columns_words[set];
-    const char *plural = line->count == 1 ? "" : "s";
+    const struct row_properties *row = &row_properties[rows];
+    char wanted[128] = "", where[64] = "";
+    size_t names = 0, columns = 0;
     uint64_t count = line->count;
+    for (unsigned i = 0; i < row->needed; i++) {
+        const char *between = !i ? "" : i + 1 == row->needed ? " and " : ", ";
+        names = text_add(wanted, sizeof wanted, names, "%s%s", form->named ? between : i ? ", " : "", row->names[row->order[i]]);
+        columns = text_add(where, sizeof where, columns, "%s%d", between, form->column[row->order[i]] + 1);
+    }
     if (form->most && count > form->most)
         return fail("'%s' line %" PRIu64 ": %" PRIu64 " fields with %s between; the first lines have %" PRIu64
                     " (corpus.separator and corpus.columns say otherwise)",
                     path, number, count, columns_separator_name(form->separator), form->most);
-    if (form->named && set == COLUMNS_OF_TRIPLES)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; head, relation and tail are columns %d, %d and %d", path, number, count,
-                    plural, form->column[COLUMN_A] + 1, form->column[COLUMN_VALUE] + 1, form->column[COLUMN_B] + 1);
     if (form->named)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; %s and %s are columns %d and %d", path, number, count, plural, words->a,
-                    words->b, form->column[COLUMN_A] + 1, form->column[COLUMN_B] + 1);
-    if (set == COLUMNS_OF_TRIPLES)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted head, relation, tail", path, number, count, plural,
-                    columns_separator_name(form->separator));
-    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted %s, %s[, %s]", path, number, count, plural,
-                columns_separator_name(form->separator), words->a, words->b, words->value);
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; %s are columns %s", path, number, count, count == 1 ? "" : "s", wanted, where);
+    if (row->number) text_add(wanted, sizeof wanted, names, "[, %s]", row->names[COLUMN_VALUE]);
+    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted %s", path, number, count, count == 1 ? "" : "s",
+                columns_separator_name(form->separator), wanted);
 }
 
-/* Returns a limit: each line must have all columns whose enum column_meaning is below it. */
-static int wanted_meanings(enum column_set set) {
-    return set == COLUMNS_OF_TRIPLES ? COLUMN_MEANINGS : COLUMN_VALUE;
-}
-
-int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
+int columns_check(const struct table_line *line, const struct columns_form *form, enum look_rows rows, const char *path,
                   uint64_t number) {
-    const struct columns_words *words = &columns_words[set];
+    const struct row_properties *row = &row_properties[rows];
     if (line->open)
-        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something follows it", path,
-                    number);
-    const char *const names[COLUMN_MEANINGS] = {words->a, words->b, words->value};
-    int wanted = wanted_meanings(set);
+        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something follows it%s", path, number,
+                    rows == LOOK_DOCUMENTS ? "; line ends within a text must be blanks (in Python: frame.replace('\\n', ' ', regex=True))" : "");
     unsigned last = 0;
-    for (int meaning = COLUMN_A; meaning < wanted; meaning++) last = form->column[meaning] > last ? form->column[meaning] : last;
-    if (line->count <= last || (form->most && line->count > form->most)) return refuse_count(line, form, set, path, number);
-    for (int meaning = COLUMN_A; meaning < wanted; meaning++) {
-        unsigned column = form->column[meaning];
-        const char *word = line->word[column];
-        if (!line->length[column])
-            return fail("'%s' line %" PRIu64 ": its %s is empty (column %u)", path, number,
-names[meaning], column + 1);
+    for (unsigned i = 0; i < row->needed; i++) {
+        unsigned column = form->column[row->order[i]];
+        if (column < NO_COLUMN && column > last) last = column;
+    }
+    if (line->count <= last || (form->most && line->count > form->most)) return refuse_count(line, form, rows, path, number);
+    for (unsigned i = 0; i < row->needed; i++) {
+        unsigned column = form->column[row->order[i]];
+        const char *word = line->word[column], *name = row->names[row->order[i]];
+        if (column == NO_COLUMN || (row->text && row->order[i] != COLUMN_A)) continue;
+        if (!line->length[column]) return fail("'%s' line %" PRIu64 ": its %s is empty (column %u)", path, number, name, column + 1);
         if (line->length[column] == 2 && word[0] == '\\' && word[1] == 'N')
             return fail("'%s' line %" PRIu64 ": its %s is \\N, which databases write where a value is missing; remove such lines", path, number,
-                        names[meaning]);
+                        name);
         if (!line->plain && *form->separator != ' ' && token_has_break(word, line->length[column]))
             return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, number,
                         column + 1, text_shown(line->length[column]), word);

@@ -14,33 +14,36 @@
 
 #include <stdint.h>
 
-/* The columns that are read from a line, by meaning:
- *
- *   table    COLUMN_A    COLUMN_B       COLUMN_VALUE
- *   pairs    list        item           rating
- *   edges    source      target         weight
- *   triples  head        tail           relation (each line has it)
- *   labels   name        label          -
- *   titles   id          title          -
- *   words    word        second word    score
- */
+/* The columns that are read from a line, by meaning (rows.def): of pairs list, item, rating. */
 enum column_meaning { COLUMN_A, COLUMN_B, COLUMN_VALUE, COLUMN_MEANINGS };
 
-/* The kinds of tables. Each kind has a list of known column names in columns.def. */
-enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES, COLUMNS_OF_TRIPLES, COLUMNS_OF_LABELS, COLUMNS_OF_TITLES, COLUMNS_OF_WORDS, COLUMN_SETS };
-
-/* The names of a table's three columns in messages. */
-struct columns_words {
-    const char *a, *b, *value;
+/* What the rows of a file or of a program's data are: the lines of rows.def. */
+enum look_rows {
+#define ROWS(rows, ...) rows,
+#include "rows.def"
+    LOOK_ROWS,
+    LOOK_ANY = LOOK_ROWS /* of data whose format nobody has named: look_at_rows() guesses it */
 };
-extern const struct columns_words columns_words[COLUMN_SETS];
+
+struct row_properties {
+    const char *names[COLUMN_MEANINGS]; /* names of the fields in messages, by meaning */
+    const char *row;                    /* a row in messages: "a pair" */
+    enum column_meaning order[COLUMN_MEANINGS]; /* the order of the fields in a file whose columns have no names */
+    unsigned needed;                    /* each row must have the first so many fields of `order` */
+    int number;                         /* 1: COLUMN_VALUE is a number, and may be missing */
+    int free;                           /* 1: rows have any number of fields, all of one kind but the first */
+    int text;                           /* 1: a field is running text, whose words have blanks between */
+    int longer;                         /* 1: a row may have more fields than the first rows */
+    int comments;                       /* 1: lines that begin with # or % are comments */
+};
+extern const struct row_properties row_properties[LOOK_ROWS];
 
 /* Returns how well a column's name fits a meaning: 0 if columns.def does not list the name; otherwise the earlier the name is
  * listed, the higher. Only letters and digits are compared, without regard to case: "User-ID" equals "userid". */
-unsigned column_rank(enum column_set set, enum column_meaning meaning, const char *name, uint64_t length);
+unsigned column_rank(enum look_rows rows, enum column_meaning meaning, const char *name, uint64_t length);
 
 /* Returns the meaning (enum column_meaning) that a column's name fits best, or -1 if it fits none. */
-int column_meaning(enum column_set set, const char *name, uint64_t length);
+int column_meaning(enum look_rows rows, const char *name, uint64_t length);
 
 enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* number of first fields of a line that are stored; later fields are only
                                                        * counted */
@@ -57,6 +60,13 @@ enum column_quotes {
     QUOTES_STRICT   /* it opens a quoted field; a field without a closing quote at its end is an error */
 };
 
+/* What names a list or a document (corpus.names). */
+enum columns_naming {
+    NAMED_BY_FIELD,  /* the first field, or that in the column COLUMN_A */
+    NAMED_BY_LINE,   /* the number of its line */
+    NAMED_BY_FILE    /* a document is a whole file, and is named by the file's path */
+};
+
 /* The format of a file's lines. */
 struct columns_form {
     char separator[3];               /* text between two fields; " ": any run of blanks */
@@ -64,9 +74,12 @@ struct columns_form {
     uint8_t decimal_comma;           /* 1: numbers have a decimal comma: 1,5 */
     uint8_t braces;                  /* 1: a field that begins with { extends to the end of its line */
     uint8_t ntriples;                /* 1: lines are N-Triples (triples.h); the separator and the columns are not used */
-    uint8_t unnamed;                 /* 1: lists have no names, so each list is named by its line number (corpus.names) */
+    uint8_t naming;                  /* enum columns_naming: what names a list or a document */
     uint8_t named;                   /* 1: column[] was chosen by the header or by corpus.columns, not by position */
+    uint8_t zeros_out;               /* 1: COLUMN_VALUE tells what happened (1) from what did not (0): rows of 0 are left out */
+    uint8_t events;                  /* 1: COLUMN_VALUE is a word that says what happened: view, cart, purchase */
     uint8_t column[COLUMN_MEANINGS]; /* by meaning: index of the column, from 0; NO_COLUMN: the table has no such column */
+    uint64_t columns;                /* documents: number of columns of the first lines */
     uint64_t most;                   /* largest number of fields that a line may have; 0: no limit */
 };
 #define COLUMNS_PLAIN                                                                                                  \
@@ -114,10 +127,10 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
  * of whole lines; its bytes may be changed. */
 int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line);
 
-/* Returns -1 after fail() for a wrong line: COLUMN_A, COLUMN_B or a triple's relation is missing or empty; it has more fields than
+/* Returns -1 after fail() for a wrong line: a field that each row needs (row_properties) is missing or empty; it has more fields than
  * form->most; a quote is not closed; or a word contains a tab or a line end, which a vocabulary file cannot store. Otherwise
  * returns 0. */
-int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
+int columns_check(const struct table_line *line, const struct columns_form *form, enum look_rows rows, const char *path,
                   uint64_t number);
 
 /* Returns the index of the field with the line's rating, weight or score; NO_COLUMN if it is missing or empty. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -251,21 +252,73 @@ static struct look_keys keys_of(const struct corpus_options *options) {
 static int keys_are_alike(const struct look_keys *a, const struct look_keys *b) {
     const char *one = a->columns ? a->columns : "", *other = b->columns ? b->columns : "";
     return a->header == b->header && a->names == b->names && a->separator == b->separator && a->no_values == b->no_values &&
-           !strcmp(one, other);
+           !strcmp(one, other) && !strcmp(a->events ? a->events : "", b->events ? b->events : "") && a->hints == b->hints;
 }
 
 void corpus_set_threads(struct corpus *corpus, unsigned threads) {
     corpus->threads = threads;
 }
 
-void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
+/* Of several files of documents, finds out whether a file is a document: it is, unless the lines of the first files agree on what
+ * names a document. */
+static int find_naming(struct corpus *corpus, struct look_keys *keys) {
+    char said[LOOK_SAID] = "";
+    for (uint64_t i = 0; i < corpus->count && i < CORPUS_LOOK_FILES && keys->names == NAMES_AUTO; i++) {
+        struct first_look wanted = corpus_wanted(&corpus->files[i], corpus->format, keys);
+        struct first_bytes front;
+        if (first_bytes_look(&front, &wanted)) return -1;
+        if (!front.look.sure || (*said && strcmp(said, front.look.said))) keys->names = NAMES_FILE;
+        snprintf(said, sizeof said, "%s", front.look.said);
+    }
+    return 0;
+}
+
+int corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     struct look_keys keys = keys_of(options);
-    int alike = keys_are_alike(&keys, &corpus->keys) && format == corpus->format;
-    for (uint64_t i = 0; !alike && i < corpus->count; i++) corpus->files[i].looked_at = 0;
-    corpus->format = format;
+    int alike = keys_are_alike(&keys, &corpus->asked) && format == corpus->format;
     corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
+    if (alike) return 0;
+    for (uint64_t i = 0; i < corpus->count; i++) corpus->files[i].looked_at = 0;
+    corpus->format = format;
+    corpus->asked = keys;
+    keys.files = corpus->count < INT_MAX ? (int)corpus->count : INT_MAX;
+    int several = format->documents && corpus->count > 1 && !corpus->stream && keys.separator == SEPARATOR_AUTO && !(keys.columns && *keys.columns);
+    int result = several ? find_naming(corpus, &keys) : 0;
     corpus->keys = keys;
+    return result;
+}
+
+void corpus_left_add(struct corpus_left *to, const struct corpus_left *some) {
+    uint64_t *sums = (uint64_t *)(void *)to;
+    const uint64_t *one = (const uint64_t *)(const void *)some;
+    for (size_t i = 0; i < sizeof *to / sizeof *sums; i++) __atomic_fetch_add(&sums[i], one[i], __ATOMIC_RELAXED);
+}
+
+/* Prints how many rows were left out, of how many, and why. */
+static void say_left(uint64_t count, const struct corpus_left *left, const char *rows, const char *why) {
+    char some[TEXT_BYTES], all[TEXT_BYTES];
+    if (count) remark("left out   %s of %s %s%s", text_of_count(some, count), text_of_count(all, left->rows), rows, why);
+}
+
+int corpus_left_say(const struct corpus_left *left, const struct corpus_options *options) {
+    const struct corpus_format_properties *format = &corpus_formats[options->format];
+    char blanks[TEXT_BYTES];
+    say_left(left->literals, left, "triples", ", whose subject or object is a literal (corpus.literals = yes keeps them)");
+    if (left->blanks) remark("kept       %s triples with blank nodes, which are entities of their file alone", text_of_count(blanks, left->blanks));
+    if (!format->ratings) return 0;
+    if (left->rows && left->zeros == left->rows)
+        return fail("all %" PRIu64 " ratings of the corpus '%s' are 0, and pairs of rating 0 are left out; corpus.columns = LIST,ITEM reads "
+                    "pairs without ratings",
+                    left->rows, options->path);
+    if (left->rows && left->missing == left->rows)
+        return fail("no line of the corpus '%s' has both a list and an item: their columns are empty", options->path);
+    if (left->rows && left->events == left->rows)
+        return fail("no pair of the corpus '%s' has an event that corpus.events = %s names", options->path, options->look.events);
+    say_left(left->missing, left, "pairs", ", which have no list or no item");
+    say_left(left->zeros, left, "pairs", ", whose rating is 0");
+    say_left(left->events, left, "pairs", ", whose event corpus.events does not name");
+    return 0;
 }
 
 void corpus_close(struct corpus *corpus) {

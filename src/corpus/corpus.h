@@ -60,6 +60,22 @@ struct corpus_options {
     double report_seconds; /* seconds between two updates of the progress line */
 };
 
+/* Numbers of rows that were left out while a corpus was read. */
+struct corpus_left {
+    uint64_t rows;     /* all rows, also those that were kept */
+    uint64_t loops;    /* edges from a node to itself */
+    uint64_t zeros;    /* edges and pairs of weight 0, and pairs of which the data says that they did not happen */
+    uint64_t low;      /* pairs with a rating below corpus.min_rating */
+    uint64_t missing;  /* pairs without a list or an item */
+    uint64_t events;   /* pairs with an event that corpus.events does not name */
+    uint64_t literals; /* triples of which one end is a literal */
+    uint64_t blanks;   /* triples of which one end is a blank node; they are kept */
+};
+void corpus_left_add(struct corpus_left *to, const struct corpus_left *some); /* threads may add at the same time */
+/* Prints what was left out of pairs or triples, if there is something. Fails if nothing is left of pairs. `name`: name of the column
+ * of ratings, or "". */
+int corpus_left_say(const struct corpus_left *left, const struct corpus_options *options);
+
 struct corpus; /* the files of a run in order, with their open files */
 
 /* Consecutive bytes of one file, unpacked, that end where a token ends. */
@@ -74,6 +90,7 @@ struct corpus_block {
     const char *path;  /* the name of the file in messages; owned by the corpus */
     const struct columns_form *form; /* format of the file's lines; owned by the corpus; NULL: COLUMNS_PLAIN */
     const char *value_name;          /* name of the rating or weight column in the header, or ""; owned by the corpus */
+    int tabs;          /* documents, 1: the name at a line's beginning ends at a tab, and may contain blanks */
     int line_open;     /* 1: the block's last line continues in the next block, and already has a token */
     int continues;     /* 1: the block's first line began in an earlier block, and has a token there */
 };
@@ -115,8 +132,9 @@ uint64_t corpus_block_bytes(const struct corpus *corpus);
 /* Sets how many threads may unpack a file together; 1 before this call. */
 void corpus_set_threads(struct corpus *corpus, unsigned threads);
 /* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
- * valid while the corpus is read. Before this call, files are read as text. */
-void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
+ * valid while the corpus is read. Before this call, files are read as text. Of several files of documents it looks at the first ones:
+ * each file is a document, unless their lines agree on names. Returns 0, or -1 after fail(). */
+int corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
 /* Bytes of a word: the default of corpus.max_word, and its highest value. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };

@@ -21,7 +21,7 @@
 static int needs_whole_lines(const struct corpus *corpus, const struct corpus_file *file) {
     if (corpus->format->whole_lines) return 1;
     const struct columns_form *form = corpus_form(file);
-    return corpus->format->rows != LOOK_TEXT && (*form->separator != ' ' || form->quotes != QUOTES_BYTES || form->unnamed);
+    return corpus->format->rows != LOOK_TEXT && (*form->separator != ' ' || form->quotes != QUOTES_BYTES || form->naming == NAMED_BY_LINE);
 }
 
 /* ---- blocks ---- */
@@ -94,7 +94,8 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
 /* Returns 1 if the block's last line is too long for a pair or an edge. */
 static int is_long_line(const struct corpus *corpus, const struct corpus_block *block) {
     uint64_t most = (corpus->max_word + CORPUS_BLOCK) * LINE_WORDS;
-    return corpus->format->columns && block->length > most && !memchr(block->bytes + block->length - most, '\n', most);
+    return corpus->format->columns && !corpus->format->documents && block->length > most &&
+           !memchr(block->bytes + block->length - most, '\n', most);
 }
 
 /* Called before a block grows because it cannot be cut. Fails if its word, or its line of a pair or an edge, is too long. */
@@ -174,6 +175,7 @@ static int open_next(struct corpus *corpus) {
     corpus->at = 0;
     if (look_at_front(corpus, file)) return -1;
     corpus->skip = file->front.skip;
+    corpus->file_named = 0;
     int result = reader_open(&corpus->reader, file->path, corpus->threads, &corpus->done);
     corpus->reader.path = file->name;
     return result;
@@ -184,11 +186,19 @@ static int is_open(const struct corpus *corpus) {
     return corpus->reader.fd >= 0 && (corpus->reader.packing || corpus->at < corpus->files[corpus->next - 1].size);
 }
 
+/* Replaces a block's bytes, which are `length` new ones. */
+static void replace_bytes(struct corpus_block *block, char *bytes, uint64_t length, uint64_t capacity) {
+    free(block->bytes);
+    block->bytes = bytes;
+    block->length = length;
+    block->capacity = capacity;
+}
+
 enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the separator after it */
 
 /* Writes a line number and a separator at the beginning of each non-empty line of a block. So a list without a name is named by
  * its line number. */
-static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
+static int number_lines(struct corpus *corpus, struct corpus_block *block, const char *separator) {
     uint64_t lines = corpus_newlines(block->bytes, block->length) + 1,
              capacity = block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
     char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;
@@ -199,15 +209,70 @@ static int number_lines(struct corpus *corpus, struct corpus_block *block, const
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline + 1 : end, *first = at;
         while (first < stop && token_is_white(*first)) first++;
         corpus->list_lines++;
-        if (first < stop) out += snprintf(out, NUMBER_BYTES, "%" PRIu64 "%s", corpus->list_lines, form->separator);
+        if (first < stop) out += snprintf(out, NUMBER_BYTES, "%" PRIu64 "%s", corpus->list_lines, separator);
         memcpy(out, at, (size_t)(stop - at));
         out += stop - at;
         at = stop;
     }
-    free(block->bytes);
-    block->bytes = bytes;
-    block->capacity = capacity;
-    block->length = (uint64_t)(out - bytes);
+    replace_bytes(block, bytes, (uint64_t)(out - bytes), capacity);
+    return 0;
+}
+
+/* Rewrites lines of a table of documents: the document's name or its line's number, a tab, the text. */
+static int part_documents(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
+    unsigned name = form->column[COLUMN_A], text = form->column[COLUMN_B], more = form->column[COLUMN_VALUE];
+    uint64_t lines = corpus_newlines(block->bytes, block->length) + 1,
+             capacity = 2 * block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
+    struct corpus_cursor cursor = {block->bytes + block->skip, block->bytes + block->length, corpus->line};
+    struct table_line line;
+    char *bytes = mem_alloc(capacity, 1, "documents"), *out = bytes;
+    if (!bytes) return -1;
+    memcpy(out, block->bytes, block->skip);
+    out += block->skip;
+    for (uint64_t at = 0; at < block->skip; at++) cursor.line += block->bytes[at] == '\n';
+    for (uint64_t number = cursor.line; columns_next(&cursor, form, &line); number = cursor.line) {
+        const char *end = cursor.at;
+        corpus->list_lines++;
+        if (line.count && columns_check(&line, form, LOOK_DOCUMENTS, corpus->files[corpus->next - 1].name, number)) {
+            free(bytes);
+            return -1;
+        }
+        while (end > block->bytes && (end[-1] == '\n' || end[-1] == '\r')) end--;
+        int rest = *form->separator == '\t' && text + 1 == form->columns && line.count > form->columns && !line.quoted; /* tabs within the text */
+        if (line.count && name < NO_COLUMN)
+            out += sprintf(out, "%.*s\t", (int)line.length[name], line.word[name]);
+        else if (line.count)
+            out += sprintf(out, "%" PRIu64 "\t", corpus->list_lines);
+        uint64_t length = !line.count ? 0 : rest ? (uint64_t)(end - line.word[text]) : line.length[text];
+        memcpy(out, length ? line.word[text] : "", length);
+        out += length;
+        if (line.count && more < line.count && more < COLUMNS_READ) {
+            *out++ = ' ';
+            memcpy(out, line.word[more], line.length[more]);
+            out += line.length[more];
+        }
+        if (cursor.at[-1] == '\n') *out++ = '\n';
+    }
+    replace_bytes(block, bytes, (uint64_t)(out - bytes), capacity);
+    return 0;
+}
+
+/* Makes a file one document: line ends become blanks, and the file's first block begins with its path and a tab. */
+static int name_by_file(struct corpus *corpus, struct corpus_block *block) {
+    const char *path = corpus->files[corpus->next - 1].name;
+    uint64_t length = corpus->file_named ? 0 : strlen(path) + 1, capacity = block->length + length + CORPUS_PADDING, skip = block->skip;
+    for (uint64_t i = skip; i < block->length; i++)
+        if (block->bytes[i] == '\n' || block->bytes[i] == '\r') block->bytes[i] = ' ';
+    if (corpus->file_named++) return 0;
+    char *bytes = mem_alloc(capacity, 1, "documents");
+    if (!bytes) return -1;
+    memcpy(bytes, block->bytes, skip);
+    memcpy(bytes + skip, path, length - 1);
+    for (uint64_t i = skip; i + 1 < skip + length; i++)
+        if (token_is_white(bytes[i])) bytes[i] = ' ';
+    bytes[skip + length - 1] = '\t';
+    memcpy(bytes + skip + length, block->bytes + skip, block->length - skip);
+    replace_bytes(block, bytes, block->length + length, capacity);
     return 0;
 }
 
@@ -219,7 +284,13 @@ static int place(struct corpus *corpus, struct corpus_block *block, uint64_t new
     block->path = file->name;
     block->form = corpus_form(file);
     block->value_name = file->front.look.value;
-    if (block->form->unnamed && number_lines(corpus, block, block->form)) return -1;
+    const struct columns_form *form = block->form;
+    block->tabs = corpus->format->documents && (form->naming || *form->separator != ' ');
+    if (block->tabs && form->naming == NAMED_BY_FILE ? name_by_file(corpus, block)
+        : block->tabs && *form->separator != ' '     ? part_documents(corpus, block, form)
+        : form->naming == NAMED_BY_LINE              ? number_lines(corpus, block, block->tabs ? "\t" : form->separator)
+                                                     : 0)
+        return -1;
     block->number = corpus->number++;
     block->offset = corpus->offset;
     block->line = corpus->line;

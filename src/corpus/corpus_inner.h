@@ -25,7 +25,8 @@ struct corpus {
     uint64_t size;
     uint64_t block_bytes, max_word;
     const struct corpus_format_properties *format;
-    struct look_keys keys;
+    struct look_keys asked; /* keys as the caller set them */
+    struct look_keys keys;  /* these, with what corpus_read_as() has found */
     int stream; /* 1: the corpus is one file, an id stream */
     int spool;  /* a copy of standard input, which can be read only once (base/file.h); -1: standard input is not part of the
                  * corpus */
@@ -45,9 +46,10 @@ struct corpus {
     int failed;           /* 1: a thread has failed, so that no more blocks are given */
     uint64_t next;        /* index of the next file to open */
     uint64_t skip;        /* of the bytes at the beginning of the current file that are not data: how many are not in a block yet */
-    char said[240];       /* the last printed description of a file's format (look.said) */
+    char said[LOOK_SAID]; /* the last printed description of a file's format (look.said) */
     int said_rows;        /* number of files whose lines look like another format; a warning names only the first */
     int said_encoding;    /* number of files that are not UTF-8; a warning names only the first */
+    int file_named;       /* 1: the path of the current file, which names its document, is in a block already */
     uint64_t list_lines;   /* for lists without names: number of lines read so far, by which the current list is named */
     char *carry;          /* bytes that were read together with an earlier block and belong to the next block */
     uint64_t carried, carry_capacity;

@@ -73,7 +73,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
 }
 
 /* Returns 1 if the edge must be left out, and counts it. */
-static int leave_out(const struct edge_line *edge, struct edges_left *left) {
+static int leave_out(const struct edge_line *edge, struct corpus_left *left) {
     int loop = edge->from_length == edge->to_length && !memcmp(edge->from, edge->to, edge->from_length);
     left->loops += (uint64_t)loop;
     left->zeros += !loop && edge->weight == 0;
@@ -81,12 +81,12 @@ static int leave_out(const struct edge_line *edge, struct edges_left *left) {
 }
 
 int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, enum corpus_weights weights,
-               struct edges_left *left, struct edge_line *edge) {
+               struct corpus_left *left, struct edge_line *edge) {
     const struct columns_form *form = form_of(block);
     unsigned from = form->column[COLUMN_A], to = form->column[COLUMN_B];
     struct table_line columns;
     while (next_line(cursor, form, &columns, &edge->line)) {
-        if (columns_check(&columns, form, COLUMNS_OF_EDGES, block->path, edge->line) ||
+        if (columns_check(&columns, form, LOOK_EDGES, block->path, edge->line) ||
             read_weight(&columns, form, weights, block->path, edge->line, &edge->weight))
             return -1;
         edge->from = columns.word[from];

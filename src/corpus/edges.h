@@ -16,14 +16,9 @@ struct edge_line {
     float weight; /* 1 if edges have no weights */
 };
 
-/* Numbers of edges that were left out: self-loops, and edges of weight 0. */
-struct edges_left {
-    uint64_t loops, zeros;
-};
-
 /* Reads the next edge. Returns 1, 0 at the block's end, or -1 after fail(). The block must consist of whole lines. */
 int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, enum corpus_weights weights,
-               struct edges_left *left, struct edge_line *edge);
+               struct corpus_left *left, struct edge_line *edge);
 
 /* Examines the first lines of the corpus' first files. Returns 1 if every edge has a number in the weight column, otherwise 0;
  * -1 after fail(). */

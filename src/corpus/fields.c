@@ -7,14 +7,13 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
                          const struct corpus_options *options) {
     *fields = (struct corpus_fields){.format = &corpus_formats[options->format],
                                      .block = block,
-                                     .min_rating = options->min_rating,
-                                     .pair_weights = options->pair_weights,
-                                     .weights = options->weights,
+                                     .options = options,
                                      .index = (uint64_t)block->continues};
     corpus_cursor_start(&fields->cursor, block);
 }
@@ -75,6 +74,10 @@ int fields_of_tokens(struct corpus_fields *fields, struct corpus_field *field) {
     field->part = PART_WORD;
     if (kind == TOKEN_WORD) {
         field->part = corpus_part(fields->format, fields->index++);
+        if (field->part == PART_NAME && fields->block->tabs) { /* the name of a document may contain blanks */
+            const char *tab = memchr(field->text, '\t', (size_t)(fields->cursor.end - field->text));
+            if (tab) field->length = (uint64_t)(tab - field->text), fields->cursor.at = tab;
+        }
         return 1;
     }
     fields->index = 0;
@@ -97,7 +100,7 @@ static void keep_later(struct corpus_fields *fields, struct corpus_field field) 
 int fields_of_pairs(struct corpus_fields *fields, struct corpus_field *field) {
     struct pair_line pair;
     if (take_later(fields, field)) return 1;
-    int more = pairs_next(&fields->cursor, fields->block, fields->min_rating, fields->pair_weights, &pair);
+    int more = pairs_next(&fields->cursor, fields->block, fields->options, &fields->left, &pair);
     if (more <= 0) return more;
     *field = (struct corpus_field){PART_NAME, pair.list, pair.list_length, pair.line, pair.weight};
     keep_later(fields, (struct corpus_field){PART_WORD, pair.item, pair.item_length, pair.line, pair.weight});
@@ -107,7 +110,7 @@ int fields_of_pairs(struct corpus_fields *fields, struct corpus_field *field) {
 int fields_of_edges(struct corpus_fields *fields, struct corpus_field *field) {
     struct edge_line edge;
     if (take_later(fields, field)) return 1;
-    int more = edges_next(&fields->cursor, fields->block, fields->weights, &fields->left, &edge);
+    int more = edges_next(&fields->cursor, fields->block, fields->options->weights, &fields->left, &edge);
     if (more <= 0) return more;
     *field = (struct corpus_field){PART_WORD, edge.from, edge.from_length, edge.line, edge.weight};
     keep_later(fields, (struct corpus_field){PART_WORD, edge.to, edge.to_length, edge.line, edge.weight});
@@ -117,7 +120,7 @@ int fields_of_edges(struct corpus_fields *fields, struct corpus_field *field) {
 int fields_of_triples(struct corpus_fields *fields, struct corpus_field *field) {
     struct triple_line triple;
     if (take_later(fields, field)) return 1;
-    int more = triples_next(&fields->cursor, fields->block, &triple);
+    int more = triples_next(&fields->cursor, fields->block, fields->options->look.literals, &fields->left, &triple);
     if (more <= 0) return more;
     for (int i = TRIPLE_TERMS - 1; i > 0; i--)
         keep_later(fields, (struct corpus_field){i == TRIPLE_RELATION ? PART_NAME : PART_WORD, triple.term[i], triple.length[i], triple.line, 1});

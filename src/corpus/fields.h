@@ -19,10 +19,8 @@ struct corpus_fields {
     const struct corpus_format_properties *format;
     const struct corpus_block *block;
     struct corpus_cursor cursor;
-    double min_rating;
-    enum pair_weights pair_weights;
-    enum corpus_weights weights; /* for graphs: whether edges have weights */
-    struct edges_left left;      /* for graphs: numbers of edges that were left out so far */
+    const struct corpus_options *options;
+    struct corpus_left left;   /* numbers of rows that were left out so far */
     uint64_t index;            /* index in its line of the next token */
     struct corpus_field later[2]; /* [later_count] the other fields of a pair, an edge or a triple, last one first; the next calls
                                    * return them */

@@ -3,7 +3,7 @@
 #include "fields.h"
 
 const struct corpus_format_properties corpus_formats[CORPUS_FORMATS] = {
-#define FORMAT(format, enumerator, help, ...) [enumerator] = {.name = #format, __VA_ARGS__},
+#define FORMAT(format, enumerator, row, help, ...) [enumerator] = {.name = #format, .rows = row, __VA_ARGS__},
 #include "formats.def"
 };
 
@@ -14,6 +14,6 @@ const char corpus_format_names[] =
 
 const char corpus_format_help[] =
     "what a line of the corpus is"
-#define FORMAT(format, enumerator, help, ...) "\n  " #format ": " help
+#define FORMAT(format, enumerator, rows, help, ...) "\n  " #format ": " help
 #include "formats.def"
     ;

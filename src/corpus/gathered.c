@@ -465,15 +465,17 @@ static int meet_ratings(struct gathered *gathered, const double *ratings, uint64
     return 0;
 }
 
-static int keep_pair(struct gathered *gathered, uint32_t list, uint32_t item, float weight) {
-    if (list == WORDS_ABSENT || item == WORDS_ABSENT)
-        return fail("the %s of pair %" PRIu64 " is empty", item == WORDS_ABSENT ? "item" : "list", gathered->tokens);
+/* Adds a pair, unless it has no list or no item. */
+static void keep_pair(struct gathered *gathered, uint32_t list, uint32_t item, float weight) {
+    if (list == WORDS_ABSENT || item == WORDS_ABSENT) {
+        gathered->left.missing++;
+        return;
+    }
     meet(&gathered->items, item, gathered->tokens);
     meet(&gathered->lists, list, gathered->tokens);
     gathered->names[gathered->named++] = list;
     if (gathered->weights) gathered->weights[gathered->tokens] = weight;
     gathered->ids[gathered->tokens++] = item;
-    return 0;
 }
 
 int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, const struct tokens *items,
@@ -498,9 +500,16 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
             prefetch_count(&gathered->items, ids[i + AHEAD]);
             prefetch_count(&gathered->lists, names[i + AHEAD]);
         }
-        if (ratings && ratings[i] < least) continue;
+        gathered->left.rows++;
+        if (ratings && ratings[i] < least) {
+            gathered->left.low++;
+            continue;
+        }
         if (weights) pairs_weight(weights, ratings[i], &weight);
-        if (weight > 0 && keep_pair(gathered, names[i], ids[i], weight)) return -1;
+        if (weight == 0 || (gathered->zeros_out && !needed && ratings && ratings[i] == 0))
+            gathered->left.zeros++;
+        else
+            keep_pair(gathered, names[i], ids[i], weight);
     }
     return 0;
 }

@@ -66,7 +66,8 @@ struct gathered {
     float *weights; /* for pairs: [tokens]; for graphs: [tokens / 2], of the edge from ids[2 i] to ids[2 i + 1]; NULL: they have
                      * no weights */
     uint64_t weights_capacity;
-    struct edges_left left; /* numbers of edges that were left out */
+    struct corpus_left left; /* numbers of pairs and edges that were left out */
+    int zeros_out;           /* 1: a pair of rating 0 did not happen (columns_form.zeros_out), and is left out */
     struct ratings ratings; /* ratings of all pairs, collected only if neither corpus.min_rating nor corpus.weights uses them */
 };
 

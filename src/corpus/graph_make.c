@@ -39,7 +39,7 @@ struct making {
     struct pool *pool;
 };
 
-static int write_edges(const struct making *making, const struct edges *edges, const struct edges_left *left) {
+static int write_edges(const struct making *making, const struct edges *edges, const struct corpus_left *left) {
     const struct corpus_options *options = making->options;
     struct graph_wanted wanted = {.fingerprint = making->fingerprint,
                                   .nodes = making->nodes,

@@ -1,25 +1,650 @@
 #define _GNU_SOURCE
-#include "look_said.h"
+#include "look.h"
 
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "words.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-static enum column_set set_of(enum look_rows rows) {
-    switch (rows) {
-        case LOOK_EDGES: return COLUMNS_OF_EDGES;
-        case LOOK_TRIPLES: return COLUMNS_OF_TRIPLES;
-        case LOOK_LABELS: return COLUMNS_OF_LABELS;
-        case LOOK_TITLES: return COLUMNS_OF_TITLES;
-        case LOOK_WORDS: return COLUMNS_OF_WORDS;
-        default: return COLUMNS_OF_PAIRS;
-    }
+/* ---- the first rows ---- */
+
+struct looked_line {
+    const char *at, *end; /* the line's bytes, without the line end; of a program's row its fields, as messages show them */
+    uint64_t number;      /* line number in the file, from 1; number of a program's row, from 0 */
+    const struct look_field *fields; /* of a program's row: its fields; NULL: a line, which the format splits into fields */
+    uint64_t count;                  /* number of `fields` */
+};
+struct looked_lines {
+    struct looked_line *line; /* [count] lines; empty lines and comments are left out */
+    uint64_t count;
+    const char *bytes; /* the first byte of the file's first line */
+};
+
+/* Statistics of one column. Each counter is a number of the column's fields. */
+struct looked_column {
+    uint64_t filled;        /* number of fields that are not empty */
+    uint64_t numbers;       /* number of fields that are numbers: 1.5 */
+    uint64_t comma_numbers; /* number of fields that are numbers if a comma is the decimal point: 1,5 or 2 */
+    uint64_t digits;        /* number of fields of digits and signs such as . : / - only: numbers, dates, times */
+    uint64_t arrows;        /* number of fields such as -> or -- */
+    uint64_t thousands;     /* number of fields such as 1,234 */
+    uint64_t flags;         /* number of fields that are 0 or 1 */
+    uint64_t zeros;         /* number of fields that are the number 0 */
+    uint64_t truths, falses; /* numbers of fields that are true or false */
+    uint64_t times;         /* number of fields that are seconds or milliseconds since 1970, within the years 1986 to 2096 */
+    uint64_t coded;         /* number of fields with the same letters as the first field, and digits after them: u17 */
+    uint64_t words;         /* number of words, which blanks separate, in all fields */
+    const char *letters;    /* the letters before the first digit of the column's first field: u */
+    uint64_t letters_length;
+};
+struct looked_columns {
+    struct looked_column column[COLUMNS_READ];
+    uint64_t least, most; /* smallest and largest number of fields in a line */
+    uint64_t lines;       /* number of lines described */
+};
+
+/* State while the format of one file, or of a program's data, is found. */
+struct looking {
+    struct look *look;
+    struct looked_lines lines;
+    struct looked_columns columns; /* statistics of the columns, without the header */
+    struct table_line first;       /* fields of the first line, which may be the header */
+    enum look_rows rows;
+    const struct row_properties *row;
+    const struct look_keys *keys;
+    const char *path, *name; /* name: the path in quotes, or what messages call the data */
+    uint64_t length;
+    int whole;       /* 1: the lines are all lines of the file */
+    int typed;       /* 1: the rows are a program's, and `path` is what messages call its data */
+    int has_header;
+    int is_shifted;  /* 1: each line of data has one field more than the header, in front, as R writes row names */
+    int has_hash;    /* 1: the first line began with #, so it is a header */
+    int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
+    int has_count;   /* 1: a first line that only counts the others was left out */
+    int reordered;   /* 1: the relation of triples was found in another column than the second */
+    uint64_t names;  /* lists and documents: number of distinct first fields */
+    char where[512]; /* the last text of where_is() */
+    char happened[160]; /* the words of a column of events, with their counts */
+};
+
+/* Returns how messages name a line: "'path' line 3", or "row 3 of the frame". */
+static const char *where_is(struct looking *l, uint64_t index) {
+    uint64_t number = l->lines.line[index].number;
+    if (l->typed)
+        snprintf(l->where, sizeof l->where, "row %" PRIu64 " of %s", number, l->path);
+    else
+        snprintf(l->where, sizeof l->where, "'%s' line %" PRIu64, l->path, number);
+    return l->where;
 }
+/* The line as messages show it, for "%.*s". */
+#define SHOWN(line) text_shown((uint64_t)((line)->end - (line)->at)), (line)->at
+
+/* Finds the first lines in `bytes`, up to LOOKED_AT. comments = 1: leaves out lines that begin with # or %. Returns 0, or -1 after
+ * fail(); the caller frees lines->line in both cases. */
+static int collect_lines(struct looked_lines *lines, const char *bytes, uint64_t length, int whole, int comments) {
+    const char *at = bytes, *end = bytes + length;
+    *lines = (struct looked_lines){.bytes = bytes, .line = mem_alloc(LOOKED_AT, sizeof *lines->line, "a file's first lines")};
+    if (!lines->line) return -1;
+    for (uint64_t number = 1; at < end && lines->count < LOOKED_AT; number++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+        if (!newline && !whole) break;
+        struct looked_line line = {.at = at, .end = stop, .number = number};
+        at = newline ? newline + 1 : end;
+        const char *first = line.at;
+        while (first < line.end && token_is_white(*first)) first++;
+        while (line.end > first && line.end[-1] == '\r') line.end--;
+        if (first < line.end && !(comments && columns_comment(*first))) lines->line[lines->count++] = line;
+    }
+    return 0;
+}
+
+/* Splits a line into fields without changing its bytes. */
+static struct table_line part_line(const struct looked_line *line, const struct columns_form *form) {
+    struct table_line parts;
+    if (!line->fields) {
+        columns_part(&parts, (char *)line->at, (char *)line->end, form, 1);
+        return parts;
+    }
+    parts = (struct table_line){.count = line->count};
+    while (parts.count && line->fields[parts.count - 1].kind == FIELD_NONE) parts.count--;
+    for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ; c++) {
+        const struct look_field *field = &line->fields[c];
+        parts.word[c] = field->text ? field->text : "";
+        parts.length[c] = field->kind == FIELD_MISSING || field->kind == FIELD_NONE ? 0 : field->length;
+    }
+    return parts;
+}
+
+/* ---- the separator ---- */
+
+static const char *const separators[] = {"\t", "::", ";", "|", ",", " "};
+enum { COMMA = 4, BLANKS = 5, SEPARATORS = 6 };
+static const char *const separator_of_key[] = {[SEPARATOR_TAB] = "\t", [SEPARATOR_COMMA] = ",",   [SEPARATOR_SEMICOLON] = ";",
+                                               [SEPARATOR_PIPE] = "|", [SEPARATOR_COLONS] = "::", [SEPARATOR_BLANK] = " "};
+
+/* The fields of the lines if they are split at one separator. */
+struct parting {
+    uint64_t least, most; /* smallest and largest number of fields in a line; the first line, maybe a header, is not counted */
+    uint64_t parted;      /* number of lines with at least two fields */
+    uint64_t fields, words; /* in these lines: total number of fields, and of words separated by blanks */
+};
+
+static struct columns_form form_with(const char *separator, enum column_quotes quotes) {
+    struct columns_form form = COLUMNS_PLAIN;
+    memcpy(form.separator, separator, strlen(separator) + 1);
+    form.quotes = (uint8_t)quotes;
+    return form;
+}
+
+static uint64_t count_words(const struct looked_line *line) {
+    struct columns_form blanks = form_with(" ", QUOTES_BYTES);
+    return part_line(line, &blanks).count;
+}
+
+static struct parting try_separator(const struct looked_lines *lines, const char *separator) {
+    struct columns_form form = form_with(separator, QUOTES_LENIENT);
+    struct parting parting = {.least = UINT64_MAX};
+    for (uint64_t i = 0; i < lines->count; i++) {
+        uint64_t fields = part_line(&lines->line[i], &form).count;
+        if (i || lines->count == 1) {
+            parting.least = fields < parting.least ? fields : parting.least;
+            parting.most = fields > parting.most ? fields : parting.most;
+        }
+        if (fields < 2) continue;
+        parting.parted++;
+        parting.fields += fields;
+        parting.words += count_words(&lines->line[i]);
+    }
+    return parting;
+}
+
+static int is_comma_number(const char *word, uint64_t length) {
+    struct columns_form form = {.decimal_comma = 1};
+    double value;
+    return memchr(word, ',', length) && !columns_number(&form, word, length, &value);
+}
+
+/* Returns 1 if the lines are separated by blanks and no line has a comma except as decimal comma of its last field: "ann bob 1,5".
+ * */
+static int are_decimal_commas(const struct looked_lines *lines) {
+    struct columns_form blanks = form_with(" ", QUOTES_BYTES);
+    for (uint64_t i = 0; i < lines->count; i++) {
+        const struct looked_line *line = &lines->line[i];
+        struct table_line parts = part_line(line, &blanks);
+        uint64_t last = parts.count - 1;
+        if (parts.count < 3 || parts.count > COLUMNS_READ) return 0;
+        const char *comma = memchr(line->at, ',', (size_t)(line->end - line->at));
+        if (comma && (comma < parts.word[last] || !is_comma_number(parts.word[last], parts.length[last]))) return 0;
+    }
+    return 1;
+}
+
+static int is_uniform(const struct looked_lines *lines, const struct parting *parting) {
+    return parting->parted == lines->count && parting->least == parting->most && parting->least > 1;
+}
+
+/* Returns 1 if in some line a comma is neither between digits nor followed by a blank: it separates fields. */
+static int have_commas_of_fields(const struct looked_lines *lines) {
+    for (uint64_t i = 0; i < lines->count; i++) {
+        const struct looked_line *line = &lines->line[i];
+        for (const char *at = line->at; at < line->end; at++) {
+            int digits = at > line->at && at + 1 < line->end && at[-1] >= '0' && at[-1] <= '9' && at[1] >= '0' && at[1] <= '9';
+            if (*at == ',' && !digits && !(at + 1 < line->end && text_is_blank(at[1]))) return 1;
+        }
+    }
+    return 0;
+}
+
+static int may_be_in_names(const char *separator) {
+    return *separator == '|' || *separator == ':';
+}
+
+/* Returns 1 if bars or colons are probably part of names: commas also split all lines, and into more fields. */
+static int are_in_names(const struct looked_lines *lines, const char *separator, const struct parting *of, const struct parting *commas) {
+    return may_be_in_names(separator) && is_uniform(lines, commas) && commas->least > of->least && have_commas_of_fields(lines);
+}
+
+/* Returns 1 if the separator is '|' or '::', and commas, which are neither decimal nor followed by blanks, also split all lines into
+ * the same number of fields. */
+static int has_two_separators(const struct looked_lines *lines, const struct columns_form *form) {
+    struct parting of = try_separator(lines, form->separator), commas = try_separator(lines, ",");
+    return lines->count > 1 && may_be_in_names(form->separator) && is_uniform(lines, &of) && is_uniform(lines, &commas) &&
+           of.least == commas.least && have_commas_of_fields(lines);
+}
+
+/* Returns the separator of lines that should have the same number of fields: the first that splits all lines into the same number
+ * of fields; else the first that splits all lines; else the one that splits the most lines. */
+static const char *separator_of_fixed(const struct looked_lines *lines, int blanks) {
+    struct parting parting[SEPARATORS];
+    int best = blanks ? BLANKS : COMMA, count = blanks ? SEPARATORS : BLANKS;
+    for (int s = 0; s < count; s++) parting[s] = try_separator(lines, separators[s]);
+    if (blanks && are_decimal_commas(lines)) parting[COMMA] = (struct parting){.least = 0};
+    for (int s = 0; s < count; s++)
+        if (is_uniform(lines, &parting[s]) && !are_in_names(lines, separators[s], &parting[s], &parting[COMMA])) return separators[s];
+    for (int s = 0; s < count; s++)
+        if (parting[s].parted == lines->count && parting[s].least > 1) return separators[s];
+    for (int s = count - 1; s >= 0; s--)
+        if (parting[s].parted >= parting[best].parted) best = s;
+    return separators[best];
+}
+
+enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* largest average number of words in an item, if all or only some lines
+                                                        * are split */
+
+/* Returns the separator of lists: the first that splits at least half of the lines (a line with one field has no separator) into
+ * fields of few words. Lines such as "name TAB item item item" are split at blanks. */
+static const char *separator_of_lists(const struct looked_lines *lines) {
+    for (int s = 0; s < BLANKS; s++) {
+        struct parting parting = try_separator(lines, separators[s]);
+        int half = parting.parted && 2 * parting.parted >= lines->count, two = parting.fields == 2 * parting.parted;
+        int blanks_follow = (s != COMMA || lines->count == 1) && two && 4 * parting.words > 5 * parting.fields;
+        uint64_t words = parting.parted == lines->count ? WORDS_OF_ITEM : WORDS_OF_ITEM_IN_SOME;
+        if (half && parting.words <= words * parting.fields && !blanks_follow) return separators[s];
+    }
+    return separators[BLANKS];
+}
+
+/* Chooses what quotes mean. With commas or semicolons, quotes enclose fields. With blanks they do so only if every field that
+ * begins with a quote also ends with one. With other separators, each field is judged by itself (QUOTES_LENIENT). */
+static enum column_quotes choose_quotes(const struct looked_lines *lines, const char *separator) {
+    struct columns_form strict = form_with(separator, QUOTES_STRICT);
+    int quoted = 0;
+    if (*separator == ',' || *separator == ';') return QUOTES_STRICT;
+    if (*separator != ' ') return QUOTES_LENIENT;
+    for (uint64_t i = 0; i < lines->count; i++) {
+        struct table_line parts = part_line(&lines->line[i], &strict);
+        if (parts.open) return QUOTES_BYTES;
+        quoted |= parts.quoted;
+    }
+    return quoted ? QUOTES_STRICT : QUOTES_BYTES;
+}
+
+/* Sets form->separator and form->quotes so that they fit the lines. fixed = 1: all lines should have the same number of fields.
+ * blanks = 1: runs of blanks may be the separator. `key` is corpus.separator; `written` is the separator that the file names in a
+ * line such as "sep=;", or "". */
+static void separate(struct columns_form *form, const struct looked_lines *lines, int fixed, int blanks,
+                     enum corpus_separator key, const char *written) {
+    const char *separator = separators[BLANKS];
+    if (key != SEPARATOR_AUTO)
+        separator = separator_of_key[key];
+    else if (*written)
+        separator = written;
+    else if (lines->count)
+        separator = fixed ? separator_of_fixed(lines, blanks) : separator_of_lists(lines);
+    memcpy(form->separator, separator, strlen(separator) + 1);
+    form->quotes = (uint8_t)choose_quotes(lines, separator);
+}
+
+/* ---- columns ---- */
+
+/* Returns 1 if the word has a digit, and consists of digits and signs such as . : / - only. */
+static int is_digits(const char *word, uint64_t length) {
+    int digits = 0;
+    for (uint64_t i = 0; i < length; i++) {
+        int digit = word[i] >= '0' && word[i] <= '9';
+        digits |= digit;
+        if (!digit && !strchr(".,:/+- TZ", word[i])) return 0;
+    }
+    return digits;
+}
+
+static uint64_t count_letters(const char *word, uint64_t length) {
+    uint64_t n = 0;
+    while (n < length && !(word[n] >= '0' && word[n] <= '9')) n++;
+    return n < length ? n : 0;
+}
+
+/* Returns 1 if the word begins with column->letters and a digit follows them. */
+static int is_coded(const struct looked_column *column, const char *word, uint64_t length) {
+    uint64_t n = count_letters(word, length);
+    return n && n == column->letters_length && !memcmp(word, column->letters, n);
+}
+
+static int is_time(double value) {
+    double seconds = value > 1e11 ? value / 1000 : value;
+    return value == floor(value) && seconds >= 5e8 && seconds < 4e9;
+}
+
+/* Returns 1 for 1,234 or 1,234,567: the commas may separate thousands, or the first may be a decimal sign. */
+static int has_thousands(const char *word, uint64_t length) {
+    uint64_t digits = 0, commas = 0;
+    for (uint64_t i = 0; i < length; i++) {
+        if (word[i] == ',') {
+            if (!digits || digits > 3 || (commas && digits != 3)) return 0;
+            commas++;
+            digits = 0;
+        } else if (word[i] < '0' || word[i] > '9') {
+            return 0;
+        } else {
+            digits++;
+        }
+    }
+    return commas && digits == 3;
+}
+
+static void describe_field(struct looked_column *column, const struct columns_form *form, const char *word, uint64_t length) {
+    struct columns_form point = *form, comma = *form;
+    double value;
+    point.decimal_comma = 0;
+    comma.decimal_comma = 1;
+    if (!length) return;
+    static const char *const arrows[] = {"->", "--", "=>", "→", "<->"};
+    for (size_t i = 0; i < sizeof arrows / sizeof *arrows; i++)
+        column->arrows += strlen(arrows[i]) == length && !memcmp(arrows[i], word, length);
+    column->thousands += has_thousands(word, length);
+    column->flags += length == 1 && (*word == '0' || *word == '1');
+    column->truths += length == 4 && !strncasecmp(word, "true", 4);
+    column->falses += length == 5 && !strncasecmp(word, "false", 5);
+    for (uint64_t i = 0; i < length; i++) column->words += !text_is_blank(word[i]) && (!i || text_is_blank(word[i - 1]));
+    if (!column->filled++) {
+        column->letters = word;
+        column->letters_length = count_letters(word, length);
+    }
+    int is_number = !columns_number(&point, word, length, &value);
+    column->numbers += is_number;
+    column->zeros += is_number && value == 0;
+    column->times += is_number && is_time(value);
+    column->comma_numbers += !columns_number(&comma, word, length, &value);
+    column->digits += is_digits(word, length) || is_number;
+    column->coded += is_coded(column, word, length);
+}
+
+/* Computes the statistics of all columns over the lines from index `first` on. */
+static void describe_columns(struct looked_columns *columns, const struct looked_lines *lines, uint64_t first,
+                     const struct columns_form *form) {
+    memset(columns, 0, sizeof *columns);
+    columns->least = UINT64_MAX;
+    for (uint64_t i = first; i < lines->count; i++, columns->lines++) {
+        struct table_line parts = part_line(&lines->line[i], form);
+        columns->least = parts.count < columns->least ? parts.count : columns->least;
+        columns->most = parts.count > columns->most ? parts.count : columns->most;
+        for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ; c++)
+            describe_field(&columns->column[c], form, parts.word[c], parts.length[c]);
+    }
+    if (!columns->lines) columns->least = 0;
+}
+
+/* ---- what columns have in all lines ---- */
+
+static int is_ntriple(const char *at, const char *end) {
+    if (end - at < 4 || !(*at == '<' || (at[0] == '_' && at[1] == ':'))) return 0;
+    return end[-1] == '.' || memmem(at, (size_t)(end - at), ". #", 3);
+}
+
+/* Returns 1 if most lines are N-Triples: apart from comments, they begin with an IRI or a blank node and end with a dot, maybe with
+ * a comment after it. The others are wrong lines, which are named when they are read. */
+static int are_ntriples(const struct looked_lines *lines) {
+    uint64_t triples = 0, others = 0;
+    for (uint64_t i = 0; i < lines->count; i++) {
+        const char *at = lines->line[i].at, *end = lines->line[i].end;
+        while (at < end && token_is_white(*at)) at++;
+        while (end > at && token_is_white(end[-1])) end--;
+        if (*at == '#') continue;
+        int is = is_ntriple(at, end);
+        triples += (uint64_t)is;
+        others += (uint64_t)!is;
+    }
+    return triples > others;
+}
+
+/* Returns 1 if all lines after the first have different first fields. */
+static int begin_differently(const struct looked_lines *lines, const struct columns_form *form) {
+    struct words firsts = {0};
+    int failed = 0;
+    for (uint64_t i = 1; i < lines->count && !failed; i++) {
+        struct table_line parts = part_line(&lines->line[i], form);
+        failed = words_add(&firsts, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) < 0;
+    }
+    uint64_t different = firsts.size;
+    words_release(&firsts);
+    return !failed && different + 1 == lines->count;
+}
+
+enum { NUMBERED_LEAST = 5 }; /* smallest number of lines for which rising first fields count as row numbers */
+
+/* Returns 1 if there are at least five lines, and their first fields are consecutive numbers from 0 or 1 on. */
+static int are_numbered(const struct looked_lines *lines, const struct columns_form *form) {
+    uint64_t number, first = 0;
+    if (lines->count < NUMBERED_LEAST) return 0;
+    for (uint64_t i = 0; i < lines->count; i++) {
+        struct table_line parts = part_line(&lines->line[i], form);
+        char text[24];
+        snprintf(text, sizeof text, "%.*s", (int)(parts.length[0] < sizeof text ? parts.length[0] : 0), parts.word[0]);
+        if (text_count(text, &number) || (!i && number > 1) || (i && number != first + i)) return 0;
+        if (!i) first = number;
+    }
+    return 1;
+}
+
+/* ---- files of other formats ---- */
+
+static int is_json(const struct looked_line *line) {
+    const char *at = line->at, *end = line->end;
+    while (at < end && text_is_blank(*at)) at++;
+    while (end > at && (text_is_blank(end[-1]) || end[-1] == ',')) end--;
+    return end - at > 1 && (memchr(at, '"', (size_t)(end - at)) || memchr(at, ':', (size_t)(end - at))) &&
+           ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
+}
+
+static int is_json_begun(const struct looked_line *line) {
+    return line->end - line->at == 1 && (*line->at == '[' || *line->at == '{');
+}
+
+static int are_json(const struct looked_lines *lines) {
+    if (lines->count && is_json_begun(&lines->line[0])) return 1;
+    for (uint64_t i = 0; i < lines->count; i++)
+        if (!is_json(&lines->line[i])) return 0;
+    return lines->count > 0;
+}
+
+/* Formats of files that cannot be read as tables. Each entry has the first bytes of such a file, the format's name, and the
+ * advice to the user. */
+static const struct {
+    const char *begin, *what, *then;
+} others[] = {{"<", "XML", "write a line for each edge or pair first"},
+              {"@prefix ", "Turtle", "write N-Triples first (rapper -i turtle -o ntriples)"},
+              {"@base ", "Turtle", "write N-Triples first (rapper -i turtle -o ntriples)"},
+              {"graph [", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
+              {"Creator ", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
+              {"*vertices", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
+              {"*network", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
+              {"digraph ", "a graph of Graphviz'", "write an edge on each line first"},
+              {"graph {", "a graph of Graphviz'", "write an edge on each line first"},
+              {"@relation", "ARFF", "write its lines of data first"}};
+
+static int begins_with(const struct looked_line *line, const char *text) {
+    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->at, text, strlen(text));
+}
+
+static int refuse_other_formats(const struct looked_lines *lines, enum look_rows rows, const char *path) {
+    const struct looked_line *line = &lines->line[0];
+    int names = rows == LOOK_TRIPLES && *line->at == '<' && !begins_with(line, "<?xml") && !begins_with(line, "<rdf"); /* <Ulm> */
+    if (are_ntriples(lines)) return fail("'%s' holds N-Triples: corpus.format = triples reads them", path);
+    for (size_t i = 0; i < sizeof others / sizeof *others && !names; i++)
+        if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
+            return fail("'%s' holds %s, and no rows of fields: %s", path, others[i].what, others[i].then);
+    return 0;
+}
+
+static int ends_with(const struct looked_line *line, const char *text) {
+    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->end - strlen(text), text, strlen(text));
+}
+static int holds(const struct looked_line *line, const char *text) {
+    return memmem(line->at, (size_t)(line->end - line->at), text, strlen(text)) != NULL;
+}
+/* Returns 1 if the line's first word ends with a colon, as in "1: 2 3". */
+static int names_with_colon(const struct looked_line *line, const char *unused) {
+    const char *at = line->at;
+    while (at < line->end && !token_is_white(*at)) at++;
+    return at > line->at && at < line->end && at[-1] == ':';
+}
+
+/* Returns 1 for a line that draws a part of a table: "+----+----+" or "---+---". */
+static int draws_table(const struct looked_line *line, const char *unused) {
+    uint64_t dashes = 0;
+    for (const char *at = line->at; at < line->end; at++) {
+        if (!strchr("-+|=: ", *at)) return 0;
+        dashes += *at == '-' || *at == '=';
+    }
+    return dashes >= 3;
+}
+
+/* Signs that lines are not rows of fields. */
+static const struct {
+    int (*is)(const struct looked_line *line, const char *text);
+    const char *text;
+    int one; /* 1: one line with the sign suffices; 0: all lines must have it */
+    int lists, tables; /* 1: checked for lists and adjacency; 1: checked for all other rows */
+    const char *sentence;
+} marks[] = {
+    {holds, "['", 0, 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
+    {ends_with, " -2", 0, 1, 0, "ends each line with -2, as sequences of SPMF do; remove -1 and -2, which are no items"},
+    {names_with_colon, "", 0, 1, 0, "has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"},
+    {begins_with, "(", 0, 0, 1, "begins each line with a bracket, as tuples are printed; write the fields with tabs or commas between"},
+    {begins_with, "// ", 1, 1, 1, "is a comment; remove such lines (grep -v '^//')"},
+    {begins_with, "; ", 1, 0, 1, "is a comment; remove such lines (grep -v '^;')"},
+    {draws_table, "", 1, 1, 1, "draws a table, as psql and mysql print results; write CSV (psql --csv, mysql --batch)"}};
+
+static int refuse_marks(const struct looked_lines *lines, enum look_rows rows, const char *path) {
+    int lists = row_properties[rows].free;
+    for (size_t m = 0; m < sizeof marks / sizeof *marks; m++) {
+        uint64_t count = 0, first = 0;
+        if (!(lists ? marks[m].lists : marks[m].tables)) continue;
+        for (uint64_t i = 0; i < lines->count; i++)
+            if (marks[m].is(&lines->line[i], marks[m].text) && !count++) first = i;
+        if (marks[m].one ? count : count == lines->count)
+            return fail("'%s' line %" PRIu64 " %s", path, lines->line[first].number, marks[m].sentence);
+    }
+    for (uint64_t i = 0; i < lines->count && rows == LOOK_EDGES; i++)
+        if (begins_with(&lines->line[i], "p edge ") || begins_with(&lines->line[i], "p sp ") || begins_with(&lines->line[i], "p col "))
+            return fail("'%s' line %" PRIu64 ": a graph of DIMACS, and no rows of fields; keep its lines of edges without their first "
+                        "letter (awk '/^[ea] /{print $2, $3}')",
+                        path, lines->line[i].number);
+    if (rows == LOOK_PAIRS && begins_with(&lines->line[0], "%"))
+        return fail("'%s' line %" PRIu64 " is a comment of KONECT or Matrix Market; corpus.format = graph passes over such lines, pairs "
+                    "does not: remove them",
+                    path, lines->line[0].number);
+    return 0;
+}
+
+/* Refuses a file whose lines are not rows of fields. braces: 1 if edges end with networkx' attributes. Returns 0, or -1 after
+ * fail(). */
+static int refuse_lines(const struct looked_lines *lines, enum look_rows rows, int braces, const char *path) {
+    if (!braces && are_json(lines))
+        return fail("'%s' holds JSON; wanted %s on each line: write it so first (in Python: pandas.read_json, then to_csv)", path,
+                    row_properties[rows].free ? "a list" : "fields with commas or tabs between");
+    return refuse_other_formats(lines, rows, path) || refuse_marks(lines, rows, path) ? -1 : 0;
+}
+
+/* ---- columns whose fields are not names ---- */
+
+/* Returns 1 for a word that programs write if a value is missing, such as NA or NULL. */
+static int is_missing(const char *word, uint64_t length) {
+    static const char *const names[] = {"NA", "N/A", "NULL", "\\N", "nan", "None", "-", "?"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && !strncasecmp(names[i], word, length)) return 1;
+    return 0;
+}
+
+static int is_null_of_sql(const char *word, uint64_t length) {
+    return length == 2 && !memcmp(word, "\\N", 2);
+}
+static int is_in_single_quotes(const char *word, uint64_t length) {
+    return length > 1 && *word == '\'' && word[length - 1] == '\'';
+}
+static int is_formula(const char *word, uint64_t length) {
+    return length > 2 && word[0] == '=' && word[1] == '"' && word[length - 1] == '"';
+}
+static int is_printed_list(const char *word, uint64_t length) {
+    return length > 1 && *word == '[' && word[length - 1] == ']';
+}
+
+/* Returns 1 for a day, maybe with a time after it: 2024-01-31, 31.1.2024, 1/31/2024 10:00. */
+static int is_date(const char *word, uint64_t length) {
+    uint64_t digits[3] = {0}, part = 0, i = 0;
+    char sign = 0;
+    for (; i < length && part < 3; i++) {
+        if (word[i] >= '0' && word[i] <= '9') {
+            digits[part]++;
+        } else if (part < 2 && digits[part] && strchr("-/.", word[i]) && (!sign || sign == word[i])) {
+            sign = word[i];
+            part++;
+        } else {
+            break;
+        }
+    }
+    int ends = i == length || text_is_blank(word[i]) || word[i] == 'T';
+    return ends && part == 2 && digits[1] <= 2 && ((digits[0] == 4 && digits[2] && digits[2] <= 2) || (digits[0] <= 2 && digits[2] == 4));
+}
+
+/* How many of a column's non-empty fields must match for the column to be refused. */
+enum how_many {
+    ONE,              /* at least one field */
+    ALL,              /* all fields */
+    ONE_BESIDE_DIGITS /* at least one field, if all other fields are numbers */
+};
+/* The columns to which a rule applies. */
+enum checked {
+    BOTH,            /* COLUMN_A and COLUMN_B of any file */
+    BOTH_OF_PAIRS,   /* COLUMN_A and COLUMN_B of pairs and edges */
+    ITEM,            /* COLUMN_B of pairs and edges */
+    ITEM_BY_POSITION /* COLUMN_B of pairs and edges, unless it was chosen by its name or by corpus.columns */
+};
+static const struct {
+    int (*is)(const char *word, uint64_t length);
+    enum how_many how_many;
+    enum checked checked;
+    const char *what, *then;
+} fields[] = {
+    {is_null_of_sql, ONE, BOTH, "has \\N, which databases write where a value is missing", "remove such lines"},
+    {is_missing, ONE_BESIDE_DIGITS, BOTH_OF_PAIRS, "has a field without a value", "remove such lines"},
+    {is_in_single_quotes, ALL, BOTH, "has single quotes, which would be parts of the names", "write double quotes (sed \"s/'/\\\"/g\")"},
+    {is_formula, ALL, BOTH, "has formulas of a spreadsheet", "write the values alone (sed 's/=\"/\"/g')"},
+    {is_date, ALL, ITEM_BY_POSITION, "has dates", "say by corpus.columns which columns are wanted, as in corpus.columns = 1,3 or by their names"},
+    {is_printed_list, ALL, ITEM, "holds whole lists, as a program prints them", "write a line for each item (in Python: frame.explode)"}};
+
+static int is_checked(enum checked checked, enum column_meaning meaning, enum look_rows rows, const struct columns_form *form) {
+    if (checked == BOTH) return 1;
+    if (rows != LOOK_PAIRS && rows != LOOK_EDGES) return 0;
+    return checked == BOTH_OF_PAIRS || (meaning == COLUMN_B && (checked == ITEM || !form->named));
+}
+
+/* Fails if enough fields of the column match the rule fields[rule]. */
+static int refuse_column(struct looking *l, unsigned column, size_t rule) {
+    uint64_t filled = 0, such = 0, digits = 0, where = 0;
+    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count; i++) {
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
+        if (column >= parts.count || column >= COLUMNS_READ || !parts.length[column]) continue;
+        int is = fields[rule].is(parts.word[column], parts.length[column]);
+        if (is && !such++) where = i;
+        filled++;
+        digits += !is && is_digits(parts.word[column], parts.length[column]);
+    }
+    if (!such || (fields[rule].how_many == ALL && such < filled)) return 0;
+    if (fields[rule].how_many == ONE_BESIDE_DIGITS && (!digits || digits + such < filled)) return 0;
+    return fail("%s: column %u %s: %.*s; %s", where_is(l, where), column + 1, fields[rule].what, SHOWN(&l->lines.line[where]),
+                fields[rule].then);
+}
+
+/* Refuses columns that were chosen for COLUMN_A and COLUMN_B if their fields are not names. Returns 0, or -1 after fail(). */
+static int refuse_fields(struct looking *l) {
+    const struct columns_form *form = &l->look->form;
+    for (size_t rule = 0; rule < sizeof fields / sizeof *fields; rule++)
+        for (int meaning = COLUMN_A; meaning <= COLUMN_B; meaning++)
+            if (is_checked(fields[rule].checked, (enum column_meaning)meaning, l->rows, form) &&
+                refuse_column(l, form->column[meaning], rule))
+                return -1;
+    return 0;
+}
+
+/* ---- lines before the header ---- */
 
 /* Skips the # in front of a header such as "# user item". */
 static void pass_hash(struct looking *l) {
@@ -71,7 +696,7 @@ static int is_matrix_market(const char *bytes, uint64_t length) {
 static unsigned find_named(const struct looking *l, enum column_meaning meaning, unsigned but) {
     unsigned best = 0, column = NO_COLUMN;
     for (unsigned c = 0; c < l->first.count && c < COLUMNS_READ; c++) {
-        unsigned rank = column_rank(l->set, meaning, l->first.word[c], l->first.length[c]);
+        unsigned rank = column_rank(l->rows, meaning, l->first.word[c], l->first.length[c]);
         if (rank > best && c != but) best = rank, column = c;
     }
     return column;
@@ -80,17 +705,24 @@ static unsigned find_named(const struct looking *l, enum column_meaning meaning,
 /* Returns 1 if the header has known names for COLUMN_A and COLUMN_B, and for the relation of triples. */
 static int names_both(const struct looking *l) {
     unsigned a = find_named(l, COLUMN_A, NO_COLUMN);
-    int relation = l->rows != LOOK_TRIPLES || find_named(l, COLUMN_VALUE, NO_COLUMN) != NO_COLUMN;
+    int relation = l->row->needed < COLUMN_MEANINGS || find_named(l, COLUMN_VALUE, NO_COLUMN) != NO_COLUMN;
     return a != NO_COLUMN && find_named(l, COLUMN_B, a) != NO_COLUMN && relation;
 }
 
 enum { NAME_MOST = 64 }; /* bytes of a field that may be a name of a column */
 enum { CODED_LEAST = 4 }; /* smallest number of lines from which a pattern such as u1, u2, u3 is inferred */
 
+/* Returns the name of the column in the first line; "" and *length = 0 if the line has no such column. */
+static const char *column_name(const struct looking *l, uint64_t column, uint64_t *length) {
+    int there = column < l->first.count && column < COLUMNS_READ;
+    *length = there ? l->first.length[column] : 0;
+    return there ? l->first.word[column] : "";
+}
+
 /* Returns 1 if no other line has the first line's field in this column. */
 static int is_alone(const struct looking *l, unsigned c) {
     for (uint64_t i = 1; i < l->lines.count; i++) {
-        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
         if (c < parts.count && parts.length[c] == l->first.length[c] && !memcmp(parts.word[c], l->first.word[c], parts.length[c])) return 0;
     }
     return 1;
@@ -108,54 +740,60 @@ static int names_one_of_two(const struct looking *l) {
  * line has a word, and in no such column does the first line also have a number (or such a code). */
 static int differs_from_data(const struct looking *l) {
     int differs = 0;
-    uint64_t count = looked_is_of_lists(l->rows) ? 1 : l->first.count;
+    uint64_t count = l->row->free ? 1 : l->first.count;
     for (uint64_t c = 0; c < count && c < COLUMNS_READ; c++) {
         const struct looked_column *column = &l->columns.column[c];
         uint64_t length = l->first.length[c];
         const char *word = l->first.word[c];
-        if (!column->filled || !length || looked_is_missing(word, length)) continue;
+        if (!column->filled || !length || is_missing(word, length)) continue;
+        double number;
         if (column->digits == column->filled) {
-            if (looked_is_digits(word, length)) return 0;
+            if (is_digits(word, length) || !columns_number(&l->look->form, word, length, &number)) return 0;
             differs = 1;
         } else if (column->coded == column->filled && column->filled >= CODED_LEAST && column->letters_length) {
-            if (looked_is_coded(column, word, length)) return 0;
+            if (is_coded(column, word, length)) return 0;
             differs |= !strpbrk(strndupa(word, length < NAME_MOST ? length : NAME_MOST), "0123456789");
         }
     }
     return differs;
 }
 
-static int look_for_header(struct looking *l) {
+static int look_for_header(const struct looking *l) {
     const struct looked_lines *lines = &l->lines;
     enum corpus_header key = l->keys->header;
+    if (l->typed) return l->has_header;
     if (!lines->count || key == HEADER_NO) return 0;
     if (key == HEADER_YES) return 1;
     if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1;
     if (l->has_hash) return 1;
-    if (!looked_is_of_lists(l->rows) && looked_has_values(l->rows) && names_one_of_two(l)) return 1;
-    return (!looked_is_of_lists(l->rows) && names_both(l)) || (lines->count > 1 && differs_from_data(l));
+    if (l->rows == LOOK_DOCUMENTS) {
+        unsigned text = find_named(l, COLUMN_B, NO_COLUMN);
+        if (text != NO_COLUMN) return lines->count > 1 && is_alone(l, text);
+    }
+    if (!l->row->free && l->row->number && names_one_of_two(l)) return 1;
+    return (!l->row->free && names_both(l)) || (lines->count > 1 && differs_from_data(l));
 }
 
 /* Returns 1 if each line has one field more than the header: R writes row names, for which the header has no name. */
 static int find_shift(const struct looking *l) {
-    if (!l->has_header || l->lines.count < 2 || l->first.count + 1 != l->columns.most || l->columns.least != l->columns.most) return 0;
-    struct table_line second = looked_part(&l->lines.line[1], &l->look->form);
+    if (l->typed || !l->has_header || l->lines.count < 2 || l->first.count + 1 != l->columns.most || l->columns.least != l->columns.most) return 0;
+    struct table_line second = part_line(&l->lines.line[1], &l->look->form);
     int numbered = second.length[0] == 1 && *second.word[0] == '1';
-    return (numbered || *l->lines.line[1].at == '"') && looked_begin_differently(&l->lines, &l->look->form);
+    return (numbered || *l->lines.line[1].at == '"') && begin_differently(&l->lines, &l->look->form);
 }
 
 /* ---- which column is which ---- */
 
-static int refuse_columns(const struct looking *l, const char *why) {
-    const struct columns_words *words = &columns_words[l->set];
+static int refuse_columns(struct looking *l, const char *why) {
+    const char *const *names = l->row->names;
     int triples = l->rows == LOOK_TRIPLES;
-    return fail("'%s' line %" PRIu64 ": %s: %.*s; say which columns are %s%s and %s by corpus.columns, as in "
-                "corpus.columns = 1,%s3 or by their names",
-                l->path, l->lines.line[0].number, why, text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)),
-                l->lines.line[0].at, words->a, triples ? ", relation" : "", words->b, triples ? "2," : "");
+    return fail("%s: %s: %.*s; say which columns are %s%s and %s by corpus.columns, as in corpus.columns = 1,%s3 or by their names",
+                where_is(l, 0), why, SHOWN(&l->lines.line[0]), names[COLUMN_A], triples ? ", relation" : "", names[COLUMN_B],
+                triples ? "2," : "");
 }
 
-/* Finds a column by an entry of corpus.columns: its number, from 1, or its name in the header. Returns 0, or -1 after fail(). */
+/* Finds a column by an entry of corpus.columns: its number, from 1, or its name in the header. Returns 0; 1 if it is not there and
+ * may be missing (look_keys.hints); -1 after fail(). */
 static int find_given(const struct looking *l, const char *name, uint64_t length, uint8_t *column) {
     uint64_t number;
     char text[64];
@@ -169,12 +807,12 @@ static int find_given(const struct looking *l, const char *name, uint64_t length
         *column = (uint8_t)(c + (uint64_t)l->is_shifted);
         return 0;
     }
+    if (l->keys->hints) return 1;
     if (!l->has_header)
-        return fail("'%s' has no header that could name the column '%s' of corpus.columns; wanted a number from 1 on, or "
+        return fail("%s has no header that could name the column '%s' of corpus.columns; wanted a number from 1 on, or "
                     "corpus.header = yes",
-                    l->path, text);
-    return fail("'%s': no column of its header is called '%s' (corpus.columns): %.*s", l->path, text,
-                text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)), l->lines.line[0].at);
+                    l->name, text);
+    return fail("%s: no column of its header is called '%s' (corpus.columns): %.*s", l->name, text, SHOWN(&l->lines.line[0]));
 }
 
 /* Reads the next entry of corpus.columns and moves *at past it. Returns 1, or 0 at the end. */
@@ -193,25 +831,35 @@ int look_columns_valid(const char *columns) {
     uint64_t length;
     int count = 0;
     while (next_given(&columns, &name, &length)) count++;
-    return count >= 2 && count <= COLUMN_MEANINGS ? 0 : -1;
+    return count >= 1 && count <= COLUMN_MEANINGS ? 0 : -1;
 }
 
+/* Takes the columns that corpus.columns names. Returns 0; 1 if the file lacks them and may do so (look_keys.hints); -1 after
+ * fail(). */
 static int take_given(const struct looking *l) {
-    static const enum column_meaning usual[] = {COLUMN_A, COLUMN_B, COLUMN_VALUE}, of_triples[] = {COLUMN_A, COLUMN_VALUE, COLUMN_B};
-    struct columns_form *form = &l->look->form;
-    const char *at = l->keys->columns, *name;
+    uint8_t *column = l->look->form.column;
+    const char *at = l->keys->columns, *name, *key = l->keys->columns;
     uint64_t length;
-    int triples = l->rows == LOOK_TRIPLES;
-    uint8_t *column = form->column;
-    memset(column, NO_COLUMN, sizeof form->column);
-    for (int i = 0; i < COLUMN_MEANINGS && next_given(&at, &name, &length); i++)
-        if (find_given(l, name, length, &column[triples ? of_triples[i] : usual[i]])) return -1;
-    if (triples && column[COLUMN_B] == NO_COLUMN)
-        return fail("corpus.columns = %s names two columns, and a triple has three: head, relation, tail", l->keys->columns);
-    if (column[COLUMN_A] == column[COLUMN_B] || (triples && (column[COLUMN_VALUE] == column[COLUMN_A] || column[COLUMN_VALUE] == column[COLUMN_B])))
-        return fail("corpus.columns = %s names one column of '%s' twice", l->keys->columns, l->path);
-    form->named = 1;
-    form->most = 0;
+    unsigned count = 0, given[COLUMN_MEANINGS];
+    for (; count < COLUMN_MEANINGS && next_given(&at, &name, &length); count++) {
+        uint8_t found = 0;
+        int result = find_given(l, name, length, &found);
+        if (result) return result;
+        given[count] = found;
+        for (unsigned i = 0; i < count; i++)
+            if (given[i] == found) return fail("corpus.columns = %s names one column of %s twice", key, l->name);
+    }
+    int text_alone = l->rows == LOOK_DOCUMENTS && count == 1; /* the line's number names the document */
+    if (count < l->row->needed && l->rows == LOOK_TRIPLES)
+        return fail("corpus.columns = %s names %s, and a triple has three: head, relation, tail", key, count == 1 ? "one column" : "two columns");
+    if (count < l->row->needed && !text_alone)
+        return fail("corpus.columns = %s names one column, and %s has two: %s, %s", key, l->row->row, l->row->names[COLUMN_A],
+                    l->row->names[COLUMN_B]);
+    memset(column, NO_COLUMN, sizeof l->look->form.column);
+    if (text_alone) column[COLUMN_B] = (uint8_t)given[0];
+    for (unsigned i = 0; i < count && !text_alone; i++) column[l->row->order[i]] = (uint8_t)given[i];
+    l->look->form.named = 1;
+    l->look->form.most = 0;
     return 0;
 }
 
@@ -234,16 +882,40 @@ static int has_numbers(const struct looking *l, unsigned column) {
     return !l->columns.lines || (looked->filled && 2 * numbers >= looked->filled);
 }
 
+enum { EVENTS_MOST = 12, EVENTS_SHARE = 3 }; /* a column of events has at most so many different words, each in so many rows on average */
+
+/* Returns 1 if the column of pairs has few words that occur again and again: view, cart, purchase. Describes them in l->happened. */
+static int is_of_events(struct looking *l, unsigned column) {
+    struct words words = {0};
+    uint64_t count[EVENTS_MOST] = {0}, length, filled = 0;
+    size_t used = 0;
+    int fits = l->rows == LOOK_PAIRS && column < COLUMNS_READ && !has_numbers(l, column);
+    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && fits; i++) {
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
+        if (column >= parts.count || !parts.length[column]) continue;
+        int64_t number = words_add(&words, words_hash(parts.word[column], parts.length[column]), parts.word[column], parts.length[column]);
+        fits = number >= 0 && number < EVENTS_MOST && parts.length[column] < NAME_MOST;
+        if (fits) count[number]++, filled++;
+    }
+    fits = fits && words.size > 1 && EVENTS_SHARE * words.size <= filled;
+    for (uint64_t i = 0; i < words.size && fits; i++) {
+        const char *word = words_get(&words, i, &length);
+        used = text_add(l->happened, sizeof l->happened, used, "%s%.*s %" PRIu64, i ? ", " : "", (int)length, word, count[i]);
+    }
+    words_release(&words);
+    return fits;
+}
+
 enum { POSITIONS_MOST = 4 }; /* largest number of columns with which, without column names, the first three are read by position */
 
 /* Fails: the third column has no numbers. It is not just ignored, since it may matter, as in "aspirin treats headache". */
-static int refuse_third(const struct looking *l) {
-    const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
+static int refuse_third(struct looking *l) {
+    uint64_t line = l->has_header && l->lines.count > 1;
     if (l->rows == LOOK_EDGES)
-        return fail("'%s' line %" PRIu64 ": '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
+        return fail("%s: '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
                     "set corpus.format = triples to train triples, corpus.columns = 1,3 to read head and tail as an edge, or "
                     "graph.weights = no to ignore the third column",
-                    l->path, line->number, text_shown((uint64_t)(line->end - line->at)), line->at);
+                    where_is(l, line), SHOWN(&l->lines.line[line]));
     return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
 }
 
@@ -251,19 +923,19 @@ static int refuse_third(const struct looking *l) {
  * without a header have three columns or more, of which the first has row numbers. */
 static unsigned has_index(const struct looking *l) {
     if (l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0])) return 1;
-    return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && looked_are_numbered(&l->lines, &l->look->form);
+    return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && are_numbered(&l->lines, &l->look->form);
 }
 
 /* Returns 1 if the header's name of the column is that of a value or a time. */
 static int is_value(const struct looking *l, unsigned column) {
     uint64_t length;
-    const char *name = looked_name(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
-    return l->has_header && (column_rank(l->set, COLUMN_VALUE, name, length) || strcasestr(text, "time") || strcasestr(text, "date"));
+    const char *name = column_name(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
+    return l->has_header && (column_rank(l->rows, COLUMN_VALUE, name, length) || strcasestr(text, "time") || strcasestr(text, "date"));
 }
 
 /* Called if the header has a known name for only one of COLUMN_A (a) and COLUMN_B (b). With two columns, the other meaning is the
  * other column. With more columns, they are read by position if the known name is at its usual position; if not, this fails. */
-static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
+static int take_half_named(struct looking *l, unsigned a, unsigned b) {
     uint8_t *column = l->look->form.column;
     if (l->columns.most == 2 && (a != NO_COLUMN ? a : b) < 2 && !is_value(l, a != NO_COLUMN ? 1 - a : 1 - b)) {
         column[COLUMN_A] = (uint8_t)(a != NO_COLUMN ? a : 1 - b);
@@ -276,47 +948,118 @@ static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
 
 /* Chooses the columns of labels. If the columns between the first and the last have only 0 and 1, as features in Planetoid's
  * files do, the last column is the label. */
-static int take_last_label(const struct looking *l) {
+static int take_last_label(struct looking *l) {
     uint64_t last = l->columns.most - 1, flags = 1;
     if (l->columns.least != l->columns.most || l->columns.most < 4 || l->columns.lines < 2) return 0;
     while (flags < last && flags < COLUMNS_READ && l->columns.column[flags].flags == l->columns.lines) flags++;
     if (flags < last && flags < COLUMNS_READ) return 0;
     if (last >= COLUMNS_READ || l->columns.column[last].flags == l->columns.lines)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " columns of 0 and 1 are no labels; keep the first column and that of the label "
+        return fail("%s: %" PRIu64 " columns of 0 and 1 are no labels; keep the first column and that of the label "
                     "(awk '{print $1, $NF}')",
-                    l->path, l->lines.line[0].number, last >= COLUMNS_READ ? last - 1 : last);
+                    where_is(l, 0), last >= COLUMNS_READ ? last - 1 : last);
     l->look->form.column[COLUMN_B] = (uint8_t)last;
     l->look->form.named = 1;
     return 0;
 }
 
 /* Fails: the header of a file of titles has a known name for only one of the two columns. */
-static int refuse_titles(const struct looking *l, const char *missing) {
-    const struct looked_line *line = &l->lines.line[0];
-    return fail("'%s' line %" PRIu64 ": the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", l->path,
-                line->number, missing, l->columns.most, text_shown((uint64_t)(line->end - line->at)), line->at, missing);
+static int refuse_titles(struct looking *l, const char *missing) {
+    return fail("%s: the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", where_is(l, 0), missing,
+                l->columns.most, SHOWN(&l->lines.line[0]), missing);
 }
 
-/* Chooses the columns of triples by position: head, relation, tail. */
-static int take_triple(const struct looking *l, unsigned index) {
+/* The different words of a column. */
+struct distinct {
+    struct words words[COLUMN_MEANINGS];
+    int failed;
+};
+
+static void collect_distinct(const struct looking *l, unsigned index, struct distinct *of) {
+    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count; i++) {
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
+        for (unsigned c = 0; c < COLUMN_MEANINGS && !of->failed; c++)
+            if (c + index < parts.count && parts.length[c + index])
+                of->failed = words_add(&of->words[c], words_hash(parts.word[c + index], parts.length[c + index]), parts.word[c + index],
+                                       parts.length[c + index]) < 0;
+    }
+}
+
+/* Returns how many different words two columns share. */
+static uint64_t count_shared(const struct words *a, const struct words *b) {
+    uint64_t shared = 0, length;
+    for (uint64_t i = 0; i < a->size; i++) {
+        const char *word = words_get(a, i, &length);
+        shared += words_find(b, words_hash(word, length), word, length) >= 0;
+    }
+    return shared;
+}
+
+enum { RELATIONS_FEW = 4, ORDER_LEAST = 5 }; /* a relation's column has at most a quarter of the other columns' different names; the
+                                              * order is questioned only from this number of rows on */
+/* How the three columns of triples lie. */
+enum order_of_triples { ORDER_USUAL, ORDER_RELATION_LAST, ORDER_RELATION_FIRST, ORDER_UNCLEAR };
+
+/* Tells which of three columns has the relations: it has few names, of which none occurs in the other columns, and these share names.
+ * Numbers occur in all columns by chance; they have no such sign, and there the columns' sizes and how much each two share decide.
+ * The usual order, relation in the middle, is kept unless there are signs against it. */
+static enum order_of_triples judge_order(const struct looking *l, unsigned index, const struct distinct *of) {
+    uint64_t size[3] = {of->words[0].size, of->words[1].size, of->words[2].size}, filled = 0, digits = 0;
+    uint64_t ends = count_shared(&of->words[0], &of->words[2]); /* of the usual order */
+    for (unsigned c = index; c < index + 3; c++) filled += l->columns.column[c].filled, digits += l->columns.column[c].digits;
+    if (l->columns.lines < ORDER_LEAST || !size[0] || !size[1] || !size[2]) return ORDER_USUAL;
+    for (int c = 2; c >= 0; c -= 2) { /* the last column, then the first */
+        int a = 2 - c; /* the other end of the line */
+        uint64_t alike = count_shared(&of->words[a], &of->words[1]), middle = count_shared(&of->words[c], &of->words[1]);
+        int few = RELATIONS_FEW * size[c] <= size[1], order = c ? ORDER_RELATION_LAST : ORDER_RELATION_FIRST;
+        if (filled && digits == filled) {
+            double shared = (double)alike / (double)(size[a] + size[1] - alike), usual = (double)ends / (double)(size[0] + size[2] - ends);
+            if (few && RELATIONS_FEW * size[c] <= size[a] && shared > usual) return order;
+            if (c && size[c] < size[1] && 2 * size[1] > l->columns.lines && shared > usual) return ORDER_UNCLEAR;
+            continue;
+        }
+        int apart = !ends && !middle; /* no name of this column occurs in another one */
+        if (apart && alike && size[c] < size[1]) return order;
+        if (apart && few && RELATIONS_FEW * size[c] <= l->columns.lines && size[1] > size[a] / RELATIONS_FEW) return order;
+    }
+    return ORDER_USUAL;
+}
+
+/* Chooses the columns of triples by position, and finds which has the relations. */
+static int take_triple(struct looking *l, unsigned index) {
     struct columns_form *form = &l->look->form;
-    const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
+    uint64_t line = l->has_header && l->lines.count > 1;
     uint64_t most = l->columns.most > index ? l->columns.most - index : 0;
     while (most > 3 && most + index <= COLUMNS_READ && !l->columns.column[most - 1 + index].filled) most--; /* separators at the lines' ends */
     if (most < 3)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted head, relation, tail: %.*s", l->path, line->number,
-                    most, most == 1 ? "" : "s", columns_separator_name(form->separator), text_shown((uint64_t)(line->end - line->at)), line->at);
-    form->column[COLUMN_A] = (uint8_t)index;
-    form->column[COLUMN_VALUE] = (uint8_t)(index + 1);
-    form->column[COLUMN_B] = (uint8_t)(index + 2);
-    return most > 3 ? refuse_columns(l, "nothing tells which columns are wanted") : 0;
+        return fail("%s: %" PRIu64 " field%s%s%s%s; wanted head, relation, tail: %.*s", where_is(l, line), most, most == 1 ? "" : "s",
+                    l->typed ? "" : " with ", l->typed ? "" : columns_separator_name(form->separator), l->typed ? "" : " between",
+                    SHOWN(&l->lines.line[line]));
+    if (most > 3) return refuse_columns(l, "nothing tells which columns are wanted");
+    static const uint8_t columns[][COLUMN_MEANINGS] = {
+        [ORDER_USUAL] = {[COLUMN_A] = 0, [COLUMN_VALUE] = 1, [COLUMN_B] = 2},
+        [ORDER_RELATION_LAST] = {[COLUMN_A] = 0, [COLUMN_B] = 1, [COLUMN_VALUE] = 2},
+        [ORDER_RELATION_FIRST] = {[COLUMN_VALUE] = 0, [COLUMN_A] = 1, [COLUMN_B] = 2}};
+    struct distinct of = {0};
+    collect_distinct(l, index, &of);
+    enum order_of_triples order = of.failed ? ORDER_USUAL : judge_order(l, index, &of);
+    uint64_t relations = of.words[1].size, last = of.words[2].size;
+    for (int c = 0; c < COLUMN_MEANINGS; c++) words_release(&of.words[c]);
+    if (of.failed) return -1;
+    if (order == ORDER_UNCLEAR)
+        return fail("%s: the order of the columns is not clear: column %u has %" PRIu64 " different relations in %" PRIu64
+                    " lines, and column %u only %" PRIu64 ": %.*s; set corpus.columns = 1,3,2 if the relation is the last, corpus.columns = "
+                    "1,2,3 if it is in the middle",
+                    where_is(l, line), index + 2, relations, l->columns.lines, index + 3, last, SHOWN(&l->lines.line[line]));
+    for (int meaning = 0; meaning < COLUMN_MEANINGS; meaning++) form->column[meaning] = (uint8_t)(columns[order][meaning] + index);
+    l->reordered = order != ORDER_USUAL;
+    return 0;
 }
 
 /* Chooses columns by position: the first two, and the third if it has numbers. Returns 0, or -1 after fail(). */
-static int take_positions(const struct looking *l) {
+static int take_positions(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned index = has_index(l);
-    if (l->rows == LOOK_TRIPLES) return l->columns.lines ? take_triple(l, index) : 0;
+    if (l->rows == LOOK_TRIPLES) return l->columns.lines || l->typed ? take_triple(l, index) : 0;
     uint64_t most = l->columns.most - (l->columns.most ? index : 0);
     unsigned a = l->has_header ? find_named(l, COLUMN_A, NO_COLUMN) : NO_COLUMN;
     unsigned b = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN;
@@ -326,7 +1069,7 @@ static int take_positions(const struct looking *l) {
     if (most < 3 || l->keys->no_values) form->column[COLUMN_VALUE] = NO_COLUMN;
     if (l->rows == LOOK_LABELS) return take_last_label(l);
     if (l->rows == LOOK_TITLES && most > 2 && (a == NO_COLUMN) != (b == NO_COLUMN)) return refuse_titles(l, a == NO_COLUMN ? "id" : "title");
-    if (!looked_has_values(l->rows)) return 0;
+    if (!l->row->number) return 0;
     if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);
     if (l->rows == LOOK_WORDS)
         while (form->column[COLUMN_VALUE] < l->columns.most && form->column[COLUMN_VALUE] < NO_COLUMN && !has_numbers(l, form->column[COLUMN_VALUE]))
@@ -341,13 +1084,12 @@ static int take_positions(const struct looking *l) {
     if (most < 3 || l->rows == LOOK_WORDS || form->braces || l->keys->no_values) return 0;
     unsigned value = l->has_header ? find_named(l, COLUMN_VALUE, NO_COLUMN) : NO_COLUMN;
     if (value != NO_COLUMN && value != 2 + index) return refuse_columns(l, "the header names a value, but not the columns that are wanted");
-    if (!has_numbers(l, 2 + index)) return refuse_third(l);
+    if (!has_numbers(l, 2 + index) && !is_of_events(l, 2 + index)) return refuse_third(l);
     return most <= POSITIONS_MOST ? 0 : refuse_columns(l, "nothing tells which columns are wanted");
 }
 
 /* Sets the format of N-Triples. Their lines need no further examination. */
-static int take_ntriples(struct looking *l) {
-    struct look *look = l->look;
+static int take_ntriples(const struct looking *l) {
     int header = l->keys->header == HEADER_YES;
     if (header || l->keys->separator != SEPARATOR_AUTO)
         return fail("'%s' holds N-Triples, whose lines have no header and blanks between their terms: leave out corpus.%s", l->path,
@@ -355,19 +1097,21 @@ static int take_ntriples(struct looking *l) {
     if (l->keys->columns && *l->keys->columns)
         return fail("'%s' holds N-Triples, whose terms are subject, predicate and object: leave out corpus.columns = %s", l->path,
                     l->keys->columns);
-    look->form.ntriples = 1;
-    looked_say(l);
+    l->look->form.ntriples = 1;
     return 0;
 }
 
-static int take_columns(const struct looking *l) {
+static int take_columns(struct looking *l) {
     struct columns_form *form = &l->look->form;
-    form->most = looked_is_of_lists(l->rows) || l->rows == LOOK_LABELS || l->rows == LOOK_TITLES ? 0 : l->columns.most;
+    form->most = l->row->free || l->row->longer || l->typed ? 0 : l->columns.most;
     if (l->has_header && l->keys->header != HEADER_YES && form->most && !l->is_shifted && (*form->separator != ' ' || form->most < l->first.count))
         form->most = l->first.count;
     if (form->braces) form->most = 3;
-    if (looked_is_of_lists(l->rows)) return 0;
-    if (l->keys->columns && *l->keys->columns) return take_given(l);
+    if (l->row->free) return 0;
+    if (l->keys->columns && *l->keys->columns) {
+        int result = take_given(l);
+        if (result <= 0) return result;
+    }
     if (l->has_header && names_both(l)) {
         take_named(l);
         return 0;
@@ -380,7 +1124,7 @@ static int take_columns(const struct looking *l) {
 static void pass_over_times(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
-    if (form->named || form->braces || value >= COLUMNS_READ || l->rows == LOOK_WORDS || l->rows == LOOK_TRIPLES) return;
+    if (form->named || form->braces || value >= COLUMNS_READ || l->rows == LOOK_WORDS || !l->row->number) return;
     const struct looked_column *column = &l->columns.column[value];
     l->has_times = column->filled && column->times == column->filled;
     if (l->has_times) form->column[COLUMN_VALUE] = NO_COLUMN;
@@ -390,15 +1134,17 @@ static void pass_over_times(struct looking *l) {
 static int choose_decimals(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
-    if (!looked_has_values(l->rows) || value >= COLUMNS_READ) return 0;
+    if (!l->row->number || value >= COLUMNS_READ) return 0;
     const struct looked_column *column = &l->columns.column[value];
     if (column->thousands && column->thousands == column->filled - column->numbers)
-        return fail("'%s': column %u has numbers such as 1,234, whose comma may be a decimal sign or separate thousands; write them "
+        return fail("%s: column %u has numbers such as 1,234, whose comma may be a decimal sign or separate thousands; write them "
                     "without, or with a point",
-                    l->path, value + 1);
+                    l->name, value + 1);
     form->decimal_comma = column->filled && column->comma_numbers == column->filled && column->numbers < column->filled;
     return 0;
 }
+
+/* ---- what names a list or a document ---- */
 
 enum { NAMES_SHARE = 5 };
 
@@ -412,12 +1158,12 @@ static int have_no_names(struct looking *l) {
     if (l->keys->names != NAMES_AUTO) return l->keys->names == NAMES_NO;
     if (l->rows != LOOK_LISTS || count < 2) return 0;
     for (uint64_t i = begin; i < l->lines.count && !failed; i++) {
-        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
         for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ && !failed; c++)
             failed = words_add(c ? &items : &firsts, words_hash(parts.word[c], parts.length[c]), parts.word[c], parts.length[c]) < 0;
     }
     for (uint64_t i = begin; i < l->lines.count && !failed; i++) {
-        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
         within += words_find(&items, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) >= 0;
     }
     uint64_t repeated = count - firsts.size;
@@ -427,53 +1173,467 @@ static int have_no_names(struct looking *l) {
     return failed ? -1 : NAMES_SHARE * repeated >= count && 2 * within >= count;
 }
 
+/* How the first words of lines, which may be names of documents, occur. */
+struct firsts {
+    uint64_t different, repeats; /* different ones; lines that begin as the line before does */
+    uint64_t within;             /* lines whose first word occurs behind the first word of some line */
+    uint64_t signs;              /* first words with a digit, or one of _ / : */
+    int coded, failed;           /* coded: all have the same letters, then digits */
+};
+
+static struct firsts count_firsts(const struct looking *l) {
+    struct columns_form blanks = COLUMNS_PLAIN;
+    struct firsts of = {.coded = 1};
+    struct words firsts = {0}, later = {0};
+    struct looked_column column = {0};
+    struct table_line before = {0};
+    for (uint64_t i = 0; i < l->lines.count && !of.failed; i++) {
+        struct column_walk walk;
+        struct column_field field;
+        struct table_line parts = part_line(&l->lines.line[i], &blanks);
+        column_walk_start(&walk, (char *)l->lines.line[i].at, (char *)l->lines.line[i].end, &blanks);
+        for (int first = 1; column_walk_next(&walk, &blanks, 1, &field) && !of.failed; first = 0)
+            of.failed = words_add(first ? &firsts : &later, words_hash(field.word, field.length), field.word, field.length) < 0;
+        if (!i) column = (struct looked_column){.letters = parts.word[0], .letters_length = count_letters(parts.word[0], parts.length[0])};
+        of.coded &= is_coded(&column, parts.word[0], parts.length[0]);
+        int sign = 0;
+        for (uint64_t c = 0; c < parts.length[0]; c++) sign |= memchr("0123456789_/:", parts.word[0][c], 13) != NULL;
+        of.signs += (uint64_t)sign;
+        of.repeats += i && before.length[0] == parts.length[0] && !memcmp(before.word[0], parts.word[0], parts.length[0]);
+        before = parts;
+    }
+    for (uint64_t i = 0; i < l->lines.count && !of.failed; i++) {
+        struct table_line parts = part_line(&l->lines.line[i], &blanks);
+        of.within += words_find(&later, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) >= 0;
+    }
+    of.different = firsts.size;
+    words_release(&firsts);
+    words_release(&later);
+    return of;
+}
+
+/* Decides whether the first word of each line names its document: all differ, look like ids, and are no words of the texts. Names
+ * such as d1, d2 may also stand before several lines in succession. */
+static int take_first_words(struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    struct firsts of = count_firsts(l);
+    uint64_t count = l->lines.count;
+    if (of.failed) return -1;
+    int apart = 10 * of.within <= count || are_numbered(&l->lines, form);
+    l->look->sure = count > 1 && apart && ((of.different == count && of.signs == count) || (of.coded && of.different + of.repeats == count));
+    l->names = of.different;
+    form->naming = l->keys->names == NAMES_YES || (l->keys->names == NAMES_AUTO && l->look->sure) ? NAMED_BY_FIELD : NAMED_BY_LINE;
+    if (l->keys->names == NAMES_AUTO && !l->look->sure && l->keys->files > 1) form->naming = NAMED_BY_FILE;
+    return 0;
+}
+
+/* Returns 1 if all fields of the column differ, are filled, and are short. */
+static int is_of_names(const struct looking *l, unsigned column, uint64_t *different) {
+    struct words words = {0};
+    uint64_t lines = 0, bytes = 0, filled = 0;
+    int failed = 0;
+    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && !failed; i++, lines++) {
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
+        if (column >= parts.count || !parts.length[column]) continue;
+        failed = words_add(&words, words_hash(parts.word[column], parts.length[column]), parts.word[column], parts.length[column]) < 0;
+        bytes += parts.length[column];
+        filled++;
+    }
+    *different = words.size;
+    words_release(&words);
+    return !failed && filled == lines && *different == lines && bytes <= 200 * lines;
+}
+
+/* Chooses the columns of a table of documents: that with a name of a text, or else that with the most words, is the text; the first
+ * other column whose fields all differ names the document, and if there is none the line's number does. */
+static void take_document(struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    unsigned text = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN, name, most = (unsigned)l->columns.least;
+    uint64_t different;
+    if (most > COLUMNS_READ) most = COLUMNS_READ;
+    for (unsigned c = 0; c < most && (text == NO_COLUMN || !l->has_header || find_named(l, COLUMN_B, NO_COLUMN) == NO_COLUMN); c++)
+        if (text == NO_COLUMN || l->columns.column[c].words > l->columns.column[text].words) text = c;
+    name = l->has_header ? find_named(l, COLUMN_A, text) : NO_COLUMN;
+    if (name != NO_COLUMN && !is_of_names(l, name, &different) && l->columns.column[name].digits < l->columns.column[name].filled) name = NO_COLUMN;
+    for (unsigned c = 0; c < most && name == NO_COLUMN; c++)
+        if (c != text && is_of_names(l, c, &different)) name = c;
+    if (l->keys->names == NAMES_NO) name = NO_COLUMN;
+    if (name != NO_COLUMN) is_of_names(l, name, &l->names);
+    form->column[COLUMN_A] = (uint8_t)name;
+    form->column[COLUMN_B] = (uint8_t)text;
+    form->column[COLUMN_VALUE] = NO_COLUMN;
+}
+
+/* Finds the separator of a table of documents; "" if the lines are no table. A tab in each line makes a table. Other separators
+ * occur in texts, too: they need a header that names the text, quotes, or short first fields that all differ and are ids. */
+static const char *find_separator_of_documents(struct looking *l) {
+    for (int s = 0; s < BLANKS; s++) {
+        struct columns_form *form = &l->look->form;
+        struct parting parting = try_separator(&l->lines, separators[s]);
+        *form = form_with(separators[s], choose_quotes(&l->lines, separators[s]));
+        l->first = part_line(&l->lines.line[0], form);
+        unsigned text = find_named(l, COLUMN_B, NO_COLUMN);
+        int named = l->first.count > 1 && text != NO_COLUMN && l->lines.count > 1 && is_alone(l, text), all = parting.parted == l->lines.count;
+        if (all && !s) return separators[s];
+        if (named) return separators[s];
+        if (!all || parting.least != parting.most || parting.least < 2 || l->lines.count < 2) continue;
+        uint64_t quoted = 0, ids = 0, different;
+        for (uint64_t i = 0; i < l->lines.count; i++) {
+            struct table_line parts = part_line(&l->lines.line[i], form);
+            quoted += (uint64_t)parts.quoted;
+            ids += parts.length[0] && !memchr(parts.word[0], ' ', parts.length[0]) && strpbrk(strndupa(parts.word[0], parts.length[0] % NAME_MOST), "0123456789");
+        }
+        l->has_header = 0;
+        if (2 * quoted >= l->lines.count || (ids + 1 >= l->lines.count && is_of_names(l, 0, &different))) return separators[s];
+    }
+    return "";
+}
+
+/* Finds what names a document and where its text is. */
+static int look_at_documents(struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    const struct look_keys *keys = l->keys;
+    if (keys->names == NAMES_FILE && !l->typed) {
+        form->naming = NAMED_BY_FILE;
+        return 0;
+    }
+    int given = keys->columns && *keys->columns;
+    if (!l->typed) {
+        const char *separator = keys->separator != SEPARATOR_AUTO ? separator_of_key[keys->separator] : find_separator_of_documents(l);
+        if (!*separator && given) separator = separator_of_fixed(&l->lines, 0);
+        *form = COLUMNS_PLAIN;
+        if (!*separator || *separator == ' ') {
+            l->has_header = keys->header == HEADER_YES;
+            for (int meaning = 0; meaning < COLUMN_MEANINGS; meaning++) form->column[meaning] = NO_COLUMN;
+            return take_first_words(l);
+        }
+        *form = form_with(separator, choose_quotes(&l->lines, separator));
+    }
+    l->first = part_line(&l->lines.line[0], form);
+    describe_columns(&l->columns, &l->lines, l->lines.count > 1, form);
+    l->has_header = look_for_header(l);
+    describe_columns(&l->columns, &l->lines, (uint64_t)l->has_header, form);
+    l->look->sure = 1;
+    int result = given ? take_given(l) : 1;
+    if (result < 0) return -1;
+    if (result) take_document(l);
+    form->most = *form->separator == '\t' || l->typed ? 0 : l->first.count > l->columns.most || l->has_header ? l->first.count : l->columns.most;
+    form->columns = l->columns.most < COLUMNS_READ ? l->columns.least : 0;
+    form->naming = form->column[COLUMN_A] == NO_COLUMN ? NAMED_BY_LINE : NAMED_BY_FIELD;
+    if (l->columns.most < 2 && keys->names != NAMES_NO && !given)
+        return fail("%s: 1 field%s%s%s; wanted document, text: %.*s", where_is(l, 0), l->typed ? "" : " with ",
+                    l->typed ? "" : columns_separator_name(form->separator), l->typed ? "" : " between", SHOWN(&l->lines.line[0]));
+    return 0;
+}
+
+/* ---- counts and matrices, which are no rows ---- */
+
+/* Returns the number that all of a line is, 0 if it is none. */
+static uint64_t number_of_line(const struct looked_line *line, unsigned wanted, uint64_t *other) {
+    struct columns_form blanks = COLUMNS_PLAIN;
+    struct table_line parts = part_line(line, &blanks);
+    uint64_t number[2] = {0, 0};
+    for (unsigned i = 0; i < 2 && i < parts.count; i++) {
+        char text[24];
+        snprintf(text, sizeof text, "%.*s", (int)(parts.length[i] < sizeof text ? parts.length[i] : 0), parts.word[i]);
+        if (text_count(text, &number[i])) return 0;
+    }
+    *other = number[1];
+    return parts.count == wanted ? number[0] : 0;
+}
+
+/* Removes a first line that is no row but counts the others: their number, or for edges the number of nodes and that of lines. */
+static int pass_count(struct looking *l) {
+    struct looked_lines *lines = &l->lines;
+    uint64_t rest = lines->count - 1, second, after;
+    if (lines->count < 3 || l->row->free || l->row->text || l->keys->header == HEADER_NO) return 0;
+    int all = l->whole && lines->count < LOOKED_AT;
+    uint64_t one = number_of_line(&lines->line[0], 1, &second);
+    int counts = one && !number_of_line(&lines->line[1], 1, &after) && (all ? one == rest : one >= rest);
+    uint64_t nodes = l->rows == LOOK_EDGES && all ? number_of_line(&lines->line[0], 2, &second) : 0;
+    if (nodes && second == rest) {
+        uint64_t most = 0, to;
+        for (uint64_t i = 1; i < lines->count && most <= nodes; i++) {
+            uint64_t from = number_of_line(&lines->line[i], 2, &to);
+            most = from > most ? from : most;
+            most = to > most ? to : most;
+        }
+        counts = most && most <= nodes;
+    }
+    if (!counts) return 0;
+    memmove(lines->line, lines->line + 1, --lines->count * sizeof *lines->line);
+    return 1;
+}
+
+/* Refuses a graph of METIS: the first line has the numbers of nodes and edges, each other line the neighbours of a node. */
+static int refuse_metis(struct looking *l) {
+    const struct looked_lines *lines = &l->lines;
+    struct columns_form blanks = COLUMNS_PLAIN;
+    uint64_t edges, nodes = l->lines.count > 2 ? number_of_line(&lines->line[0], 2, &edges) : 0, entries = 0, seen = 0, least = UINT64_MAX, widest = 0;
+    if (!nodes || !edges || l->typed) return 0;
+    for (uint64_t i = 1; i < lines->count; i++) {
+        struct table_line parts = part_line(&lines->line[i], &blanks);
+        least = parts.count < least ? parts.count : least;
+        widest = parts.count > widest ? parts.count : widest;
+        entries += parts.count;
+        for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ; c++) {
+            char text[24];
+            uint64_t number;
+            snprintf(text, sizeof text, "%.*s", (int)(parts.length[c] < sizeof text ? parts.length[c] : 0), parts.word[c]);
+            if (text_count(text, &number) || !number || number > nodes) return 0;
+        }
+    }
+    seen = lines->line[lines->count - 1].number - lines->line[0].number;
+    int all = l->whole && lines->count < LOOKED_AT && entries == 2 * edges && seen <= nodes;
+    int some = !l->whole && least < widest && (double)entries / (double)seen < 4.0 * (double)edges / (double)nodes &&
+               (double)entries / (double)seen > (double)edges / (double)nodes;
+    if (!all && !some) return 0;
+    return fail("'%s' holds a graph of METIS (%" PRIu64 " nodes, %" PRIu64 " edges, then the neighbours of each node), and no rows of fields: put "
+                "each node's number before its neighbours (grep -v '^%%' FILE | awk 'NR > 1 {print NR - 1, $0}') and set corpus.format = adjacency",
+                l->path, nodes, edges);
+}
+
+enum { MATRIX_LEAST = 3, MATRIX_SHARE = 3 }; /* columns of a matrix; a third or more of its values are 0 */
+
+/* Refuses a matrix: lines of equal length with names above columns of 0 and other numbers, or a square of numbers. */
+static int refuse_matrix(struct looking *l) {
+    uint64_t values = 0, zeros = 0, flags = 0, truths = 0, words = 0, header = 0;
+    if (l->rows != LOOK_LISTS && l->rows != LOOK_ADJACENCY && l->rows != LOOK_PAIRS && l->rows != LOOK_EDGES) return 0;
+    for (uint64_t c = 0; c < l->first.count && c < COLUMNS_READ; c++) { /* is the first line one of names? */
+        struct looked_column name = {.filled = 0};
+        describe_field(&name, &l->look->form, l->first.word[c], l->first.length[c]);
+        words += name.filled && !name.numbers && !name.truths && !name.falses;
+        header += name.filled && (name.numbers || name.truths || name.falses);
+    }
+    int named = l->has_header || (words + 1 >= l->first.count && !header && l->lines.count > 1);
+    struct looked_columns columns;
+    describe_columns(&columns, &l->lines, (uint64_t)named, &l->look->form);
+    uint64_t cells = columns.most < COLUMNS_READ ? columns.most : COLUMNS_READ;
+    if (columns.least != columns.most || cells < MATRIX_LEAST || columns.lines < MATRIX_LEAST) return 0;
+    for (uint64_t c = 0; c < cells; c++) {
+        const struct looked_column *column = &columns.column[c];
+        int is_value = column->filled == column->numbers || column->filled == column->truths + column->falses;
+        if (c && !is_value) return 0;
+        if (!is_value || (!c && named && column->flags < column->filled && !column->truths)) continue; /* the rows' names */
+        values += column->filled;
+        zeros += column->zeros + column->falses;
+        flags += column->flags;
+        truths += column->truths + column->falses;
+    }
+    int few = MATRIX_SHARE * zeros >= values, two = flags + truths == values, square = columns.lines == columns.most && l->whole;
+    int bare = !named && few && (square || columns.most > COLUMNS_READ) && (two || cells > MATRIX_LEAST);
+    int of_names = named && few && (l->row->free ? two || cells > MATRIX_LEAST : cells > MATRIX_LEAST && !names_both(l));
+    if (!values || !(bare || of_names || truths == values)) return 0;
+    const char *way = l->typed ? "hand over the rows, columns and values that are not 0 as pairs or edges (scipy.sparse.coo_matrix has them)"
+        : l->rows == LOOK_EDGES || l->rows == LOOK_ADJACENCY
+        ? "write a line for each arc (in Python: m = numpy.loadtxt(FILE); i, j = m.nonzero(); numpy.savetxt('edges', numpy.c_[i, j, m[i, j]], '%g')) "
+          "and set corpus.format = graph"
+        : "write a line for each value that is not 0 (in Python: m = pandas.read_csv(FILE).stack() * 1; m[m != 0].reset_index().to_csv('pairs.csv', "
+          "header=['list', 'item', 'rating'], index=False)) and set corpus.format = pairs";
+    return fail("%s: %" PRIu64 " columns of %s are a matrix, and no %s: %.*s; %s", where_is(l, 0), columns.most,
+                two ? "0 and 1" : "numbers", l->row->free ? "lists of names" : "rows of fields", SHOWN(&l->lines.line[0]), way);
+}
+
+/* ---- the format in words ---- */
+
+static size_t say_column(struct looking *l, size_t at, const char *meaning, unsigned column) {
+    struct look *look = l->look;
+    uint64_t length, shift = (uint64_t)l->is_shifted;
+    const char *name = column_name(l, column - (l->has_header ? shift : 0), &length);
+    if (column >= COLUMNS_READ) {
+        at = text_add(look->said, sizeof look->said, at, "%s = none", meaning);
+        if (l->has_times) return text_add(look->said, sizeof look->said, at, " (the third column holds times)");
+        return l->columns.most > 2 ? text_add(look->said, sizeof look->said, at, " of %" PRIu64, l->columns.most) : at;
+    }
+    if (l->has_header && length)
+        return text_add(look->said, sizeof look->said, at, "%s = %.*s", meaning, length < 30 ? (int)length : 30, name);
+    return text_add(look->said, sizeof look->said, at, "%s = column %u", meaning, column + 1);
+}
+
+/* Says how many names so many lines have, if some have the same. */
+static size_t say_names(const struct looking *l, size_t at, const char *what) {
+    uint64_t lines = l->lines.count - (uint64_t)l->has_header;
+    if (!l->names || l->names >= lines) return at;
+    return text_add(l->look->said, LOOK_SAID, at, " (%" PRIu64 " names in %" PRIu64 " lines: lines of one name are one %s)", l->names, lines, what);
+}
+
+static size_t say_documents(struct looking *l, size_t at) {
+    const struct columns_form *form = &l->look->form;
+    char *out = l->look->said;
+    int table = form->column[COLUMN_B] != NO_COLUMN;
+    if (form->naming == NAMED_BY_FILE) return text_add(out, LOOK_SAID, at, "document = each file, named by its path");
+    if (form->naming == NAMED_BY_LINE)
+        at = text_add(out, LOOK_SAID, at, "document = %s's number, text = ", l->typed ? "the row" : "the line");
+    if (!table && form->naming == NAMED_BY_LINE) return text_add(out, LOOK_SAID, at, "all of it (corpus.names = yes: its first word names it)");
+    if (!table) return say_names(l, text_add(out, LOOK_SAID, at, "document = the first word, text = the others"), "document");
+    if (form->naming == NAMED_BY_FIELD) {
+        at = say_names(l, say_column(l, at, "document", form->column[COLUMN_A]), "document");
+        at = text_add(out, LOOK_SAID, at, ", text = ");
+    }
+    at = say_column(l, at - strlen("text = "), "text", form->column[COLUMN_B]);
+    return form->column[COLUMN_VALUE] == NO_COLUMN ? at : say_column(l, text_add(out, LOOK_SAID, at, " and "), "text", form->column[COLUMN_VALUE]);
+}
+
+/* Stores the columns as corpus.columns would name them: by their names if the header has names that the key can have, which are then
+ * found in another file, too; otherwise by their numbers. */
+static void name_columns(const struct looking *l) {
+    const struct columns_form *form = &l->look->form;
+    char *out = l->look->columns;
+    for (int numbers = !l->has_header; numbers < 2; numbers++) {
+        size_t at = 0;
+        int fits = 1;
+        *out = 0;
+        for (unsigned i = 0; i < COLUMN_MEANINGS; i++) {
+            unsigned column = form->column[l->row->order[i]];
+            uint64_t length, number;
+            char text[NAME_MOST];
+            if (column == NO_COLUMN) continue;
+            const char *name = column_name(l, column - (unsigned)(l->has_header && l->is_shifted), &length);
+            snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : 0), name);
+            fits &= *text && !strpbrk(text, ",\"#;") && text_count(text, &number) && strcasecmp(text, "auto") && !text_is_blank(*text);
+            for (const char *byte = text; *byte; byte++) fits &= (unsigned char)*byte >= ' ';
+            for (unsigned c = 0; c < l->first.count && c < COLUMNS_READ; c++)
+                fits &= l->first.word[c] == name || l->first.length[c] != length || strncasecmp(l->first.word[c], name, length);
+            at = numbers ? text_add(out, sizeof l->look->columns, at, "%s%u", at ? "," : "", column + 1)
+                         : text_add(out, sizeof l->look->columns, at, "%s%s", at ? "," : "", text);
+        }
+        if (numbers || (fits && at + 1 < sizeof l->look->columns)) return;
+    }
+}
+
+/* Stores the format in words in look->said, and the name of the value's column in look->value. */
+static void say(struct looking *l) {
+    struct look *look = l->look;
+    const struct columns_form *form = &look->form;
+    const char *const *names = l->row->names;
+    char *out = look->said;
+    size_t room = sizeof look->said, at = text_add(out, room, 0, "columns    ");
+    if (form->ntriples) {
+        text_add(out, room, at, "head, relation, tail = subject, predicate, object of N-Triples, without < and >");
+        return;
+    }
+    if (l->rows == LOOK_DOCUMENTS) {
+        at = say_documents(l, at);
+        if (form->column[COLUMN_B] == NO_COLUMN || form->naming == NAMED_BY_FILE) return;
+    } else if (l->rows == LOOK_ADJACENCY) {
+        at = text_add(out, room, at, "target = the first, contexts = the others");
+    } else if (l->rows == LOOK_LISTS && form->naming == NAMED_BY_LINE) {
+        at = text_add(out, room, at, "items = all, and each list is named by its line's number (corpus.names = yes: by its first)");
+    } else if (l->rows == LOOK_LISTS) {
+        at = say_names(l, text_add(out, room, at, "list = the first, items = the others"), "list");
+    } else {
+        for (unsigned i = 0; i < (l->row->number ? COLUMN_MEANINGS : l->row->needed); i++) {
+            enum column_meaning meaning = l->row->order[i];
+            if (i) at = text_add(out, room, at, ", ");
+            if (meaning == COLUMN_VALUE && form->braces && form->column[meaning] != NO_COLUMN)
+                at = text_add(out, room, at, "%s = networkx' attributes", names[meaning]);
+            else
+                at = say_column(l, at, meaning == COLUMN_VALUE && form->events ? "event" : names[meaning], form->column[meaning]);
+        }
+    }
+    if (l->reordered) at = text_add(out, room, at, " (few names, and none of another column)");
+    if (form->zeros_out) at = text_add(out, room, at, " (lines of 0 are left out)");
+    if (form->events && l->keys->events && *l->keys->events)
+        at = text_add(out, room, at, " (only %s)", l->keys->events);
+    else if (form->events)
+        at = text_add(out, room, at, " (%s: all count alike; corpus.events = WORD,.. keeps some)", l->happened);
+    if (l->typed)
+        at = text_add(out, room, at, "; %s", l->path);
+    else
+        at = text_add(out, room, at, "; %s, %s", columns_separator_name(form->separator), l->has_header ? "a header" : "no header");
+    if (form->decimal_comma) at = text_add(out, room, at, ", decimal commas");
+    if (l->has_count) text_add(out, room, at, ", a count in the first line");
+    uint64_t length;
+    const char *value = column_name(l, form->column[COLUMN_VALUE], &length);
+    if (l->has_header && l->row->number) snprintf(look->value, sizeof look->value, "%.*s", text_shown(length), value);
+}
+
 /* ---- finding the format ---- */
 
-static int decide(struct looking *l, uint64_t length) {
-    struct look *look = l->look;
-    struct columns_form *form = &look->form;
-    int lists = looked_is_of_lists(l->rows);
+/* Judges the column of ratings of pairs: are its fields what happened (0 or 1), or words of events? */
+static int judge_values(struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    unsigned value = form->column[COLUMN_VALUE];
+    if (l->rows != LOOK_PAIRS) return 0;
+    int asked = l->keys->events && *l->keys->events;
+    if (value >= COLUMNS_READ) {
+        if (!asked) return 0;
+        return fail("%s: corpus.events = %s, and no column is known as one of events; name it as the third of corpus.columns", l->name, l->keys->events);
+    }
+    const struct looked_column *column = &l->columns.column[value];
+    form->events = (uint8_t)is_of_events(l, value);
+    int truths = column->truths && column->truths + column->falses == column->filled;
+    int flags = column->flags == column->filled && column->zeros && column->zeros < column->filled;
+    form->zeros_out = (uint8_t)((truths && column->falses) || flags);
+    if (truths) form->events = 0;
+    if (asked) form->events = 1, form->zeros_out = 0;
+    if (!form->events && !truths && form->named && !(l->keys->columns && *l->keys->columns) && column->filled && !has_numbers(l, value))
+        form->column[COLUMN_VALUE] = NO_COLUMN; /* a note, which happens to be called as ratings are */
+    return 0;
+}
+
+/* Finds the format of lines or rows that are not documents. */
+static int decide_rows(struct looking *l, const char *separator) {
+    struct columns_form *form = &l->look->form;
     uint64_t weights = 0;
-    char separator[3] = "";
-    const char *before = l->lines.line[0].at;
-    if (l->rows == LOOK_TRIPLES && looked_are_ntriples(&l->lines)) return take_ntriples(l);
-    if (!take_separator_line(&l->lines, separator)) *separator = 0;
-    form->braces = l->rows == LOOK_EDGES && cut_braces(&l->lines, &weights);
-    if (looked_refuse_lines(&l->lines, l->rows, form->braces, l->path)) return -1;
-    pass_hash(l);
-    looked_separate(form, &l->lines, !lists, l->rows != LOOK_TITLES, l->keys->separator, separator);
-    if (!lists && l->keys->separator == SEPARATOR_AUTO && looked_has_two_separators(&l->lines, form))
-        return fail("'%s' line %" PRIu64 ": both %s and commas split all lines: %.*s; say which by corpus.separator", l->path,
-                    l->lines.line[0].number, columns_separator_name(form->separator),
-                    text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)), l->lines.line[0].at);
-    if (l->lines.count) l->first = looked_part(&l->lines.line[0], form);
-    looked_describe(&l->columns, &l->lines, l->lines.count > 1, form);
+    if (!l->typed) {
+        if (refuse_metis(l)) return -1;
+        form->braces = l->rows == LOOK_EDGES && cut_braces(&l->lines, &weights);
+        if (refuse_lines(&l->lines, l->rows, form->braces, l->path)) return -1;
+        pass_hash(l);
+        separate(form, &l->lines, !l->row->free, l->rows != LOOK_TITLES, l->keys->separator, separator);
+        if (!l->row->free && l->keys->separator == SEPARATOR_AUTO && has_two_separators(&l->lines, form))
+            return fail("%s: both %s and commas split all lines: %.*s; say which by corpus.separator", where_is(l, 0),
+                        columns_separator_name(form->separator), SHOWN(&l->lines.line[0]));
+    }
+    if (l->lines.count) l->first = part_line(&l->lines.line[0], form);
+    describe_columns(&l->columns, &l->lines, l->typed ? (uint64_t)l->has_header : l->lines.count > 1, form);
     l->has_header = look_for_header(l);
-    looked_describe(&l->columns, &l->lines, (uint64_t)l->has_header, form);
+    describe_columns(&l->columns, &l->lines, (uint64_t)l->has_header, form);
     l->is_shifted = find_shift(l);
+    if (!(l->keys->columns && *l->keys->columns) && refuse_matrix(l)) return -1;
     if (take_columns(l)) return -1;
     pass_over_times(l);
-    if (!lists && looked_refuse_fields(&l->lines, (uint64_t)l->has_header, form, l->rows, l->path)) return -1;
+    if (!l->row->free && refuse_fields(l)) return -1;
     if (form->braces) form->column[COLUMN_VALUE] = l->keys->no_values || !weights ? NO_COLUMN : 2;
-    if (choose_decimals(l)) return -1;
-    int unnamed = lists ? have_no_names(l) : 0;
+    if (choose_decimals(l) || judge_values(l)) return -1;
+    int unnamed = l->row->free ? have_no_names(l) : 0;
     if (unnamed < 0) return -1;
-    form->unnamed = (uint8_t)unnamed;
-    if (l->has_header || before != l->lines.line[0].at) {
-        const char *end = l->lines.bytes + length, *last = l->has_header ? l->lines.line[0].at : before;
-        const char *newline = memchr(last, '\n', (size_t)(end - last));
-        look->skip = newline ? (uint64_t)(newline - l->lines.bytes) + 1 : length;
+    form->naming = unnamed ? NAMED_BY_LINE : NAMED_BY_FIELD;
+    return 0;
+}
+
+static int decide(struct looking *l) {
+    struct look *look = l->look;
+    char separator[3] = "";
+    const char *before = l->lines.line[0].at;
+    if (!l->typed && l->rows == LOOK_TRIPLES && are_ntriples(&l->lines)) {
+        if (take_ntriples(l)) return -1;
+    } else {
+        if (!l->typed && !take_separator_line(&l->lines, separator)) *separator = 0;
+        if (!l->typed) l->has_count = pass_count(l);
+        if (l->rows == LOOK_DOCUMENTS ? look_at_documents(l) : decide_rows(l, separator)) return -1;
+        look->header = l->has_header;
+        if (!l->row->free) name_columns(l);
     }
-    looked_say(l);
+    if (!l->typed && (l->has_header || before != l->lines.line[0].at)) {
+        const char *end = l->lines.bytes + l->length, *last = l->has_header ? l->lines.line[0].at : before;
+        const char *newline = memchr(last, '\n', (size_t)(end - last));
+        look->skip = newline ? (uint64_t)(newline - l->lines.bytes) + 1 : l->length;
+    }
+    say(l);
     return 0;
 }
 
 int look_at_lines(struct look *look, const char *bytes, uint64_t length, int whole, enum look_rows rows,
                   const struct look_keys *keys, const char *path) {
-    struct looking l = {.look = look, .rows = rows, .set = set_of(rows), .keys = keys, .path = path, .length = length};
-    *look = (struct look){.form = COLUMNS_PLAIN};
+    char name[512];
+    struct looking l = {.look = look, .rows = rows, .row = &row_properties[rows], .keys = keys, .path = path, .name = name,
+                        .length = length, .whole = whole};
+    *look = (struct look){.form = COLUMNS_PLAIN, .rows = rows};
     if (rows == LOOK_TEXT) return 0;
-    int result = looked_lines_collect(&l.lines, bytes, length, whole, rows == LOOK_EDGES);
+    snprintf(name, sizeof name, "'%s'", path);
+    int result = collect_lines(&l.lines, bytes, length, whole, l.row->comments);
     if (!result && keys->header == HEADER_YES && !l.lines.count && !whole)
         result = fail("the first line of '%s' is longer than %" PRIu64 " bytes: corpus.header = yes has no header to leave out",
                       path, length);
@@ -481,9 +1641,227 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
         result = fail("the first line of '%s' is longer than %" PRIu64 " bytes, by which nobody can tell how triples are written: "
                       "begin with a shorter one",
                       path, length);
-    int cut = !result && !l.lines.count && !whole && length && looked_is_of_lists(rows); /* a list's line may be longer than the look */
-    if (cut) l.lines.line[l.lines.count++] = (struct looked_line){bytes, bytes + length, 1};
-    if (!result && l.lines.count) result = decide(&l, length);
-    looked_lines_release(&l.lines);
+    int cut = !result && !l.lines.count && !whole && length && (l.row->free || l.row->text); /* such a line may be longer than the look */
+    if (cut) l.lines.line[l.lines.count++] = (struct looked_line){.at = bytes, .end = bytes + length, .number = 1};
+    if (!result && l.lines.count) result = decide(&l);
+    free(l.lines.line);
     return result;
+}
+
+/* ---- rows that a program hands over ---- */
+
+/* What the columns of typed rows have in common. */
+struct kinds {
+    uint64_t filled[COLUMNS_READ], texts[COLUMNS_READ]; /* by column: fields with a value; fields that are text */
+};
+
+/* Guesses what rows are that nobody has named. Names of columns decide; without them only what cannot be anything else does. Returns
+ * LOOK_ANY if it could be several. */
+static enum look_rows guess(struct looking *l, const struct kinds *kinds) {
+    static const enum look_rows named[] = {LOOK_TRIPLES, LOOK_PAIRS, LOOK_EDGES, LOOK_DOCUMENTS};
+    uint64_t columns = l->columns.most;
+    const struct looked_column *column = l->columns.column;
+    for (size_t i = 0; l->has_header && i < sizeof named / sizeof *named; i++) {
+        l->rows = named[i];
+        l->row = &row_properties[l->rows];
+        if (names_both(l)) return l->rows;
+    }
+    if (columns < 2 || columns > 3 || l->columns.least != columns) return LOOK_ANY;
+    int texts[3] = {0}, words[3] = {0};
+    for (unsigned c = 0; c < columns; c++) {
+        texts[c] = kinds->texts[c] && kinds->texts[c] == kinds->filled[c];
+        words[c] = texts[c] && column[c].words > 4 * column[c].filled; /* running text */
+    }
+    if (columns == 2 && words[0] != words[1]) return LOOK_DOCUMENTS;
+    if (words[0] || words[1] || (!texts[0] && !texts[1])) return LOOK_ANY;
+    struct distinct of = {0};
+    collect_distinct(l, 0, &of);
+    uint64_t shared = of.failed ? 0 : count_shared(&of.words[0], &of.words[1]);
+    for (int c = 0; c < COLUMN_MEANINGS; c++) words_release(&of.words[c]);
+    if (columns == 3 && texts[0] && texts[1] && texts[2] && !is_of_events(l, 2)) return LOOK_TRIPLES;
+    return shared ? LOOK_EDGES : LOOK_PAIRS;
+}
+
+/* Fails: the rows could be of several formats. */
+static int refuse_guess(const struct looking *l, uint64_t rows) {
+    return fail("%s: %" PRIu64 " rows of %" PRIu64 " columns could be several things; say which by corpus.format: pairs (list, item[, rating]), "
+                "graph (source, target[, weight]), triples (head, relation, tail), documents (document, text), lists (a row is a list) or text",
+                l->path, rows, l->columns.most);
+}
+
+/* Writes the rows as messages show them, and lets the lines point at them. */
+static char *show_rows(struct looking *l) {
+    enum { MOST = 120 };
+    char *text = mem_alloc(l->lines.count + 1, MOST, "rows of data");
+    for (uint64_t i = 0; text && i < l->lines.count; i++) {
+        struct looked_line *line = &l->lines.line[i];
+        size_t at = 0;
+        char *out = text + i * MOST;
+        *out = 0;
+        for (uint64_t c = 0; c < line->count && line->fields[c].kind != FIELD_NONE && at + 1 < MOST; c++)
+            at = text_add(out, MOST, at, "%s%.*s", c ? ", " : "", text_shown(line->fields[c].length), line->fields[c].text ? line->fields[c].text : "");
+        line->at = out;
+        line->end = out + strlen(out);
+    }
+    return text;
+}
+
+int look_at_rows(struct look *look, const struct look_data *data, enum look_rows rows, const struct look_keys *keys) {
+    struct looking l = {.look = look, .rows = rows, .row = &row_properties[rows == LOOK_ANY ? LOOK_PAIRS : rows], .keys = keys,
+                        .path = data->what, .name = data->what, .typed = 1, .whole = 1, .has_header = data->names != NULL};
+    struct kinds kinds = {.filled = {0}};
+    uint64_t count = data->rows < LOOKED_AT ? data->rows : LOOKED_AT, header = (uint64_t)l.has_header;
+    *look = (struct look){.form = {.separator = "\t", .column = {0, 1, 2}}, .rows = rows};
+    if (rows == LOOK_TEXT) return 0;
+    struct look_field *names = mem_zalloc(data->columns + 1, sizeof *names, "names of columns");
+    l.lines.line = mem_zalloc(count + 1, sizeof *l.lines.line, "rows of data");
+    for (uint64_t c = 0; names && header && c < data->columns; c++) {
+        const char *name = data->names[c] ? data->names[c] : "";
+        names[c] = (struct look_field){name, strlen(name), FIELD_TEXT};
+    }
+    if (header && l.lines.line) l.lines.line[l.lines.count++] = (struct looked_line){.fields = names, .count = data->columns};
+    for (uint64_t i = 0; l.lines.line && i < count; i++)
+        l.lines.line[l.lines.count++] = (struct looked_line){.number = i, .fields = data->fields + i * data->columns, .count = data->columns};
+    for (uint64_t i = 0; i < count * data->columns; i++) {
+        const struct look_field *field = &data->fields[i];
+        uint64_t c = i % data->columns;
+        if (c >= COLUMNS_READ || field->kind == FIELD_NONE || field->kind == FIELD_MISSING) continue;
+        kinds.filled[c]++;
+        kinds.texts[c] += field->kind == FIELD_TEXT;
+    }
+    char *shown = names && l.lines.line ? show_rows(&l) : NULL;
+    int result = shown ? 0 : -1;
+    if (!result && rows == LOOK_ANY && l.lines.count) {
+        l.first = part_line(&l.lines.line[0], &look->form);
+        describe_columns(&l.columns, &l.lines, header, &look->form);
+        look->rows = l.rows = guess(&l, &kinds);
+        if (l.rows == LOOK_ANY) result = refuse_guess(&l, data->rows);
+        else l.row = &row_properties[l.rows];
+    }
+    if (!result && l.lines.count) result = decide(&l);
+    free(shown);
+    free(names);
+    free(l.lines.line);
+    return result;
+}
+
+/* ---- are lists pairs, is text a table? ---- */
+
+enum { FEW_NUMBERS = 20, MOST_FIELDS = 4, LEAST_RATINGS = 3, MANY = 4 * FEW_NUMBERS, OWN_LEAST = 5 };
+
+/* Statistics of the first lines of a file. */
+struct looks {
+    uint64_t lines, shared; /* shared: number of lines whose third field is also the second field of this or an earlier line */
+    struct words names, seconds, thirds;
+};
+
+static int add_word(struct words *words, const struct table_line *parts, unsigned column) {
+    const char *word = parts->word[column];
+    return parts->count <= column ? 0 : words_add(words, words_hash(word, parts->length[column]), word, parts->length[column]) < 0;
+}
+
+static int count_lines(struct looks *looks, const struct looked_lines *lines, uint64_t first, const struct columns_form *form) {
+    int failed = 0;
+    for (uint64_t i = first; i < lines->count && !failed; i++, looks->lines++) {
+        struct table_line parts = part_line(&lines->line[i], form);
+        failed = add_word(&looks->names, &parts, 0) || add_word(&looks->seconds, &parts, 1) || add_word(&looks->thirds, &parts, 2);
+        if (parts.count > 2)
+            looks->shared += words_find(&looks->seconds, words_hash(parts.word[2], parts.length[2]), parts.word[2], parts.length[2]) >= 0;
+    }
+    return failed ? -1 : 0;
+}
+
+/* Judges lines of equal length whose third field is a number. They are ratings if a name is repeated, if the separator is not a
+ * blank or tab, or if there are many lines with few distinct numbers. Otherwise, if there are many lines and some third field is
+ * also a second field, they are lists of two items. In all other cases it is unclear. */
+static enum look_kind judge_counts(const struct looks *looks, int blanks) {
+    int again = looks->names.size < looks->lines, many = looks->lines > MANY;
+    if (again || !blanks || (many && looks->thirds.size <= FEW_NUMBERS)) return LINES_RATINGS;
+    return many && looks->shared ? LINES_LISTS : LINES_UNCLEAR;
+}
+
+static enum look_kind judge(const struct looked_lines *lines, const struct look *look, uint64_t first) {
+    struct looked_columns columns;
+    struct looks looks = {.lines = 0};
+    const struct columns_form *form = &look->form;
+    int blanks = *form->separator == ' ' || *form->separator == '\t';
+    describe_columns(&columns, lines, first, form);
+    if (!columns.lines) return LINES_UNCLEAR;
+    if (columns.least != columns.most || columns.most < 2 || columns.most > MOST_FIELDS) return LINES_LISTS;
+    const struct looked_column *third = &columns.column[2];
+    int numbers = columns.most > 2 && third->filled && (third->numbers == third->filled || third->comma_numbers == third->filled);
+    if (columns.most == 2) return blanks || columns.lines < 2 ? LINES_UNCLEAR : LINES_PAIRS;
+    if (!numbers) return LINES_LISTS;
+    enum look_kind kind = count_lines(&looks, lines, first, form) ? LINES_UNCLEAR : judge_counts(&looks, blanks);
+    words_release(&looks.names);
+    words_release(&looks.seconds);
+    words_release(&looks.thirds);
+    return kind == LINES_RATINGS && (columns.lines < LEAST_RATINGS || *form->separator == ' ') ? LINES_PAIRS : kind;
+}
+
+enum look_kind look_for_pairs(const char *bytes, uint64_t length) {
+    const struct look_keys keys = LOOK_AUTO;
+    struct looked_lines lines;
+    struct look look;
+    enum look_kind kind = LINES_UNCLEAR;
+    if (look_at_lines(&look, bytes, length, 1, LOOK_PAIRS, &keys, "")) {
+        report_clear(); /* the lines cannot be read as pairs; judge() decides how to read them */
+        look.form.named = 0;
+        look.skip = 0;
+    }
+    if (look.form.named) return look.form.column[COLUMN_VALUE] == NO_COLUMN ? LINES_PAIRS : LINES_RATINGS;
+    if (!collect_lines(&lines, bytes + look.skip, length - look.skip, 1, 0)) kind = judge(&lines, &look, 0);
+    free(lines.line);
+    return kind;
+}
+
+/* ---- text ---- */
+
+/* Returns 1 if there are at least OWN_LEAST lines and each begins with a number that no other line begins with. */
+static int begin_with_numbers(const struct looked_lines *lines) {
+    struct columns_form form = COLUMNS_PLAIN;
+    struct words names = {0};
+    int all = lines->count >= OWN_LEAST;
+    for (uint64_t i = 0; i < lines->count && all; i++) {
+        struct table_line parts = part_line(&lines->line[i], &form);
+        double number;
+        all = parts.count > 1 && !columns_number(&form, parts.word[0], parts.length[0], &number) && !add_word(&names, &parts, 0);
+    }
+    all = all && names.size == lines->count;
+    words_release(&names);
+    return all;
+}
+
+/* Returns 1 if there are at least OWN_LEAST lines and each consists of two numbers. */
+static int are_two_numbers(const struct looked_lines *lines) {
+    struct columns_form form = COLUMNS_PLAIN;
+    struct looked_columns columns;
+    describe_columns(&columns, lines, 0, &form);
+    return lines->count >= OWN_LEAST && columns.least == 2 && columns.most == 2 && columns.column[0].numbers == lines->count &&
+           columns.column[1].numbers == lines->count;
+}
+
+static int are_json_lines(const struct looked_lines *lines) {
+    uint64_t i = 0;
+    while (i < lines->count && *lines->line[i].at == '{' && lines->line[i].end[-1] == '}') i++;
+    return lines->count && i == lines->count;
+}
+
+const char *look_for_rows(const char *bytes, uint64_t length, enum look_rows rows) {
+    struct looked_lines lines;
+    enum look_kind kind = look_for_pairs(bytes, length);
+    const char *like = kind == LINES_RATINGS ? "look like ratings (list, item, rating): corpus.format = pairs reads them as such" : NULL;
+    if (rows != LOOK_TEXT) return like;
+    if (!collect_lines(&lines, bytes, length, 1, 0)) {
+        if (are_json_lines(&lines))
+            like = "are JSON, which is read as words with its braces and quotes: write the text alone into a file first";
+        else if (!like && kind == LINES_PAIRS && lines.count >= OWN_LEAST)
+            like = "look like a table: corpus.format = pairs reads list, item[, rating]";
+        else if (!like && are_two_numbers(&lines))
+            like = "are two numbers each: corpus.format = graph reads edges, pairs reads list and item";
+        else if (!like && begin_with_numbers(&lines))
+            like = "begin with a number of their own, as lists do that have one for a name: corpus.format = lists reads name and items";
+    }
+    free(lines.line);
+    return like;
 }

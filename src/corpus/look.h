@@ -1,13 +1,16 @@
-/* look: finds the format of a table file (lists, pairs, edges ..) from its first lines: the separator, what quotes mean, whether
- * the first line is a header, what each column means, and how numbers are written. No other module guesses formats. If the first
- * lines contradict each other, or a later line contradicts the format, an error message names the line.
+/* look: decides what data is, from its first rows, and says so. Every file and everything that a program hands over comes in by this
+ * door; no other module guesses formats. If the first rows contradict each other, an error message names the row and the key that
+ * says otherwise; a later line that contradicts them is an error of the reader.
  *
  *   separator   the first of tab, ::, ; | comma and blanks that splits all lines into the same number of fields. For lists, whose
  *               lines differ in length: the first that splits at least half of the lines; blanks if none does
+ *   count       a first line that is the number of the other lines is no data
  *   header      the first line is a header if it has known column names (columns.def), or a word in a column that has numbers in
  *               all other lines
  *   columns     the columns that corpus.columns names; if it is not set, the columns with known names in the header; if there are
- *               none, the first two, and the third if it has numbers; of triples always three
+ *               none, the first two, and the third if it has numbers or few words; of triples three, of which the relation is that
+ *               whose few names occur in no other column; of documents the longest is the text, and one whose fields all differ
+ *               names the document
  *   decimals    commas, if all values are numbers with decimal commas, and some are no numbers with decimal points
  *
  * Keys of [corpus] override each of these. This module reads no file (first_bytes.h does) and prints nothing: `said` describes the
@@ -20,23 +23,10 @@
 
 #include <stdint.h>
 
-/* The meaning of a file's lines. */
-enum look_rows {
-    LOOK_TEXT,      /* running text: it has no fields, so it has no format of fields */
-    LOOK_LISTS,     /* a list: its name and any number of items */
-    LOOK_ADJACENCY, /* a target and any number of contexts */
-    LOOK_PAIRS,     /* list, item[, rating] */
-    LOOK_EDGES,     /* source, target[, weight] */
-    LOOK_LABELS,    /* a name and its labels */
-    LOOK_TITLES,    /* an id and its title */
-    LOOK_WORDS,     /* two words and their score */
-    LOOK_TRIPLES    /* head, relation, tail */
-};
-
 /* corpus.header: whether the first line of a file names its columns */
 enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
-/* corpus.names: whether each line of lists begins with the list's name */
-enum corpus_names { NAMES_AUTO, NAMES_YES, NAMES_NO };
+/* corpus.names: what names a list or a document, in the order of its choices in config.def */
+enum corpus_names { NAMES_AUTO, NAMES_YES, NAMES_NO, NAMES_FILE };
 /* corpus.separator, in the order of its choices in config.def */
 enum corpus_separator {
     SEPARATOR_AUTO,
@@ -54,18 +44,29 @@ struct look_keys {
     enum corpus_names names;
     enum corpus_separator separator;
     const char *columns; /* corpus.columns: names or numbers, separated by commas; "" or NULL: auto */
+    const char *events;  /* corpus.events: the words of events that are kept, with commas between; "" or NULL: all */
+    int literals;        /* triples: 1: literals of N-Triples are entities, too; 0: their triples are left out */
     int no_values;       /* 1: a third column is never read (graph.weights = no) */
+    int files;           /* documents: how many files the corpus has; 0 is 1 */
+    int hints;           /* 1: `columns` are those of a run's corpus, and the file is another one (held-out data, questions): columns
+                          * that it lacks by name are found as if nothing was set */
 };
 #define LOOK_AUTO                                                                                                      \
     (struct look_keys) {                                                                                               \
         .header = HEADER_AUTO                                                                     \
     }
 
+enum { LOOK_SAID = 400 }; /* bytes of a description */
+
 struct look {
     struct columns_form form;
-    uint64_t skip;   /* number of bytes of the header, before the data */
-    char said[240];  /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
-    char value[32];  /* name of the rating or weight column in the header; "" if the header has no such column */
+    enum look_rows rows;
+    uint64_t skip;        /* number of bytes of the header, before the data */
+    int header;           /* 1: the first row names the columns */
+    int sure;             /* documents, 1: the lines themselves tell what names a document: a table, or ids as first words */
+    char said[LOOK_SAID]; /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
+    char value[32];       /* name of the rating or weight column in the header; "" if the header has no such column */
+    char columns[96];     /* the columns as corpus.columns names them: "1,3,2", "user,item"; "" if rows have no columns */
 };
 
 /* Finds the format of a file from its first bytes, which begin after a byte order mark. whole = 1: these are all bytes of the
@@ -73,6 +74,27 @@ struct look {
  * after fail() if the lines cannot be read as `rows`. */
 int look_at_lines(struct look *look, const char *bytes, uint64_t length, int whole, enum look_rows rows,
                   const struct look_keys *keys, const char *path);
+
+enum { LOOKED_AT = 2000 }; /* largest number of first rows that are examined */
+
+/* A field of a row that a program hands over. */
+enum look_field_kind { FIELD_NONE, FIELD_MISSING, FIELD_TEXT, FIELD_INTEGER, FIELD_REAL, FIELD_TRUTH };
+struct look_field {
+    const char *text; /* numbers as decimal digits, truths as True and False; owned by the caller */
+    uint64_t length;
+    enum look_field_kind kind; /* FIELD_NONE: the row ends before this column; FIELD_MISSING: it has no value */
+};
+/* The first rows of data that a program hands over. */
+struct look_data {
+    const struct look_field *fields; /* [rows][columns] */
+    uint64_t rows, columns;
+    const char *const *names; /* [columns] names of the columns; NULL: they have none */
+    const char *what;         /* the data in messages: "the frame" */
+};
+/* Works like look_at_lines() for rows of typed fields. Of rows = LOOK_ANY the format is guessed, look->rows tells it, and data that
+ * could be several formats is refused with the choices. Keys about separators and headers are not used. Nothing of `data` is kept.
+ * Returns 0, or -1 after fail(). */
+int look_at_rows(struct look *look, const struct look_data *data, enum look_rows rows, const struct look_keys *keys);
 
 /* Checks the text of corpus.columns, which must have two or three entries (names or numbers). Returns 0 if it has, otherwise -1. */
 int look_columns_valid(const char *columns);

@@ -29,7 +29,7 @@ struct numbered {
     uint32_t *items, *lists;  /* by number: rows of words, and of names of lists; WORDS_ABSENT: it has no row. items = NULL: a
                                * word's number is its row; lists = NULL: lists have no rows. The caller fills these arrays */
     uint64_t list_numbers;    /* 1 + the highest number of a list's name */
-    struct edges_left left;   /* for graphs: numbers of edges that were left out */
+    struct corpus_left left;   /* for graphs: numbers of edges that were left out */
     struct file_map map;
     pthread_mutex_t lock;     /* held while the fields below are used */
     pthread_cond_t moved;

@@ -19,9 +19,10 @@ struct pair_line {
  * too small for a float. Does not call fail(). */
 int pairs_weight(enum pair_weights weights, double rating, float *weight);
 
-/* Reads the next pair whose rating is at least min_rating (-infinity: any pair) and whose weight is above 0. Returns 1; 0 at the
- * end of the block; -1 after fail(). The block must consist of whole lines. */
-int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating, enum pair_weights weights,
-               struct pair_line *pair);
+/* Reads the next pair that options->min_rating, options->look.events and options->pair_weights keep. Counts the others in *left: also
+ * those without a list or an item, and those that did not happen (columns_form.zeros_out). Returns 1; 0 at the end of the block; -1
+ * after fail(). The block must consist of whole lines. */
+int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, const struct corpus_options *options,
+               struct corpus_left *left, struct pair_line *pair);
 
 #endif

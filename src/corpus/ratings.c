@@ -42,7 +42,9 @@ static int take(void *user, const struct corpus_block *block) {
     int more;
     corpus_cursor_start(&cursor, block);
     if (!ratings->count && block->value_name) snprintf(ratings->name, sizeof ratings->name, "%s", block->value_name);
-    while ((more = pairs_next(&cursor, block, -INFINITY, PAIR_WEIGHTS_NONE, &pair)) > 0)
+    const struct corpus_options all = {.format = FORMAT_PAIRS, .min_rating = -INFINITY};
+    struct corpus_left left = {0};
+    while ((more = pairs_next(&cursor, block, &all, &left, &pair)) > 0)
         if (ratings_meet(ratings, pair.rating)) return -1;
     return more;
 }

@@ -69,7 +69,8 @@ static int read_ntriple(const char *at, const char *end, const char *path, struc
     return 0;
 }
 
-static int next_ntriple(struct corpus_cursor *cursor, const char *path, struct triple_line *triple) {
+static int next_ntriple(struct corpus_cursor *cursor, const char *path, int literals, struct corpus_left *left,
+                        struct triple_line *triple) {
     while (cursor->at < cursor->end) {
         const char *at = cursor->at, *end = cursor->end, *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline ? newline : end;
@@ -77,24 +78,36 @@ static int next_ntriple(struct corpus_cursor *cursor, const char *path, struct t
         cursor->at = newline ? newline + 1 : end;
         cursor->line += newline != NULL;
         at = pass_white(at, stop);
-        if (at < stop && *at != '#') return read_ntriple(at, stop, path, triple) ? -1 : 1;
+        if (at == stop || *at == '#') continue;
+        if (read_ntriple(at, stop, path, triple)) return -1;
+        const char *head = triple->term[TRIPLE_HEAD], *tail = triple->term[TRIPLE_TAIL];
+        int literal = *head == '"' || *tail == '"';
+        left->rows++;
+        if (literal && !literals) {
+            left->literals++;
+            continue;
+        }
+        left->blanks += (head[0] == '_' && head[-1] != '<') || (tail[0] == '_' && tail[-1] != '<');
+        return 1;
     }
     return 0;
 }
 
 /* ---- rows of fields ---- */
 
-int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block, struct triple_line *triple) {
+int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block, int literals, struct corpus_left *left,
+                 struct triple_line *triple) {
     static const struct columns_form plain = {.separator = " ", .column = {[COLUMN_A] = 0, [COLUMN_VALUE] = 1, [COLUMN_B] = 2}};
     static const enum column_meaning meanings[TRIPLE_TERMS] = {COLUMN_A, COLUMN_VALUE, COLUMN_B};
     const struct columns_form *form = block->form ? block->form : &plain;
     struct table_line columns;
-    if (form->ntriples) return next_ntriple(cursor, block->path, triple);
+    if (form->ntriples) return next_ntriple(cursor, block->path, literals, left, triple);
     do {
         triple->line = cursor->line;
         if (!columns_next(cursor, form, &columns)) return 0;
     } while (!columns.count);
-    if (columns_check(&columns, form, COLUMNS_OF_TRIPLES, block->path, triple->line)) return -1;
+    left->rows++;
+    if (columns_check(&columns, form, LOOK_TRIPLES, block->path, triple->line)) return -1;
     for (int i = 0; i < TRIPLE_TERMS; i++) {
         triple->term[i] = columns.word[form->column[meanings[i]]];
         triple->length[i] = columns.length[form->column[meanings[i]]];

@@ -21,7 +21,9 @@ struct triple_line {
     uint64_t line;
 };
 
-/* Reads the next triple. Returns 1; 0 at the end of the block; -1 after fail(). The block must consist of whole lines. */
-int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block, struct triple_line *triple);
+/* Reads the next triple. literals = 0: triples of N-Triples with a literal are left out, and counted in *left. Returns 1; 0 at the end
+ * of the block; -1 after fail(). The block must consist of whole lines. */
+int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block, int literals, struct corpus_left *left,
+                 struct triple_line *triple);
 
 #endif

@@ -298,16 +298,23 @@ static inline int take_ahead(struct worker *worker, const struct ahead *ahead, u
 
 /* Takes words between blanks. The first word of a list is its name. */
 static int take_tokens(struct worker *worker, const struct corpus_format_properties *format) {
-    int named = format->parts[0] == PART_NAME, first = !worker->block.continues, kind = TOKEN_WORD;
+    int named = format->parts[0] == PART_NAME, first = !worker->block.continues, kind = TOKEN_WORD, tabs = worker->block.tabs;
     struct ahead ahead[AHEAD];
     struct scan scan;
-    const char *word;
+    const char *word, *name = NULL; /* name: where the name of a document begins that ends at a tab */
     uint64_t length;
     scan_start(&scan, &worker->block);
     while (kind != TOKEN_END) {
         unsigned count = 0;
         while (count < AHEAD && (kind = scan_next(&scan, &word, &length)) == TOKEN_WORD) {
             struct side *side = named && first ? &worker->names : &worker->items;
+            if (tabs && first) {
+                if (!name) name = word;
+                if (word[length] != '\t') continue;
+                length += (uint64_t)(word - name);
+                word = name;
+                name = NULL;
+            }
             first = 0;
             if (side->tally) ahead[count++] = look_ahead(side, word, length, scan.line);
         }
@@ -321,6 +328,7 @@ static int take_tokens(struct worker *worker, const struct corpus_format_propert
 static int take_fields(struct worker *worker) {
     struct corpus_fields fields;
     struct corpus_field field;
+    struct numbered *numbered = worker->counting->wanted->numbered;
     int more;
     corpus_fields_start(&fields, &worker->block, worker->counting->options);
     while ((more = corpus_fields_next(&fields, &field)) > 0) {
@@ -328,6 +336,7 @@ static int take_fields(struct worker *worker) {
         if (field.text ? side->tally && take_word(worker, side, field.text, field.length, field.line) : put(worker, NUMBERED_END))
             return -1;
     }
+    if (numbered) corpus_left_add(&numbered->left, &fields.left);
     return more;
 }
 
@@ -340,14 +349,17 @@ static int put_weight(struct worker *worker, float weight) {
 static int take_pairs(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
     int names = worker->names.tally != NULL, items = worker->items.tally != NULL, weighted = numbered_fields(options) == 3, more;
+    struct numbered *numbered = worker->counting->wanted->numbered;
+    struct corpus_left left = {0};
     struct corpus_cursor cursor;
     struct pair_line pair;
     corpus_cursor_start(&cursor, &worker->block);
-    while ((more = pairs_next(&cursor, &worker->block, options->min_rating, options->pair_weights, &pair)) > 0)
+    while ((more = pairs_next(&cursor, &worker->block, options, &left, &pair)) > 0)
         if ((names && take_word(worker, &worker->names, pair.list, pair.list_length, pair.line)) ||
             (items && take_word(worker, &worker->items, pair.item, pair.item_length, pair.line)) ||
             (weighted && put_weight(worker, pair.weight)))
             return -1;
+    if (numbered) corpus_left_add(&numbered->left, &left);
     return more;
 }
 
@@ -355,7 +367,7 @@ static int take_edges(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
     int weighted = numbered_fields(options) == 3, more;
     struct numbered *numbered = worker->counting->wanted->numbered;
-    struct edges_left left = {0, 0};
+    struct corpus_left left = {0};
     struct corpus_cursor cursor;
     struct edge_line edge;
     corpus_cursor_start(&cursor, &worker->block);
@@ -363,10 +375,7 @@ static int take_edges(struct worker *worker) {
         if (take_word(worker, &worker->items, edge.from, edge.from_length, edge.line) ||
             take_word(worker, &worker->items, edge.to, edge.to_length, edge.line) || (weighted && put_weight(worker, edge.weight)))
             return -1;
-    if (numbered) {
-        __atomic_fetch_add(&numbered->left.loops, left.loops, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&numbered->left.zeros, left.zeros, __ATOMIC_RELAXED);
-    }
+    if (numbered) corpus_left_add(&numbered->left, &left);
     return more;
 }
 
@@ -477,16 +486,16 @@ int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *cor
     struct gathered *gathered = corpus_gathered(corpus);
     if (gathered)
         return (wanted->items && gathered_counts(wanted->items, &gathered->items)) ||
-                       (wanted->names && gathered_counts(wanted->names, &gathered->lists))
+                       (wanted->names && gathered_counts(wanted->names, &gathered->lists)) || corpus_left_say(&gathered->left, options)
                    ? -1
                    : 0;
-    corpus_read_as(corpus, options);
+    if (corpus_read_as(corpus, options)) return -1;
     corpus_set_threads(corpus, pool_threads(pool));
     corpus_rewind(corpus);
     progress_start(&counting.progress, wanted->given ? "encoding" : "counting", options->report_seconds);
     int result = open_integers(&counting) || pool_run(pool, count_blocks, &counting) ? -1 : 0;
     progress_end(&counting.progress);
     integer_rows_release(&counting.rows);
-    if (!result && wanted->numbered) result = numbered_finish(wanted->numbered);
+    if (!result && wanted->numbered) result = numbered_finish(wanted->numbered) || corpus_left_say(&wanted->numbered->left, options) ? -1 : 0;
     return result;
 }

@@ -170,15 +170,15 @@ enum sptx_status sptx_corpus_counted(struct sptx_corpus *corpus, struct sptx_cou
 }
 
 int sptx_column(const char *name) {
-    return name ? column_meaning(COLUMNS_OF_PAIRS, name, strlen(name)) : -1;
+    return name ? column_meaning(LOOK_PAIRS, name, strlen(name)) : -1;
 }
 
 int sptx_triple_column(const char *name) {
-    return name ? column_meaning(COLUMNS_OF_TRIPLES, name, strlen(name)) : -1;
+    return name ? column_meaning(LOOK_TRIPLES, name, strlen(name)) : -1;
 }
 
 int sptx_edge_column(const char *name) {
-    return name ? column_meaning(COLUMNS_OF_EDGES, name, strlen(name)) : -1;
+    return name ? column_meaning(LOOK_EDGES, name, strlen(name)) : -1;
 }
 
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,

@@ -185,6 +185,7 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
                                             .host_available = mem_available(),
                                             .rates = find_rates(s, measure)};
     if (planner_make(&s->plan, config, &s->vocab, &s->examples, &planned)) return -1;
+    if (config_has_documents(config)) s->plan.sentences = s->vocab.lists;
     memcpy(s->plan.defaults, s->defaults, sizeof s->defaults);
     return 0;
 }
@@ -285,7 +286,7 @@ static void note_corpus(const struct session *s) {
     }
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* the first id of a list is its own row */
     note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
-         text_of_count(sentences, s->stream.sentences), config_lines(s->config),
+         text_of_count(sentences, config_has_documents(s->config) ? s->vocab.lists : s->stream.sentences), config_lines(s->config),
          text_of_count(rows, s->vocab.size - s->vocab.lists), s->reused ? " (encoded before)" : "");
 }
 

@@ -64,7 +64,7 @@ static int write_last(struct trainer *t, int stopped) {
 
 /* Warns if the rows in which answers are searched hardly differ: rows of documents; for other corpora context rows if lists have
  * rows of their own or if heads and tails have the same rows, otherwise target rows. */
-static int look_at_rows(const struct trainer *t) {
+static int watch_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
     int user = config_has_lists(t->config), documents = config_has_documents(t->config);
     uint64_t items = vocab->size - vocab->lists;
@@ -96,7 +96,7 @@ static int train(struct trainer *t) {
     report_live("");
     if (t->impatient && stopped > 0) stopped = 0; /* train.patience ended the run: a normal end, not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
-    if (!stopped && look_at_rows(t)) stopped = -1;
+    if (!stopped && watch_rows(t)) stopped = -1;
     if (stopped >= 0 && write_last(t, stopped)) stopped = -1;
     if (stopped > 0 && t->heard_stop) return 1;
     if (stopped > 0)

@@ -296,13 +296,14 @@ static uint32_t find_term(const struct finding *finding, int term, const char *n
     return row < 0 || (uint64_t)row >= items ? WORDS_ABSENT : (uint32_t)row;
 }
 
-static int take_lines_of(const struct finding *finding, const struct corpus_block *block, triple_take *take, void *user) {
+static int take_lines_of(const struct finding *finding, const struct corpus_block *block, int literals, struct corpus_left *left,
+                         triple_take *take, void *user) {
     struct corpus_cursor cursor;
     struct triple_line triple;
     uint32_t rows[TRIPLE_TERMS];
     int more;
     corpus_cursor_start(&cursor, block);
-    while ((more = triples_next(&cursor, block, &triple)) > 0) {
+    while ((more = triples_next(&cursor, block, literals, left, &triple)) > 0) {
         for (int i = 0; i < TRIPLE_TERMS; i++) rows[i] = find_term(finding, i, triple.term[i], triple.length[i]);
         if (take(user, rows)) return -1;
     }
@@ -313,13 +314,14 @@ static int take_corpus(const struct finding *finding, struct corpus *corpus, con
                        triple_take *take, void *user) {
     const struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look};
     struct corpus_block block = {0};
+    struct corpus_left left = {0};
     int more;
     if (corpus_stream(corpus)) return fail("'%s' is an id stream; wanted lines of head, relation, tail", path);
-    corpus_read_as(corpus, &options);
+    if (corpus_read_as(corpus, &options)) return -1;
     while ((more = corpus_next(corpus, &block)) > 0)
-        if ((more = take_lines_of(finding, &block, take, user)) < 0) break;
+        if ((more = take_lines_of(finding, &block, look->literals, &left, take, user)) < 0) break;
     corpus_block_release(&block);
-    return more;
+    return more ? -1 : corpus_left_say(&left, &options);
 }
 
 int run_triples_read(const struct model *model, const char *path, const struct look_keys *look, triple_take *take, void *user) {

@@ -78,8 +78,7 @@ static int read_links(struct link_sets *sets, struct links *links, const char *p
     if (corpus_stream(corpus)) {
         fail("'%s' is an id stream; wanted lines of two nodes", path);
     } else {
-        corpus_read_as(corpus, &options);
-        while ((more = corpus_next(corpus, &block)) > 0)
+        if (!corpus_read_as(corpus, &options)) while ((more = corpus_next(corpus, &block)) > 0)
             if ((more = take_block(sets, links, &block, &options)) < 0) break;
     }
     corpus_block_release(&block);

@@ -74,7 +74,7 @@ static int take_file(struct taking *taking, const char *path, const struct corpu
         fail("'%s' is an id stream, which has no names of lists", path);
         goto out;
     }
-    corpus_read_as(corpus, &options);
+    if (corpus_read_as(corpus, &options)) goto out;
     while ((more = corpus_next(corpus, &block)) > 0)
         if ((more = take_block(taking, &block, &options)) < 0) break;
 out:

@@ -147,10 +147,11 @@ def test_float64_has_the_same_rows(sptx, mode):
 
 def test_lines_of_one_name_are_one_document_and_empty_ones_make_none(sptx):
     sptx.path("corpus.txt").write_text("one\ta b a b\n\ntwo b a b a\none\tb b a\nempty\n")
-    done = sptx("train", config(sptx))
+    done = sptx("train", config(sptx), "--corpus.names=yes")
     assert "11 tokens in 3 documents, 2 words" in done.stderr
+    assert "(3 names in 4 lines: lines of one name are one document)" in done.stderr
     assert names_of(sptx) == ["b", "a", "list:one", "list:two", "list:empty"]
-    first = sptx("train", config(sptx), "--optimizer.lr=0", "--run.dir=first")
+    first = sptx("train", config(sptx), "--optimizer.lr=0", "--run.dir=first", "--corpus.names=yes")
     assert [(a == b).all() for a, b in zip(table(sptx, "target.npy"), table(sptx, "target.npy", "first"))] == [False, False, True]
     assert "never trained" in sptx("nearest", "run", "empty", "--lists").stderr and first
 
@@ -177,7 +178,7 @@ def test_long_documents_are_not_cut(sptx):
     (["--examples.targets=all"], "are for lists, and corpus.format is documents"),
     (["--examples.shuffle_items=yes"], "are for lists, and corpus.format is documents"),
     (["--corpus.phrases=yes"], "corpus.phrases = yes needs corpus.format = text, and it is documents"),
-    (["--corpus.separator=comma"], "corpus.separator is for rows of fields"),
+    (["--corpus.separator=comma"], "'corpus.txt' line 1: 1 field with commas between; wanted document, text: d0 "),
     (["--corpus.format=text", "--examples.mode=window", "--examples.words=yes"], "it needs corpus.format = documents, and that is text"),
     (["--train.effort=thorough"], "train.effort = thorough is for"),
     (["--train.held_out_items=0.1"], "corpus.format is documents"),

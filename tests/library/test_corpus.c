@@ -210,11 +210,15 @@ static void wrong_calls_are_told(void **state) {
                                        NULL),
                      SPTX_OK);
     REFUSED(sptx_corpus_edges(graph, &good, &good, weights), "some edges have weights, and others have none");
-    sptx_corpus_close(graph);
     const struct sptx_tokens holes = {SPTX_TEXT, 32, "ab", (const int32_t[]){0, 1, 1, 2}, 3};
-    assert_int_equal(sptx_corpus_pairs(pairs, &good, &holes, NULL), SPTX_FAILED); /* fails after adding the first pairs */
-    assert_non_null(strstr(sptx_error(context), "the item of pair 1 is empty"));
-    REFUSED(sptx_corpus_pairs(pairs, &good, &good, NULL), "the corpus is closed");
+    assert_int_equal(sptx_corpus_pairs(pairs, &good, &holes, NULL), SPTX_OK); /* the pair without an item is left out */
+    const struct sptx_tokens tab = {SPTX_TEXT, 32, "a\tb", (const int32_t[]){0, 1, 2, 3}, 3};
+    assert_int_equal(sptx_corpus_pairs(pairs, &good, &tab, NULL), SPTX_FAILED);
+    assert_non_null(strstr(sptx_error(context), "has a tab or a line's end in it"));
+    assert_int_equal(sptx_corpus_edges(graph, &good, &holes, NULL), SPTX_FAILED); /* fails after adding the first edges */
+    assert_non_null(strstr(sptx_error(context), "is empty"));
+    REFUSED(sptx_corpus_edges(graph, &good, &good, NULL), "the corpus is closed");
+    sptx_corpus_close(graph);
     REFUSED(sptx_corpus_sentences(corpus, &good, past, 1, NULL), "from token 0 to 4 of 3");
     REFUSED(sptx_corpus_sentences(corpus, &good, falling, 1, NULL), "from token 2 to 1");
     REFUSED(sptx_corpus_sentences(corpus, &unknown, one, 1, NULL), "word 0 of a dictionary of 0");

@@ -102,6 +102,7 @@ def test_a_sparse_matrix(as_file, tmp_path, mode):
     assert fit(RATINGS, tmp_path / "higher", keys={**keys, "corpus.min_rating": 3}) == file
 
 
+@pytest.mark.filterwarnings("ignore:left out   ")
 @pytest.mark.parametrize("weights", ["linear", "log"])
 def test_weights_of_a_matrix_and_of_a_frame(as_file, tmp_path, weights):
     """The values are the weights of pairs, as the third column of a file is. Entries of 0 are left out."""

@@ -4,7 +4,7 @@
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
 
-static struct edges_left left;
+static struct corpus_left left;
 
 /* Reads a file in blocks of about four bytes. Returns "from:to=weight;" for each edge (without "=1"), or the part of the error
  * message after "edges' ". */
@@ -18,7 +18,7 @@ static const char *edges_of(const char *text, enum corpus_weights weights, enum 
     char *at = out;
     int more, failed = 0;
     *out = 0;
-    left = (struct edges_left){0};
+    left = (struct corpus_left){0};
     options.look.header = header;
     options.look.no_values = weights == WEIGHTS_NO;
     corpus_read_as(corpus, &options);

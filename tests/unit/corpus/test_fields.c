@@ -57,7 +57,7 @@ static void every_format_is_complete_and_a_choice_of_its_key(void **state) {
         assert_non_null(properties->read);
         assert_non_null(properties->lines);
         assert_non_null(strstr(corpus_format_help, properties->name));
-        assert_true(!properties->columns || (properties->wanted && properties->whole_lines));
+        assert_true(!properties->columns || (properties->wanted && (properties->whole_lines || properties->documents)));
         assert_true(!properties->scattered || (properties->names && properties->whole_lines));
     }
     assert_string_equal(config_choice_name("corpus", "format", CORPUS_FORMATS), "?");

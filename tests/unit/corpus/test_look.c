@@ -6,7 +6,7 @@
 /* Finds the format of the file 'f' with this text. Returns the description without "columns    ", or the error message without
  * "'f' ". */
 static const char *looked(const char *text, enum look_rows rows, const struct look_keys *keys) {
-    static char out[512];
+    static char out[LOOK_SAID + 200];
     struct look look;
     if (look_at_lines(&look, text, strlen(text), 1, rows, keys, "f")) {
         snprintf(out, sizeof out, "%s", report_sentence() + strlen("'f' "));
@@ -153,7 +153,7 @@ static void long_lines_are_looked_at_within_bounds(void **state) {
         for (int word = 0; word < 3000; word++) used += (size_t)sprintf(text + used, "a%d ", word % 10);
         text[used++] = '\n';
     }
-    for (int rows = LOOK_LISTS; rows <= LOOK_WORDS; rows++) assert_true(strlen(looked(text, (enum look_rows)rows, &keys)) > 0);
+    for (int rows = LOOK_LISTS; rows < LOOK_ROWS; rows++) assert_true(strlen(looked(text, (enum look_rows)rows, &keys)) > 0);
     assert_int_equal(look_for_pairs(text, used), LINES_LISTS);
     assert_null(look_for_rows(text, used, LOOK_TEXT));
 }
@@ -168,11 +168,11 @@ static void what_people_have_is_read_rightly_or_refused(void **state) {
           {"(0, 1)\n(0, 2)\n", "line 1 begins each line with a bracket, as tuples are printed; write the fields with tabs or commas between"});
     LOOKS(LOOK_PAIRS, {"# user item\n1\t5\n2\t5\n", "list = user, item = item, rating = none; blanks, a header"},
           {"user,film\nann,dune\nbob,emma\n", "list = user, item = film, rating = none; commas, a header"},
-          {"user,film\nann,dune\nuser,emma\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {"user,opus\nann,dune\nuser,emma\n", "list = column 1, item = column 2, rating = none; commas, no header"},
           {"% bip weighted\n1 1 5\n", "line 1 is a comment of KONECT or Matrix Market; corpus.format = graph passes over such lines, pairs "
            "does not: remove them"},
-          {"user,rating,film\nann,5,10\nbob,4,11\n", "line 1: the header does not name all columns that are wanted: user,rating,film" ASK("list and item")},
-          {"review_id,author,film,stars\n1,10,20,5\n", "line 1: the header names a value, but not the columns that are wanted: review_id,author,film,stars" ASK("list and item")},
+          {"user,rating,opus\nann,5,10\nbob,4,11\n", "line 1: the header does not name all columns that are wanted: user,rating,opus" ASK("list and item")},
+          {"review_id,author,opus,stars\n1,10,20,5\n", "line 1: the header names a value, but not the columns that are wanted: review_id,author,opus,stars" ASK("list and item")},
           {"user,item,count\na,x,\"1,234\"\nb,y,12\n", " column 3 has numbers such as 1,234, whose comma may be a decimal sign or separate thousands; write them without, or with a point"});
     LOOKS(LOOK_LISTS, {"1,['rye', 'salt']\n2,['ale', 'rye']\n", "line 1 holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
           {"1 -1 2 3 -1 -2\n4 -1 -2\n", "line 1 ends each line with -2, as sequences of SPMF do; remove -1 and -2, which are no items"});
@@ -286,7 +286,8 @@ static void keys_decide(void **state) {
                         "source = column 1, target = column 2, weight = none of 3; blanks, no header");
     assert_int_equal(look_columns_valid("a,b"), 0);
     assert_int_equal(look_columns_valid("1, 2 ,rating"), 0);
-    assert_int_equal(look_columns_valid("a"), -1);
+    assert_int_equal(look_columns_valid("a"), 0); /* the text of documents that are named by their lines */
+    assert_int_equal(look_columns_valid(""), -1);
     assert_int_equal(look_columns_valid("a,b,c,d"), -1);
 }
 
@@ -352,8 +353,180 @@ static void text_that_looks_like_rows_is_said(void **state) {
     }
 }
 
+/* ---- documents ---- */
+
+#define TOPIC " the cat sat on the mat\n"
+static void what_names_a_document_is_found(void **state) {
+    LOOKS(LOOK_DOCUMENTS,
+          {"a7 b1 c3 b2\na7 b9 c1\nb6 c3 c2\n", "document = the line's number, text = all of it (corpus.names = yes: its first word names it)"},
+          {"d1" TOPIC "d2" TOPIC "d3" TOPIC, "document = the first word, text = the others"},
+          {"_*1" TOPIC "_*2" TOPIC, "document = the first word, text = the others"},
+          {"d1" TOPIC "d1" TOPIC "d2" TOPIC, "document = the first word, text = the others (2 names in 3 lines: lines of one name are one document)"},
+          {"The" TOPIC "A" TOPIC "All" TOPIC, "document = the line's number, text = all of it (corpus.names = yes: its first word names it)"},
+          {"Doc one\tthe cat sat\nDoc two\ta dog\n", "document = column 1, text = column 2; tabs, no header"},
+          {"earn\tthe cat sat\nearn\ta dog\nacq\ta bird\n", "document = the line's number, text = column 2; tabs, no header"},
+          {"id,title,text\n7,\"Cats, all\",\"the cat, sat\"\n8,Dogs,a dog\n", "document = id, text = text; commas, a header"},
+          {"review,sentiment\n\"good, it was\",positive\n\"bad, it was not\",negative\n\"bad, too\",negative\n",
+           "document = the line's number, text = review; commas, a header"},
+          {"1,\"the cat, sat\"\n2,\"a dog\"\n3,\"a bird\"\n", "document = column 1, text = column 2; commas, no header"},
+          {"Hello, world of cats\nGoodbye, world of dogs\n", "document = the line's number, text = all of it (corpus.names = yes: its first word names it)"});
+}
+
+static void keys_of_documents_decide(void **state) {
+    struct look_keys keys = LOOK_AUTO;
+    keys.names = NAMES_YES;
+    assert_string_equal(looked("a b c\na d e\n", LOOK_DOCUMENTS, &keys),
+                        "document = the first word, text = the others (1 names in 2 lines: lines of one name are one document)");
+    keys.names = NAMES_FILE;
+    assert_string_equal(looked("d1 a b\nd2 c d\n", LOOK_DOCUMENTS, &keys), "document = each file, named by its path");
+    keys = LOOK_AUTO;
+    keys.columns = "3";
+    assert_string_equal(looked("1\tx\tthe cat\n2\ty\ta dog\n", LOOK_DOCUMENTS, &keys), "document = the line's number, text = column 3; tabs, no header");
+    keys.columns = "id,body,more";
+    assert_string_equal(looked("more,body,id\na b,c d,7\n", LOOK_DOCUMENTS, &keys), "document = id, text = body and text = more; commas, a header");
+    keys = LOOK_AUTO;
+    keys.separator = SEPARATOR_COMMA;
+    assert_string_equal(looked("u,the cat\nv,a dog\n", LOOK_DOCUMENTS, &keys), "document = column 1, text = column 2; commas, no header");
+    keys.files = 3;
+    keys.separator = SEPARATOR_AUTO;
+    assert_string_equal(looked("the cat sat\na dog\n", LOOK_DOCUMENTS, &keys), "document = each file, named by its path");
+}
+
+/* ---- triples, events, counts, matrices ---- */
+
+static const char *repeated(const char *(*line)(int i), int count, char between) {
+    static char out[1 << 16];
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        const char *fields = line(i);
+        for (; *fields; fields++) out[used++] = *fields == ' ' ? between : *fields;
+        out[used++] = '\n';
+    }
+    out[used] = 0;
+    return out;
+}
+static char made[64];
+#define LINE(name, ...)                                                                                                \
+    static const char *name(int i) {                                                                                   \
+        snprintf(made, sizeof made, __VA_ARGS__);                                                                      \
+        return made;                                                                                                   \
+    }
+LINE(head_tail_relation, "e%d e%d r%d", i * 7 % 40, i * 11 % 40, i % 3)
+LINE(relation_head_tail, "r%d e%d e%d", i % 3, i * 7 % 40, i * 11 % 40)
+LINE(numbers_h_t_r, "%d %d %d", i * 7 % 40, i * 11 % 40, i % 3)
+LINE(numbers_h_r_t, "%d %d %d", i * 7 % 40, i % 3, i * 11 % 40)
+LINE(users_and_genres, "u%d likes g%d", i, i % 3)
+LINE(users_items_events, "u%d i%d %s", i % 7, i, i % 3 ? "view" : "cart")
+LINE(users_items_clicks, "u%d i%d %d", i % 7, i, i % 2)
+
+static void the_relation_of_triples_is_found(void **state) {
+    const char *usual = "head = column 1, relation = column 2, tail = column 3; tabs, no header";
+    const struct look_keys keys = LOOK_AUTO;
+    assert_non_null(strstr(looked(repeated(head_tail_relation, 60, '\t'), LOOK_TRIPLES, &keys), "relation = column 3, tail = column 2 (few names"));
+    assert_non_null(strstr(looked(repeated(numbers_h_t_r, 60, '\t'), LOOK_TRIPLES, &keys), "relation = column 3, tail = column 2 (few names"));
+    assert_non_null(strstr(looked(repeated(relation_head_tail, 60, '\t'), LOOK_TRIPLES, &keys), "head = column 2, relation = column 1, tail = column 3"));
+    assert_string_equal(looked(repeated(numbers_h_r_t, 60, '\t'), LOOK_TRIPLES, &keys), usual);
+    assert_string_equal(looked(repeated(users_and_genres, 60, '\t'), LOOK_TRIPLES, &keys), usual);
+}
+
+static void a_count_in_the_first_line_is_no_row(void **state) {
+    LOOKS(LOOK_TRIPLES, {"3\na r b\nb r c\nc r a\n", "head = column 1, relation = column 2, tail = column 3; blanks, no header, a count in the first line"},);
+    LOOKS(LOOK_EDGES, {"4 3\n1 2\n2 3\n3 4\n", "source = column 1, target = column 2, weight = none; blanks, no header, a count in the first line"},
+          {"4 3\n1 2\n2 3\n3 5\n", "source = column 1, target = column 2, weight = none; blanks, no header"});
+    LOOKS(LOOK_TITLES, {"2\nUlm\t0\nBern\t1\n", "id = column 1, title = column 2; tabs, no header, a count in the first line"});
+}
+
+static void what_happened_is_said(void **state) {
+    const struct look_keys keys = LOOK_AUTO;
+    assert_non_null(strstr(looked(repeated(users_items_events, 60, ','), LOOK_PAIRS, &keys),
+                           "event = column 3 (cart 20, view 40: all count alike; corpus.events = WORD,.. keeps some); commas"));
+    assert_non_null(strstr(looked(repeated(users_items_clicks, 60, ','), LOOK_PAIRS, &keys), "rating = column 3 (lines of 0 are left out); commas"));
+    LOOKS(LOOK_PAIRS, {"utente;film\nann;dune\nbob;emma\n", "list = utente, item = film, rating = none; semicolons, a header"},
+          {"u1,i1,1.7e308\nu2,i2,2\nu1,i2,3\n", "list = column 1, item = column 2, rating = column 3; commas, no header"});
+}
+
+static void matrices_are_no_lists(void **state) {
+    const struct look_keys keys = LOOK_AUTO;
+    static const struct {
+        const char *text;
+        enum look_rows rows;
+    } all[] = {{"bread,milk,tea\nFalse,True,True\nTrue,False,True\nTrue,True,False\n", LOOK_LISTS},
+               {"name,bread,milk,tea\nann,0,3,0\nbob,0,0,1\ncid,2,0,0\n", LOOK_LISTS},
+               {"0 1 0\n1 0 1\n0 1 0\n", LOOK_ADJACENCY},
+               {"0 1 0\n1 0 1\n0 1 0\n", LOOK_EDGES},
+               {"0 2 0 0\n2 0 1 0\n0 1 0 5\n0 0 5 0\n", LOOK_EDGES}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!strstr(looked(all[i].text, all[i].rows, &keys), "are a matrix")) fail_msg("of \"%s\": %s", all[i].text, looked(all[i].text, all[i].rows, &keys));
+    assert_non_null(strstr(looked("4 3\n2\n1 3\n2 4\n3\n", LOOK_ADJACENCY, &keys), "holds a graph of METIS (4 nodes, 3 edges"));
+    LOOKS(LOOK_LISTS, {"u1,m1,m2,m3\nu2,m2,m3,m4\nu3,m1,m5,m6\n", "list = the first, items = the others; commas, no header"},
+          {"user,a,b,c\n1,23,56,88\n2,23,11,4\n3,9,56,7\n", "list = the first, items = the others; commas, a header"});
+    LOOKS(LOOK_ADJACENCY, {"1 2 3\n2 1 3\n3 1 2\n", "target = the first, contexts = the others; blanks, no header"});
+}
+
+/* ---- rows that a program hands over ---- */
+
+/* Looks at rows of fields that blanks separate; a field of digits is a number. names: names of the columns, or NULL. */
+static const char *looked_typed(const char *const *rows, size_t count, const char *const *names, enum look_rows asked) {
+    static char out[LOOK_SAID + 200];
+    static struct look_field fields[64 * 4];
+    const struct look_keys keys = LOOK_AUTO;
+    struct look look;
+    size_t columns = 0;
+    memset(fields, 0, sizeof fields);
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 0, at = 0; c < 4 && rows[i][at]; c++) {
+            size_t length = strcspn(rows[i] + at, "|");
+            int is_number = strspn(rows[i] + at, "0123456789.") == length;
+            fields[i * 4 + c] = (struct look_field){rows[i] + at, length, !length ? FIELD_MISSING : is_number ? FIELD_INTEGER : FIELD_TEXT};
+            at += length + (rows[i][at + length] != 0);
+            if (c + 1 > columns) columns = c + 1;
+        }
+    struct look_field packed[64 * 4];
+    for (size_t i = 0; i < count; i++) memcpy(packed + i * columns, fields + i * 4, columns * sizeof *packed);
+    const struct look_data data = {packed, count, columns, names, "the frame"};
+    if (look_at_rows(&look, &data, asked, &keys)) {
+        snprintf(out, sizeof out, "%s", report_sentence());
+        report_clear();
+    } else {
+        snprintf(out, sizeof out, "%d %s", look.rows, *look.said ? look.said + strlen("columns    ") : "");
+    }
+    return out;
+}
+#define TYPED(asked, names, wanted, ...)                                                                               \
+    do {                                                                                                               \
+        const char *const rows[] = {__VA_ARGS__};                                                                      \
+        const char *got = looked_typed(rows, sizeof rows / sizeof *rows, names, asked);                                \
+        char all[LOOK_SAID + 200];                                                                                     \
+        snprintf(all, sizeof all, "%s", wanted);                                                                       \
+        if (strcmp(got, all)) fail_msg("wanted \"%s\"\n  got    \"%s\"", all, got);                                    \
+    } while (0)
+
+static void typed_rows_come_by_the_same_door(void **state) {
+    static const char *const user_item[] = {"user", "film", "stars"}, *const id_text[] = {"id", "text"}, *const htr[] = {"head", "tail", "rel"};
+    char wanted[LOOK_SAID];
+#define IS(rows, said) (snprintf(wanted, sizeof wanted, "%d %s; the frame", rows, said), wanted)
+    TYPED(LOOK_ANY, user_item, IS(LOOK_PAIRS, "list = user, item = film, rating = stars"), "1|2|5", "1|3|4", "2|2|1");
+    TYPED(LOOK_ANY, id_text, IS(LOOK_DOCUMENTS, "document = id, text = text"), "1|the cat\tsat, \"so", "2|a dog");
+    TYPED(LOOK_ANY, htr, IS(LOOK_TRIPLES, "head = head, relation = rel, tail = tail"), "a|b|in", "c|d|in");
+    TYPED(LOOK_ANY, NULL, IS(LOOK_PAIRS, "list = column 1, item = column 2, rating = none"), "ann|dune", "bob|emma");
+    TYPED(LOOK_ANY, NULL, IS(LOOK_EDGES, "source = column 1, target = column 2, weight = column 3"), "a|b|2.0", "b|c|1.0");
+    TYPED(LOOK_ANY, NULL, IS(LOOK_TRIPLES, "head = column 1, relation = column 2, tail = column 3"), "Ulm|in|Germany", "Bern|in|Switzerland");
+    TYPED(LOOK_PAIRS, NULL, IS(LOOK_PAIRS, "list = column 1, item = column 2, rating = none"), "1|2", "1|3");
+    TYPED(LOOK_TRIPLES, NULL, "row 0 of the frame: 2 fields; wanted head, relation, tail: 1, 2", "1|2", "1|3");
+    const char *choices = "the frame: 2 rows of 2 columns could be several things; say which by corpus.format: pairs (list, item[, rating]), graph "
+                          "(source, target[, weight]), triples (head, relation, tail), documents (document, text), lists (a row is a list) or text";
+    TYPED(LOOK_ANY, NULL, choices, "1|2", "1|3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_names_a_document_is_found),
+        cmocka_unit_test(keys_of_documents_decide),
+        cmocka_unit_test(the_relation_of_triples_is_found),
+        cmocka_unit_test(a_count_in_the_first_line_is_no_row),
+        cmocka_unit_test(what_happened_is_said),
+        cmocka_unit_test(matrices_are_no_lists),
+        cmocka_unit_test(typed_rows_come_by_the_same_door),
         cmocka_unit_test(pairs_are_parted_as_all_lines_agree),
         cmocka_unit_test(a_header_is_a_word_above_numbers_or_a_known_name),
         cmocka_unit_test(known_names_choose_columns_in_any_order),

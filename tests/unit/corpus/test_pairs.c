@@ -28,8 +28,11 @@ static const char *pairs_of_bytes(const char *text, uint64_t length, double min_
     static char out[1024];
     struct corpus *corpus = scratch_corpus(scratch_file("pairs", text, length), 4);
     struct corpus_block block = {0};
+    struct corpus_options options = plain_options(FORMAT_PAIRS);
+    struct corpus_left left = {0};
     struct corpus_cursor cursor;
     struct pair_line pair;
+    options.min_rating = min_rating;
     char *at = out;
     int more, failed = 0;
     *out = 0;
@@ -38,7 +41,7 @@ static const char *pairs_of_bytes(const char *text, uint64_t length, double min_
         failed = more < 0;
         if (failed) break;
         corpus_cursor_start(&cursor, &block);
-        while ((more = pairs_next(&cursor, &block, min_rating, PAIR_WEIGHTS_NONE, &pair)) > 0)
+        while ((more = pairs_next(&cursor, &block, &options, &left, &pair)) > 0)
             at += sprintf(at, "%.*s:%.*s;", (int)pair.list_length, pair.list, (int)pair.item_length, pair.item);
         failed = more < 0;
     }
@@ -115,9 +118,10 @@ static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
                         UNTOLD("nothing tells which columns are wanted", "1 2 3 4 5"));
     assert_string_equal(pairs_of("1 2 3\n1 2\n", 3), "line 2: no rating, and corpus.min_rating is set");
-    assert_string_equal(pairs_of("1,,3\n", -INFINITY), "line 1: its item is empty (column 2)");
-    assert_string_equal(pairs_of(",2,3\n", -INFINITY), "line 1: its list is empty (column 1)");
-    assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), "line 1: its item is empty (column 2)");
+    /* Pairs without a list or an item are left out and counted. */
+    assert_string_equal(pairs_of("1,,3\n", -INFINITY), "");
+    assert_string_equal(pairs_of(",2,3\n", -INFINITY), "");
+    assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), "");
     assert_string_equal(pairs_of("1,2,\n2,3,4\n", -INFINITY), "1:2;2:3;"); /* the third field is empty: the pair has no rating */
     assert_string_equal(pairs_of("1,2\n3,4\n5,6,7\n", -INFINITY), "1:2;3:4;5:6;");
 }
@@ -183,7 +187,7 @@ static void headers_name_columns(void **state) {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_pairs(files[i][0], HEADER_AUTO, files[i][1]);
     assert_pairs("user,x,item\n1,2\n", HEADER_AUTO,
                  "line 2: 2 columns; list and item are columns 1 and 3");
-    assert_pairs("user,x,item\n1,2,\n", HEADER_AUTO, "line 2: its item is empty (column 3)");
+    assert_pairs("user,x,item\n1,2,\n", HEADER_AUTO, "");
     assert_pairs("item,user\n1,2\n", HEADER_YES, "2:1;");
     assert_pairs("item,user\n1,2\n", HEADER_NO, "item:user;1:2;");
     assert_string_equal(pairs_of("rating,user,item\n5,a,b\n3,a,c\n", 4), "a:b;");
@@ -211,8 +215,8 @@ static void columns_come_apart_as_people_write_them(void **state) {
     assert_pairs("a,\"b\"c\n", HEADER_AUTO, open);
     assert_pairs("a,\"b\tc\"\nd,e\n", HEADER_AUTO, "line 1: column 2, 'b?c', has a tab or a line's end in it");
     assert_pairs("user;item\na\tb;c\n", HEADER_AUTO, "line 2: column 1, 'a?b', has a tab or a line's end in it");
-    assert_pairs("a,\" \"\n", HEADER_AUTO, "line 1: its item is empty (column 2)");
-    assert_pairs("a;;3\n", HEADER_AUTO, "line 1: its item is empty (column 2)");
+    assert_pairs("a,\" \"\n", HEADER_AUTO, "");
+    assert_pairs("a;;3\n", HEADER_AUTO, "");
 }
 
 /* Each file of a directory may have its own header. */
@@ -224,6 +228,8 @@ static void every_file_may_have_a_header(void **state) {
     scratch_text("d/c", "user,item\n5,6\n");
     struct corpus *corpus = scratch_corpus(in_scratch("d"), 4);
     struct corpus_block block = {0};
+    const struct corpus_options options = plain_options(FORMAT_PAIRS);
+    struct corpus_left left = {0};
     struct corpus_cursor cursor;
     struct pair_line pair;
     read_as_pairs(corpus, HEADER_AUTO);
@@ -231,7 +237,7 @@ static void every_file_may_have_a_header(void **state) {
         corpus_rewind(corpus);
         while (corpus_next(corpus, &block) > 0) {
             corpus_cursor_start(&cursor, &block);
-            while (pairs_next(&cursor, &block, -INFINITY, PAIR_WEIGHTS_NONE, &pair) > 0)
+            while (pairs_next(&cursor, &block, &options, &left, &pair) > 0)
                 sprintf(seen + strlen(seen), "%.*s%d ", (int)pair.list_length, pair.list, (int)pair.line);
         }
     }

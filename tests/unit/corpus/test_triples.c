@@ -11,6 +11,7 @@ static const char *triples_of(const char *text) {
     struct corpus_options options = plain_options(FORMAT_TRIPLES);
     struct corpus *corpus = scratch_corpus(scratch_text("triples", text), 4);
     struct corpus_block block = {0};
+    struct corpus_left left = {0};
     struct corpus_cursor cursor;
     struct triple_line triple;
     char *at = out;
@@ -21,7 +22,7 @@ static const char *triples_of(const char *text) {
         failed = more < 0;
         if (failed) break;
         corpus_cursor_start(&cursor, &block);
-        while ((more = triples_next(&cursor, &block, &triple)) > 0)
+        while ((more = triples_next(&cursor, &block, 1, &left, &triple)) > 0)
             for (int i = 0; i < TRIPLE_TERMS; i++)
                 at += sprintf(at, "%.*s%s", (int)triple.length[i], triple.term[i], i == TRIPLE_TAIL ? ";" : ":");
         failed = more < 0;
