@@ -454,7 +454,8 @@ static void put_lines(struct json *out, const char *indent, size_t width, char *
     }
 }
 
-/* Writes a key's help, its possible values (after the first line of the help), and its defaults by size. */
+/* Writes a key's help, its possible values (after the first line of the help), and its defaults by size: these come first in the
+ * list of defaults that the help may have. */
 static void put_key_help(struct json *out, const struct config_key *key, const char *indent, size_t width) {
     char kind[256], text[2048], sizes[DEFAULTS_HELP];
     int first = (int)strcspn(key->help, "\n");
@@ -463,10 +464,13 @@ static void put_key_help(struct json *out, const struct config_key *key, const c
         snprintf(text, sizeof text, "%s", key->help);
     else
         snprintf(text, sizeof text, "%.*s (%s)%s", first, key->help, kind, key->help + first);
-    put_lines(out, indent, width, text);
     defaults_describe(key->name, sizes);
-    if (*sizes) put_wrapped(out, indent, width, "auto, by the size of the data; the last line that applies counts:");
-    put_lines(out, indent, width, sizes);
+    static const char head[] = "the first line that applies counts:\n";
+    char *list = strstr(text, head), *rest = list ? list + strlen(head) : NULL;
+    if (*sizes && !list) put_lines(out, indent, width, text), put_wrapped(out, indent, width, "auto; the first line that applies counts:");
+    if (*sizes && list) rest[-1] = 0, put_lines(out, indent, width, text);
+    put_lines(out, indent, width, *sizes ? sizes : text);
+    if (*sizes && list) put_lines(out, indent, width, rest);
 }
 
 static void put_keys(struct json *out, const struct config *config, int help, int section) {

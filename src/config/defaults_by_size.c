@@ -1,6 +1,7 @@
 #include "defaults_by_size.h"
 
 #include "config_keys.h"
+#include "base/report.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -22,12 +23,6 @@ enum sized_data {
     OF_DOCUMENTS = 128,
     OF_TRIPLES = 256
 };
-static const struct {
-    enum sized_data data;
-    const char *name;
-} data_names[] = {{OF_TEXT, "text"},  {OF_WINDOWS, "window"}, {OF_CBOW, "cbow"},       {OF_SUBWORDS, "subwords"},
-                  {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"},
-                  {OF_DOCUMENTS, "documents"}, {OF_TRIPLES, "triple"}};
 
 /* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
 enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, ENTITIES, TRIPLES, PER_NEGATIVE, EFFORT, SHARED, SIZED_COUNTS };
@@ -66,9 +61,11 @@ struct sized_default {
     enum sized_data data;
     struct sized_bound bound[BOUNDS];
     const char *value; /* COUNT_ITSELF: the number that the first bound counts; PLAIN: the key does not change */
+    double cube, least, most; /* if `cube` is not 0, the value is cube / (first count)^(1/3), within least .. most */
 };
 
-#define SIZED(section_name, key_name, kind, bounds, text) {#section_name, #key_name, kind, bounds, text},
+#define SIZED(section_name, key_name, kind, bounds, text) {#section_name, #key_name, kind, bounds, text, 0, 0, 0},
+#define FALLING(section_name, key_name, kind, count, cube, least, most) {#section_name, #key_name, kind, {{count, 0}}, NULL, cube, least, most},
 static const struct sized_default table[] = {
 #include "defaults_by_size.def"
 };
@@ -202,7 +199,8 @@ static int is_plain(const struct sized_default *row) {
 static int choose(struct config *config, const struct sized_default *row, const struct data_size *size, char chosen[DEFAULTS_TEXT]) {
     char itself[32], before[CONFIG_BYTES], now[CONFIG_BYTES];
     const struct config_key *key = config_find_key(row->section, row->key);
-    snprintf(itself, sizeof itself, "%.0f", count_of(row->bound[0].count, size, config));
+    double count = count_of(row->bound[0].count, size, config);
+    snprintf(itself, sizeof itself, "%.0f", row->cube > 0 ? fmin(fmax(row->cube / cbrt(count), row->least), row->most) : count);
     snprintf(before, sizeof before, "%s", config_text_of(config, key, now));
     if (config_choose(config, key, row->value ? row->value : itself)) return -1;
     const char *value = config_text_of(config, key, now);
@@ -229,33 +227,95 @@ void defaults_keep(struct config *config, const struct config *before) {
 
 /* ---- help ---- */
 
-static size_t describe_bound(const struct sized_bound *bound, const char *before, char *out, size_t used) {
-    char from[TEXT_BYTES];
-    if (bound->count == EFFORT) return text_add(out, DEFAULTS_HELP, used, ", with train.effort = thorough");
-    if (bound->count == SHARED) return text_add(out, DEFAULTS_HELP, used, ", with negatives.per = batch");
-    if (bound->count == NO_COUNT || bound->from <= 0) return used;
-    text_of_count(from, (uint64_t)bound->from);
-    return text_add(out, DEFAULTS_HELP, used, "%s %s %s", before, from, count_names[bound->count]);
+/* The keys that make a run of one kind of data, from which its default of config_resolve() is read. */
+static const struct {
+    enum sized_data data;
+    const char *name, *format, *mode, *subwords;
+} kinds[] = {{OF_TEXT, "text", "text", "window", "none"},
+             {OF_WINDOWS, "window", "text", "window", "none"},
+             {OF_CBOW, "cbow", "text", "cbow", "none"},
+             {OF_SUBWORDS, "subwords", "text", "window", "3-6"},
+             {OF_LISTS, "user", "pairs", "user", "none"},
+             {OF_ITEMS, "list", "pairs", "list", "none"},
+             {OF_LINES, "adjacency", "adjacency", "adjacency", "none"},
+             {OF_GRAPHS, "walk", "graph", "walk", "none"},
+             {OF_DOCUMENTS, "documents", "documents", "user", "none"},
+             {OF_TRIPLES, "triple", "triples", "triple", "none"}};
+
+static int kind_of(enum sized_data data) {
+    int kind = 0;
+    while (kinds[kind].data != data) kind++;
+    return kind;
 }
 
-static const char *name_of(enum sized_data data) {
-    for (size_t i = 0; i < sizeof data_names / sizeof *data_names; i++)
-        if (data_names[i].data == data) return data_names[i].name;
-    return "?";
-}
-
-static size_t describe_row(const struct sized_default *row, char *out, size_t used) {
-    used = text_add(out, DEFAULTS_HELP, used, "%s  %s", used ? "\n" : "", name_of(row->data));
+static int tests(const struct sized_default *row, enum sized_count count) {
     for (int i = 0; i < BOUNDS; i++)
-        used = describe_bound(&row->bound[i], i && row->bound[i - 1].from > 0 ? " and" : ", from", out, used);
-    if (is_plain(row)) return text_add(out, DEFAULTS_HELP, used, ": the value named above");
-    if (row->value) return text_add(out, DEFAULTS_HELP, used, ": %s", row->value);
-    return text_add(out, DEFAULTS_HELP, used, ": as many as there are %s", count_names[row->bound[0].count]);
+        if (row->bound[i].count == count) return 1;
+    return 0;
+}
+
+/* Writes the value that config_resolve() gives a key for one kind of data, on the CPU. Returns 1, or 0 if this kind has no such
+ * train.effort. */
+static int plain_value(const struct sized_default *row, const char *effort, char value[CONFIG_BYTES]) {
+    struct config config;
+    char text[CONFIG_BYTES];
+    int kind = kind_of(row->data);
+    const char *const set[][3] = {{"corpus", "path", "data"},  {"corpus", "format", kinds[kind].format}, {"examples", "mode", kinds[kind].mode},
+                                  {"train", "effort", effort}, {"device", "backend", "cpu"},             {"examples", "subwords", kinds[kind].subwords},
+                                  {"negatives", "per", tests(row, SHARED) ? "batch" : "auto"}};
+    int result = config_init(&config);
+    for (size_t i = 0; i < sizeof set / sizeof *set && !result; i++) result = config_set(&config, set[i][0], set[i][1], set[i][2], "help");
+    if (!result) result = config_resolve(&config);
+    if (!result) snprintf(value, CONFIG_BYTES, "%s", config_text_of(&config, config_find_key(row->section, row->key), text));
+    config_release(&config);
+    report_clear();
+    return !result;
+}
+
+/* Returns the number with two digits that count. */
+static uint64_t rounded(double number) {
+    double unit = pow(10, floor(log10(number)) - 1);
+    return (uint64_t)(round(number / unit) * unit);
+}
+
+static size_t describe_row(const struct sized_default *row, const char *effort, const char *value, char *out, size_t used) {
+    char from[TEXT_BYTES];
+    int bounds = 0;
+    used = text_add(out, DEFAULTS_HELP, used, "%s  %s", used ? "\n" : "", kinds[kind_of(row->data)].name);
+    for (int i = 0; i < BOUNDS && row->bound[i].count != NO_COUNT; i++) {
+        const struct sized_bound *bound = &row->bound[i];
+        if (bound->count == EFFORT) effort = ", with train.effort = thorough";
+        if (bound->count == SHARED) effort = ", with negatives.per = batch";
+        if (bound->count == EFFORT || bound->count == SHARED || bound->from <= 0) continue;
+        text_of_count(from, (uint64_t)bound->from);
+        used = text_add(out, DEFAULTS_HELP, used, "%s %s %s", bounds++ ? " and" : ", from", from, count_names[bound->count]);
+    }
+    used = text_add(out, DEFAULTS_HELP, used, "%s", effort);
+    if (row->cube > 0) {
+        char first[TEXT_BYTES], last[TEXT_BYTES];
+        text_of_count(first, rounded(pow(row->cube / row->most, 3)));
+        text_of_count(last, rounded(pow(row->cube / row->least, 3)));
+        return text_add(out, DEFAULTS_HELP, used, ": %.0f up to %s %s, falling with the cube root of their number to %.0f from %s on", row->most,
+                        first, count_names[row->bound[0].count], row->least, last);
+    }
+    return value ? text_add(out, DEFAULTS_HELP, used, ": %s", value)
+                 : text_add(out, DEFAULTS_HELP, used, ": as many as there are %s", count_names[row->bound[0].count]);
 }
 
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
     size_t used = 0;
     *out = 0;
-    for (const struct sized_default *row = table; row < table + ROWS; row++)
-        if (!strcmp(config_find_key(row->section, row->key)->name, name)) used = describe_row(row, out, used);
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        for (const struct sized_default *row = table + ROWS; row-- > table;) {
+            char quick[CONFIG_BYTES], thorough[CONFIG_BYTES];
+            if (row->data != kinds[kind].data || strcmp(config_find_key(row->section, row->key)->name, name)) continue;
+            if (!is_plain(row)) {
+                used = describe_row(row, "", row->value, out, used);
+                continue;
+            }
+            if (!plain_value(row, "quick", quick)) continue;
+            int both = !tests(row, SHARED) && plain_value(row, "thorough", thorough) && strcmp(quick, thorough);
+            if (both) used = describe_row(row, ", with train.effort = thorough", thorough, out, used);
+            if (!both || !tests(row, EFFORT)) used = describe_row(row, "", quick, out, used);
+        }
 }

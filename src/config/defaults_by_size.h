@@ -27,9 +27,9 @@ int defaults_by_size(struct config *config, const struct data_size *size, char c
  * is resumed, or of an earlier run on the same data. */
 void defaults_keep(struct config *config, const struct config *before);
 
-/* Describes, for `help keys`, how a key's default depends on the size: one line for each row of the table, such as
- * "  text, from 200 distinct words: 3e-4". Writes "" if the key is not in the table. */
-enum { DEFAULTS_HELP = 2048 };
+/* Describes, for `help keys`, how a key's default depends on the size: lines such as "  text, from 200 distinct words: 3e-4", of
+ * which the first one that applies counts. Writes "" if the key is not in the table. */
+enum { DEFAULTS_HELP = 4096 };
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]);
 
 #endif

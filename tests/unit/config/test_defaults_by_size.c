@@ -49,19 +49,19 @@ static void text_takes_its_values_by_tokens_and_words(void **state) {
                                  {{.tokens = 20000, .words = 200}, "40", "0.0003", "0.025"},
                                  {{.tokens = 20000, .words = 400}, "40", "0.0003", "0.025"},
                                  {{.tokens = 20000, .words = 401}, "40", "0.0003", "0.05"},
-                                 {{.tokens = 49999, .words = 1000}, "40", "0.0003", "0.05"},
-                                 {{.tokens = 50000, .words = 1000}, "25", "0.0001", "0.05"},
-                                 {{.tokens = 50000, .words = 999}, "25", "0.0003", "0.05"},
-                                 {{.tokens = 199999, .words = 4000}, "25", "0.0001", "0.05"},
-                                 {{.tokens = 200000, .words = 4000}, "15", "0.0001", "0.05"},
-                                 {{.tokens = 699999, .words = 9000}, "15", "0.0001", "0.05"},
-                                 {{.tokens = 700000, .words = 9000}, "10", "0.0001", "0.05"},
-                                 {{.tokens = 1499999, .words = 24999}, "10", "0.0001", "0.05"},
-                                 {{.tokens = 1500000, .words = 24999}, "10", "0.0001", "0.025"},
-                                 {{.tokens = 1500000, .words = 25000}, "10", "0.0001", "0.05"},
-                                 {{.tokens = 2499999, .words = 25000}, "10", "0.0001", "0.05"},
-                                 {{.tokens = 2500000, .words = 24999}, "10", "0.0001", "0.025"},
-                                 {{.tokens = 2500000, .words = 25000}, "5", "0.0001", "0.05"},
+                                 {{.tokens = 49999, .words = 1000}, "29", "0.0003", "0.05"},
+                                 {{.tokens = 50000, .words = 1000}, "29", "0.0001", "0.05"},
+                                 {{.tokens = 50000, .words = 999}, "29", "0.0003", "0.05"},
+                                 {{.tokens = 199999, .words = 4000}, "18", "0.0001", "0.05"},
+                                 {{.tokens = 200000, .words = 4000}, "18", "0.0001", "0.05"},
+                                 {{.tokens = 699999, .words = 9000}, "12", "0.0001", "0.05"},
+                                 {{.tokens = 700000, .words = 9000}, "12", "0.0001", "0.05"},
+                                 {{.tokens = 1499999, .words = 24999}, "9", "0.0001", "0.05"},
+                                 {{.tokens = 1500000, .words = 24999}, "9", "0.0001", "0.025"},
+                                 {{.tokens = 1500000, .words = 25000}, "9", "0.0001", "0.05"},
+                                 {{.tokens = 2499999, .words = 25000}, "8", "0.0001", "0.05"},
+                                 {{.tokens = 2500000, .words = 24999}, "8", "0.0001", "0.025"},
+                                 {{.tokens = 2500000, .words = 25000}, "8", "0.0001", "0.05"},
                                  {{.tokens = 10000000, .words = 24999}, "5", "0.0001", "0.025"},
                                  {{.tokens = 16700000, .words = 80000}, "5", "0.0001", "0.05"},
                                  {{.tokens = 20000000000, .words = 5000000}, "5", "0.0001", "0.025"}};
@@ -83,20 +83,19 @@ static void assert_epochs(uint64_t tokens, const char *mode, const char *wanted)
     assert_value("train", "epochs", wanted);
 }
 
+/* Epochs fall with the cube root of the tokens, between two bounds. */
 static void cbow_and_subwords_have_epochs_of_their_own(void **state) {
     const struct {
-        uint64_t from;
-        const char *below, *on;
-    } cbow[] = {{50000, "60", "50"}, {200000, "50", "30"}, {700000, "30", "20"}, {2500000, "20", "10"}, {10000000, "10", "5"}},
-      subwords[] = {{50000, "30", "20"}, {200000, "20", "10"}, {700000, "10", "5"}};
+        uint64_t tokens;
+        const char *epochs;
+    } cbow[] = {{1000, "60"}, {46000, "60"}, {60000, "55"}, {700000, "24"}, {10000000, "10"}, {100000000, "5"}},
+      subwords[] = {{1000, "30"}, {19000, "30"}, {30000, "26"}, {700000, "9"}, {4300000, "5"}, {100000000, "5"}};
     for (size_t i = 0; i < sizeof cbow / sizeof *cbow; i++) {
-        assert_epochs(cbow[i].from - 1, "--examples.mode=cbow", cbow[i].below);
-        assert_epochs(cbow[i].from, "--examples.mode=cbow", cbow[i].on);
+        assert_epochs(cbow[i].tokens, "--examples.mode=cbow", cbow[i].epochs);
         assert_value("optimizer", "lr", "0.06");
     }
     for (size_t i = 0; i < sizeof subwords / sizeof *subwords; i++) {
-        assert_epochs(subwords[i].from - 1, "--examples.subwords=3-6", subwords[i].below);
-        assert_epochs(subwords[i].from, "--examples.subwords=3-6", subwords[i].on);
+        assert_epochs(subwords[i].tokens, "--examples.subwords=3-6", subwords[i].epochs);
         assert_value("optimizer", "lr", "0.075");
     }
 }
@@ -118,7 +117,7 @@ static void exact_steps_of_sgd_without_a_bound_have_plain_values(void **state) {
     settle((struct data_size){.tokens = 100000, .words = 900});
     assert_value("optimizer", "lr", "0.025");
     assert_value("examples", "subsample", "0.0001");
-    assert_value("train", "epochs", "25");
+    assert_value("train", "epochs", "23");
 }
 
 static void exact_steps_with_a_bound_follow_the_size(void **state) {
@@ -364,12 +363,13 @@ static void only_a_softmax_weighs_the_negatives_of_triples(void **state) {
 static void help_names_the_values(void **state) {
     char text[DEFAULTS_HELP];
     defaults_describe("train.epochs", text);
-    assert_memory_equal(text, "  window: 40\n  window, from 50,000 tokens: 25\n", 46);
-    assert_non_null(strstr(text, "\n  cbow: 60\n"));
+    assert_ptr_equal(strstr(text, "  window: 40 up to 20,000 tokens, falling with the cube root of their number to 5 from 10,000,000 on\n"), text);
+    assert_non_null(strstr(text, "\n  user, from 1,000 items and 200,000 pairs, with train.effort = thorough: 60\n"
+                                 "  user, from 1,000 items and 200,000 pairs: 20\n"));
     assert_non_null(strstr(text, "\n  user, from 10,000 pairs, with train.effort = thorough: 60"));
     defaults_describe("examples.subsample", text);
-    assert_string_equal(text, "  text: 0\n  text, from 200 distinct words: 3e-4\n"
-                              "  text, from 50,000 tokens and 1,000 distinct words: 1e-4");
+    assert_string_equal(text, "  text, from 50,000 tokens and 1,000 distinct words: 1e-4\n  text, from 200 distinct words: 3e-4\n"
+                              "  text: 0");
     defaults_describe("train.seed", text);
     assert_string_equal(text, "");
 }
