@@ -1,17 +1,47 @@
-#include "cmd_bench.h"
+/* `bench`: measures the speed of copies, of training, of ranks, of walks and of reading, and the memory of a table. */
 
+#include "commands.h"
+
+#include "base/file.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "corpus/encode.h"
+#include "corpus/graph_make.h"
+#include "corpus/numbered.h"
+#include "corpus/words.h"
+#include "kernels/ranks.h"
+#include "train/bench.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+struct bench_call {
+    int argc;
+    char **argv;      /* argv[0] is "bench" */
+    const char *name; /* the kind's name: "bench train" */
+    int json;
+    const char *config_path; /* path of the configuration file; NULL: none is given */
+};
+
+/* How long a kind of bench that trains measures. */
+struct bench_length {
+    double seconds;
+    uint64_t steps; /* number of steps; 0: as many as `seconds` allow */
+};
 
 /* ---- arguments ---- */
 
-int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections) {
+/* Does what arguments_read() does; besides options, the arguments may be the kind and one configuration file. */
+static int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections) {
     if (arguments_read(arguments, call->name, call->argc, call->argv, options, sections)) return -1;
     if (arguments->count > 2)
         return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help bench'", call->name, arguments->count - 1);
@@ -19,7 +49,7 @@ int bench_arguments(struct arguments *arguments, struct bench_call *call, const 
     return 0;
 }
 
-int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length) {
+static int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length) {
     const char *seconds = NULL, *steps = NULL;
     const struct option options[] = {{.name = "json", .flag = &call->json},
                                      {.name = "seconds", .text = &seconds},
@@ -65,7 +95,8 @@ static void print_json_head(const struct bench_call *call, const struct backend_
     json_release(&head);
 }
 
-void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
+/* Prints the circumstances of a measurement: command, device and date; with `gpu` also the speed of plain copies. */
+static void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                        int gpu) {
     char date[32] = "", free_text[TEXT_BYTES];
     time_t now = time(NULL);
@@ -85,6 +116,623 @@ void bench_print_head(const struct bench_call *call, const struct backend_info *
                limits->to / 1e9, limits->from / 1e9, limits->both / 1e9, limits->device / 1e9,
                machine->managed ? "managed memory" : "pinned memory");
     putchar('\n');
+}
+
+static void print(const struct bench_call *call, const struct bench_memory *m) {
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
+    if (call->json)
+        printf("{\"bench\": \"memory\", \"rows\": %" PRIu64 ", \"dim\": %" PRIu64 ", \"payload_bytes\": %" PRIu64
+               ", \"host_bytes\": %" PRIu64 ", \"gpu_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64
+               ", \"opening_seconds\": %.4g}\n",
+               m->rows, m->dim, m->payload, m->host_bytes, m->gpu_bytes, m->resident, m->opening);
+    else
+        printf("table      %s rows x %" PRIu64
+               " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
+               text_of_count(a, m->rows), m->dim, text_of_bytes(b, m->payload), m->opening, text_of_bytes(c, m->host_bytes),
+               text_of_bytes((char[TEXT_BYTES]){0}, m->resident), text_of_bytes((char[TEXT_BYTES]){0}, m->gpu_bytes));
+}
+
+static int measure_memory(const struct bench_call *call, const struct config *config, uint64_t rows, uint32_t dim) {
+    struct bench bench;
+    struct bench_memory m;
+    int result = bench_open(&bench, config);
+    if (!result) result = bench_memory(&bench, rows, dim, &m);
+    if (!result) {
+        bench_print_head(call, &bench.machine, &bench.limits, bench.ops->has_gpu);
+        print(call, &m);
+    }
+    bench_close(&bench);
+    return result;
+}
+
+static int cmd_bench_memory(int argc, char **argv) {
+    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench memory"};
+    const char *rows_text = NULL, *dim_text = NULL;
+    const struct option options[] = {{.name = "json", .flag = &call.json},
+                                     {.name = "rows", .text = &rows_text},
+                                     {.name = "dim", .text = &dim_text},
+                                     {0}};
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    uint64_t rows = 10000000, dim = 128;
+    int result = bench_arguments(&arguments, &call, options, "device, memory");
+    if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
+    if (!result) result = arguments_number("bench", "rows", rows_text, 1, WORDS_MOST, &rows);
+    if (!result) result = arguments_number("bench", "dim", dim_text, 1, COLUMNS_MOST, &dim);
+    if (!result) result = measure_memory(&call, &config, rows, (uint32_t)dim);
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}
+
+/* `bench ranks`: measures the steps of a run on several ranks, which mpirun began. */
+
+/* The measurements of one rank, which the first rank collects. */
+struct share {
+    char device[128];
+    uint32_t columns;
+    uint64_t gpu_bytes, host_bytes, link_bytes;
+    double seconds, loading, phase[PHASES];
+};
+
+static struct share share_of(const struct bench_training *t, const struct ranks *ranks) {
+    uint32_t grain = record_grain(&t->plan.layout);
+    struct share share = {.columns = ranks_columns(t->plan.dim, grain, ranks->count, ranks->number).count,
+                          .gpu_bytes = t->machine.gpu_used,
+                          .host_bytes = t->machine.host_used,
+                          .link_bytes = t->link_bytes,
+                          .seconds = t->seconds,
+                          .loading = t->loading};
+    snprintf(share.device, sizeof share.device, "%s", t->machine.name);
+    memcpy(share.phase, t->phase, sizeof share.phase);
+    return share;
+}
+
+/* Returns the share of a step's time that is spent waiting for other ranks: 1 - (time of a step without waiting / time of a
+ * step). Returns 0 for a single rank, for which steps without waiting are not measured. */
+static double exchange_share(const struct share *share) {
+    double step = share->phase[PHASE_STEP], apart = share->phase[PHASE_ALONE];
+    return apart > 0 && step > apart ? (step - apart) / step : 0;
+}
+
+/* Returns the seconds of the slowest rank: all ranks do the same steps at the same time. */
+static double run_seconds(const struct share *shares, unsigned count) {
+    double most = 0;
+    for (unsigned r = 0; r < count; r++)
+        if (shares[r].seconds > most) most = shares[r].seconds;
+    return most;
+}
+
+static void print_json(const struct bench_training *t, const struct share *shares, unsigned count) {
+    double seconds = run_seconds(shares, count);
+    char loss[JSON_NUMBER];
+    printf("{\"bench\": \"ranks\", \"update\": \"%s\", \"ranks\": %u, \"rows\": %" PRIu64
+           ", \"dim\": %u, \"batch\": %" PRIu64 ", \"hot_rows\": %" PRIu64 ", \"seconds\": %.6g, \"steps\": %" PRIu64
+           ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %s, \"by_rank\": [",
+           t->hogwild ? "hogwild" : "batch", count, t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, seconds,
+           t->steps, (double)t->pairs / seconds, (double)t->words / seconds, json_of(loss, t->loss_pair));
+    for (unsigned r = 0; r < count; r++) {
+        const struct share *s = &shares[r];
+        printf("%s{\"columns\": %u, \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64 ", \"link_bytes\": %" PRIu64
+               ", \"loading_seconds\": %.4g, \"seconds\": %.6g",
+               r ? ", " : "", s->columns, s->gpu_bytes, s->host_bytes, s->link_bytes, s->loading, s->seconds);
+        if (t->phase_steps)
+            printf(", \"make_batch_seconds\": %.6g, \"step_seconds\": %.6g, \"step_apart_seconds\": %.6g",
+                   s->phase[PHASE_MAKE], s->phase[PHASE_STEP], s->phase[PHASE_ALONE]);
+        putchar('}');
+    }
+    printf("]}\n");
+}
+
+/* Prints the time of each phase of a step, for update = batch. */
+static void print_shares(const struct share *shares, unsigned count) {
+    char a[TEXT_BYTES], b[TEXT_BYTES];
+    printf("\na step's parts one after the other, in ms, nothing overlapped; exchange: what waiting for others adds to the step\n");
+    printf("rank  columns         GPU        host   loading  make_batch     step  exchange  link GB/s\n");
+    for (unsigned r = 0; r < count; r++) {
+        const struct share *s = &shares[r];
+        printf("%4u  %7u  %10s  %10s  %6.2f s  %10.3f %8.3f   %6.1f%%  %9.1f\n", r, s->columns, text_of_bytes(a, s->gpu_bytes),
+               text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3, s->phase[PHASE_STEP] * 1e3,
+               100 * exchange_share(s), (double)s->link_bytes / s->seconds / 1e9);
+    }
+}
+
+static void print_ranks(const struct bench_training *t, const struct share *shares, unsigned count) {
+    char a[TEXT_BYTES], b[TEXT_BYTES];
+    double seconds = run_seconds(shares, count);
+    printf("ranks      %u, %s each\n", count, shares[0].device);
+    if (t->hogwild)
+        printf("update     hogwild, %s calls in %.2f s\n", text_of_count(a, t->steps), seconds);
+    else
+        printf("update     batch of %s, %s steps in %.2f s, %.3f ms each\n", text_of_count(a, t->plan.batch),
+               text_of_count(b, t->steps), seconds, seconds / (double)t->steps * 1e3);
+    printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / seconds));
+    if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / seconds));
+    printf("loss       %.4f a pair\n", t->loss_pair);
+    if (t->phase_steps) print_shares(shares, count);
+}
+
+static int tell(const struct bench_call *call, struct ranks *ranks, const struct bench_training *training) {
+    struct share own = share_of(training, ranks), *shares = mem_alloc(ranks->count, sizeof *shares, "measurements of ranks");
+    if (ranks_agree(ranks, shares ? 0 : -1)) {
+        free(shares);
+        return -1;
+    }
+    ranks_exchange(ranks, &own, shares, sizeof own);
+    if (ranks_first(ranks)) (call->json ? print_json : print_ranks)(training, shares, ranks->count);
+    free(shares);
+    return 0;
+}
+
+/* Called by every rank; only the first one prints. */
+static int measure_ranks(const struct bench_call *call, const struct bench_length *length, const struct arguments *arguments) {
+    struct bench_training training;
+    struct config config = {.name = NULL};
+    struct ranks ranks;
+    int result = command_ranks(&ranks, call->name);
+    if (!result) result = ranks_agree(&ranks, arguments_config(&config, ranks.count, call->config_path, arguments));
+    if (!result) result = ranks_agree(&ranks, bench_train(&training, &config, length->seconds, length->steps, &ranks));
+    if (!result) result = tell(call, &ranks, &training);
+    config_release(&config);
+    ranks_close(&ranks);
+    return result;
+}
+
+static int cmd_bench_ranks(int argc, char **argv) {
+    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench ranks"};
+    struct bench_length length;
+    struct arguments arguments;
+    int result = bench_run_arguments(&arguments, &call, &length);
+    if (!result) result = measure_ranks(&call, &length, &arguments);
+    arguments_release(&arguments);
+    return result;
+}
+
+/* `bench read`: measures how fast a corpus becomes ids or a graph, part by part. */
+
+/* A measurement: a corpus, and the files that are made of it. */
+struct reading {
+    const struct bench_call *call;
+    struct corpus_options options;
+    struct corpus *corpus;
+    struct pool *pool;
+    char *encoded; /* path of the ids or the graph */
+    struct vocab vocab;
+    struct numbered numbered;
+};
+
+static double processor_seconds(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+static int read_blocks(void *context, unsigned worker) {
+    struct reading *reading = context;
+    struct corpus_block block = {0};
+    int more;
+    while ((more = corpus_next(reading->corpus, &block)) > 0) continue;
+    corpus_block_release(&block);
+    return more;
+}
+
+static int read_part(struct reading *reading) {
+    if (corpus_read_as(reading->corpus, &reading->options)) return -1;
+    corpus_set_threads(reading->corpus, pool_threads(reading->pool));
+    corpus_rewind(reading->corpus);
+    return pool_run(reading->pool, read_blocks, reading);
+}
+
+static int count_part(struct reading *reading) {
+    corpus_set_numbered(reading->corpus, &reading->numbered);
+    return vocab_build(&reading->vocab, reading->corpus, &reading->options, reading->pool);
+}
+
+static int encode_part(struct reading *reading) {
+    struct idstream stream = {0};
+    struct graph graph = {0};
+    int reused, result;
+    if (corpus_formats[reading->options.format].edges)
+        result = graph_make(&graph, reading->encoded, reading->corpus, &reading->vocab, &reading->options, reading->pool);
+    else
+        result =
+            encode_open(&stream, reading->encoded, reading->corpus, &reading->vocab, &reading->options, reading->pool, &reused);
+    graph_close(&graph);
+    idstream_close(&stream);
+    return result;
+}
+
+static void print_part(const struct reading *reading, const char *name, double seconds, double cores) {
+    double bytes = (double)corpus_size(reading->corpus);
+    if (reading->call->json)
+        printf("{\"bench\": \"read\", \"part\": \"%s\", \"bytes\": %.0f, \"seconds\": %.4g, \"core_seconds\": %.4g, "
+               "\"bytes_per_second\": %.4g, \"bytes_per_core_second\": %.4g}\n",
+               name, bytes, seconds, cores, bytes / seconds, bytes / cores);
+    else
+        printf("%-10s %8.3f s %8.1f MB/s %8.1f MB/s a core\n", name, seconds, bytes / seconds / 1e6, bytes / cores / 1e6);
+}
+
+static int measure_parts(struct reading *reading) {
+    static const struct {
+        const char *name;
+        int (*run)(struct reading *reading);
+    } parts[] = {{"read", read_part}, {"count", count_part}, {"encode", encode_part}};
+    double all = 0, all_cores = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        double began = progress_now(), used = processor_seconds();
+        if (parts[i].run(reading)) return -1;
+        double seconds = progress_now() - began, cores = processor_seconds() - used;
+        print_part(reading, parts[i].name, seconds, cores);
+        all += i ? seconds : 0; /* counting reads the files again */
+        all_cores += i ? cores : 0;
+    }
+    print_part(reading, "all", all, all_cores);
+    return 0;
+}
+
+static void print_head(const struct reading *reading) {
+    unsigned threads = pool_threads(reading->pool);
+    struct backend_info machine = {.threads = threads};
+    char processor[96];
+    processor_name(processor, sizeof processor);
+    snprintf(machine.name, sizeof machine.name, "%s, %u thread%s", processor, threads, threads == 1 ? "" : "s");
+    bench_print_head(reading->call, &machine, NULL, 0);
+}
+
+static int measure_file(struct reading *reading, char *path) {
+    reading->corpus = corpus_open(&path, 1);
+    if (!reading->corpus) return -1;
+    if (corpus_stream(reading->corpus)) return fail("'%s' is an id stream, which is encoded already", path);
+    if (graph_settle(&reading->options, reading->corpus)) return -1;
+    print_head(reading);
+    return measure_parts(reading);
+}
+
+/* Measures in a directory of its own, which is removed. */
+static int measure_in(struct reading *reading, char *path) {
+    char *directory = file_join(spool_directory(), "sptx-bench-XXXXXX");
+    if (!directory) return -1;
+    int made = mkdtemp(directory) != NULL, result = -1;
+    if (!made) fail("cannot make the directory '%s': %s; TMPDIR names another place", directory, strerror(errno));
+    else if ((reading->encoded = file_join(directory, "corpus")) && !numbered_open(&reading->numbered, reading->encoded)) {
+        result = measure_file(reading, path);
+        numbered_close(&reading->numbered);
+        if (file_exists(reading->encoded) == 1) file_remove(reading->encoded);
+    }
+    if (made) rmdir(directory);
+    free(directory);
+    return result;
+}
+
+static int measure_reading(const struct bench_call *call, const struct config *config, const char *path) {
+    struct reading reading = {.call = call, .options = config_corpus(config), .pool = pool_open((unsigned)config->device_threads)};
+    if (!reading.pool) return -1;
+    reading.options.path = path;
+    int result = measure_in(&reading, (char *)path);
+    free(reading.encoded);
+    vocab_release(&reading.vocab);
+    corpus_close(reading.corpus);
+    pool_close(reading.pool);
+    return result;
+}
+
+static int cmd_bench_read(int argc, char **argv) {
+    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench read"};
+    const struct option options[] = {{.name = "json", .flag = &call.json}, {0}};
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    int result = bench_arguments(&arguments, &call, options, "corpus, graph, device");
+    if (!result && !call.config_path) result = fail_usage("bench read wants a FILE of data; see 'sptx-w2v help bench'");
+    if (!result) result = arguments_config(&config, 0, NULL, &arguments);
+    if (!result) result = measure_reading(&call, &config, call.config_path);
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}
+
+/* `bench train`: measures the speed of a configuration, and the phases of its step. */
+
+static const char *const phase_names[] = {"make_batch", "step"};
+
+static double per_step(const struct bench_training *t, uint64_t count) {
+    return t->steps ? (double)count / (double)t->steps : 0;
+}
+
+/* Returns the bytes that training moves in a second, divided by the bytes that plain copies move in a second on this machine.
+ * For exact steps the plan says how many bytes a step moves. For lock-free training these are the bytes of the rows in all
+ * examples, although the GPU's cache serves frequent rows. */
+static double memory_share(const struct bench_training *t) {
+    double bytes = t->hogwild ? (double)t->row_bytes : t->plan.memory_bytes * (double)t->steps;
+    return t->limits.device > 0 ? bytes / t->seconds / t->limits.device : 0;
+}
+static double link_share(const struct bench_training *t) {
+    return t->limits.both > 0 ? (double)t->link_bytes / t->seconds / t->limits.both : 0;
+}
+
+static void print_train_json(const struct bench_training *t) {
+    char loss[JSON_NUMBER];
+    printf("{\"bench\": \"train\", \"update\": \"%s\", \"rows\": %" PRIu64 ", \"dim\": %u, \"batch\": %" PRIu64
+           ", \"hot_rows\": %" PRIu64 ", \"loading_seconds\": %.4g, \"seconds\": %.6g, \"steps\": %" PRIu64
+           ", \"pairs\": %" PRIu64 ", \"words\": %" PRIu64
+           ", \"pairs_per_second\": %.6g, \"words_per_second\": %.6g, \"loss_pair\": %s, \"link_bytes\": %" PRIu64
+           ", \"gpu_bytes\": %" PRIu64 ", \"host_bytes\": %" PRIu64,
+           t->hogwild ? "hogwild" : "batch", t->plan.rows, t->plan.dim, t->plan.batch, t->plan.hot_rows, t->loading,
+           t->seconds, t->steps, t->pairs, t->words, (double)t->pairs / t->seconds, (double)t->words / t->seconds,
+           json_of(loss, t->loss_pair), t->link_bytes, t->machine.gpu_used, t->machine.host_used);
+    if (t->gpu) printf(", \"memory_share\": %.4g, \"link_share\": %.4g", memory_share(t), link_share(t));
+    if (t->gpu && !t->hogwild) printf(", \"floor_pairs_per_second\": %.6g", t->plan.floor_pairs);
+    if (t->hogwild) printf(", \"calling_seconds\": %.6g", t->calling);
+    for (int i = 0; i < PHASE_ALONE && t->phase_steps; i++) printf(", \"%s_seconds\": %.6g", phase_names[i], t->phase[i]);
+    printf("}\n");
+}
+
+static void print_phases(const struct bench_training *t) {
+    double sum = 0;
+    for (int i = 0; i < PHASE_ALONE; i++) sum += t->phase[i];
+    printf("\na step's parts one after the other, nothing overlapped (%" PRIu64 " steps)\n", t->phase_steps);
+    for (int i = 0; i < PHASE_ALONE; i++)
+        printf("  %-10s %9.3f ms  %5.1f%%\n", phase_names[i], t->phase[i] * 1e3, sum > 0 ? 100 * t->phase[i] / sum : 0);
+    printf("  %-10s %9.3f ms, overlapped %.3f\n", "sum", sum * 1e3, t->seconds / (double)t->steps * 1e3);
+}
+
+static void print_train(const struct bench_training *t) {
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
+    printf("tables     %s rows x %u, %s of the GPU, %s of the host, %s rows hot\n", text_of_count(a, t->plan.rows),
+           t->plan.dim, text_of_bytes(b, t->machine.gpu_used), text_of_bytes(c, t->machine.host_used),
+           text_of_count((char[TEXT_BYTES]){0}, t->plan.hot_rows));
+    printf("loading    %.2f s\n", t->loading);
+    if (t->hogwild)
+        printf("update     hogwild, %" PRIu64 " calls in %.2f s, %.1f%% of the time within them\n", t->steps,
+               t->seconds, 100 * t->calling / t->seconds);
+    else
+        printf("update     batch of %s, %s steps in %.2f s, %.3f ms each\n", text_of_count(a, t->plan.batch),
+               text_of_count(b, t->steps), t->seconds, t->seconds / (double)t->steps * 1e3);
+    printf("pairs/s    %s\n", text_of_rate(a, (double)t->pairs / t->seconds));
+    if (t->words) printf("words/s    %s\n", text_of_rate(a, (double)t->words / t->seconds));
+    printf("loss       %.4f a pair\n", t->loss_pair);
+    if (t->hogwild && t->gpu) {
+        printf("memory     %s/s of rows read and written, %.1f%% of what copies reach; frequent rows come from the "
+               "cache\n",
+               text_of_bytes(a, (uint64_t)((double)t->row_bytes / t->seconds)), 100 * memory_share(t));
+        printf("link       %s/s, %.1f%% of what copies reach both ways\n",
+               text_of_bytes(a, (uint64_t)((double)t->link_bytes / t->seconds)), 100 * link_share(t));
+    }
+    if (!t->hogwild && t->gpu) {
+        printf("memory     %s a step (planned), %.1f%% of what copies reach\n",
+               text_of_bytes(a, (uint64_t)t->plan.memory_bytes), 100 * memory_share(t));
+        printf("link       %s a step, %.1f%% of what copies reach both ways\n",
+               text_of_bytes(a, (uint64_t)per_step(t, t->link_bytes)), 100 * link_share(t));
+        printf("at most    %s pairs/s where moving rows took all the time; %.1f%% of that reached\n",
+               text_of_rate(a, t->plan.floor_pairs),
+               t->plan.floor_pairs > 0 ? 100 * (double)t->pairs / t->seconds / t->plan.floor_pairs : 0);
+    }
+    if (t->phase_steps) print_phases(t);
+}
+
+static int cmd_bench_train(int argc, char **argv) {
+    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench train"};
+    struct bench_length length;
+    struct bench_training training;
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    int result = bench_run_arguments(&arguments, &call, &length);
+    if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
+    if (!result) result = bench_train(&training, &config, length.seconds, length.steps, NULL);
+    if (!result) {
+        bench_print_head(&call, &training.machine, &training.limits, training.gpu);
+        (call.json ? print_train_json : print_train)(&training);
+    }
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}
+
+/* `bench transfer`: measures how fast rows move between a table in each place and the GPU. */
+
+/* The size of SpeedTorch's own benchmark: rows moved, rows of the table, columns. */
+enum { TABLE_MOVED = 131072, TABLE_ROWS = 1000000, TABLE_DIM = 128 };
+#define GIB ((uint64_t)1 << 30)
+
+struct transfer {
+    struct bench_call call;
+    uint64_t rows, dim, span;
+    const char *file; /* path beside which a table in a file has its working file */
+    int brief;
+};
+
+static const char *const order_names[] = {"random", "sorted", "random, sorted first"};
+static const char *const place_names[] = {"pinned", "gpu", "file"};
+
+struct line {
+    enum place place;
+    uint64_t total, moved, row_bytes;
+    enum bench_order order;
+    struct bench_times times;
+};
+
+static void print_json_line(const struct line *l) {
+    printf("{\"bench\": \"transfer\", \"place\": \"%s\", \"order\": \"%s\", \"table_rows\": %" PRIu64
+           ", \"rows\": %" PRIu64 ", \"row_bytes\": %" PRIu64
+           ", \"to_seconds\": %.6g, \"from_seconds\": %.6g, \"sum_seconds\": %.6g, \"both_seconds\": %.6g}\n",
+           place_names[l->place], order_names[l->order], l->total, l->moved, l->row_bytes, l->times.to, l->times.from,
+           l->times.to + l->times.from, l->times.both);
+}
+
+static void print_table_line(const struct line *l) {
+    double bytes = (double)(l->moved * l->row_bytes);
+    printf("%-8s %-21s %9.3f %7.1f %9.3f %7.1f %9.3f", place_names[l->place], order_names[l->order], l->times.to * 1e3,
+           bytes / l->times.to / 1e9, l->times.from * 1e3, bytes / l->times.from / 1e9, (l->times.to + l->times.from) * 1e3);
+    if (l->times.both > 0) printf(" %9.3f %7.1f", l->times.both * 1e3, 2 * bytes / l->times.both / 1e9);
+    putchar('\n');
+}
+
+static void print_sweep_line(const struct line *l) {
+    double bytes = (double)(l->moved * l->row_bytes);
+    char moved[TEXT_BYTES], span[TEXT_BYTES];
+    printf("%12s x %-5" PRIu64 " %-10s %-21s %7.1f %7.1f %7.1f\n", text_of_count(moved, l->moved), l->row_bytes,
+           text_of_bytes(span, l->total * l->row_bytes), order_names[l->order], bytes / l->times.to / 1e9,
+           bytes / l->times.from / 1e9, 2 * bytes / l->times.both / 1e9);
+}
+
+static int time_line(struct bench *bench, struct backend_table *table, struct line *line) {
+    struct bench_request request = {.table = table, .rows = line->moved, .order = line->order};
+    return bench->ops->bench_transfer(bench->backend, &request, &line->times);
+}
+
+/* Measures a table of SpeedTorch's size in each place, with each order of ids. */
+static int print_table(const struct transfer *asked, struct bench *bench, uint64_t rows, uint64_t dim) {
+    static const struct {
+        enum place place;
+        enum bench_order order;
+    } lines[] = {{PLACE_GPU, BENCH_RANDOM},
+                 {PLACE_PINNED, BENCH_RANDOM},
+                 {PLACE_PINNED, BENCH_SORTING},
+                 {PLACE_PINNED, BENCH_SORTED},
+                 {PLACE_FILE, BENCH_RANDOM}};
+    uint64_t moved = rows < TABLE_MOVED ? rows : TABLE_MOVED;
+    char moved_text[TEXT_BYTES], rows_text[TEXT_BYTES];
+    if (!asked->call.json) {
+        printf("%s rows of %" PRIu64 " float32 out of %s, to and from one variable on the GPU; medians of %d\n",
+               text_of_count(moved_text, moved), dim, text_of_count(rows_text, rows), BENCH_REPEATS);
+        printf("%-8s %-21s %9s %7s %9s %7s %9s %9s %7s\n", "place", "ids", "to ms", "GB/s", "from ms", "GB/s", "sum ms",
+               "both ms", "GB/s");
+    }
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct line line = {lines[i].place, rows, moved, dim * sizeof(float), lines[i].order, {0, 0, 0}};
+        struct backend_table *table;
+        if (bench_table_open(bench, line.place, rows, (uint32_t)dim, asked->file, &table)) return -1;
+        int result = time_line(bench, table, &line);
+        bench->ops->table_close(bench->backend, table);
+        if (result) return -1;
+        (asked->call.json ? print_json_line : print_table_line)(&line);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+/* Measures one table of the sweep: moves each number of rows, in each order of ids. */
+static int sweep_table(const struct transfer *asked, struct bench *bench, uint64_t span, uint64_t row_bytes) {
+    static const uint64_t moved[] = {8192, 262144, 1048576};
+    struct backend_table *table;
+    uint64_t rows = span / row_bytes;
+    int result = 0;
+    if (bench_table_open(bench, PLACE_PINNED, rows, (uint32_t)(row_bytes / sizeof(float)), NULL, &table)) return -1;
+    for (size_t i = 0; i < sizeof moved / sizeof *moved && !result; i++)
+        for (int order = BENCH_RANDOM; order <= BENCH_SORTING && !result; order++) {
+            struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
+            if (2 * moved[i] > rows) continue; /* rows to the GPU and rows from it are different ones, so there must be twice as
+                                                * many */
+            if (!(result = time_line(bench, table, &line))) (asked->call.json ? print_json_line : print_sweep_line)(&line);
+            fflush(stdout);
+        }
+    bench->ops->table_close(bench->backend, table);
+    return result;
+}
+
+static int print_sweep(const struct transfer *asked, struct bench *bench, uint64_t widest) {
+    static const uint64_t row_bytes[] = {512, 768, 1600, 4800};
+    if (!asked->call.json) {
+        printf("\npinned rows, GB/s of payload\n");
+        printf("%12s   %-5s %-10s %-21s %7s %7s %7s\n", "rows", "bytes", "span", "ids", "to", "from", "both");
+    }
+    for (size_t i = 0; i < sizeof row_bytes / sizeof *row_bytes; i++)
+        for (uint64_t span = GIB; span <= widest; span = span < widest && span * 16 > widest ? widest : span * 16)
+            if (sweep_table(asked, bench, span, row_bytes[i])) return -1;
+    return 0;
+}
+
+/* Fails because the opened backend has no GPU, and says why: the user named it, or no GPU is usable. */
+static void refuse_without_gpu(const struct config *config) {
+    char why[512];
+    const struct backend_ops *named = config_named_backend(config);
+    if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);
+    else backends[0]->present(why, sizeof why);
+    fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
+}
+
+static int measure_transfer(const struct transfer *asked, const struct config *config) {
+    struct bench bench;
+    int result = -1;
+    if (bench_open(&bench, config)) goto out;
+    if (!bench.ops->bench_transfer) {
+        refuse_without_gpu(config);
+        goto out;
+    }
+    bench_print_head(&asked->call, &bench.machine, &bench.limits, 1);
+    result = print_table(asked, &bench, asked->rows, asked->dim);
+    if (!result && !asked->brief) result = print_sweep(asked, &bench, asked->span);
+out:
+    bench_close(&bench);
+    return result;
+}
+
+static int read_arguments(struct transfer *asked, struct config *config) {
+    const char *rows = NULL, *dim = NULL, *span = NULL;
+    const struct option options[] = {{.name = "json", .flag = &asked->call.json},
+                                     {.name = "brief", .flag = &asked->brief},
+                                     {.name = "rows", .text = &rows},
+                                     {.name = "dim", .text = &dim},
+                                     {.name = "span", .text = &span},
+                                     {.name = "file", .text = &asked->file},
+                                     {0}};
+    struct arguments arguments;
+    int result = bench_arguments(&arguments, &asked->call, options, "device, memory");
+    if (!result) result = arguments_config(config, 0, asked->call.config_path, &arguments);
+    arguments_release(&arguments);
+    if (result || arguments_number("bench", "rows", rows, 2, WORDS_MOST, &asked->rows) ||
+        arguments_number("bench", "dim", dim, 4, COLUMNS_MOST, &asked->dim))
+        return -1;
+    if (span && (text_bytes(span, &asked->span) || asked->span < GIB))
+        return fail_usage("bench: --span = '%s' is not a size from 1GiB on", span);
+    return 0;
+}
+
+static int cmd_bench_transfer(int argc, char **argv) {
+    struct transfer asked = {.call = {.argc = argc, .argv = argv, .name = "bench transfer"},
+                             .rows = TABLE_ROWS,
+                             .dim = TABLE_DIM,
+                             .span = 16 * GIB,
+                             .file = "sptx-bench-rows"};
+    struct config config = {.name = NULL};
+    int result = read_arguments(&asked, &config) || measure_transfer(&asked, &config) ? -1 : 0;
+    config_release(&config);
+    return result;
+}
+
+/* `bench walks`: measures how fast walks over a graph are drawn, without training on them. */
+
+static void print_walks(const struct bench_walks *w, int json) {
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
+    double nodes = (double)w->walks * w->length / w->seconds;
+    if (json) {
+        printf("{\"bench\": \"walks\", \"nodes\": %" PRIu64 ", \"arcs\": %" PRIu64 ", \"length\": %u, \"walks\": %" PRIu64
+               ", \"seconds\": %.6g, \"steps_per_second\": %.6g, \"neighbours_on_host\": %s}\n",
+               w->graph.nodes, w->graph.arcs, w->length, w->walks, w->seconds, nodes, w->on_host ? "true" : "false");
+        return;
+    }
+    printf("graph      %s arcs of %s nodes%s\n", text_of_count(a, w->graph.arcs), text_of_count(b, w->graph.nodes),
+           w->on_host ? ", neighbours in host memory" : "");
+    printf("walks      %s of %u nodes in %.2f s\n", text_of_count(c, w->walks), w->length, w->seconds);
+    printf("steps/s    %s\n", text_of_rate(a, nodes));
+}
+
+static int cmd_bench_walks(int argc, char **argv) {
+    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench walks"};
+    struct bench_length length;
+    struct bench_walks walks;
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    int result = bench_run_arguments(&arguments, &call, &length);
+    if (!result && length.steps) result = fail_usage("bench walks wants --seconds, not --steps");
+    if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
+    if (!result) result = bench_walks(&walks, &config, length.seconds);
+    if (!result) {
+        bench_print_head(&call, &walks.machine, NULL, 0);
+        print_walks(&walks, call.json);
+    }
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
 }
 
 /* ---- the command ---- */

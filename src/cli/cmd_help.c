@@ -1,9 +1,239 @@
-#include "cmd_help.h"
-#include "commands.h"
-#include "base/report.h"
+/* `help`: what a command, a key or all of them mean; the manual page; completion for bash and zsh. All come from the command table and
+ * the table of keys. The manual's lines are broken already, so man must not fill lines. */
 
+#include "base/report.h"
+#include "commands.h"
+#include "sptx.h"
+
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Prints a text, with an escape before what roff would interpret: backslashes, hyphens, and dots and quotes at the beginning of
+ * a line. */
+static void put_text(const char *text) {
+    int begins = 1;
+    for (; *text; text++) {
+        if (begins && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
+        begins = *text == '\n';
+    }
+}
+
+static void put_section(const char *title, const char *text) {
+    printf("\n.SH %s\n.nf\n", title);
+    put_text(text);
+    fputs("\n.fi\n", stdout);
+}
+
+static void put_command(const struct command *command) {
+    printf(".SS \"%s\"\n.nf\n", command->name);
+    put_text("sptx-w2v ");
+    put_text(command->usage);
+    fputs("\n\n", stdout);
+    put_text(command->summary);
+    fputs("\n\n", stdout);
+    put_text(command->help);
+    fputs("\n.fi\n", stdout);
+}
+
+static int print_list(FILE *out) {
+    command_list(out);
+    return 0;
+}
+
+/* Returns the text that `print` writes, for the caller to free; NULL after fail(). */
+static char *text_of(int (*print)(FILE *out)) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    int result = out ? print(out) : -1;
+    if (out && !fclose(out) && !result) return text;
+    free(text);
+    fail("no memory for the manual page");
+    return NULL;
+}
+
+static int help_man(void) {
+    char *list = text_of(print_list), *keys = list ? text_of(config_print_help) : NULL;
+    if (keys) {
+        puts(".TH SPTX\\-W2V 1 \"\" \"sptx\\-w2v " SPTX_VERSION
+             "\"\n.SH NAME\nsptx\\-w2v \\- trains embeddings of huge vocabularies");
+        put_section("SYNOPSIS", "sptx-w2v COMMAND [ARGUMENT ...]");
+        put_section("DESCRIPTION", list);
+        puts("\n.SH COMMANDS");
+        for (const struct command *c = commands; c->name; c++) put_command(c);
+        put_section("CONFIGURATION", keys);
+    }
+    free(keys);
+    free(list);
+    return keys ? 0 : -1;
+}
+
+/* `help bash`, `help zsh`: completion scripts. Options are read from each command's usage and help; keys and their choices from
+ * config.def. */
+
+/* ---- what a command takes ---- */
+
+enum { OPTIONS_MOST = 40, OPTION_BYTES = 32 };
+
+struct shown {
+    char name[OPTIONS_MOST][OPTION_BYTES]; /* "--k=" if a value follows, "--json" if none does */
+    int count;
+};
+
+static void add_text(struct shown *shown, const char *name, size_t length) {
+    if (length + 1 > OPTION_BYTES || shown->count == OPTIONS_MOST) return;
+    for (int i = 0; i < shown->count; i++)
+        if (strlen(shown->name[i]) == length && !strncmp(shown->name[i], name, length)) return;
+    snprintf(shown->name[shown->count++], OPTION_BYTES, "%.*s", (int)length, name);
+}
+
+/* Adds the option that begins at `at`, but not the placeholder for keys ("--section.key=value"). An option with an optional
+ * value ("--overwrite[=now]") is added with and without it. */
+static void add_at(struct shown *shown, const char *at) {
+    size_t length = 2;
+    while (isalpha((unsigned char)at[length]) || at[length] == '-') length++;
+    if (length == 2 || at[length] == '.') return;
+    int may = at[length] == '[' && at[length + 1] == '=', must = at[length] == '=';
+    add_text(shown, at, length + (size_t)must);
+    if (may) {
+        char both[OPTION_BYTES];
+        snprintf(both, sizeof both, "%.*s=", (int)length, at);
+        add_text(shown, both, strlen(both));
+    }
+}
+
+/* Adds the options in a usage text, or (lines = 1) the options that begin a line of a help text. */
+static void look(struct shown *shown, const char *text, int lines) {
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *end = line + strcspn(line, "\n"), *at = line + strspn(line, " ");
+        if (lines && strncmp(at, "--", 2)) continue;
+        if (lines) end = strstr(at, "  ") && strstr(at, "  ") < end ? strstr(at, "  ") : end;
+        for (; (at = strstr(at, "--")) && at < end; at += 2) add_at(shown, at);
+    }
+}
+
+static struct shown options_of(const struct command *command) {
+    struct shown shown = {0};
+    look(&shown, command->usage, 0);
+    look(&shown, command->help, 1);
+    add_text(&shown, "--help", 6);
+    add_text(&shown, "--quiet", 7);
+    return shown;
+}
+
+/* Returns the section whose keys a command accepts: "": all sections; NULL: no keys. */
+static const char *section_of(const struct command *command) {
+    if (strstr(command->usage, "--section.key=")) return "";
+    return strstr(command->help, "keys of [device]") ? "device." : NULL;
+}
+
+/* ---- the lists that both shells read ---- */
+
+static void put_names(void) {
+    for (const struct command *c = commands; c->name; c++) printf(" %s", c->name);
+}
+
+static void put_keys(const char *section) {
+    const char *choices, *name;
+    for (int i = 0; (name = config_key_at(i, &choices)); i++)
+        if (!strncmp(name, section, strlen(section))) printf(" --%s=", name);
+}
+
+static void put_cases(void) {
+    for (const struct command *c = commands; c->name; c++) {
+        struct shown shown = options_of(c);
+        const char *section = section_of(c);
+        printf("        %s) offered='", c->name);
+        for (int i = 0; i < shown.count; i++) printf("%s%s", i ? " " : "", shown.name[i]);
+        if (section) put_keys(section);
+        puts("' ;;");
+    }
+}
+
+static void put_choices(void) {
+    const char *choices, *name;
+    for (int i = 0; (name = config_key_at(i, &choices)); i++) {
+        if (!choices) continue;
+        printf("        --%s) values='", name);
+        for (; *choices; choices++) putchar(*choices == '|' ? ' ' : *choices);
+        puts("' ;;");
+    }
+}
+
+/* Prints the shell functions that both scripts use: the words that a command accepts, and the values of a key. The rest of each
+ * script is its own. */
+static void put_lists(void) {
+    fputs("_sptx_w2v_commands='", stdout);
+    put_names();
+    puts("'\n_sptx_w2v_words() {\n    offered=''\n    case $1 in");
+    put_cases();
+    puts("    esac\n}\n_sptx_w2v_values() {\n    values=''\n    case $1 in");
+    put_choices();
+    puts("    esac\n}");
+}
+
+static const char of_bash[] =
+    "_sptx_w2v() {\n"
+    "    local offered values current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} key=\n"
+    "    # Bash takes '=' for a word of its own.\n"
+    "    if [ \"$current\" = = ]; then key=$before current=\n"
+    "    elif [ \"$before\" = = ]; then key=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
+    "    if [ -n \"$key\" ]; then\n"
+    "        _sptx_w2v_values \"$key\"\n"
+    "        if [ -n \"$values\" ]; then COMPREPLY=($(compgen -W \"$values\" -- \"$current\"))\n"
+    "        else compopt -o default 2>/dev/null; COMPREPLY=(); fi\n"
+    "    elif [ \"$COMP_CWORD\" = 1 ] || { [ \"$COMP_CWORD\" = 2 ] && [ \"$before\" = help ]; }; then\n"
+    "        COMPREPLY=($(compgen -W \"$_sptx_w2v_commands --version\" -- \"$current\"))\n"
+    "    elif [[ $current == -* ]]; then\n"
+    "        _sptx_w2v_words \"${COMP_WORDS[1]}\"\n"
+    "        COMPREPLY=($(compgen -W \"$offered\" -- \"$current\"))\n"
+    "        if [[ ${COMPREPLY-} == *= ]]; then compopt -o nospace 2>/dev/null; fi\n"
+    "    else\n"
+    "        compopt -o default 2>/dev/null; COMPREPLY=()\n"
+    "    fi\n"
+    "}\n"
+    "complete -F _sptx_w2v sptx-w2v\n";
+
+static const char of_zsh[] =
+    "_sptx_w2v() {\n"
+    "    local offered values typed=$words[CURRENT] command=$words[2]\n"
+    "    if (( CURRENT == 2 )) || { (( CURRENT == 3 )) && [[ $command == help ]] }; then\n"
+    "        compadd -- ${=_sptx_w2v_commands} --version\n"
+    "    elif [[ $typed == --*=* ]]; then\n"
+    "        compset -P '*='\n"
+    "        _sptx_w2v_values ${typed%%=*}\n"
+    "        if [[ -n $values ]]; then compadd -- ${=values}; else _files; fi\n"
+    "    elif [[ $typed == -* ]]; then\n"
+    "        _sptx_w2v_words $command\n"
+    "        compadd -S '' -- ${(M)${=offered}:#*=}\n"
+    "        compadd -- ${${=offered}:#*=}\n"
+    "    else\n"
+    "        _files\n"
+    "    fi\n"
+    "}\n"
+    "if [[ ${funcstack[1]-} == _sptx-w2v ]]; then _sptx_w2v \"$@\"; else compdef _sptx_w2v sptx-w2v; fi\n";
+
+static int help_bash(void) {
+    puts("# Completion for bash, printed by 'sptx-w2v help bash'.");
+    put_lists();
+    fputs(of_bash, stdout);
+    return 0;
+}
+
+static int help_zsh(void) {
+    puts("#compdef sptx-w2v\n# Completion for zsh, printed by 'sptx-w2v help zsh'.");
+    put_lists();
+    fputs(of_zsh, stdout);
+    return 0;
+}
 
 void command_list(FILE *out) {
     fputs("sptx-w2v trains skip-gram embeddings with negative sampling, tables on the GPU, in pinned memory or in "
