@@ -153,6 +153,10 @@ struct sptx_table_options {
     uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS */
     uint64_t gpu_rows;      /* number of rows of a pinned table that are copied to the GPU because calls use them often; which ones
                              * is found out while the table is used, and changes no result. 0: none. Not beside hot_rows */
+    uint32_t check_finite;  /* 1: sptx_update() refuses gradients with NaN or infinity, and the table is unchanged. They must be in host
+                             * memory: whoever has them on a GPU checks them there. 0: such a gradient makes its row NaN or infinite,
+                             * with most optimizers for good */
+    uint32_t reserved;      /* 0 */
 };
 /* Sets every field to its default; rows and dim are 0, and the caller must set them. size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
@@ -230,7 +234,8 @@ enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream);
 
 /* Updates rows by gradients [count x dim]. The gradients of equal ids are summed in the order of the ids; then each distinct row
- * gets one update by the table's optimizer. The result has the same bits for any number of threads and any place of the table. */
+ * gets one update by the table's optimizer. The result has the same bits for any number of threads and any place of the table.
+ * Gradients are not looked at unless the table has check_finite. */
 enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients, enum sptx_memory memory,
                              void *stream);
 

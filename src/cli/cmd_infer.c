@@ -44,9 +44,6 @@ static int read_documents(struct documents *d, struct lines *lines, const struct
     while (lines_next(lines))
         if (add_line(d, lines, model, named)) return -1;
     if (!d->word_count) return fail("no word of '%s' is in the vocabulary of '%s'", path, model->directory);
-    uint64_t empty = 0;
-    for (uint64_t i = 0; i < d->count; i++) empty += d->starts[i] == d->starts[i + 1];
-    if (empty) warn("%" PRIu64 " of %" PRIu64 " documents of '%s' have no word of the vocabulary; their rows are zeros", empty, d->count, path);
     return 0;
 }
 
@@ -59,29 +56,12 @@ static void print_rows(const struct documents *d, const float *rows, uint32_t di
     }
 }
 
-/* Warns of documents that have words of the vocabulary, but none that the draws of subsampling kept. */
-static void warn_of_zeros(const struct documents *d, const float *rows, uint32_t dim, const char *path) {
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < d->count; i++) {
-        uint32_t j = 0;
-        while (j < dim && rows[i * dim + j] == 0) j++;
-        count += j == dim && d->starts[i] < d->starts[i + 1];
-    }
-    if (count)
-        warn("%" PRIu64 " of %" PRIu64 " documents of '%s' have only words that the run's examples.subsample left out each time; their "
-             "rows are zeros; raise --epochs",
-             count, d->count, path);
-}
-
-static int infer_all(const struct documents *d, struct infer *infer, uint64_t epochs, const char *path) {
+static int infer_all(const struct documents *d, struct infer *infer, uint64_t epochs) {
     const struct infer_passes passes = {.epochs = epochs};
     uint32_t dim = infer->model->dim;
     float *rows = mem_alloc(d->count, dim * sizeof *rows, "rows of documents");
     int result = !rows || infer_rows(infer, &passes, d->starts, d->words, d->count, rows) ? -1 : 0;
-    if (!result) {
-        warn_of_zeros(d, rows, dim, path);
-        print_rows(d, rows, dim);
-    }
+    if (!result) print_rows(d, rows, dim);
     free(rows);
     return result;
 }
@@ -111,7 +91,7 @@ int cmd_infer(int argc, char **argv) {
         infer_open(&infer, &model, pool) || !(bytes = lines_open(&lines, text)) ||
         read_documents(&documents, &lines, &model, text, named))
         goto out;
-    result = infer_all(&documents, &infer, epochs, text);
+    result = infer_all(&documents, &infer, epochs);
 out:
     infer_close(&infer);
     if (pool) pool_close(pool);

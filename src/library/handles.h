@@ -51,6 +51,7 @@ struct sptx_table {
     struct table table;
     struct rule_options rule; /* the optimizer; its lr is that of the next updates */
     int fixed;                /* 1: the optimizer is "none", and updates are refused */
+    int check_finite;         /* 1: updates with NaN or infinity are refused */
     uint64_t steps;           /* number of updates so far */
     uint64_t stores;          /* number of stores since the table was opened; seeds the random rounding of bfloat16, as `steps`
                                * does for updates */

@@ -3,6 +3,8 @@
 #include "handles.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 /* ---- checks ---- */
 
@@ -73,6 +75,40 @@ static int check_values(const struct sptx_table *table, const struct sptx_ids *i
     return check_aligned(values, sizeof *values, what) || check_memory(table->context, memory, what) ? -1 : 0;
 }
 
+struct finite_check {
+    const float *values;
+    uint64_t count;
+    _Atomic uint64_t next;
+    _Atomic int found; /* 1: a value is NaN or infinite */
+};
+
+static int check_share(void *context, unsigned worker) {
+    struct finite_check *check = context;
+    uint64_t first, end;
+    (void)worker;
+    while (!check->found && pool_take(&check->next, check->count, 1 << 16, &first, &end)) {
+        uint32_t found = 0, bits;
+        for (uint64_t i = first; i < end; i++) {
+            memcpy(&bits, &check->values[i], sizeof bits);
+            found |= (bits & 0x7F800000) == 0x7F800000; /* all bits of the exponent: NaN or infinity */
+        }
+        if (found) check->found = 1;
+    }
+    return 0;
+}
+
+/* Fails if a gradient is NaN or infinite. */
+static int check_finite(const struct sptx_table *table, const struct sptx_ids *ids, const float *gradients, enum sptx_memory memory) {
+    struct finite_check check = {.values = gradients, .count = ids->count * sptx_table_dim(table)};
+    if (memory != SPTX_HOST) return fail_usage("the table has check_finite, for which gradients must be in host memory");
+    if (pool_run(check.count > 1 << 18 ? table->context->pool : NULL, check_share, &check)) return -1;
+    for (uint64_t i = 0; check.found && i < check.count; i++)
+        if (!isfinite(gradients[i]))
+            return fail_usage("gradients[%" PRIu64 "][%" PRIu64 "] is %g: the table is unchanged", i / sptx_table_dim(table),
+                              i % sptx_table_dim(table), (double)gradients[i]);
+    return 0;
+}
+
 static struct rows_request request_for(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                                        enum sptx_memory memory, void *stream, uint64_t steps) {
     return (struct rows_request){.table = table->table.store,
@@ -97,7 +133,9 @@ static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_
     struct sptx_context *context = table->context;
     struct sptx_ids taken;
     saving_look(table);
-    if (take_ids(table, ids, &taken) || (what && check_values(table, ids, values, memory, what))) return leave(context, -1);
+    if (take_ids(table, ids, &taken) || (what && check_values(table, ids, values, memory, what)) ||
+        (table->check_finite && call == context->ops->rows_update && check_finite(table, ids, values, memory)))
+        return leave(context, -1);
     uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
     struct rows_request request = request_for(table, &taken, values, memory, stream, table->steps + stores);
     return leave(context, ids->count ? call(context->backend, &request) : 0);

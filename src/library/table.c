@@ -133,6 +133,7 @@ static int open_table(struct sptx_table *table, const struct sptx_table_options 
         check_host_memory(context, &how) || table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend))
         return -1;
     table->rule = table->table.rule;
+    table->check_finite = options.check_finite != 0;
     if (!table_fill(&table->table, context->pool)) return 0;
     table_release(&table->table);
     return -1;

@@ -7,6 +7,7 @@
 #include "kernels/strip.h"
 #include "numeric.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,8 +194,28 @@ static struct infer_passes passes_of(const struct config *c, const struct infer_
     return passes;
 }
 
+/* Warns of documents whose rows are zeros. */
+static void warn_of_zeros(const struct call *call) {
+    uint64_t unknown = 0, dropped = 0, words = model_items(call->infer->model), dim = call->infer->model->dim;
+    for (uint64_t i = 0; i < call->count; i++) {
+        uint64_t known = 0, j = 0;
+        for (uint64_t k = call->starts[i]; k < call->starts[i + 1]; k++) known += call->words[k] < words;
+        while (j < dim && call->out[i * dim + j] == 0) j++;
+        unknown += !known;
+        dropped += known && j == dim;
+    }
+    if (unknown)
+        warn("%" PRIu64 " of %" PRIu64 " documents have no word of the vocabulary; their rows are zeros", unknown, call->count);
+    if (dropped)
+        warn("%" PRIu64 " of %" PRIu64 " documents have only words that the run's examples.subsample left out each time; their rows are "
+             "zeros; raise the epochs",
+             dropped, call->count);
+}
+
 int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
                float *out) {
     struct call call = {.infer = infer, .passes = passes_of(&infer->config, passes), .starts = starts, .words = words, .count = count, .out = out};
-    return pool_run(infer->pool, infer_some, &call);
+    if (pool_run(infer->pool, infer_some, &call)) return -1;
+    warn_of_zeros(&call);
+    return 0;
 }

@@ -37,7 +37,7 @@ void infer_close(struct infer *infer); /* may be called on a struct of zeros */
 
 /* Computes the rows of `count` documents: out [count x dim]. Document i has words words[starts[i]] .. words[starts[i + 1] - 1].
  * Numbers that are no word of the model are ignored. A document without any word of the model, or whose words subsampling drops in
- * every epoch, has a row of zeros. Returns 0, or -1 after fail(). */
+ * every epoch, has a row of zeros; a warning counts these documents. Returns 0, or -1 after fail(). */
 int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
                float *out);
 

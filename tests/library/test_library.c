@@ -4,6 +4,8 @@
 
 #include "sptx.h"
 
+#include <math.h>
+
 #include <fenv.h>
 #include <float.h>
 #include <pthread.h>
@@ -15,7 +17,8 @@
 _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(offsetof(struct sptx_table_options, dtype) == 216, "version 1 ended here");
 _Static_assert(offsetof(struct sptx_table_options, gpu_rows) == 224, "after version 1.0");
-_Static_assert(sizeof(struct sptx_table_options) == 232, "after version 1.0, with gpu_rows");
+_Static_assert(offsetof(struct sptx_table_options, check_finite) == 232, "after version 1.0, with gpu_rows");
+_Static_assert(sizeof(struct sptx_table_options) == 240, "after version 1.0, with check_finite");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
 _Static_assert(offsetof(struct sptx_view, dtype) == 48, "version 1 ended here");
 _Static_assert(sizeof(struct sptx_view) == 56, "after version 1.0");
@@ -330,6 +333,32 @@ static void compare_adagrad(int by_row) {
 static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
     compare_adagrad(0);
     compare_adagrad(1);
+}
+
+static void gradients_that_are_not_finite_are_refused(void **state) {
+    struct sptx_context *context = open_cpu(2);
+    struct sptx_table *table;
+    struct sptx_table_options options;
+    float gradients[6] = {1, 1, 1, 1, 1, 1}, before[2], after[2];
+    const int64_t ids[] = {1, 2, 1};
+    const struct sptx_ids of = {ids, 3, 64, SPTX_HOST}, one = {ids, 1, 64, SPTX_HOST};
+    sptx_table_defaults(&options, sizeof options);
+    options.rows = 4;
+    options.dim = 2;
+    options.optimizer = "adam";
+    options.check_finite = 1;
+    assert_int_equal(sptx_table_open(context, &options, &table), SPTX_OK);
+    assert_int_equal(sptx_fetch(table, &one, before, SPTX_HOST, NULL), SPTX_OK);
+    gradients[3] = HUGE_VALF;
+    assert_int_equal(sptx_update(table, &of, gradients, SPTX_HOST, NULL), SPTX_USAGE);
+    assert_string_equal(sptx_error(context), "gradients[1][1] is inf: the table is unchanged");
+    assert_int_equal(sptx_fetch(table, &one, after, SPTX_HOST, NULL), SPTX_OK);
+    assert_memory_equal(before, after, sizeof before);
+    assert_int_equal(sptx_table_steps(table), 0);
+    gradients[3] = 1;
+    assert_int_equal(sptx_update(table, &of, gradients, SPTX_HOST, NULL), SPTX_OK);
+    sptx_table_close(table);
+    sptx_close(context);
 }
 
 /* Uses tables of few and of millions of rows, since the number of rows decides by how many digits ids are sorted. Rows that
@@ -718,6 +747,7 @@ int main(void) {
         cmocka_unit_test(the_first_wrong_id_is_named),
         cmocka_unit_test(of_ids_that_repeat_the_last_value_stays),
         cmocka_unit_test(gradients_of_a_row_are_summed_and_applied_once),
+        cmocka_unit_test(gradients_that_are_not_finite_are_refused),
         cmocka_unit_test(ids_of_any_size_are_sorted),
         cmocka_unit_test_setup_teardown(the_thread_count_changes_no_byte, make_path, remove_path),
         cmocka_unit_test_setup_teardown(the_callers_mode_changes_no_byte, make_path, remove_path),

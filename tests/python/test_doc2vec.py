@@ -51,7 +51,8 @@ def test_a_new_document_is_inferred(model):
     assert model.infer_vector(TOPICS[6]).tobytes() == vector.tobytes()
     assert model.infer_vector(TOPICS[6], epochs=3).tobytes() != vector.tobytes()
     assert model.similarity_unseen_docs(TOPICS[6], TOPICS[6][:6]) > model.similarity_unseen_docs(TOPICS[6], TOPICS[1])
-    assert not model.infer_vector(["unheard"]).any()
+    with pytest.warns(sptx.SptxWarning, match="have no word of the vocabulary; their rows are zeros"):
+        assert not model.infer_vector(["unheard"]).any()
     with pytest.raises(TypeError, match="must be a list of strings"):
         model.infer_vector("words")
 
@@ -166,7 +167,8 @@ def test_a_run_infers_several_documents_as_it_does_one(tmp_path):
                                                    device="cpu") as read:
         assert given.target[:].tobytes() == read.target[:].tobytes()
     with sptx.fit(str(tmp_path / "corpus.txt"), str(tmp_path / "run"), format="documents", keys=keys, device="cpu") as run:
-        rows = run.infer(documents=[TOPICS[0], ["unheard"], TOPICS[1]])
+        with pytest.warns(sptx.SptxWarning, match="1 of 3 documents have no word of the vocabulary"):
+            rows = run.infer(documents=[TOPICS[0], ["unheard"], TOPICS[1]])
         assert rows.shape == (3, 16) and rows[0].tobytes() == run.infer(TOPICS[0]).tobytes() and not rows[1].any()
         assert rows[2].tobytes() == run.infer(TOPICS[1]).tobytes() != run.infer(TOPICS[1], epochs=2).tobytes()
         assert {int(name[len("list:d"):]) % 8 for name, _ in run.nearest(rows[2], 8, lists=True)} == {1}

@@ -498,3 +498,20 @@ def test_settings_that_are_none_are_named(tmp_path, config, settings, more, kind
     with pytest.raises(kind) as error:
         sptx.train(config, {**settings_for(tmp_path / "run"), **settings}, **more)
     assert said in str(error.value)
+
+
+def test_lists_to_recommend_for_are_frames_and_matrices(tmp_path):
+    pandas, sparse = pytest.importorskip("pandas"), pytest.importorskip("scipy.sparse")
+    data = {"u%d" % user: [(user * step) % 30 for step in range(1, 8)] for user in range(1, 40)}
+    run = sptx.fit(data, tmp_path / "run", keys={"model.dim": 8}, device="cpu")
+    wanted = run.recommend(lists=[[1, 2], [3]], k=3)
+    frame = pandas.DataFrame({"user": ["b", "a", "b"], "item": [1, 3, 2]})
+    matrix = sparse.csr_matrix(([1, 1, 1], ([0, 0, 1], [1, 2, 3])), shape=(2, 30))
+    for lists in (frame, pandas.DataFrame({"items": [[1, 2], [3]]}), matrix, matrix.tocoo()):
+        assert run.recommend(lists=lists, k=3) == wanted
+    for given, error, said in (({"lists": frame.assign(rating=1)}, ValueError, "wanted two, the list and the item"),
+                               ({"lists": [[1], None]}, TypeError, "one of lists= is a NoneType"),
+                               ({"lists": sparse.csr_matrix(([1], ([0], [99])), shape=(1, 100))}, KeyError, "none of the items is known"),
+                               ({"items": matrix}, TypeError, "pass it as lists="), ({"items": frame}, TypeError, "pass it as lists=")):
+        with pytest.raises(error, match=said):
+            run.recommend(**given)

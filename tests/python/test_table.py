@@ -1,6 +1,7 @@
 """Tables on the CPU, with NumPy only."""
 
 import copy
+import math
 import os
 import pickle
 import subprocess
@@ -421,3 +422,20 @@ def test_numpy_alone_is_needed(tmp_path):
     """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ""}
                    if "SPTX_LIBRARY" not in os.environ else None)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_gradients_that_are_not_finite_are_refused(cpu, wrong):
+    gradients = numpy.ones((3, 4), numpy.float32)
+    gradients[1, 2] = wrong
+    for opened, options in ((True, {}), (False, {"check_finite": True})):
+        table = sptx.Table(10, 4, "adagrad", device=cpu, check_finite=opened)
+        before = table.fetch(range(10))
+        with pytest.raises(ValueError, match=r"gradients\[1(\]\[|, )2\] is -?(nan|inf): the table is unchanged"):
+            table.update([1, 2, 1], gradients, **options)
+        assert (table.fetch(range(10)) == before).all() and table.steps == 0
+        table.update([1, 2, 1], numpy.ones((3, 4), numpy.float32), **options)
+        assert table.steps == 1
+    plain = sptx.Table(10, 4, "adagrad", device=cpu)
+    plain.update([1, 2, 1], gradients)
+    assert not numpy.isfinite(plain.fetch([2])[0, 2])

@@ -415,3 +415,19 @@ def test_flushed_denormals_change_no_byte():
             torch.set_flush_denormal(False)
         got.append(table.weights.copy())
     assert got[0].all() and numpy.array_equal(got[0], got[1]) and numpy.array_equal(got[0], got[2])
+
+
+@pytest.mark.parametrize("make, said", [
+    (lambda kind, table: kind(10, 4), r"sptx.Table\(rows=10, dim=4, optimizer="),
+    (lambda kind, table: kind(10, 4, padding_idx=0), r"sptx.Table\(rows=10, dim=4, optimizer="),
+    (lambda kind, table: kind(num_embeddings=10, embedding_dim=4), r"sptx.Table\(rows=10, dim=4, optimizer="),
+    (lambda kind, table: kind(table, max_norm=1.0), "max_norm= is not there: take torch.nn.functional.normalize"),
+    (lambda kind, table: kind(table, sparse=True), "sparse= is not there: leave it out"),
+    (lambda kind, table: kind(table, nonsense=1), "has no argument 'nonsense'"),
+])
+@pytest.mark.parametrize("kind", ["Embedding", "EmbeddingBag"])
+def test_arguments_of_torchs_own_modules_are_answered(cpu, kind, make, said):
+    table = sptx.Table(10, 4, device=cpu)
+    with pytest.raises(TypeError, match=said):
+        make(getattr(sptx.torch, kind), table)
+    assert getattr(sptx.torch, kind)(table, sparse=False, max_norm=None).table is table

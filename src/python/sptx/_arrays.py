@@ -123,3 +123,15 @@ def stream_of(which: Operand, values: Optional[Operand]) -> Optional[int]:
     if values.stream != which.stream:
         values.library.synchronize(values)
     return which.stream
+
+
+def refuse_infinite(gradients: Any) -> None:
+    """Raises ValueError if one of the gradients, an array of any library, is NaN or infinite."""
+    home = type(gradients).__module__.partition(".")[0]
+    library = sys.modules[home] if home in ("torch", "cupy") else numpy
+    values = gradients.detach() if home == "torch" else gradients if home == "cupy" else numpy.asarray(gradients)
+    finite = library.isfinite(values)
+    if not finite.all():
+        place = (~finite).nonzero()
+        first = [int(one) for one in (place[0] if home == "torch" else (axis[0] for axis in place))]
+        raise ValueError("gradients%s is %s: the table is unchanged" % (first, float(values[tuple(first)])))

@@ -41,7 +41,7 @@ class TableOptions(Structure):
         ("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
         ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p), ("directory", c_char_p),
         *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS),
-        ("dtype", c_uint32), ("state_dtype", c_uint32), ("gpu_rows", c_uint64)]
+        ("dtype", c_uint32), ("state_dtype", c_uint32), ("gpu_rows", c_uint64), ("check_finite", c_uint32), ("reserved", c_uint32)]
 
 
 DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS follows

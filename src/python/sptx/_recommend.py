@@ -3,7 +3,8 @@ triples to the library in one call."""
 
 import ctypes
 import os
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from collections.abc import Iterable
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
@@ -33,6 +34,32 @@ class _Items:
         return [row for row in map(self.row, items.tolist() if isinstance(items, numpy.ndarray) else items) if row is not None]
 
 
+def is_table(data: Any) -> bool:
+    """True for a sparse matrix or a frame, which fit() takes as many lists."""
+    return hasattr(data, "tocsr") or (hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns"))
+
+
+def lists_of(data: Any) -> List[Any]:
+    """Returns the lists= of recommend() as a list. A sparse matrix: its rows' columns, by number. A frame of one column: that column; of
+    two: for each name of the first, in the order of first occurrence, the items of the second."""
+    if not is_table(data):
+        return [*data]
+    if hasattr(data, "tocsr"):
+        matrix = data.tocsr()
+        return [columns.tolist() for columns in numpy.split(matrix.indices, matrix.indptr[1:-1])]
+    columns = [column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+               for column in (data[name] for name in getattr(data, "column_names", data.columns))]
+    if len(columns) > 2:
+        raise ValueError("lists= is a frame of %d columns; wanted two, the list and the item, or one of lists: frame[[\"user\", \"item\"]]"
+                         % len(columns))
+    if len(columns) == 1:
+        return columns[0]
+    lists: Dict[Any, List[Any]] = {}
+    for name, item in zip(*columns):
+        lists.setdefault(name, []).append(item)
+    return list(lists.values())
+
+
 def _check_name(run: Any, name: Any) -> bytes:
     """Returns a list's name as bytes. KeyError if the run keeps a row for each list and has no such list."""
     text = name_of(name)
@@ -46,6 +73,9 @@ def _check_name(run: Any, name: Any) -> bytes:
 def _question(run: Any, asked: List[Any], items: _Items) -> Tuple[List[List[int]], Optional[List[Optional[bytes]]]]:
     """Returns (rows, names) with an entry for each list: the rows of its items ([] if it is given by name), and its name (None if
     it is given by items). `names` itself is None if all lists are given by items."""
+    for one in asked:
+        if not is_token(one) and (isinstance(one, dict) or not isinstance(one, Iterable)):
+            raise TypeError("one of lists= is a %s: wanted a list's name, or an iterable of items" % type(one).__name__)
     names = [_check_name(run, one) if is_token(one) else None for one in asked]
     rows = [[] if is_token(one) else items.rows(one) for one in asked]
     return rows, names if any(name is not None for name in names) else None

@@ -15,7 +15,7 @@ from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
 from ._indexes import Indexes
 from ._library import InferOptions, NearestOptions, library
-from ._recommend import answers, infer, recommend
+from ._recommend import answers, infer, is_table, lists_of, recommend
 from ._table import path_of
 from ._halves import HalfRows
 from ._views import NumberedRows, Rows, rows_of
@@ -261,7 +261,9 @@ class Run(Asked, Indexes):
                 unknown. An item that is given twice counts twice.
         list    the name of a list (or paper, or node) that the run was trained on. Its trained row answers, and the items that it
                 had in training are not recommended. KeyError if the run has no such list.
-        lists   several lists, each a name or an iterable of items. A list without any known item gets an empty answer.
+        lists   several lists, each a name or an iterable of items. A list without any known item gets an empty answer. Or a frame of two
+                columns, list and item (an answer for each list, in the order of its first row); a frame of one column of lists; a
+                sparse matrix, whose rows are lists and whose columns are the items 0, 1, 2 ..
 
         If the run keeps a row for each list (examples.mode = user), a new list is folded in: the library computes the row that
         training with the run's loss would give it; rows of items do not change. Pass many lists in one call: it uses all threads.
@@ -275,9 +277,13 @@ class Run(Asked, Indexes):
             raise TypeError("recommend wants an iterable of items, list= or lists=, and only one of the three")
         if is_token(items):
             raise TypeError("items are several words, as a list of str; %r is one" % (items,))
+        if is_table(items):
+            raise TypeError("items are those of one list, and a %s has several: pass it as lists=" % type(items).__name__)
         if lists is not None:
-            asked = [*lists]
-            found, _ = recommend(self, asked, k, score, seen, among)
+            asked = lists_of(lists)
+            found, looked = recommend(self, asked, k, score, seen, among)
+            if found is None and is_table(lists) and looked.unknown:
+                raise KeyError("none of the items is known: %s" % looked.unknown)
             return [[] for _ in asked] if found is None else found
         found, looked = recommend(self, [items] if list is None else [_name(list)], k, score, seen, among)
         if found is None:
@@ -318,8 +324,8 @@ class Run(Asked, Indexes):
             run.infer("some words of a new text".split())
             run.infer(documents=[["some", "words"], ["others"]])   # several in one call, on all threads: [documents x dim]
 
-        The same words always give the same bytes. Words that the run does not know are skipped; without any other the row is zeros.
-        epochs: passes over the document; 0: as many as the run made. lr, min_lr: the first and the last learning rate; lr=0: the
+        The same words always give the same bytes. Words that the run does not know are skipped; without any other the row is zeros, and
+        an SptxWarning counts such documents. epochs: passes over the document; 0: as many as the run made. lr, min_lr: the first and the last learning rate; lr=0: the
         run's."""
         if (words is None) == (documents is None):
             raise TypeError("infer wants the words of a document, or documents=, and only one of the two")

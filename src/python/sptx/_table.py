@@ -49,6 +49,9 @@ class Table:
                 lost. The draws are of seed, row and calls before: the same calls give the same bytes. weights are HalfRows then
     state_dtype type of the optimizer's state: like dtype; None: as dtype
     clip        if an id repeats in an update, its summed gradient is scaled down to at most this length; 0: never
+    check_finite  True: update() raises ValueError for gradients with NaN or infinity, and the table is unchanged. For gradients on a
+                GPU that is a wait. False: they are not looked at, and such a gradient makes its row NaN or infinite, with most
+                optimizers for good
     options     options of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
                 amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes
 
@@ -72,7 +75,8 @@ class Table:
     def __init__(self, rows: int, dim: int, optimizer: str = "sgd", *, lr: Optional[float] = None, weights: str = "pinned",
                  state: str = "pinned", seed: int = 1, init: str = "word2vec", device: Union[str, Context, Any] = "auto",
                  hot_rows: int = 0, gpu_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
-                 clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, **options: Any) -> None:
+                 clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, check_finite: bool = False,
+                 **options: Any) -> None:
         self._handle: Optional[Handle] = None
         self._saving: Optional[Saving] = None  # the last save with wait=False
         self._calls: Any = None  # Caller of the C module, while the table is open and the module is loaded
@@ -87,6 +91,8 @@ class Table:
         wanted.state_dtype = AS_WEIGHTS if state_dtype is None else dtype_of(state_dtype, "state_dtype")
         wanted.directory = path_of(directory) if directory is not None else None
         self._context = context = context_for(device)
+        wanted.check_finite = bool(check_finite) and context.gpu is None
+        self._looks = bool(check_finite) and context.gpu is not None  # the library does not look at gradients on a GPU
         handle = Handle(context, library.sptx_table_close)
         context.call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(handle.pointer))
         self._handle = handle
@@ -206,12 +212,15 @@ class Table:
         if calls is None or calls.prefetch(ids) is NotImplemented:
             self._ask(library.sptx_prefetch, self._open(), _arrays.take_ids(ids, self._context.gpu))
 
-    def update(self, ids: Any, gradients: Any) -> None:
+    def update(self, ids: Any, gradients: Any, check_finite: bool = False) -> None:
         """Does one optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids; then each
         distinct row gets one update. The result has the same bits for any number of threads and any place.
 
+        check_finite: True: ValueError for gradients with NaN or infinity, as for a table that was opened so; the table is unchanged.
         Raises ValueError if the table was opened with optimizer "none".
         """
+        if check_finite or self._looks:
+            _arrays.refuse_infinite(gradients)
         calls = self._calls
         if calls is None or calls.update(ids, gradients) is NotImplemented:
             self._give(library.sptx_update, ids, gradients, "gradients")

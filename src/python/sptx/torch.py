@@ -31,16 +31,45 @@ __all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection"]
 _ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
 
 
+# Arguments of torch.nn.Embedding that a table has in its stead, and what to do.
+_TORCHS = {
+    "max_norm": "take torch.nn.functional.normalize() of what forward() returns, or store shorter rows with table.store(ids, rows)",
+    "norm_type": "it belongs to max_norm, which is not there either",
+    "scale_grad_by_freq": "a row's gradients are summed; sptx.Table(clip=) bounds the sum of a row that comes often",
+    "sparse": "leave it out, since gradients go to the rows that were looked up, and to no others",
+    "device": "the table has it: sptx.Table(rows, dim, device=)",
+    "dtype": "the table has it: sptx.Table(rows, dim, dtype=)",
+    "_weight": "from_pretrained(rows, freeze=False) makes a table of rows",
+    "num_embeddings": "the table has them: sptx.Table(rows=, dim=)",
+    "embedding_dim": "the table has it: sptx.Table(rows=, dim=)",
+}
+
+
+def _shape_of(rows: Any, dim: Any) -> Tuple[Any, Any]:
+    """Returns the two numbers with which torch.nn.Embedding is made, or placeholders for what are none."""
+    return tuple(one if isinstance(one, int) and one > 0 else ".." for one in (rows, dim))  # type: ignore[return-value]
+
+
 class _Lookups(torch.nn.Module):
     """Base class of Embedding and EmbeddingBag: has the table, turns gradients into updates, and saves the table."""
 
     _told = False  # True once parameters() has warned
 
-    def __init__(self, table: Table, padding_idx: Optional[int] = None, *, accumulate: bool = False, scaler: Any = None) -> None:
+    def __init__(self, table: Optional[Table] = None, *more: Any, padding_idx: Optional[int] = None, accumulate: bool = False,
+                 scaler: Any = None, **named: Any) -> None:
         super().__init__()
-        if not isinstance(table, Table):
-            raise TypeError("an %s is over an sptx.Table, not over a %s" % (type(self).__name__, type(table).__name__))
-        self.table = table
+        if not isinstance(table, Table) or len(more) > 1:
+            raise TypeError("an %s is over an sptx.Table, which has the rows: sptx.torch.%s(sptx.Table(rows=%s, dim=%s, optimizer=\"adagrad\", "
+                            "lr=0.05)), with padding_idx= beside it" % (*2 * (type(self).__name__,), *_shape_of(named.get("num_embeddings", table),
+                                                                                           named.get("embedding_dim", more[0] if more else None))))
+        if more:
+            padding_idx = more[0]
+        for name, value in named.items():
+            if name not in _TORCHS:
+                raise TypeError("%s() has no argument %r: wanted a table, padding_idx, accumulate, scaler" % (type(self).__name__, name))
+            if value not in (None, False):
+                raise TypeError("%s= is not there: %s" % (name, _TORCHS[name]))
+        self.table: Table = table
         self.padding_idx = None if padding_idx is None else _row_of(padding_idx, table.rows)
         self.accumulate = accumulate
         self.scaler = scaler
@@ -264,9 +293,10 @@ class EmbeddingBag(_Lookups):
     take .max(1)), and what Table.fetch and Table.update raise.
     """
 
-    def __init__(self, table: Table, mode: str = "mean", padding_idx: Optional[int] = None, include_last_offset: bool = False, *,
-                 accumulate: bool = False, scaler: Any = None) -> None:
-        super().__init__(table, padding_idx, accumulate=accumulate, scaler=scaler)
+    def __init__(self, table: Optional[Table] = None, mode: str = "mean", padding_idx: Optional[int] = None, include_last_offset: bool = False, *,
+                 accumulate: bool = False, scaler: Any = None, **named: Any) -> None:
+        more = () if isinstance(table, Table) else (mode,)  # torch.nn.EmbeddingBag(rows, dim)
+        super().__init__(table, *more, padding_idx=padding_idx, accumulate=accumulate, scaler=scaler, **named)
         if mode not in ("mean", "sum"):
             raise ValueError("mode = %r is neither 'mean' nor 'sum'; for 'max' fetch rows with sptx.torch.Embedding and take .max(1)"
                              % (mode,))
