@@ -16,8 +16,7 @@
 
 #include "draws.h"
 #include "examples.h"
-#include "filter.h"
-#include "fold_in.h"
+#include "finished.h"
 #include "losses.h"
 #include "optimizers.h"
 #include "record.h"
@@ -31,7 +30,7 @@ struct backend; /* each backend's own; begins with its `const struct backend_ops
 struct backend_table;
 struct backend_fold;
 struct backend_copies;
-struct bench_request; /* bench.h */
+struct bench_request; /* below */
 struct bench_times;
 struct bench_limits;
 
@@ -82,7 +81,7 @@ FN uint64_t backend_gpu_budget(uint64_t gpu_free) {
 /* ---- tables ----
  *
  * A row is a record (record.h). If weights and state have the same place they share a record; otherwise they are two stores
- * with the same row numbers. Records are padded as stores.h says.
+ * with the same row numbers. Records are padded (store_stride() below).
  *
  *   one store   [weights span][slot 0 span]..[slot n-1 span][updates] padding
  *   two stores  [weights span] padding | [slot 0 span]..[updates] padding
@@ -348,16 +347,16 @@ struct backend_ops {
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
     int (*topk)(struct backend *backend, const struct topk_request *request);
-    /* Spreads rows over a graph (filter.h). Returns 1, and changes nothing, if the GPU does not have enough free memory. */
+    /* Spreads rows over a graph (finished.h). Returns 1, and changes nothing, if the GPU does not have enough free memory. */
     int (*filter)(struct backend *backend, const struct filter_request *request);
 
-    /* Rows for lists that training never saw (fold_in.h). fold_open() copies the problem's arrays; it returns 1, with nothing
+    /* Rows for lists that training never saw (finished.h). fold_open() copies the problem's arrays; it returns 1, with nothing
      * opened, if the GPU does not have enough free memory. */
     int (*fold_open)(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
     int (*fold_solve)(struct backend_fold *fold, const struct fold_lists *lists);
     void (*fold_close)(struct backend_fold *fold);
 
-    /* Copies of one table on several backends (copies.h): tables[i] belongs to backends[i], and all tables have the same spec.
+    /* Copies of one table on several backends (hogwild.h): tables[i] belongs to backends[i], and all tables have the same spec.
      * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs
      * or the GPUs cannot address one another's memory. No other call on these backends may run meanwhile. */
     int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
@@ -365,7 +364,7 @@ struct backend_ops {
     int (*copies_merge)(struct backend_copies *copies);
     void (*copies_close)(struct backend_copies *copies); /* NULL: does nothing */
 
-    /* Measuring (bench.h); NULL without a GPU. */
+    /* Measuring (below); NULL without a GPU. */
     int (*bench_transfer)(struct backend *backend, const struct bench_request *request, struct bench_times *times);
     int (*bench_limits)(struct backend *backend, struct bench_limits *limits);
 };
@@ -379,5 +378,127 @@ extern const struct backend_ops *const backends[]; /* best first; NULL ends the 
 const struct backend_ops *backend_named(const char *name); /* NULL if no backend has this name */
 const struct backend_ops *backend_best(void);              /* the first one that this machine can open */
 const struct backend_ops *backend_without_gpu(void);       /* the first that needs no GPU */
+
+/* ==== stores ====
+ *
+ * How a table's records are laid out in memory; backends and plans use the same rule. Weights and state share a record
+ * if they have the same place; otherwise they are two stores with the same row numbers (drawn at table_spec). */
+
+/* Alignment of records, in bytes. Memory delivers a line of 128 bytes at a time, so records begin on lines. Shorter records
+ * would leave most of a line empty, so they begin at multiples of 32: a record of 96 bytes occupies 96. */
+enum { STORE_LINE = 128, STORE_SHORT = 32 };
+
+FN uint64_t store_stride(uint64_t record) {
+    uint64_t align = record < STORE_LINE ? STORE_SHORT : STORE_LINE;
+    return (record + align - 1) / align * align;
+}
+
+struct store_shape {
+    enum place place;
+    uint64_t stride;   /* bytes of a record, with padding */
+    uint64_t gpu_rows; /* rows first_row .. gpu_rows - 1 are on the GPU: for the gpu place all rows, for the others the hot rows */
+    uint64_t on_gpu, on_host; /* numbers of rows on the GPU and on the host */
+};
+
+struct table_shape {
+    unsigned stores;  /* 1: weights and state share a record; 2: store[1] holds the state */
+    uint64_t weights; /* bytes of the weights; if the record is shared, the state begins after them */
+    uint64_t state;   /* bytes of the state; 0: records have no state */
+    struct store_shape store[2];
+};
+
+FN struct store_shape store_shape(const struct table_spec *spec, enum place place, uint64_t record, int gpu) {
+    struct store_shape shape;
+    uint64_t hot = spec->hot_rows < spec->rows ? spec->hot_rows : spec->rows;
+    if (hot < spec->first_row || !gpu) hot = spec->first_row;
+    shape.place = place;
+    shape.stride = store_stride(record);
+    shape.gpu_rows = gpu && place == PLACE_GPU ? spec->rows : hot;
+    shape.on_gpu = shape.gpu_rows - spec->first_row;
+    shape.on_host = spec->rows - shape.gpu_rows;
+    return shape;
+}
+
+/* Returns the shape of a table's stores. `gpu`: 1 if the backend has a GPU. Without a GPU, the places pinned and gpu both mean
+ * plain host memory, and no row is hot. */
+FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
+    struct table_shape shape;
+    const struct record_layout *layout = &spec->layout;
+    enum place weights = spec->weights, state = spec->state;
+    if (!gpu && weights == PLACE_GPU) weights = PLACE_PINNED;
+    if (!gpu && state == PLACE_GPU) state = PLACE_PINNED;
+    shape.weights = record_weights_bytes(layout);
+    shape.state = record_state_bytes(layout);
+    shape.stores = shape.state && weights != state ? 2 : 1;
+    shape.store[0] = store_shape(spec, weights, shape.weights + (shape.stores == 1 ? shape.state : 0), gpu);
+    shape.store[1] = store_shape(spec, state, shape.state, gpu);
+    return shape;
+}
+
+/* ==== measuring ====
+ *
+ * Calls that only measurements use, of a backend with a GPU (bench_transfer and bench_limits of backend_ops). One copies
+ * rows between a table and an array on the GPU; the other makes plain copies, whose speed is the limit.
+ *
+ * Times are medians of BENCH_REPEATS copies, after BENCH_WARM copies that are not counted. They are from the call to the last
+ * byte, and include sending ids from the host.
+ */
+
+enum { BENCH_REPEATS = 11, BENCH_WARM = 3 };
+
+/* The order of a transfer's ids: random; sorted; or random, and sorted by the GPU within the measured time. */
+enum bench_order { BENCH_RANDOM, BENCH_SORTED, BENCH_SORTING };
+
+struct bench_request {
+    struct backend_table *table; /* in any place; without state */
+    uint64_t rows;               /* number of distinct rows, drawn at random from the table */
+    enum bench_order order;
+};
+struct bench_times {
+    double to, from; /* seconds: table to array, and array to table */
+    double both;     /* seconds: both directions at once, with two arrays; 0 for the file place, whose rows the host's threads
+                      * copy */
+};
+
+/* Bytes per second of plain copies: from host to GPU; from GPU to host; both at once, added; and within the GPU, where each byte
+ * counts twice, as read and as written. */
+struct bench_limits {
+    double to, from, both, device;
+};
+
+/* ==== for backends: the host's threads ====
+ *
+ * Work that backends give to threads of the host: the first touch of memory, packing and unpacking rows, and copying
+ * rows to and from a mapped file. It is plain C, which C++ files include, too. */
+
+struct pool; /* src/base/pool.h */
+
+/* Zeroes memory. Each thread zeroes its part, so that every page is allocated. */
+int host_zero(struct pool *pool, void *memory, uint64_t bytes);
+
+/* Returns 0 if the table has rows first .. first + count - 1; -1 after fail(). */
+int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count);
+
+/* Records in memory, padded with zeros to the layout's span. weights: the first row's weights; state: the first row's first
+ * slot; strides: bytes from row to row. host_pack() copies them to packed records (pool = NULL: by the calling thread alone),
+ * host_unpack() copies packed records to them. */
+struct host_records {
+    char *weights, *state;
+    uint64_t weights_stride, state_stride;
+};
+int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
+              void *packed);
+int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
+                const void *packed);
+
+/* For `count` rows of `stride` bytes: host_gather() copies row ids[i] of `home` to place i of `rows`; host_scatter() copies
+ * place i of `rows` to row ids[i] of `home`. */
+int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride);
+int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride);
+
+/* Opens a pool of `threads` threads (0: one a core), for files that cannot include src/base/pool.h. */
+struct pool *host_pool_open(unsigned threads);
+void host_pool_close(struct pool *pool);
+unsigned host_pool_threads(const struct pool *pool);
 
 #endif

@@ -3,7 +3,7 @@
  * Workers (a thread; on a GPU a warp) take examples in their order and train the blocks of each, one block after the other, on
  * rows that other workers change meanwhile. Training a block of T targets and C contexts:
  *
- *   coefficient(t, c)   sigmoid(dot(row of t, row of c)) - y                        (sgns.h)
+ *   coefficient(t, c)   sigmoid(dot(row of t, row of c)) - y                        (losses.h)
  *   gradient of t       sum over c of coefficient(t, c) x row of c
  *   gradient of c       sum over t of coefficient(t, c) x row of t
  *   updates             each place of the block is one update by the rule (optimizers.h): its own gradient, applied to the row
@@ -36,6 +36,7 @@
 #define SPTX_HOGWILD_H
 
 #include "backend.h"
+#include "portable.h"
 
 enum {
     HOGWILD_LOSS_EVERY = 64,     /* the loss of one example in this many is computed; a power of two */
@@ -97,5 +98,36 @@ enum { HOGWILD_WHY = 512 }; /* bytes of the longest message */
 /* Returns 1 if lock-free training cannot do what is asked; then `why` is a sentence that says the reason and what to set
  * instead. Otherwise returns 0. All limits of lock-free training are decided here. */
 int hogwild_refuses(const struct hogwild_asked *asked, char why[HOGWILD_WHY]);
+
+/* ==== copies ====
+ *
+ * How several GPUs of one process train a model lock-free. Each has a copy of both tables and trains its own examples. From
+ * time to time the copies are merged: then all have the same rows again.
+ *
+ *   base        a row as it was after the last merge
+ *   change      row of a copy - base
+ *   merged row  base + (sum of the changes, copy after copy) / (number of copies that changed it)
+ *
+ * Each group of four columns is merged by itself. Averaging divides the progress by the number of copies, so each copy trains with
+ * the learning rate times that number. The tables have no optimizer state (sgd), and all rows are on the GPUs.
+ */
+
+enum { COPIES_MOST = 16, COPIES_GROUP = 4 };
+
+/* Merges a group of columns. rows: [count x COPIES_GROUP] the group's values in each copy. base: the values after the last merge;
+ * receives the merged values. */
+FN void copies_merge_group(float base[COPIES_GROUP], const float *rows, unsigned count) {
+    float sum[COPIES_GROUP] = {0};
+    unsigned changed = 0;
+    for (unsigned r = 0; r < count; r++) {
+        const float *row = rows + r * COPIES_GROUP;
+        int differs = 0;
+        for (int j = 0; j < COPIES_GROUP; j++) differs |= row[j] != base[j];
+        if (!differs) continue;
+        changed++;
+        for (int j = 0; j < COPIES_GROUP; j++) sum[j] += row[j] - base[j];
+    }
+    for (int j = 0; changed && j < COPIES_GROUP; j++) base[j] += sum[j] / (float)changed;
+}
 
 #endif

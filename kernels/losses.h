@@ -1,4 +1,5 @@
-/* losses: the loss of a block's scores, and how the scores should change. sgns.h has word2vec's loss of one logit.
+/* losses: the loss of a block's scores, and how the scores should change. word2vec's loss of one logit is the first part of this
+ * file.
  *
  * A block compares its targets with P positive and N negative contexts. A target's scores s are dot products, or cosines; z is
  * s / temperature. The loss is summed over the block's targets:
@@ -14,7 +15,7 @@
  *   logistic      sum over positives of w_p softplus(-z)  +  sum over negatives of softplus(z)
  *   the others    sum over positives p of  w_p x (the term for p above)
  *
- * If a batch's targets are multiplied (products.h), each example adds `cubes` x sum |x|^3 of its three rows to what is minimized.
+ * If a batch's targets are multiplied (triples.h), each example adds `cubes` x sum |x|^3 of its three rows to what is minimized.
  * As with weight_decay, the loss that a step returns does not contain this penalty.
  *
  * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far
@@ -33,7 +34,57 @@
 #ifndef SPTX_LOSSES_H
 #define SPTX_LOSSES_H
 
-#include "sgns.h"
+#include "portable.h"
+
+/* ==== one logit ====
+ *
+ * The skip-gram loss with negative sampling, of one logit at a time.
+ *
+ *   s = dot(target row, context row);  y = 1 for a positive, 0 for a negative
+ *   loss(s, y) = softplus(s) - y s      (Mikolov et al. 2013, eq. 4, as binary cross-entropy with logits)
+ *   d loss / d s = sigmoid(s) - y       the pair's coefficient
+ */
+
+/* Returns e^x to 2 ulp, with x limited to [-87, 88]. It has no branches or calls, so compilers vectorize a loop over it. The
+ * method is that of Cephes' expf: x = n ln 2 + r; a polynomial gives e^r, and n is added to the exponent bits. */
+FN float sgns_exp(float x) {
+    const float round = 12582912.0f; /* 1.5 x 2^23: adding it leaves the nearest integer in the low bits */
+    union {
+        uint32_t i;
+        float f;
+    } power;
+    x = x < -87.0f ? -87.0f : x;
+    x = x > 88.0f ? 88.0f : x;
+    float n = x * 1.44269504088896341f + round;
+    n -= round;
+    float r = x - n * 0.693359375f;
+    r += n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    power.i = (uint32_t)((int32_t)n + 127) << 23; /* any value will do if x is NaN: p is then NaN */
+    return p * power.f;
+}
+
+/* Returns sigmoid(s) - y, computed from e^-|s| so that neither tail loses its digits. */
+FN float sgns_coefficient(float s, float y) {
+    float a = s < 0 ? s : -s, e = sgns_exp(a);
+    float top = s < 0 ? e : 1.0f;
+    return top / (1.0f + e) - y;
+}
+
+/* These two give the loss softplus(s) - y s = linear + log(1 + tail). Callers multiply the factors (1 + tail) of many pairs in a
+ * double and take one logarithm: each factor is at most 2, so 512 of them cannot overflow. */
+FN float sgns_loss_linear(float s, float y) {
+    return (s > 0 ? s : 0) - y * s;
+}
+FN float sgns_loss_tail(float s) {
+    return sgns_exp(s < 0 ? s : -s);
+}
 
 /* numbered as the values of train.loss, and of train.score */
 enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE };

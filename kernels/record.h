@@ -1,7 +1,7 @@
 /* record: what a row is made of, as data. A record is a list of fields, each with a name, a type, its columns, and
  * its offset in the two forms of a record:
  *
- *   in memory   two parts: the weights, and the state (everything else), in one store or in two (stores.h). Columns are
+ *   in memory   two parts: the weights, and the state (everything else), in one store or in two (backend.h). Columns are
  *               padded with zeros to whole groups, which kernels read at once: four columns, or eight in all fields if
  *               one of them is bfloat16, so that a group takes 16 bytes or 32; only a field's offset and bytes say
  *               where it begins and how many bytes it takes

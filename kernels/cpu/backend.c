@@ -6,9 +6,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
-#include "search.h"
-#include "kernels/host_rows.h"
-#include "kernels/stores.h"
+#include "kernels/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,11 +5,448 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "kernels/examples.h"
+#include "kernels/triples.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* ==== walks over a graph ====
+ *
+ * Draws several walks together, since each of their steps waits for memory that is in no cache. */
+
+enum {
+    SIDE_BY_SIDE = 16, /* walks that a worker draws together, one step of each in turn */
+    WALKS_AT_ONCE = 256
+};
+
+/* Draws at most SIDE_BY_SIDE walks. */
+static void draw_side_by_side(const struct example_source *s, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids) {
+    struct {
+        struct walk walk;
+        uint32_t *ids;
+    } going[SIDE_BY_SIDE];
+    uint64_t left = count;
+    for (uint64_t i = 0; i < count; i++) {
+        going[i].walk = walk_begin(&s->walks, s->seed, first + i, epoch);
+        going[i].ids = ids + i * s->walks.length;
+        going[i].ids[0] = going[i].walk.at.id;
+    }
+    while (left)
+        for (uint64_t i = 0; i < left;) {
+            struct walk *walk = &going[i].walk;
+            if (walk_go(&s->walks, s->seed, epoch, walk)) {
+                going[i++].ids[walk->step] = walk->at.id;
+            } else {
+                walk_end(&s->walks, walk->step, going[i].ids);
+                going[i] = going[--left];
+            }
+        }
+}
+
+void cpu_draw(const struct example_source *s, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids) {
+    for (uint64_t at = 0; at < count; at += SIDE_BY_SIDE)
+        draw_side_by_side(s, first + at, count - at < SIDE_BY_SIDE ? count - at : SIDE_BY_SIDE, epoch, ids + at * s->walks.length);
+}
+
+/* ---- for those who ask for walks and not for examples ---- */
+
+struct drawing {
+    struct backend *backend;
+    uint32_t epoch;
+    uint64_t first, count;
+    uint32_t *ids; /* [count x length]; NULL: the walks are not wanted */
+    _Atomic uint64_t taken;
+};
+
+static int draw_some(void *context, unsigned worker) {
+    struct drawing *d = context;
+    const struct example_source *s = &d->backend->source;
+    struct cpu_piece *piece = &d->backend->scratch[worker].piece;
+    uint64_t at, end, length = s->walks.length;
+    if (mem_reserve(&piece->walk, &piece->walk_capacity, WALKS_AT_ONCE * length, sizeof *piece->walk, "walks")) return -1;
+    while (pool_take(&d->taken, d->count, WALKS_AT_ONCE, &at, &end))
+        cpu_draw(s, d->first + at, end - at, d->epoch, d->ids ? d->ids + at * length : piece->walk);
+    return 0;
+}
+
+int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids) {
+    struct drawing d = {.backend = backend, .epoch = epoch, .first = first, .count = count, .ids = ids};
+    return pool_run(backend->pool, draw_some, &d);
+}
+
+/* ==== blocks of examples ====
+ *
+ * Builds examples as blocks of row ids, from the id stream (or a graph) and from draws. kernels/examples.h says what
+ * each draw decides. An example's block depends on nothing else: neither on its batch, nor on the worker, nor on earlier
+ * examples. */
+
+/* ---- arrays ---- */
+
+void cpu_blocks_clear(struct cpu_blocks *b) {
+    b->count = b->targets = b->contexts = b->logits = 0;
+}
+
+void cpu_blocks_release(struct cpu_blocks *b) {
+    free(b->block);
+    free(b->target);
+    free(b->context);
+    free(b->weight);
+    *b = (struct cpu_blocks){0};
+}
+
+void cpu_piece_release(struct cpu_piece *p) {
+    free(p->id);
+    free(p->at);
+    free(p->walk);
+    free(p->start);
+    *p = (struct cpu_piece){0};
+}
+
+/* Arguments of one call of cpu_build(). */
 struct build {
+    const struct example_source *source;
+    struct cpu_piece *piece;
+    struct cpu_blocks *blocks;
+    uint32_t epoch;
+    int held_out;
+    uint64_t before; /* number of an example - its number in this build */
+    uint64_t count;  /* number of examples */
+};
+
+/* Begins a block of an example. It may get at most t targets and c contexts. */
+static struct cpu_block *begin_block(const struct build *build, uint64_t example, uint64_t t, uint64_t c) {
+    struct cpu_blocks *b = build->blocks;
+    if (mem_grow(&b->block, &b->block_capacity, b->count + 1, sizeof *b->block, "a batch's examples") ||
+        mem_grow(&b->target, &b->target_capacity, b->targets + t, sizeof *b->target, "a batch's targets") ||
+        mem_grow(&b->context, &b->context_capacity, b->contexts + c, sizeof *b->context, "a batch's contexts") ||
+        (build->source->weights &&
+         mem_grow(&b->weight, &b->weight_capacity, b->contexts + c, sizeof *b->weight, "a batch's weights")))
+        return NULL;
+    b->block[b->count] = (struct cpu_block){
+        .targets = b->targets, .contexts = b->contexts, .example = (uint32_t)(example - build->before)};
+    return &b->block[b->count];
+}
+
+static void end_block(const struct build *build, struct cpu_block *block) {
+    struct cpu_blocks *b = build->blocks;
+    INVARIANT(block->contexts == b->contexts && block->targets == b->targets); /* there are no gaps between blocks */
+    if (build->source->mode != EXAMPLE_WINDOW) block->predicted = block->positives;
+    b->targets += block->t;
+    b->contexts += block->c;
+    b->logits += (uint64_t)example_vectors(&build->source->pool, block->t) * block->c;
+    b->count++;
+}
+
+/* ---- negatives ---- */
+
+enum { TOGETHER = 16 }; /* number of slots whose first draws are made together */
+
+/* Makes the first draws of slots slot .. slot + count - 1; two slots share a draw. It prefetches the column of the alias table
+ * that each draw names, since a column is seldom in a near cache: one wait for all columns is shorter than a wait for each. */
+static void draw_together(const struct build *build, uint64_t example, uint32_t slot, uint32_t count,
+                          struct draw4 *drawn) {
+    const struct example_source *s = build->source;
+    for (uint32_t half = slot / 2; half <= (slot + count - 1) / 2; half++) {
+        struct draw4 both = example_negative_draws(s, build->epoch, example, 2 * half, 0);
+        *drawn++ = both;
+        if (s->noise != NOISE_UNIGRAM) continue;
+        for (uint32_t i = 0; i < 2; i++)
+            __builtin_prefetch(s->alias + draw_below(draw_half(both, i), s->rows - s->target_only));
+    }
+}
+
+/* Appends the negatives of slots slot .. slot + count - 1 to the block's contexts, which so far are only positives. */
+static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot,
+                          uint32_t count) {
+    const struct example_source *s = build->source;
+    uint32_t *contexts = build->blocks->context + block->contexts, positives = block->c, first = slot;
+    struct example_own own = example_own(s, contexts, positives, build->blocks->target + block->targets, block->t);
+    struct draw4 drawn[TOGETHER / 2 + 1];
+    for (uint32_t i = slot, end = slot + count; i < end; i++) {
+        if ((i - slot) % TOGETHER == 0)
+            draw_together(build, example, first = i, end - i < TOGETHER ? end - i : TOGETHER, drawn);
+        for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+            struct draw4 at =
+                attempt ? example_negative_draws(s, build->epoch, example, i, attempt) : drawn[i / 2 - first / 2];
+            uint32_t id = example_negative_of(s, at, i);
+            if (example_excludes(&own, id)) continue;
+            if (s->distinct && example_among(id, contexts + positives, block->c - positives)) continue;
+            contexts[block->c++] = id;
+            break;
+        }
+    }
+}
+
+int cpu_build_shared(const struct example_source *s, struct cpu_blocks *b, uint32_t epoch, uint64_t first) {
+    struct build build = {.source = s, .blocks = b, .epoch = epoch, .before = first};
+    uint32_t shared = example_batch_negatives(s);
+    if (!shared) return 0;
+    struct cpu_block *block = begin_block(&build, first, 0, shared);
+    if (!block) return -1;
+    add_negatives(&build, block, first, 0, shared);
+    end_block(&build, block);
+    return 0;
+}
+
+/* ---- windows ---- */
+
+static void add_kept(struct cpu_piece *p, uint32_t id, uint64_t position) {
+    p->id[p->count] = id;
+    p->at[p->count++] = position;
+}
+
+/* Reverses the kept words before the piece, which were found from last to first. */
+static void turn_round(struct cpu_piece *p) {
+    for (uint64_t i = 0; i < p->count / 2; i++) {
+        uint64_t j = p->count - 1 - i, at = p->at[i];
+        uint32_t id = p->id[i];
+        p->id[i] = p->id[j], p->at[i] = p->at[j];
+        p->id[j] = id, p->at[j] = at;
+    }
+}
+
+/* Fills the piece with the kept words at positions first .. end - 1 of one strip, and with at most `window` kept words before
+ * and after them. */
+static int fill_piece(const struct build *build, const struct strip *strip, uint64_t first, uint64_t end) {
+    const struct example_source *s = build->source;
+    struct cpu_piece *p = build->piece;
+    struct strip_draws draws = strip_draws();
+    struct strip_walk back = {first, -1}, on = {first - 1, 1};
+    uint64_t most = build->count + 2 * (uint64_t)s->window + 1, behind = 0; /* with window 0 one word may follow, too */
+    uint32_t id;
+    if (mem_reserve(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
+        mem_reserve(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
+        return -1;
+    p->count = 0;
+    while (p->count < s->window && (id = strip_next(s, strip, &back, build->epoch, &draws)) != DRAW_NONE)
+        add_kept(p, id, back.at);
+    turn_round(p);
+    p->first = p->count;
+    while ((on.at + 1 < end || behind < s->window) && (id = strip_next(s, strip, &on, build->epoch, &draws)) != DRAW_NONE) {
+        behind += on.at >= end;
+        add_kept(p, id, on.at);
+    }
+    p->end = p->count - behind;
+    return 0;
+}
+
+/* Appends a word's rows to the block's targets. */
+static void add_rows(const struct build *build, struct cpu_block *block, uint32_t word) {
+    const struct example_source *s = build->source;
+    uint64_t count = example_rows_of(s, word);
+    memcpy(build->blocks->target + block->targets + block->t, s->subwords.rows + s->subwords.starts[word],
+           count * sizeof *s->subwords.rows);
+    block->t += (uint32_t)count;
+}
+
+/* ---- paths in a tree ---- */
+
+/* Returns how many contexts predict words first .. end - 1 of the piece, except word `but`. */
+static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t end, uint64_t but) {
+    uint64_t contexts = 0;
+    for (uint64_t i = first; i < end; i++)
+        if (i != but) contexts += example_contexts_of(build->source, build->piece->id[i]);
+    return contexts;
+}
+
+/* Appends to the block's contexts those nodes of a word's path whose code is `code`. */
+static void add_nodes(const struct build *build, struct cpu_block *block, uint32_t word, int code) {
+    const struct example_source *s = build->source;
+    const struct example_path path = example_path(s, word);
+    uint32_t *contexts = build->blocks->context + block->contexts + block->c;
+    const uint32_t *nodes = s->paths.nodes + path.first[code];
+    for (uint32_t i = 0; i < path.count[code]; i++) contexts[i] = nodes[i];
+    block->c += path.count[code];
+}
+
+/* Appends the contexts that predict words first .. end - 1 of the piece, except word `but`: the words themselves, as positives;
+ * or the nodes of their paths. */
+static void add_predicted(const struct build *build, struct cpu_block *block, uint64_t first, uint64_t end, uint64_t but) {
+    const uint32_t *id = build->piece->id;
+    int paths = build->source->paths.starts != NULL;
+    for (int code = 0; code < 2; code++) {
+        for (uint64_t i = first; i < end; i++) {
+            if (i == but) continue;
+            if (paths) add_nodes(build, block, id[i], code);
+            else if (!code) build->blocks->context[block->contexts + block->c++] = id[i];
+            block->predicted += !code;
+        }
+        if (!code) block->positives = block->c;
+    }
+}
+
+/* ---- blocks of windows ---- */
+
+/* Appends the block of a window if words have several rows each. The window's words are words first .. end - 1 of the piece;
+ * word `middle` is the one at its position. */
+static int add_pooled_window(const struct build *build, uint64_t middle, uint64_t first, uint64_t end) {
+    const struct example_source *s = build->source;
+    const struct cpu_piece *p = build->piece;
+    int by_window = s->subwords.by_window;
+    uint64_t around = end - first - 1, rows = by_window ? 0 : example_rows_of(s, p->id[middle]);
+    uint64_t negatives = example_window_negatives(s, (uint32_t)around);
+    for (uint64_t i = first; i < end && by_window; i++)
+        if (i != middle) rows += example_rows_of(s, p->id[i]);
+    uint64_t from = by_window ? middle : first, to = by_window ? middle + 1 : end, but = by_window ? end : middle;
+    struct cpu_block *block = begin_block(build, p->at[middle], rows, contexts_of(build, from, to, but) + negatives);
+    if (!block) return -1;
+    for (uint64_t i = first; i < end; i++)
+        if ((i == middle) != by_window) add_rows(build, block, p->id[i]);
+    add_predicted(build, block, from, to, but);
+    add_negatives(build, block, p->at[middle], 0, (uint32_t)negatives);
+    end_block(build, block);
+    return 0;
+}
+
+/* Appends the blocks of a window: one block, or a block for each pair if pairs have negatives of their own. middle: index, in
+ * the piece's kept words, of the word at the window's position. document: row of the window's document, if it has one. */
+static int add_window(const struct build *build, uint64_t middle, uint32_t width, uint32_t document) {
+    const struct example_source *s = build->source;
+    const struct cpu_piece *p = build->piece;
+    struct cpu_blocks *b = build->blocks;
+    uint64_t first = middle > width ? middle - width : 0, end = middle + width + 1;
+    if (end > p->count) end = p->count;
+    if (s->subwords.starts && end - first > 1) return add_pooled_window(build, middle, first, end);
+    uint32_t t = (uint32_t)(end - first - 1) + (uint32_t)s->documents, blocks = s->per_pair ? t : 1, each = s->per_pair ? 1 : t;
+    uint64_t next = first;
+    if (!t) return 0;
+    for (uint32_t i = 0; i < blocks; i++) {
+        struct cpu_block *block = begin_block(build, p->at[middle], each, contexts_of(build, middle, middle + 1, end) + s->negatives);
+        if (!block) return -1;
+        if (s->documents && !i) b->target[block->targets + block->t++] = document;
+        for (; block->t < each; next++)
+            if (next != middle) b->target[block->targets + block->t++] = p->id[next];
+        add_predicted(build, block, middle, middle + 1, end);
+        add_negatives(build, block, p->at[middle], i * s->negatives, s->negatives);
+        end_block(build, block);
+    }
+    return 0;
+}
+
+/* Appends the blocks of the windows at positions first .. end - 1, which are in one sentence. */
+static int add_windows(const struct build *build, uint64_t number, uint64_t first, uint64_t end) {
+    const struct example_source *s = build->source;
+    const struct cpu_piece *p = build->piece;
+    const struct strip strip = strip_of(s, number, build->epoch);
+    struct strip_draws draws = strip_draws();
+    uint32_t document = s->documents ? example_document(s, number) : DRAW_NONE;
+    if (fill_piece(build, &strip, first, end)) return -1;
+    for (uint64_t i = p->first; i < p->end; i++) {
+        uint64_t at = p->at[i];
+        if (example_held_out(s, at) != build->held_out) continue;
+        uint32_t width = strip_width(s, strip_draw(s, &draws, DRAW_WINDOW, at, build->epoch));
+        if (add_window(build, i, width, document)) return -1;
+    }
+    return 0;
+}
+
+/* ---- lists and adjacency ---- */
+
+static float *weights_of(const struct build *build, const struct cpu_block *block) {
+    return build->source->weights ? build->blocks->weight + block->contexts : NULL;
+}
+
+static void add_split(const struct build *build, const struct example_row *row, uint64_t example,
+                      const struct cpu_block *block) {
+    const struct example_source *s = build->source;
+    uint32_t *targets = build->blocks->target + block->targets, *contexts = build->blocks->context + block->contexts;
+    float *weights = weights_of(build, block);
+    const struct shuffle order = example_split(s, row, example, build->epoch);
+    for (uint64_t i = 0; i < row->targets; i++) targets[i] = example_split_target(s, row, &order, i);
+    for (uint64_t j = 0; j < row->wanted; j++) example_put_positive(s, row, shuffle_at(&order, j), j, contexts, weights);
+}
+
+static int add_list(const struct build *build, uint64_t example) {
+    const struct example_source *s = build->source;
+    struct cpu_blocks *b = build->blocks;
+    if (s->known && row_has_bit(s->known, s->ids[example])) return 0;
+    uint64_t number = example_is_position(s) ? example_sentence_of(s, example) : example;
+    struct example_row row = example_row(s, number, example, build->epoch);
+    if (!row.wanted) return 0;
+    if (example_check_row(&row)) return -1;
+    struct cpu_block *block = begin_block(build, example, row.targets, row.wanted + row.negatives);
+    if (!block) return -1;
+    block->t = (uint32_t)row.targets;
+    if (row.split) {
+        add_split(build, &row, example, block);
+    } else {
+        b->target[block->targets] = s->ids[row.start + row.target];
+        example_positives(s, &row, example, build->epoch, b->context + block->contexts, weights_of(build, block));
+    }
+    block->c = block->positives = (uint32_t)row.wanted;
+    add_negatives(build, block, example, 0, (uint32_t)row.negatives);
+    end_block(build, block);
+    return 0;
+}
+
+/* ---- triples ---- */
+
+static int add_triple(const struct build *build, uint64_t example) {
+    struct cpu_blocks *b = build->blocks;
+    const struct example_pool *pool = &build->source->pool;
+    uint32_t targets = example_shared_targets(pool), contexts = example_shared_contexts(pool);
+    struct cpu_block *block = begin_block(build, example, targets, contexts);
+    if (!block) return -1;
+    example_put_triple(build->source, example, b->target + block->targets, b->context + block->contexts);
+    block->t = targets, block->c = contexts, block->positives = 1;
+    end_block(build, block);
+    return 0;
+}
+
+/* ---- all ---- */
+
+static int build_in_order(const struct build *build, uint64_t first, uint64_t count) {
+    const struct example_source *s = build->source;
+    if (s->mode == EXAMPLE_WINDOW) {
+        uint64_t end = first + count;
+        for (uint64_t number = example_sentence_of(s, first); first < end; number++) {
+            uint64_t stop = strip_of(s, number, build->epoch).end;
+            if (stop > end) stop = end;
+            if (add_windows(build, number, first, stop)) return -1;
+            first = stop;
+        }
+        return 0;
+    }
+    int triples = s->mode == EXAMPLE_TRIPLE;
+    for (uint64_t e = first; e < first + count; e++)
+        if (example_held_out(s, e) == build->held_out && (triples ? add_triple(build, e) : add_list(build, e))) return -1;
+    return 0;
+}
+
+/* Draws the walks that contain these positions, and makes examples of them as of any sentences. */
+static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
+    const struct example_source *s = build->source;
+    const struct walks *w = &s->walks;
+    struct cpu_piece *p = build->piece;
+    struct walk_range range = walks_of(w, first, count);
+    uint64_t walks = range.end - range.first, most = walks_at_most(w, count);
+    if (mem_reserve(&p->walk, &p->walk_capacity, most * w->length, sizeof *p->walk, "walks") ||
+        mem_reserve(&p->start, &p->start_capacity, most + 1, sizeof *p->start, "walks"))
+        return -1;
+    for (uint64_t i = 0; i <= walks; i++) p->start[i] = (range.first + i) * w->length;
+    cpu_draw(s, range.first, walks, build->epoch, p->walk);
+    const struct example_source drawn = example_of_walks(s, range, p->walk, p->start);
+    build->source = &drawn;
+    return build_in_order(build, first, count);
+}
+
+int cpu_build(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch, uint64_t first,
+              uint64_t count, int held_out) {
+    struct build build = {s, p, b, epoch, held_out, first, count};
+    if (!count) return 0;
+    if (s->walks.length) return build_of_walks(&build, first, count);
+    if (!s->shuffle) return build_in_order(&build, first, count);
+    struct shuffle order = example_order(s, epoch);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t example = shuffle_at(&order, first + i);
+        build.before = example - i;
+        if (build_in_order(&build, example, 1)) return -1;
+    }
+    return 0;
+}
+
+struct making {
     struct backend *backend;
     struct cpu_stage *stage;
     const struct batch_request *request;
@@ -20,7 +457,7 @@ struct build {
 };
 
 static int build_chunks(void *context, unsigned worker) {
-    struct build *build = context;
+    struct making *build = context;
     struct backend *backend = build->backend;
     int may_stop = !build->request->held_out && ranks_count(backend->ranks) == 1;
     uint64_t chunk, end;
@@ -38,7 +475,7 @@ static int build_chunks(void *context, unsigned worker) {
 }
 
 static int lay_out_chunks(void *context, unsigned worker) {
-    struct build *build = context;
+    struct making *build = context;
     struct cpu_stage *stage = build->stage;
     uint64_t chunk, end;
     while (pool_take(&build->taken, build->chunks, 1, &chunk, &end)) {
@@ -111,7 +548,7 @@ static int grow_chunks(struct cpu_shared *shared, uint64_t chunks) {
 int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_request *request) {
     struct cpu_stage *stage = &backend->stage[number];
     struct cpu_blocks *all = &stage->all;
-    struct build build = {.backend = backend, .stage = stage, .request = request};
+    struct making build = {.backend = backend, .stage = stage, .request = request};
     uint64_t examples = 0;
     build.chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
     stage->pool = backend->source.pool;
@@ -196,5 +633,77 @@ int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *
                                 .weights = stage->weighted ? b->weight : NULL,
                                 .pool = stage->pool,
                                 .shared = stage->shared};
+    return 0;
+}
+
+/* ==== frozen rows ====
+ *
+ * Leaves out of a batch what cannot change a row, if rows of a table are frozen (table_spec).
+ *
+ * A pair of a frozen target with a frozen context changes nothing. In a block
+ *
+ *   targets that change   contexts that change   the part that is kept
+ *   none                  none                   nothing
+ *   none                  some                   all its targets x the contexts that change
+ *   some                  none                   the targets that change x all its contexts
+ *   some                  some                   all of it
+ *
+ * Every row that changes keeps all its places and pairs, in order, so its bytes are the same as after the whole batch. If a tenth
+ * of a run's words is new, about a fifth of the pairs is kept. The loss is that of the kept pairs.
+ * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line applies to them.
+ * Shared negatives are one product with all targets, so nothing is left out of such a batch.
+ */
+
+/* Returns how many of these rows can change. */
+static uint32_t count_changing(const struct table_spec *spec, const uint32_t *ids, uint32_t count) {
+    uint32_t changing = 0;
+    for (uint32_t i = 0; i < count; i++) changing += !table_is_frozen(spec, ids[i]);
+    return changing;
+}
+
+/* Copies ids to `to`: all ids or, if `changing` is 1, only ids of rows that can change. Returns how many ids were copied.
+ * weights: [count] the ids' weights, copied to weights_to in the same way; NULL: ids have no weights. */
+static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing,
+                         float *weights_to, const float *weights) {
+    uint32_t moved = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (changing && table_is_frozen(spec, ids[i])) continue;
+        if (weights) weights_to[moved] = weights[i];
+        to[moved++] = ids[i];
+    }
+    return moved;
+}
+
+/* Appends the kept part of a block after the kept parts of earlier blocks. */
+static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs,
+                      int weighted) {
+    const struct table_spec *target = &request->target->spec, *context = &request->context->spec;
+    const uint32_t *targets = left->target + block.targets, *contexts = left->context + block.contexts;
+    uint32_t t = count_changing(target, targets, block.t), c = count_changing(context, contexts, block.c);
+    float *weights_to = weighted ? left->weight + left->contexts : NULL, *weights = weighted ? left->weight + block.contexts : NULL;
+    int some_targets = by_pairs && !c, some_contexts = by_pairs && !t;
+    if (!t && !c) return;
+    if (some_contexts) {
+        uint32_t changing = count_changing(context, contexts, block.positives);
+        block.predicted -= block.positives - changing; /* either all nodes of a tree can change, or none */
+        block.positives = changing;
+    }
+    block.t = move_ids(target, left->target + left->targets, targets, block.t, some_targets, NULL, NULL);
+    block.c = move_ids(context, left->context + left->contexts, contexts, block.c, some_contexts, weights_to, weights);
+    block.targets = left->targets;
+    block.contexts = left->contexts;
+    left->targets += block.t;
+    left->contexts += block.c;
+    left->block[left->count++] = block;
+}
+
+int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *request) {
+    int by_pairs = request->loss.kind == LOSS_LOGISTIC && !stage->pool.on;
+    if (stage->shared.count || (!request->target->spec.frozen && !request->context->spec.frozen)) return 0;
+    uint64_t examples = stage->result.examples, blocks = stage->all.count;
+    cpu_blocks_clear(&stage->all);
+    for (uint64_t i = 0; i < blocks; i++) leave_out(&stage->all, stage->all.block[i], request, by_pairs, stage->weighted);
+    if (cpu_index_batch(stage)) return -1;
+    stage->result.examples = examples; /* a mean divides by all examples of the batch */
     return 0;
 }

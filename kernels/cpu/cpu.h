@@ -14,7 +14,6 @@
 #include "base/pool.h"
 #include "kernels/backend.h"
 #include "kernels/ranks.h"
-#include "kernels/stores.h"
 #include "rows.h"
 
 /* ---- tables ---- */
@@ -28,7 +27,7 @@ struct cpu_store {
     int in_file;
 };
 
-/* State of a snapshot that each call reads before it changes a row of the table (snapshot.c). */
+/* State of a snapshot that each call reads before it changes a row of the table (by_id.c). */
 struct cpu_snapshot_seen {
     uint64_t first;   /* the table's first row */
     uint64_t taken;   /* rows below this number were read, and may change. Atomic */
@@ -177,7 +176,7 @@ struct cpu_shared {
     float *target_gradient;  /* [targets x span] */
     float *pooled;           /* [blocks x span] vectors of pooled targets */
     double *losses;          /* [blocks] */
-    float *shared_scores, *shared_rows, *context_gradient; /* only with shared negatives: step_shared.c gives their shapes */
+    float *shared_scores, *shared_rows, *context_gradient; /* only with shared negatives: step.c gives their shapes */
     float *squares;          /* [2 x places of a side] used only if ranks share the columns and the rule limits the length of
                               * gradients */
     uint64_t *keys, *spare;  /* [targets or contexts, whichever are more] row << 32 | occurrence, to be sorted; each worker uses
@@ -242,7 +241,7 @@ int cpu_set_batch(struct backend *backend, unsigned stage, const struct batch_vi
 int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
 int cpu_index_batch(struct cpu_stage *stage); /* computes the index of a batch that its step needs */
 
-/* frozen.c: if a table has frozen rows, removes from a batch the pairs that change no row. All rows get the same bytes as with
+/* batch.c: if a table has frozen rows, removes from a batch the pairs that change no row. All rows get the same bytes as with
  * these pairs. */
 int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *request);
 
@@ -264,7 +263,7 @@ int cpu_reserve_hogwild(struct backend *backend, uint64_t span, int halves);
 FN uint64_t cpu_lock_free_span(const struct record_layout *layout) {
     return layout->halves ? (layout->span + CPU_APART - 1) / CPU_APART * CPU_APART : layout->span;
 }
-/* step_shared.c: numbers of floats of its arrays, for at most this number of examples and of negatives. */
+/* step.c: numbers of floats of its arrays, for at most this number of examples and of negatives. */
 struct cpu_shared_needs {
     uint64_t scores, rows, of_worker;
 };
@@ -277,7 +276,7 @@ uint64_t cpu_allocated(struct backend *backend); /* returns the bytes of all mem
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
 
-/* walks.c. cpu_draw() draws walks into ids [count x length], in the caller's thread. */
+/* batch.c. cpu_draw() draws walks into ids [count x length], in the caller's thread. */
 void cpu_draw(const struct example_source *source, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids);
 int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
 
@@ -285,7 +284,9 @@ int cpu_step(struct backend *backend, unsigned stage, const struct step_request 
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 int cpu_filter(struct backend *backend, const struct filter_request *request);
 
-/* fold_in.c */
+/* search.c. cpu_topk() answers a topk_request. If a query may find fewer than k rows, the answer is padded with DRAW_NONE at
+ * -infinity. A row whose score is NaN is never found, and never counted. */
+int cpu_topk(struct pool *pool, const struct topk_request *request);
 int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
 int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists);
 void cpu_fold_close(struct backend_fold *fold);

@@ -3,7 +3,7 @@
 #include "cpu.h"
 
 #include "base/memory.h"
-#include "kernels/stores.h"
+#include "kernels/backend.h"
 #include "kernels/ranks.h"
 
 #include <stdlib.h>

@@ -3,7 +3,9 @@
  * serves all levels. */
 #include "rows.h"
 
-#include "kernels/sgns.h"
+#include "kernels/losses.h"
+
+#include <math.h>
 
 #define LANES CPU_LANES
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -148,7 +150,164 @@ static double loss(const float *logits, uint32_t t_count, uint32_t c_count, uint
     return linear + logs + log(product);
 }
 
-#include "kernels/losses_block.h"
+/* ==== losses of a target's scores, positives first (kernels/losses.h) ====
+ *
+ * Each function replaces scores by `factor` x their coefficients (of z), and returns the loss. weights: [positives]; NULL: all
+ * weigh 1, and the loss needs fewer logarithms. Sums have LOSS_LANES partial sums, so that the compiler can use vector
+ * instructions of any width. */
+
+enum { LOSS_LANES = 16 };
+
+static inline float greatest(const float *value, uint32_t count) {
+    float lane[LOSS_LANES], most = -INFINITY;
+    uint32_t i = 0;
+    for (int k = 0; k < LOSS_LANES; k++) lane[k] = -INFINITY;
+    for (; i + LOSS_LANES <= count; i += LOSS_LANES)
+        for (int k = 0; k < LOSS_LANES; k++) lane[k] = value[i + k] > lane[k] ? value[i + k] : lane[k];
+    for (int k = 0; k < LOSS_LANES; k++) most = lane[k] > most ? lane[k] : most;
+    for (; i < count; i++) most = value[i] > most ? value[i] : most;
+    return most;
+}
+
+static inline float sum_of(const float *value, uint32_t count) {
+    float lane[LOSS_LANES] = {0}, sum = 0;
+    uint32_t i = 0;
+    for (; i + LOSS_LANES <= count; i += LOSS_LANES)
+        for (int k = 0; k < LOSS_LANES; k++) lane[k] += value[i + k];
+    for (int k = 0; k < LOSS_LANES; k++) sum += lane[k];
+    for (; i < count; i++) sum += value[i];
+    return sum;
+}
+
+static inline double learn_logistic(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse,
+                                    float factor) {
+    struct loss_sum loss = loss_sum_of_none();
+    double weighted = 0;
+    for (uint32_t i = 0; i < positives + negatives; i++) {
+        score[i] *= inverse;
+        loss_add_softplus(&loss, i < positives ? -score[i] : score[i]);
+        if (weights && i < positives) weighted += loss_take_weighted(&loss, weights[i]);
+    }
+    for (uint32_t i = 0; i < positives; i++) score[i] = factor * loss_weight(weights, i) * sgns_coefficient(score[i], 1.0f);
+    for (uint32_t i = positives; i < positives + negatives; i++) score[i] = factor * sgns_coefficient(score[i], 0.0f);
+    return weighted + loss_of_sum(&loss);
+}
+
+/* Leave the negatives with id `own` out of a sum. The first function sets their scores to LEFT_OUT, which adds nothing to a loss,
+ * and returns how many there are; the second sets their exponentials or coefficients to 0. */
+#define LEFT_OUT (-1e30f)
+static inline uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++) left += ids[i] == own;
+    for (uint32_t i = 0; left && i < count; i++) score[i] = ids[i] == own ? LEFT_OUT : score[i];
+    return left;
+}
+static inline void clear_left_out(float *power, const uint32_t *ids, uint32_t count, uint32_t own) {
+    for (uint32_t i = 0; i < count; i++) power[i] = ids[i] == own ? 0 : power[i];
+}
+
+/* powers: [slots] the negatives' scores. ids: [slots] ids of the negatives, of which those equal to `own` are left out; NULL: no
+ * negative is left out. Without negatives, the loss and all coefficients are 0. */
+static inline double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, const float *weights,
+                                   float *powers, const uint32_t *ids, uint32_t slots, uint32_t own, float inverse, float factor) {
+    struct loss_sum loss = loss_sum_of_none();
+    double weighted = 0;
+    uint32_t left = ids ? leave_out(powers, ids, slots, own) : 0, negatives = slots - left;
+    float pulled = 0;
+    if (!negatives) {
+        for (uint32_t i = 0; i < positives; i++) score[i] = 0;
+        for (uint32_t i = 0; i < slots; i++) powers[i] = 0;
+        return 0;
+    }
+    float most = greatest(powers, slots);
+    for (uint32_t i = 0; i < slots; i++) powers[i] = loss_power(powers[i], most, inverse);
+    if (left) clear_left_out(powers, ids, slots, own);
+    float sum = sum_of(powers, slots), against = loss_against(o, sum, most, inverse, negatives);
+    for (uint32_t i = 0; i < positives; i++) {
+        float z = score[i] * inverse;
+        if (o->negative_power > 0) loss.linear += loss_of_positive(o, z, against);
+        else loss_add_softplus(&loss, against - z);
+        if (weights) weighted += loss_take_weighted(&loss, weights[i]);
+        score[i] = loss_weight(weights, i) * loss_pulled(o, z - against);
+        pulled -= score[i];
+        score[i] *= factor;
+    }
+    float share = factor * loss_push(o) * pulled / sum;
+    for (uint32_t i = 0; i < slots; i++) powers[i] *= share;
+    return weighted + loss_of_sum(&loss);
+}
+
+/* Replaces the scores of an example's positive and of the negatives that its batch shares by coefficients, for the softmax and
+ * the logistic loss. Negatives with id `own` are left out. */
+static inline double learn_shared(const struct loss_options *o, float *positive, const float *weight, float *scores,
+                                  const uint32_t *ids, uint32_t count, uint32_t own, float scale) {
+    float inverse = loss_inverse_temperature(o), factor = scale * inverse;
+    if (o->kind == LOSS_SOFTMAX) return learn_softmax(o, positive, 1, weight, scores, ids, count, own, inverse, factor);
+    uint32_t left = leave_out(scores, ids, count, own);
+    double loss = learn_logistic(positive, 1, 0, weight, inverse, factor) + learn_logistic(scores, 0, count, NULL, inverse, factor);
+    if (left) clear_left_out(scores, ids, count, own);
+    return loss;
+}
+
+/* spare: [2 x negatives] first half: the negatives' coefficients summed over the positives, since their scores are still needed;
+ * second half: their coefficients for one positive. */
+static inline double learn_bpr(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse,
+                               float factor, float *restrict spare) {
+    struct loss_sum loss = loss_sum_of_none();
+    double weighted = 0;
+    float *below = score + positives, *gained = spare, *of_one = spare + negatives;
+    for (uint32_t n = 0; n < negatives; n++) gained[n] = 0;
+    for (uint32_t p = 0; p < positives; p++) {
+        float own = score[p], weight = loss_weight(weights, p);
+        for (uint32_t n = 0; n < negatives; n++) loss_add_softplus(&loss, (below[n] - own) * inverse);
+        if (weights) weighted += loss_take_weighted(&loss, weight);
+        for (uint32_t n = 0; n < negatives; n++) of_one[n] = weight * sgns_coefficient((below[n] - own) * inverse, 0.0f);
+        for (uint32_t n = 0; n < negatives; n++) gained[n] += of_one[n];
+        score[p] = -factor * sum_of(of_one, negatives);
+    }
+    for (uint32_t n = 0; n < negatives; n++) below[n] = factor * gained[n];
+    return weighted + loss_of_sum(&loss);
+}
+
+static inline double learn_contrastive(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives,
+                                       const float *weights, float scale) {
+    float all = weights ? sum_of(weights, positives) : (float)positives;
+    float share = loss_negative_share(o, all, negatives), *below = score + positives;
+    for (uint32_t i = 0; i < positives && weights; i++) score[i] *= weights[i];
+    double loss = (double)all - sum_of(score, positives);
+    for (uint32_t i = 0; i < positives; i++) score[i] = -scale * loss_weight(weights, i);
+    for (uint32_t i = 0; i < negatives; i++) below[i] = loss_past(o, below[i]);
+    loss += (double)share * sum_of(below, negatives);
+    for (uint32_t i = 0; i < negatives; i++) below[i] = below[i] > 0 ? share * scale : 0.0f;
+    return loss;
+}
+
+/* Replaces scores[t_count x c_count] by `scale` x their coefficients, for any loss, and returns the loss. weights: [positives] or
+ * NULL. spare: [2 x c_count] scratch. */
+static inline double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
+                           const float *weights, float scale, float *spare) {
+    float inverse = loss_inverse_temperature(o), factor = scale * inverse;
+    uint32_t negatives = c_count - positives;
+    double loss_sum = 0;
+    for (uint32_t t = 0; t < t_count; t++) {
+        float *score = scores + (uint64_t)t * c_count;
+        switch (o->kind) {
+        case LOSS_LOGISTIC:
+            loss_sum += learn_logistic(score, positives, negatives, weights, inverse, factor);
+            break;
+        case LOSS_SOFTMAX:
+            loss_sum += learn_softmax(o, score, positives, weights, score + positives, NULL, negatives, 0, inverse, factor);
+            break;
+        case LOSS_BPR:
+            loss_sum += learn_bpr(score, positives, negatives, weights, inverse, factor, spare);
+            break;
+        case LOSS_CONTRASTIVE:
+            loss_sum += learn_contrastive(o, score, positives, negatives, weights, scale);
+            break;
+        }
+    }
+    return loss_sum;
+}
 
 static void squares(const float *const *rows, uint64_t count, uint32_t dim, float *out) {
     for (uint64_t i = 0; i < count; i++) dots_tile(rows + i, 1, rows + i, 1, dim, out + i, 1);
@@ -273,7 +432,175 @@ static void gain(const float *const *targets, float *const *moved, uint32_t nt, 
     }
 }
 
-#include "rows_kept.h"
+/* ==== bfloat16 fields (kernels/rounding.h) ====
+ *
+ * The only code of the CPU backend that knows how such a field is stored. Loops are plain C, which the compiler vectorizes. Random
+ * bits are stored in the order of their columns; this needs a processor that stores the lower byte first. */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lower half of a word is the first column's");
+
+enum { DRAWN = 16, DRAWN_COLUMNS = DRAWN * ROUND_GROUP }; /* groups of columns whose random bits are made together */
+
+static void widen(const uint16_t *restrict kept, uint32_t columns, float *restrict out) {
+    for (uint32_t j = 0; j < columns; j++) out[j] = bfloat16_value(kept[j]);
+}
+
+/* ---- bits ---- */
+
+/* Computes round_words() for DRAWN indices from `index` on. The loop must not be unrolled before the compiler vectorizes it. */
+INLINE void words_from(uint32_t row_key, uint32_t index, uint32_t *restrict words) {
+    _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) {
+        struct draw4 own = round_words(row_key, index + i);
+        for (int word = 0; word < 4; word++) words[4 * i + word] = own.word[word];
+    }
+}
+
+/* ---- writing ---- */
+
+typedef uint32_t vec_bits __attribute__((vector_size(4 * LANES)));
+typedef int32_t vec_signed __attribute__((vector_size(4 * LANES)));
+typedef uint16_t vec_kept __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+
+/* Does bfloat16_round() for a vector. */
+INLINE void round_vector(uint16_t *kept, vec values, const uint16_t *random) {
+    vec_bits bits = (vec_bits)values;
+    vec_signed size = (vec_signed)(bits & 0x7FFFFFFFu);
+    bits += __builtin_convertvector(*(const vec_kept *)random, vec_bits) & (vec_bits)(size < (int32_t)BFLOAT16_LARGEST);
+    bits |= BFLOAT16_NAN & (vec_bits)(size > 0x7F800000);
+    *(vec_kept *)kept = __builtin_convertvector(bits >> 16, vec_kept);
+}
+
+/* Random bits for a tile of columns, seen as 32-bit words or as 16 bits a column. */
+union tile_bits {
+    uint32_t word[DRAWN_COLUMNS / 2];
+    uint16_t column[DRAWN_COLUMNS];
+};
+
+static void write_kept(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws) {
+    union tile_bits bits;
+    uint32_t row_key = round_row_key(round_step_key(draws->of, draws->purpose, draws->global_step), draws->row);
+    for (uint32_t at = 0; at < columns; at += DRAWN_COLUMNS) {
+        uint32_t end = columns - at < DRAWN_COLUMNS ? columns : at + DRAWN_COLUMNS, j = at;
+        words_from(row_key, round_index(draws->of, at, draws->slot), bits.word);
+        for (; j + LANES <= end; j += LANES) round_vector(kept + j, load(values + j), bits.column + (j - at));
+        for (; j < end; j++) kept[j] = bfloat16_round(values[j], bits.column[j - at]);
+    }
+}
+
+/* ---- lock-free ---- */
+
+/* PAIRS: pairs of neighbouring columns that are read or rounded together; PAIRED: number of their columns. */
+enum { PAIRS = LANES, PAIRED = 2 * LANES };
+typedef uint32_t vec_pairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
+
+/* Reads PAIRED columns, as one vector of even and one of odd columns. A pair of columns is one 32-bit lane, so nothing moves
+ * between lanes. */
+INLINE void read_pairs(const uint16_t *kept, vec_bits *even, vec_bits *odd) {
+    vec_bits pairs = *(const vec_pairs *)kept;
+    *even = pairs << 16;
+    *odd = pairs & 0xFFFF0000u;
+}
+
+INLINE void store_pairs(uint16_t *kept, vec_bits even, vec_bits odd) {
+    *(vec_pairs *)kept = even >> 16 | (odd & 0xFFFF0000u);
+}
+
+INLINE int any_lane(vec_signed lanes) {
+    union {
+        vec_signed all;
+        uint64_t part[LANES / 2];
+    } of = {lanes};
+    uint64_t some = 0;
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES / 2; i++) some |= of.part[i];
+    return some != 0;
+}
+
+/* Adds the random bits. If no value is near the largest bfloat16, which is nearly always so, it skips the checks of each lane. */
+INLINE void round_pairs(vec_bits *even, vec_bits *odd, vec_bits random) {
+    vec_bits low = random & 0xFFFFu, high = random >> 16;
+    vec_signed one = (vec_signed)(*even & 0x7FFFFFFFu), other = (vec_signed)(*odd & 0x7FFFFFFFu);
+    vec_signed far = (one >= (int32_t)BFLOAT16_LARGEST) | (other >= (int32_t)BFLOAT16_LARGEST);
+    if (__builtin_expect(any_lane(far), 0)) {
+        low &= (vec_bits)(one < (int32_t)BFLOAT16_LARGEST), high &= (vec_bits)(other < (int32_t)BFLOAT16_LARGEST);
+        *even |= BFLOAT16_NAN & (vec_bits)(one > 0x7F800000), *odd |= BFLOAT16_NAN & (vec_bits)(other > 0x7F800000);
+    }
+    *even += low, *odd += high;
+}
+
+/* Computes round_pair() for pairs from `first` on. */
+INLINE vec_bits draw_pairs(uint32_t row_key, uint32_t first) {
+    vec_bits x;
+#pragma GCC unroll 16
+    for (uint32_t i = 0; i < PAIRS; i++) x[i] = i * ROUND_STEP;
+    x += row_key + first * ROUND_STEP;
+    x ^= x >> 15;
+    x *= 0x2C1B3C6Du;
+    x ^= x >> 12;
+    x *= 0x297A2D39u;
+    return x ^ x >> 15;
+}
+
+INLINE void read_apart(const uint16_t *kept, float *out) {
+    vec_bits even, odd;
+    for (uint32_t j = 0; j < CPU_APART; j += PAIRED) {
+        read_pairs(kept + j, &even, &odd);
+        store(out + j, (vec)even);
+        store(out + j + PAIRS, (vec)odd);
+    }
+}
+
+INLINE void add_some(uint16_t *kept, const float *gain, uint32_t row_key, uint32_t pair) {
+    vec_bits even, odd;
+    for (uint32_t j = 0; j < CPU_APART; j += PAIRED) {
+        read_pairs(kept + j, &even, &odd);
+        even = (vec_bits)((vec)even + load(gain + j)), odd = (vec_bits)((vec)odd + load(gain + j + PAIRS));
+        round_pairs(&even, &odd, draw_pairs(row_key, pair + j / 2));
+        store_pairs(kept + j, even, odd);
+    }
+}
+
+/* The last columns may be fewer than CPU_APART; they are first copied to an array padded with zeros. */
+static void widen_apart(const uint16_t *kept, uint32_t columns, float *out) {
+    uint16_t last[CPU_APART] = {0};
+    uint32_t j = 0;
+    for (; j + CPU_APART <= columns; j += CPU_APART) read_apart(kept + j, out + j);
+    if (j == columns) return;
+    memcpy(last, kept + j, (columns - j) * sizeof *last);
+    read_apart(last, out + j);
+}
+
+static void add_apart(uint16_t *kept, const float *gain, uint32_t columns, uint32_t row_key) {
+    uint16_t last[CPU_APART] = {0};
+    uint32_t j = 0;
+    for (; j + CPU_APART <= columns; j += CPU_APART) add_some(kept + j, gain + j, row_key, j / 2);
+    if (j == columns) return;
+    memcpy(last, kept + j, (columns - j) * sizeof *last);
+    add_some(last, gain + j, row_key, j / 2);
+    memcpy(kept + j, last, (columns - j) * sizeof *last);
+}
+
+/* ---- sums ---- */
+
+INLINE void combine_some(float *restrict sum, const float *factors, uint64_t stride, const uint16_t *const *rows,
+                         const int count, uint32_t dim) {
+    const uint16_t *restrict row[4];
+    float factor[4];
+    for (int i = 0; i < count; i++) row[i] = rows[i], factor[i] = factors[(uint64_t)i * stride];
+    for (uint32_t j = 0; j < dim; j++) {
+        float all = sum[j];
+        _Pragma("GCC unroll 4") for (int i = 0; i < count; i++) all += factor[i] * bfloat16_value(row[i][j]);
+        sum[j] = all;
+    }
+}
+
+static void combine_kept(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count,
+                         uint32_t dim) {
+    for (; count >= 4; count -= 4, rows += 4, factors += 4 * stride) combine_some(sum, factors, stride, rows, 4, dim);
+    if (count == 3) combine_some(sum, factors, stride, rows, 3, dim);
+    if (count == 2) combine_some(sum, factors, stride, rows, 2, dim);
+    if (count == 1) combine_some(sum, factors, stride, rows, 1, dim);
+}
 
 #define RULE_LOOP(name, enumerator)                                                                                    \
     static void row_##name(const struct rule_step *step, uint32_t dim, const float *restrict g, float *restrict w,     \

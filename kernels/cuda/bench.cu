@@ -7,7 +7,7 @@
 #include "cuda.cuh"
 
 extern "C" {
-#include "kernels/bench.h"
+#include "kernels/backend.h"
 }
 
 namespace {

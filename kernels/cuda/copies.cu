@@ -1,4 +1,4 @@
-/* copies: the tables that several GPUs train lock-free, merged (kernels/copies.h). Each GPU merges its share of the rows: it reads
+/* copies: the tables that several GPUs train lock-free, merged (kernels/hogwild.h). Each GPU merges its share of the rows: it reads
  * them from the memory of all GPUs, over NVLink or PCIe, and writes the merged rows to all of them. So a row crosses the link once
  * to the GPU that merges it and once back.
  */
@@ -8,7 +8,7 @@
 extern "C" {
 #include "base/memory.h"
 #include "base/report.h"
-#include "kernels/copies.h"
+#include "kernels/hogwild.h"
 }
 
 #include <stdlib.h>

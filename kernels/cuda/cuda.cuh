@@ -40,9 +40,7 @@ extern "C" {
 #include "base/report.h"
 #include "base/retry.h"
 #include "kernels/backend.h"
-#include "kernels/host_rows.h"
-#include "kernels/sgns.h"
-#include "kernels/stores.h"
+#include "kernels/losses.h"
 #include "arrays.h"
 #include "ops.h"
 }

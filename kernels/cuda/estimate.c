@@ -11,7 +11,7 @@
 #include "base/pool.h"
 #include "kernels/hogwild.h"
 #include "kernels/ranks.h"
-#include "kernels/stores.h"
+#include "kernels/backend.h"
 
 /* Bytes of host memory that the driver and its libraries use. We do not allocate it, and no call returns its size in advance;
  * this figure was measured on H200 hosts. */

@@ -1,4 +1,4 @@
-/* fold_in: kernels/fold_in.h on the GPU. Lists are solved CHUNK at a time:
+/* fold_in: kernels/finished.h on the GPU. Lists are solved CHUNK at a time:
  *
  *   begin      directions of the lists: sums of their items' rows
  *   a step     scores of the negatives      directions x negatives, by cuBLAS

@@ -4,7 +4,6 @@
 #define SPTX_CUDA_OPS_H
 
 #include "kernels/backend.h"
-#include "kernels/bench.h"
 
 /* cuda_estimate() is declared in arrays.h, since it is compiled without nvcc, too */
 

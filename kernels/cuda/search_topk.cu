@@ -1,5 +1,5 @@
 /* search_topk: exact nearest rows, and exact ranks, on the GPU. The base rows are searched slice after slice: float32 products by cuBLAS rule out
- * most rows of a slice, and the few others are scored as kernels/search.h defines. So neither the base table nor all products need
+ * most rows of a slice, and the few others are scored as kernels/finished.h defines. So neither the base table nor all products need
  * to fit the GPU, the size of a slice changes no answer, and the CPU finds the same answers to the bit.
  *
  *   base slice -> GPU   copied while the slice before is searched; also the length of the slice's longest row
@@ -18,7 +18,7 @@
 #include "warp.cuh"
 
 extern "C" {
-#include "kernels/search.h"
+#include "kernels/finished.h"
 }
 
 #include <algorithm>

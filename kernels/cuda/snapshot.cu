@@ -17,7 +17,7 @@
 #include "warp.cuh"
 
 extern "C" {
-#include "kernels/host_rows.h"
+#include "kernels/backend.h"
 }
 
 #include <algorithm>

@@ -20,7 +20,7 @@
 #include "step_learn.cuh"
 
 extern "C" {
-#include "kernels/products.h"
+#include "kernels/triples.h"
 }
 
 namespace {
@@ -81,7 +81,7 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 
 /* ---- multiply ---- */
 
-/* The value of a column of a row, in a table or in working memory, and the value of the column's partner (kernels/products.h). */
+/* The value of a column of a row, in a table or in working memory, and the value of the column's partner (kernels/triples.h). */
 struct number {
     float own, partner;
 };

@@ -6,7 +6,7 @@
 #include "values.cuh"
 
 extern "C" {
-#include "kernels/strip.h"
+#include "kernels/examples.h"
 }
 
 static __device__ __forceinline__ unsigned lane_number(void) {

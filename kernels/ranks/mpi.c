@@ -1,4 +1,4 @@
-/* A group over MPI: compiled once for each MPI, as a library that group.c loads. It calls only the C library, MPI and
+/* A group over MPI: compiled once for each MPI, as a library that ranks.c loads. It calls only the C library, MPI and
  * base/waiting. An error of MPI ends the program and all ranks with MPI's own message, since nothing can continue. */
 #define _GNU_SOURCE
 #include "group.h"

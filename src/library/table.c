@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "corpus/words.h"
-#include "kernels/stores.h"
+#include "kernels/backend.h"
 #include "rows/rules.h"
 
 #include <float.h>

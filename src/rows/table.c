@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "kernels/stores.h"
+#include "kernels/backend.h"
 #include "values.h"
 #include "whole_rows.h"
 

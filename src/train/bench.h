@@ -4,7 +4,7 @@
 #define SPTX_BENCH_H
 
 #include "config/config.h"
-#include "kernels/bench.h"
+#include "kernels/backend.h"
 #include "planner.h"
 
 /* An open backend to measure, and the limits of the machine as measured at opening. */

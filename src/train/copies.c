@@ -1,10 +1,9 @@
 #include "copies.h"
 
-#include "session.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "kernels/copies.h"
 #include "kernels/hogwild.h"
+#include "session.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* copies: several GPUs of this process train one model lock-free (kernels/copies.h). Each GPU has its own copy of both tables. In
+/* copies: several GPUs of this process train one model lock-free (kernels/hogwild.h). Each GPU has its own copy of both tables. In
  * turn, the GPUs receive the next examples of the run; each trains its examples on its copy, and then the copies are merged.
  * Between two calls of copies_train() all copies have the same rows, so checkpoints, held-out scores and answers read the session's
  * tables.

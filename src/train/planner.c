@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "kernels/stores.h"
+#include "kernels/backend.h"
 #include "run/tables.h"
 #include "warm_start.h"
 

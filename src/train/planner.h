@@ -10,7 +10,7 @@
 
 #include "config/defaults_by_size.h"
 #include "examples.h"
-#include "kernels/bench.h"
+#include "kernels/backend.h"
 #include "rows/table.h"
 
 /* The machine for which a plan is made. It need not exist: a plan for a GPU needs no GPU. */

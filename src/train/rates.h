@@ -8,7 +8,7 @@
 #ifndef SPTX_RATES_H
 #define SPTX_RATES_H
 
-#include "kernels/bench.h"
+#include "kernels/backend.h"
 
 /* Finds the stored rates of this GPU. Returns 1 with *rates; 0 with zeros if none are stored, or if the file is damaged. */
 int rates_find(const struct backend_info *info, struct bench_limits *rates);

@@ -13,7 +13,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "corpus/triples.h"
-#include "kernels/search.h"
+#include "kernels/finished.h"
 #include "known.h"
 #include "numeric.h"
 

@@ -1,4 +1,4 @@
-/* fold_in: computes a row for a list that was never trained, by the run's loss (kernels/fold_in.h).
+/* fold_in: computes a row for a list that was never trained, by the run's loss (kernels/finished.h).
  *
  *   negatives   the same FOLD_NEGATIVES items for all lists, chosen by the weights of negatives.law; if negatives.exclude is set, a
  *               list's own items are left out

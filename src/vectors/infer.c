@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "kernels/sgns.h"
-#include "kernels/strip.h"
+#include "kernels/losses.h"
+#include "kernels/examples.h"
 #include "numeric.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "corpus/graph_file.h"
 #include "corpus/triples.h"
-#include "kernels/products.h"
+#include "kernels/triples.h"
 #include "search.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* propagate: spreads the rows of nodes over their graph, as ProNE does (Zhang et al. 2019, "ProNE: Fast and Scalable
  * Network Representation Learning", its second half).
  *
- *   F         the rows after the filter of kernels/filter.h
+ *   F         the rows after the filter of kernels/finished.h
  *   result    U sqrt(S) of F = U S V^T, each row of length 2
  *
  * ProNE scales rows to length 1. They get length 2 here, since normsum rows are up to 2 long and a logistic regression, whose

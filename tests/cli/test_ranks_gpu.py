@@ -79,7 +79,7 @@ def test_ways_of_exchange_make_the_same_bytes_of_bfloat16(small, kind):
         assert small.tables(way) == small.tables("gpu")
 
 
-# step_dots_held.cuh: columns of a rank at which the layout of its threads changes, up to the widest rows that are held; contexts of a
+# step_dots_ranks.cu: columns of a rank at which the layout of its threads changes, up to the widest rows that are held; contexts of a
 # block from which warps share them, and that four warps hold at a time with rows of 256 columns, of 192 and of up to 144.
 HELD_COLUMNS = [32, 64, 96, 128, 192, 256]
 HELD_CONTEXTS = [16, 72, 96, 128]

@@ -1,7 +1,7 @@
 #include "choice.h"
 
+#include "kernels/backend.h"
 #include "kernels/cuda/arrays.h"
-#include "kernels/stores.h"
 
 /* ---- drawing ---- */
 
@@ -135,7 +135,7 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* Chooses rows in host memory, and batches that name about as many of them as the kernels move at once (rows_move.cu: a warp
+/* Chooses rows in host memory, and batches that name about as many of them as the kernels move at once (rows.cu: a warp
  * takes MOVED_ROWS), or a multiple of that. Tables have about 8 MiB in a store, so that a case takes less than a second. */
 static void aim_at_moving(struct choice *c) {
     static const uint32_t dims[] = {1, 30, 32, 33, 64, 94, 128, 200, 256, 257, 384, 512, 513, 1000, 1025, 4096};

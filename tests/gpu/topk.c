@@ -3,7 +3,7 @@
  * overflow. */
 #include "common.h"
 
-#include "kernels/search.h"
+#include "kernels/finished.h"
 
 struct search {
     struct topk_request request;

@@ -1,10 +1,10 @@
-/* Checks that copies of a table are merged as kernels/copies.h defines: a group of columns that no copy has changed keeps its
+/* Checks that copies of a table are merged as kernels/hogwild.h defines: a group of columns that no copy has changed keeps its
  * values; to any other group the mean change of the copies that changed it is added. */
 #include "tests/testing.h"
 
 #include "cpu_batches.h"
 
-#include "kernels/copies.h"
+#include "kernels/hogwild.h"
 #include "kernels/record.h"
 
 #include <math.h>

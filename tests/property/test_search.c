@@ -3,8 +3,8 @@
  * chunk (256), products compared together (32), and columns summed together (32). */
 #include "tests/testing.h"
 
-#include "kernels/cpu/search.h"
-#include "kernels/search.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/finished.h"
 
 #include "random.h"
 

@@ -2,7 +2,7 @@
  * than the longest row that is prefetched (1,024 bytes), and threads have fewer and more rows than are prefetched at once (4). */
 #include "tests/testing.h"
 
-#include "kernels/host_rows.h"
+#include "kernels/backend.h"
 
 enum { HOME_ROWS = 1024, MOST_ROWS = 600, MOST_STRIDE = 4800 };
 static unsigned char drawn[3][HOME_ROWS * MOST_STRIDE]; /* what home and the rows begin with */

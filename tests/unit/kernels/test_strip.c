@@ -2,7 +2,7 @@
  * wherever in memory the strip's ids are. */
 #include "tests/testing.h"
 
-#include "kernels/strip.h"
+#include "kernels/examples.h"
 
 enum { ROWS = 40, TOKENS = 500, SENTENCES = 30 };
 

@@ -1,10 +1,9 @@
 #define _GNU_SOURCE
 #include "tests/testing.h"
 
-#include "run/tables.h"
-#include "kernels/stores.h"
 #include "base/memory.h"
-#include "kernels/stores.h"
+#include "kernels/backend.h"
+#include "run/tables.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
 

@@ -1,8 +1,8 @@
 #include "kernels/cpu/rows.h"
-#include "kernels/cpu/search.h"
-#include "kernels/search.h"
-#include "vectors/search.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/finished.h"
 #include "tests/unit/small_run.h"
+#include "vectors/search.h"
 
 #include <math.h>
 

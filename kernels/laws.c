@@ -1,6 +1,76 @@
+/* laws: functions of the headers of this folder that only the host calls: whether an example's size is allowed (examples.h), the
+ * thresholds of biased walks (walks.h), the coefficients of the filter (finished.h), and what lock-free training refuses
+ * (hogwild.h). Nothing here reads or changes a row. */
+#include "backend.h"
+#include "examples.h"
+#include "finished.h"
 #include "hogwild.h"
+#include "walks.h"
 
+#include "base/report.h"
 #include "base/text.h"
+
+int example_check_row(const struct example_row *row) {
+    if (example_row_fits(row)) return 0;
+    if (row->wanted > EXAMPLE_MOST_POSITIVES || row->pooled > EXAMPLE_MOST_POSITIVES)
+        return fail("a list of %llu items is too long for one example; set examples.positives",
+                    (unsigned long long)row->count);
+    return fail(
+        "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
+        "negatives.per = example",
+        (unsigned long long)row->wanted, (unsigned long long)row->negatives);
+}
+
+static int has_form(const struct batch_view *v) {
+    uint64_t targets = example_shared_targets(&v->pool), contexts = example_shared_contexts(&v->pool);
+    if (v->pool.on != (v->pool.product != PRODUCT_NONE) || v->blocks < 2) return 0;
+    if (v->target_starts[1] || v->context_starts[1] != v->shared.count || v->positives[0]) return 0;
+    for (uint64_t i = 1; i < v->blocks; i++)
+        if (v->target_starts[i + 1] != targets * i || v->context_starts[i + 1] != v->shared.count + contexts * i || v->positives[i] != 1)
+            return 0;
+    return 1;
+}
+
+int shared_negatives_check(const struct batch_view *view) {
+    if (!view->shared.count && view->pool.product)
+        return fail("a batch whose targets are multiplied must share its negatives");
+    if (!view->shared.count || has_form(view)) return 0;
+    return fail("a batch of shared negatives has one block of them, then a block for each item or triple");
+}
+
+/* Returns the threshold that a random 32-bit number does not exceed with this chance. */
+static uint32_t threshold(double chance) {
+    double drawn = chance * 4294967296.0 - 1;
+    return drawn >= 4294967295.0 ? UINT32_MAX : drawn <= 0 ? 0 : (uint32_t)drawn;
+}
+
+void walks_set_biases(struct walks *walks, double p, double q, int directed) {
+    double back = 1 / p, away = 1 / q, others = away > 1 ? away : 1;
+    int apart = !directed && !walks->alias && back > others;
+    double most = apart || back < others ? others : back;
+    walks->biased = p != 1 || q != 1;
+    walks->mutual = !directed;
+    walks->aside = apart ? (float)((back - others) / others) : 0;
+    walks->back = threshold(apart ? 1 : back / most);
+    walks->near_ = threshold(1 / most);
+    walks->away = threshold(away / most);
+}
+
+/* Returns the modified Bessel function of the first kind. */
+static double bessel(int order, double x) {
+    double term = 1, sum = 0;
+    for (int i = 1; i <= order; i++) term *= x / 2 / i;
+    for (int i = 1; i <= 30; i++) {
+        sum += term;
+        term *= x * x / 4 / i / (i + order);
+    }
+    return sum;
+}
+
+double filter_coefficient(int term) {
+    static const double theta = 0.5;
+    return (term % 2 ? -1 : 1) * (term ? 2 : 1) * bessel(term, theta);
+}
 
 void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one) {
     sum->words += one->words;

@@ -1,0 +1,138 @@
+/* finished: what is computed from rows that were trained, by both backends: the exact score of a nearest row (search); rows of nodes
+ * spread over their graph (filter); a row for a list that training never saw (fold_in). Nothing here changes a trained row.
+ */
+#ifndef SPTX_FINISHED_H
+#define SPTX_FINISHED_H
+
+#include "losses.h"
+#include "portable.h"
+
+#include <stdint.h>
+
+/* ==== search ====
+ *
+ * The score of a row, defined so that the exact nearest rows are the same, to the bit, on every machine.
+ *
+ * A matrix product adds up in an order that depends on its shape: on the threads that share a search, on slices, on how many
+ * queries are asked at once. Products therefore only preselect: a row is skipped if its product shows that it is no answer, and all
+ * other rows are scored by search_score(), which adds in one order. The answers are as if every row were scored that way.
+ *
+ *   |product - sum| <= search_margin(..)      of float32 products in any order
+ */
+
+enum { SEARCH_LANES = 32 }; /* number of sums that are added side by side, one for each lane of a GPU's warp; lane i adds every
+                             * 32nd column */
+
+/* Returns the sum of a[i] x b[i] in float64: each lane adds its columns in order, then lanes are added by halves. A product of
+ * two float32 is exact in float64, so fused multiply-adds give the same sum. */
+FN double search_sum(const float *a, const float *b, uint32_t dim) {
+    double sum[SEARCH_LANES] = {0};
+    uint32_t i = 0;
+    for (; i + SEARCH_LANES <= dim; i += SEARCH_LANES)
+        for (uint32_t lane = 0; lane < SEARCH_LANES; lane++) sum[lane] += (double)a[i + lane] * (double)b[i + lane];
+    for (uint32_t lane = 0; i + lane < dim; lane++) sum[lane] += (double)a[i + lane] * (double)b[i + lane];
+    for (uint32_t half = SEARCH_LANES / 2; half; half /= 2)
+        for (uint32_t lane = 0; lane < half; lane++) sum[lane] += sum[lane + half];
+    return sum[0];
+}
+
+FN float search_score(const float *query, const float *row, uint32_t dim) {
+    return (float)search_sum(query, row, dim);
+}
+
+/* Returns an upper bound of the difference between a float32 product of a query with a row and that row's score. The bound has
+ * two terms: a rounding error for each column, doubled; and what may be lost in numbers below the smallest float32.
+ * query_squares: the query's squared length. row_squares: the row's squared length or a larger number; it may be a float32 sum.
+ * Returns infinity if a product could overflow. */
+FN float search_margin(uint32_t dim, double query_squares, float row_squares) {
+    double lengths = sqrt(query_squares) * sqrt((double)row_squares + 1e-30), columns = (double)dim + 8;
+    if (!(lengths < 1e36)) return INFINITY;
+    return (float)(columns * (lengths * (2.0 / 16777216) + 2e-38));
+}
+
+/* ==== filter ====
+ *
+ * Spreads rows of nodes over their graph by a series of products with its arcs (ProNE's filter: Zhang et al.
+ * 2019, "ProNE: Fast and Scalable Network Representation Learning").
+ *
+ *   A            the graph's arcs, plus an arc of weight `loop` from each node to itself
+ *   M            (1 - mu) I - D^-1 A,   D = diag(sums of A's rows);   mu = 0.2
+ *   T_0, T_1, .. X,  M M X / 2 - X,  then T_i = M M T_i-1 - 2 T_i-1 - T_i-2;   ten terms
+ *   result       A (X - sum over i of (-1)^i c_i T_i),   c_0 = I_0(theta), c_i = 2 I_i(theta) (Bessel's);   theta = 0.5
+ *
+ * Columns are independent: a backend computes as many at once as suit its memory.
+ */
+
+enum { FILTER_TERMS = 10 };
+
+/* A graph, and the rows to spread over it. The arrays are the caller's, on the host. */
+struct filter_request {
+    const uint64_t *starts;     /* [nodes + 1] node v has arcs starts[v] .. starts[v + 1] - 1 */
+    const uint32_t *neighbours; /* [arcs] */
+    const float *weights;       /* [arcs]; NULL: all are 1 */
+    float loop;                 /* weight of each node's arc to itself: 1, or the factor by which the caller scaled the weights */
+    uint64_t nodes, arcs;
+    float *x; /* [nodes x dim] replaced by the result */
+    uint32_t dim;
+};
+
+/* Returns (-1)^i c_i for term i. */
+double filter_coefficient(int term);
+
+/* Returns one value of M X. x: of X; spread: of A X; all: the sum of the node's row of A. */
+FN float filter_product(float x, float spread, float all) {
+    return 0.8f * x - spread / all;
+}
+
+/* ==== fold_in ====
+ *
+ * A row for a list that training never saw: minimizes the loss of losses.h by that row alone, with items' rows fixed.
+ *
+ *   start       the sum of the rows of the list's items, scaled to unit length
+ *   a score     `length` x (the list's direction . an item's row)
+ *   a step      direction <- unit(direction - 2 gradient / (sum of |coefficients| x item_length))
+ *
+ * Positives are the list's items, each as often as the list names it. Negatives are the same items for all lists. Division by the
+ * sum of coefficients makes the step's size independent of the loss, its temperature and the list's length.
+ *
+ * Every sum has one order. So on one backend a list's direction is the same to the bit whatever other lists are solved with it.
+ */
+
+/* most distinct items in the lists of one call; a single list with more items has a call of its own */
+enum { FOLD_ITEMS = 1 << 16 };
+
+/* The problem that is the same for all lists. The backend copies the arrays. If scores are cosines, rows have length 1. */
+struct fold_problem {
+    const float *negatives; /* [count x dim] */
+    const uint32_t *ids;    /* [count] the item that each negative is; rising */
+    uint32_t count, dim, steps;
+    struct loss_options loss;
+    int exclude;        /* 1: a list's loss leaves out negatives that are items of the list */
+    float per_negative; /* factor by which the coefficients of negatives are multiplied */
+    float length;       /* length that a list's final row will have; the directions computed here have length 1 */
+    float item_length;  /* typical length of an item's row */
+};
+
+/* The lists of one call. */
+struct fold_lists {
+    const float *items;      /* [item_count x dim] rows of the lists' distinct items */
+    const uint32_t *item_ids; /* [item_count] the item of each row */
+    uint64_t item_count;
+    const uint64_t *starts;   /* [count + 1] items of list i: places[starts[i]] .. places[starts[i + 1] - 1] */
+    const uint32_t *places;   /* for each item of each list: the index of its row in `items` */
+    uint64_t count;
+    float *directions; /* result: [count x dim]; zeros for a list without items, and for a list whose items' rows add up to zeros */
+};
+
+/* Returns the first place in ids[count], which are sorted, whose id is at least `id`; `count` if all ids are lower. */
+FN uint32_t fold_first_place(const uint32_t *ids, uint32_t count, uint32_t id) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ids[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+#endif
