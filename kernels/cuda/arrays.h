@@ -100,7 +100,7 @@ static inline struct batch_bytes batch_bytes(uint64_t blocks, uint64_t targets, 
     return bytes;
 }
 
-/* Returns the bytes of the array `forward` (rows_set.cuh) for up to `rows` cold rows. */
+/* Returns the bytes of the array `forward` (cuda.cuh) for up to `rows` cold rows. */
 static inline uint64_t forward_bytes(uint64_t rows) {
     return rows * sizeof(uint32_t);
 }

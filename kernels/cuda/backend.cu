@@ -1,7 +1,7 @@
 /* backend: opens and closes the backend of one NVIDIA GPU, and describes the machine's GPUs. ops.c has the table of functions;
  * cuda.cuh says how the files work together. */
 #include "blas.cuh"
-#include "ranks_exchange.cuh"
+#include "ranks.cuh"
 
 extern "C" {
 #include "base/machine.h"

@@ -8,10 +8,12 @@
  *   worded     the work of fill, for windows whose words share rows
  *   split      a warp a block: targets and positives of lists that are split into positives and a pool
  *
- * batch_negatives.cu then draws the negatives. The kernels of both read the request from memory (struct example_request), so that
+ *   negatives  draws the negatives of all blocks; the last part of this file
+ *
+ * All kernels read the request from memory (struct example_request), so that
  * a captured graph of these kernels makes any batch of its shape.
  */
-#include "batch_words.cuh"
+#include "values.cuh"
 
 extern "C" {
 #include "kernels/triples.h"
@@ -19,8 +21,263 @@ extern "C" {
 
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
-
 #include <string.h>
+
+/* ==== walks over a graph ====
+ *
+ * If the corpus is a graph, draws walks just before they are used: the walks that contain the positions of a batch,
+ * or of a part of lock-free training. Kernels then read the walks as they read sentences. kernels/walks.h defines the draws;
+ * each thread draws one walk. */
+
+namespace {
+
+enum { WALK_THREADS = 128 };
+
+/* The newest nodes of a walk, at most eight. Eight nodes are written together, since memory writes at least 32 bytes. Between
+ * two steps of a walk every thread reads random addresses, so a line with one new node would have left the cache before the next
+ * node is written. */
+struct held_places {
+    enum { MOST = 8 };
+    uint32_t *ids; /* where the walk's nodes are written */
+    uint32_t held[MOST] = {};
+
+    __device__ explicit held_places(uint32_t *places) : ids(places) {
+    }
+    __device__ void write(uint32_t step, uint32_t id) {
+#pragma unroll
+        for (int i = 0; i < MOST - 1; i++) held[i] = held[i + 1];
+        held[MOST - 1] = id;
+        if (step % MOST == MOST - 1) write_whole(ids + step - (MOST - 1));
+    }
+    __device__ void write_whole(uint32_t *to) const {
+        if ((uintptr_t)to % sizeof(uint4) == 0) {
+            ((uint4 *)to)[0] = make_uint4(held[0], held[1], held[2], held[3]);
+            ((uint4 *)to)[1] = make_uint4(held[4], held[5], held[6], held[7]);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < MOST; i++) to[i] = held[i];
+    }
+    /* Writes the nodes that are still held, fewer than eight. */
+    __device__ void end(uint32_t length) const {
+#pragma unroll
+        for (uint32_t i = 1; i < MOST; i++)
+            if (i <= length % MOST) ids[length - i] = held[MOST - i];
+    }
+};
+
+__device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
+    struct walk walk = walk_begin(&w, seed, number, epoch);
+    struct held_places places(ids);
+    places.write(0, walk.at.id);
+    for (uint32_t step = 0; walk_go(&w, seed, epoch, &walk);)
+        if (walk.step != step) places.write(step = walk.step, walk.at.id);
+    for (uint32_t step = walk.step + 1; step < w.length; step++) places.write(step, DRAW_NONE);
+    places.end(w.length);
+}
+
+/* Draws the walks of `s`, a source of cuda_walks_source(), into its ids and starts. */
+__device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
+    uint64_t number = s.first_sentence + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    uint32_t *ids = (uint32_t *)(uintptr_t)s.ids;
+    uint64_t *starts = (uint64_t *)(uintptr_t)s.starts;
+    if (number > s.sentences) return;
+    starts[number] = number * s.walks.length;
+    if (number < s.sentences) draw_walk(s.walks, s.seed, number, epoch, ids + number * s.walks.length);
+}
+
+/* Draws a batch's walks. The source is in memory, since a captured graph reads it there. It is copied to registers first: the
+ * compiler must assume that writing walks could change it. */
+__global__ void __launch_bounds__(WALK_THREADS) draw_for_batch(const struct example_request *request) {
+    const struct example_source source = request->source;
+    draw_walks(source, request->epoch);
+}
+/* Draws the walks of a part of lock-free training. Registers are limited so that nine thread blocks fit on a multiprocessor; the
+ * code for exact steps, which is rarely used, would otherwise leave room for eight. */
+__global__ void __launch_bounds__(WALK_THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch) {
+    draw_walks(source, epoch);
+}
+
+/* Returns the number of thread blocks that draw every walk that may contain one of this number of positions. The last thread
+ * stores where the last walk ends. */
+unsigned blocks_of(const struct example_source *s, uint64_t positions) {
+    return blocks_for(walks_at_most(&s->walks, positions) + 1, WALK_THREADS);
+}
+
+} // namespace
+
+int cuda_walks_grow(struct backend *b, struct drawn_walks *drawn, uint64_t positions) {
+    const struct walks *w = &b->source.view.walks;
+    struct walks_bytes bytes = walks_bytes(w, positions);
+    return gpu_grow(b, &drawn->ids, bytes.ids, "walks") || gpu_grow(b, &drawn->starts, bytes.starts, "walks") ? -1 : 0;
+}
+
+void cuda_walks_drop(struct backend *b, struct drawn_walks *drawn) {
+    gpu_drop(b, &drawn->ids);
+    gpu_drop(b, &drawn->starts);
+}
+
+struct example_source cuda_walks_source(const struct backend *b, const struct drawn_walks *drawn, uint64_t first,
+                                        uint64_t count) {
+    const struct example_source *s = &b->source.view;
+    return example_of_walks(s, walks_of(&s->walks, first, count), (const uint32_t *)drawn->ids.data,
+                            (const uint64_t *)drawn->starts.data);
+}
+
+int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host,
+                          cudaStream_t stream) {
+    draw_for_batch<<<blocks_of(&on_host->source, on_host->count), WALK_THREADS, 0, stream>>>(request);
+    CK_LAUNCH("draw_for_batch");
+    return 0;
+}
+
+int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream) {
+    draw_for_part<<<blocks_of(source, count), WALK_THREADS, 0, stream>>>(*source, epoch);
+    CK_LAUNCH("draw_for_part");
+    return 0;
+}
+
+int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids) {
+    uint64_t length = b->source.view.walks.length, most = WALKED_AT_ONCE / length + 1;
+    struct drawn_walks *drawn = &b->builders[0].scratch.walks;
+    CK(cudaSetDevice(b->device));
+    if (cuda_drain(b) || cuda_walks_grow(b, drawn, (count < most ? count : most) * length)) return -1;
+    for (uint64_t at = 0; at < count; at += most) {
+        uint64_t walks = count - at < most ? count - at : most;
+        struct example_source source = cuda_walks_source(b, drawn, (first + at) * length, walks * length);
+        if (cuda_walks_draw_part(&source, epoch, walks * length, b->compute)) return -1;
+        if (!ids) continue;
+        CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost,
+                           b->compute));
+        CK(cudaStreamSynchronize(b->compute)); /* the next part's walks are drawn into the same memory */
+    }
+    CK(cudaStreamSynchronize(b->compute));
+    return 0;
+}
+
+/* ==== the kept words around a position ====
+ *
+ * Finds the kept words around a position, for kernels that make windows.
+ *
+ * A word is in the windows of many neighbours, and each of them asks whether the word is kept and where its sentence ends. If
+ * positions are in order, one thread looks up each position of the batch, and some positions before and after the batch, once;
+ * windows read these results. Windows look up positions that are further away themselves, and, if positions are shuffled, all
+ * positions.
+ */
+
+/* The looked-up words at positions first .. first + count - 1. */
+struct found_words {
+    const struct kept_word *word;
+    uint64_t first, count;
+};
+
+static __device__ struct found_words found_words(const struct example_request &b, const struct kept_word *word) {
+    uint64_t before = b.first - b.source.first, behind = b.source.tokens - b.first - b.count;
+    if (before > KEPT_BESIDE) before = KEPT_BESIDE;
+    if (b.source.shuffle) return {word, 0, 0};
+    return {word, b.first - before, before + b.count + (behind < KEPT_BESIDE ? behind : KEPT_BESIDE)};
+}
+
+static __global__ void look_up_words(const struct example_request *request, struct kept_word *to) {
+    const struct example_request &b = *request;
+    struct found_words words = found_words(b, to);
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, of_warp = i - lane_number();
+    if (of_warp >= words.count) return;
+    uint64_t position = words.first + (i < words.count ? i : words.count - 1);
+    uint64_t number = sentence_of(b.source, words.first + of_warp);
+    while (__ldg(b.source.starts + number + 1) <= position) number++;
+    const struct strip strip = strip_of(&b.source, number, b.epoch);
+    struct strip_draws draws = strip_draws();
+    if (i < words.count) to[i] = {strip_word(&b.source, &strip, position, b.epoch, &draws), (uint32_t)number};
+}
+
+/* The values that a thread needs to look up neighbours itself. They are in memory, since their address is taken; the values that
+ * every step of a walk reads are variables of their own, in registers. */
+struct looked_up {
+    int begun;
+    struct strip strip;
+    struct strip_walk walk;
+    struct strip_draws draws;
+};
+
+/* Continues the walk and returns the id of the next kept word, or DRAW_NONE if the sentence has no more. `position` is in the
+ * strip. If by = 0, returns the word at the walk's position. */
+static __device__ __noinline__ uint32_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position) {
+    const struct example_source &s = request->source;
+    if (!own->begun) {
+        own->begun = 1;
+        own->strip = strip_of(&s, example_sentence_of(&s, position), request->epoch);
+        own->draws = strip_draws();
+    }
+    if (!own->walk.by) return strip_word(&s, &own->strip, position, request->epoch, &own->draws);
+    return strip_next(&s, &own->strip, &own->walk, request->epoch, &own->draws);
+}
+
+/* The word in the middle of a window, and the looked-up words before and after it. */
+struct middle {
+    const struct example_request *request;
+    struct looked_up *own;
+    uint64_t position;
+    const struct kept_word *here; /* the middle's looked-up word; NULL: no words were looked up */
+    uint32_t sentence, before, behind;
+
+    __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position,
+                      struct looked_up *own)
+        : request(request), own(own), position(position), here(NULL), sentence(0), before(0), behind(0) {
+        struct found_words found = found_words(*request, words);
+        own->begun = 0;
+        if (!found.count) return;
+        before = (uint32_t)(position - found.first);
+        behind = (uint32_t)found.count - 1 - before;
+        here = found.word + before;
+        sentence = here->sentence;
+    }
+    __device__ __forceinline__ uint32_t word(void) const {
+        if (here) return here->id;
+        own->walk = {position, 0};
+        return look_up(request, own, position);
+    }
+    /* Calls take(id, n) for each kept word n = 0, 1 .. in direction `by` from the middle, up to `width` words. */
+    template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) const {
+        uint32_t count = 0, step = 1, found = by < 0 ? before : behind;
+        for (const struct kept_word *at = here; step <= found && count < width; step++) {
+            struct kept_word there = *(at += by);
+            if (there.sentence != sentence) return count;
+            if (there.id != DRAW_NONE) take(there.id, count++);
+        }
+        if (count < width) own->walk = {position + (int64_t)by * (step - 1), by};
+        for (uint32_t id; count < width && (id = look_up(request, own, position)) != DRAW_NONE;) take(id, count++);
+        return count;
+    }
+    /* Returns the row of the document that contains the middle. */
+    __device__ __forceinline__ uint32_t document(void) const {
+        return example_document(&request->source, here ? sentence : example_sentence_of(&request->source, position));
+    }
+    __device__ __forceinline__ uint32_t kept(int by, uint32_t width) const {
+        return walk(by, width, [](uint32_t, uint32_t) {});
+    }
+};
+
+/* Lists the kept words before the middle and after it, in order; returns their number. */
+static __device__ __forceinline__ uint32_t list_around(const struct middle &middle, uint32_t width, uint32_t *ids) {
+    uint32_t left = middle.kept(-1, width);
+    middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
+    return left + middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
+}
+
+/* Returns how many target rows the window's kept words have, before the middle (by = -1) or after it (by = 1). */
+static __device__ uint32_t rows_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
+    uint32_t rows = 0;
+    middle.walk(by, width, [&](uint32_t id, uint32_t) { rows += (uint32_t)example_rows_of(&s, id); });
+    return rows;
+}
+
+/* Returns how many contexts predict the window's kept words before the middle (by = -1) or after it (by = 1). */
+static __device__ uint32_t contexts_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
+    uint32_t contexts = 0;
+    middle.walk(by, width, [&](uint32_t id, uint32_t) { contexts += example_contexts_of(&s, id); });
+    return contexts;
+}
 
 enum { THREADS = 256, PADDED_A_THREAD = 8 };
 
@@ -472,4 +729,188 @@ int cuda_examples_fill(struct stage *stage) {
         CK_LAUNCH("fill_split");
     }
     return cuda_negatives_draw(stage, &to);
+}
+
+/* ==== negatives ====
+ *
+ * Draws the negatives of a batch's blocks on the GPU: for each slot the first draw that is allowed
+ * (kernels/examples.h). 2^n threads work on a block; if its negatives are distinct, a thread block does; of shared negatives
+ * each thread draws two slots. A slot for which no draw in DRAW_ATTEMPTS is allowed keeps DRAW_NONE. */
+
+enum {
+    SLOT_THREAD_BITS = 8,
+    SLOT_THREADS = 1 << SLOT_THREAD_BITS,
+    NEGATIVE_LANE_BITS = 3,     /* if there are many blocks, at most 2^3 threads draw a block's negatives */
+    NEGATIVE_THREADS = 1 << 16, /* number of threads that draw a batch's negatives, if it has at least as many pairs of slots */
+    DISTINCT_THREADS = 128,
+    DISTINCT_SLOTS = 512
+};
+
+/* draws_at: returns draw number `attempt` of `slot` and its neighbour. row_of: returns the row that a slot gets from a draw. */
+static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
+                                                        uint32_t slot, uint32_t attempt) {
+    return example_negative_draws(&b.source, b.epoch, example, slot, attempt);
+}
+static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
+                                                  uint32_t slot) {
+    return example_negative_of(&b.source, drawn, slot);
+}
+
+static __device__ struct example_own own_rows_of(const struct example_request &b, const struct built &to,
+                                                 uint32_t block) {
+    uint32_t first = to.target_starts[block], targets = to.target_starts[block + 1] - first;
+    return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
+}
+
+/* Counts the scores that are missing because a slot was left out: one for each vector of its block or, for a shared slot, one
+ * for each example of the batch. */
+static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
+    const struct example_pool &pool = b.source.pool;
+    uint32_t scores = b.source.per_batch ? to.counts->targets / example_shared_targets(&pool)
+                                         : example_vectors(&pool, to.target_starts[block + 1] - to.target_starts[block]);
+    atomicAdd(&to.counts->empty_terms, (unsigned long long)scores);
+}
+
+/* Draws negatives with 2^lane_bits threads a block. Each thread draws for one pair of slots at a time. */
+static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lane_bits) {
+    const struct example_request b = *request;
+    uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, number = thread >> lane_bits;
+    uint32_t lanes = 1u << lane_bits, lane = (uint32_t)thread & (lanes - 1);
+    if (number >= to.counts->blocks) return;
+    uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
+    uint32_t positives = to.positives[block], first = to.block_slot[block];
+    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* the contexts of paths have no negatives to draw */
+    uint64_t example = to.block_example[block];
+    struct example_own own = own_rows_of(b, to, block);
+    for (uint32_t i = start + lane; i < end; i += lanes) to.context_block[i] = block;
+    for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += lanes) {
+        struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* most slots need no further attempt */
+        for (uint32_t half = 0; half < 2; half++) {
+            uint32_t slot = 2 * pair + half, id = DRAW_NONE;
+            if (slot < first || slot >= first + count) continue;
+            for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+                uint32_t tried = row_of(b, attempt ? draws_at(b, example, slot, attempt) : first_draws, slot);
+                if (example_excludes(&own, tried)) continue;
+                id = tried;
+                break;
+            }
+            if (id == DRAW_NONE) note_empty(b, to, block);
+            to.context_ids[start + positives + slot - first] = id;
+        }
+    }
+}
+
+/* ---- distinct negatives ----
+ *
+ * By definition slots draw one after the other, and each takes its first draw that no earlier slot has. The result is the
+ * same if all slots draw at once, each row is given to the lowest slot that has drawn it, and a slot that loses its row draws
+ * again: a row that an earlier slot has never becomes free for a later one (Gale and Shapley 1962, where all rows rank the
+ * slots in the same order). */
+
+/* The rows of the slots that draw at the same time, in a hash table (open addressing): which slot has which row. */
+struct claims {
+    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* entry of the hash table: a row, and the slot that has it;
+                                                                   * row = DRAW_NONE: the entry is free */
+    uint32_t chosen[DISTINCT_SLOTS];
+    volatile uint32_t attempts[DISTINCT_SLOTS]; /* number of draws that each slot has made */
+};
+
+static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mask) {
+    for (uint32_t at = row * 0x9E3779B9u >> 16;; at++) {
+        uint32_t there = atomicCAS(&c.row[at & mask], DRAW_NONE, row);
+        if (there == DRAW_NONE || there == row) return at & mask;
+    }
+}
+
+/* Draws for `slot` until it gets a row. If a higher slot had that row, it loses the row, and this thread then draws for that
+ * slot, and so on. Slots below `base` are final; their ids are in `out`. */
+static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
+                             uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
+                             uint32_t mask) {
+    uint32_t attempt = 0;
+    while (attempt < DRAW_ATTEMPTS) {
+        uint32_t number = first + base + slot, row = row_of(b, draws_at(b, example, number, attempt), number);
+        attempt++;
+        if (example_excludes(&own, row) || example_among(row, out, base)) continue;
+        uint32_t place = place_of(c, row, mask);
+        c.attempts[slot] = attempt;
+        __threadfence_block();
+        uint32_t other = atomicMin(&c.holder[place], slot);
+        if (other == DRAW_NONE) return;
+        if (other < slot) continue;
+        __threadfence_block();
+        slot = other;
+        attempt = c.attempts[slot];
+    }
+}
+
+/* Draws distinct negatives; each thread block works on one block of the batch. */
+static __global__ void __launch_bounds__(DISTINCT_THREADS)
+    fill_distinct_negatives(const struct example_request *request, struct built to) {
+    __shared__ struct claims c;
+    const struct example_request b = *request;
+    uint32_t block = blockIdx.x;
+    if (block >= to.counts->blocks) return;
+    uint32_t start = to.context_starts[block], end = to.context_starts[block + 1], positives = to.positives[block];
+    uint32_t count = end - start - positives, *out = to.context_ids + start + positives;
+    uint64_t example = to.block_example[block];
+    struct example_own own = own_rows_of(b, to, block);
+    for (uint32_t i = start + threadIdx.x; i < end; i += DISTINCT_THREADS) to.context_block[i] = block;
+    for (uint32_t base = 0; base < count; base += DISTINCT_SLOTS) {
+        uint32_t here = count - base < DISTINCT_SLOTS ? count - base : DISTINCT_SLOTS, places = 2;
+        while (places < 2 * here) places *= 2;
+        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS) c.row[i] = c.holder[i] = DRAW_NONE;
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) c.chosen[i] = DRAW_NONE;
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS)
+            claim(c, b, own, example, to.block_slot[block], out, base, i, places - 1);
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS)
+            if (c.holder[i] != DRAW_NONE) c.chosen[c.holder[i]] = c.row[i];
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) {
+            out[base + i] = c.chosen[i];
+            if (c.chosen[i] == DRAW_NONE) note_empty(b, to, block);
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- the host's side ---- */
+
+/* Returns log2 of the number of threads that draw a block's negatives: about one thread for each pair of slots, but at most
+ * 2^NEGATIVE_LANE_BITS. With few blocks the limit is higher, since a block may have a thousand negatives, and each must be
+ * compared with as many positives. */
+static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
+    uint32_t bits = 0, most = NEGATIVE_LANE_BITS, pairs = sizes->contexts / sizes->blocks / 2 + 1;
+    while (most < SLOT_THREAD_BITS && ((uint64_t)sizes->blocks << most) < NEGATIVE_THREADS) most++;
+    while (bits < most && (uint64_t)1 << bits < pairs) bits++;
+    return bits;
+}
+
+/* Enqueues drawing the negatives of the first `blocks` blocks: with 2^bits threads a block, or, if negatives are distinct, with
+ * a thread block for each block. */
+static int fill_slots(struct stage *stage, const struct built &to, uint32_t blocks, uint32_t bits) {
+    cudaStream_t stream = stage->builder->stream;
+    if (stage->request_host->source.distinct && !stage->request_host->source.paths.starts) {
+        fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
+        CK_LAUNCH("fill_distinct_negatives");
+    } else {
+        fill_negatives<<<blocks_for((uint64_t)blocks << bits, SLOT_THREADS), SLOT_THREADS, 0, stream>>>(stage->request, to, bits);
+        CK_LAUNCH("fill_negatives");
+    }
+    return 0;
+}
+
+/* Returns log2 of the number of threads that draw shared negatives: at least one for each pair of slots. */
+static uint32_t shared_lane_bits(uint32_t negatives) {
+    uint32_t bits = SLOT_THREAD_BITS;
+    while ((uint64_t)2 << bits < negatives) bits++;
+    return bits;
+}
+
+int cuda_negatives_draw(struct stage *stage, const struct built *to) {
+    uint32_t shared = example_batch_negatives(&stage->request_host->source);
+    return shared ? fill_slots(stage, *to, 1, shared_lane_bits(shared))
+                  : fill_slots(stage, *to, stage->sizes.blocks, negative_lane_bits(&stage->sizes));
 }

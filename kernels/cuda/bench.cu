@@ -1,10 +1,10 @@
-/* bench: measures copying rows between a table and an array of rows; see bench.h. The kernel only reads and writes, as a gather
+/* bench: measures copying rows between a table and an array of rows; see backend.h. The kernel only reads and writes, as a gather
  * or scatter does: a warp copies ROWS_AT_ONCE rows at a time, each lane 16 bytes of each row. */
 #include <algorithm>
 #include <chrono>
 
-#include "values.cuh"
 #include "cuda.cuh"
+#include "values.cuh"
 
 extern "C" {
 #include "kernels/backend.h"

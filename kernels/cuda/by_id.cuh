@@ -1,4 +1,5 @@
-/* by_id: declarations for the by_id_*.cu files. by_id.cu explains a call from beginning to end. */
+/* by_id: what by_id.cu, by_id_rows.cu and snapshot.cu share: a call's memory, and how a kernel finds a listed row. by_id.cu explains a
+ * call from beginning to end. */
 #ifndef SPTX_CUDA_BY_ID_CUH
 #define SPTX_CUDA_BY_ID_CUH
 
@@ -29,7 +30,7 @@ struct given {
     cudaEvent_t sent; /* recorded when the GPU has read the ids */
 };
 
-/* Arrays in which a call claims the rows of its list; by_id_claims.cu explains claims. */
+/* Arrays in which a call claims the rows of its list; by_id_rows.cu explains claims. */
 struct claims {
     struct gpu_array ids, owners; /* uint32 [count] */
     struct gpu_array slots;       /* uint64 [size of the hash table, a power of two] */
@@ -101,7 +102,7 @@ static inline struct list_view list_view(const struct row_set *set) {
 struct row_part {
     char *hot, *rest;
     uint64_t hot_rows, stride;
-    const uint32_t *places; /* the slot of each row in the table's cache (by_id_cache.cu); NULL: there is no cache, and rows
+    const uint32_t *places; /* the slot of each row in the table's cache (by_id.cu); NULL: there is no cache, and rows
                              * below hot_rows are on the GPU */
     uint32_t staged; /* 1: `rest` is staging, and its first row is the first distinct row that is cold */
 };
@@ -223,49 +224,17 @@ static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
     return keys_of_step(&own->set.table->spec.rounding, DRAW_ROUND_STORE, own->step);
 }
 
-/* ---- by_id_list.cu: all of these enqueue their work, on `stream` if there is such an argument ---- */
+/* ---- by_id.cu ---- */
 
-int by_id_open_set(struct backend *backend, struct row_set *set);
-void by_id_close_set(struct backend *backend, struct row_set *set);
-/* by_id_room() returns the memory to which the host's ids are to be written, as rows_ids() does. by_id_given() returns how
- * kernels read a request's ids: from that memory, or from the caller's array on the GPU. Call by_id_have_read() once the kernel
- * that reads them is enqueued. */
-int by_id_room(struct backend *backend, struct by_id *own, uint64_t count, uint32_t **ids);
+/* Returns how kernels read a request's ids: from the memory that rows_ids() returned, or from the caller's array on the GPU.
+ * by_id_have_read() must follow once the kernel that reads them is enqueued. */
 struct id_view by_id_given(const struct by_id *own, const struct rows_request *request);
 int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Copies a request's ids to set->ids; by_id_taken() returns a view of this copy. */
-int by_id_take(struct backend *backend, struct by_id *own, struct row_set *set, const struct rows_request *request,
-               cudaStream_t stream);
-struct id_view by_id_taken(const struct row_set *set);
-/* by_id_sort() sorts a copied list in the table's order, and fills only the set's keys and order. by_id_index() fills the whole
- * index. */
-int by_id_sort(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
-               cudaStream_t stream);
-int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
-                cudaStream_t stream);
-/* Return where kernels find weights, and state. For a store in a file, call by_id_stage_file() first. */
+/* Return where kernels find weights, and state. Rows of a file must be in staging. */
 struct row_part by_id_weights(const struct row_set *set);
 struct row_part by_id_state(const struct row_set *set);
-/* Reads rows of the first `parts` stores from their files into staging. The host's threads do this, so this call waits until the
- * GPU has sent the host the ids. */
-int by_id_stage_file(struct backend *backend, struct row_set *set, int parts, cudaStream_t stream);
 
-/* ---- by_id_announced.cu ---- */
-
-/* Begins to fetch the rows of the request's list, after all work that was requested before. */
-int by_id_announce(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Returns an announced list that may have the ids of this fetch, or NULL. */
-struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *request);
-/* Returns 1 if a list of the table is announced: a call that changes rows must then find its distinct rows, too. */
-int by_id_is_announced(const struct by_id *own, const struct backend_table *table);
-/* Fetches from the announced list's slots if the fetch has the same ids; then *match, on the GPU, is set to 1, and the call is
- * complete. */
-int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct announced *announced,
-                          struct value_view out, cudaStream_t stream);
-/* Copies the rows that the current call has changed into the slots of announced lists. */
-int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
-
-/* ---- by_id_rows.cu: copies the rows of own->set between the table and the caller's values ---- */
+/* ---- by_id_rows.cu: enqueues work on `stream` ---- */
 
 /* Fetches rows in the order of the ids. owners: on the GPU: for each place, the place that fetches its row; NULL: every place
  * fetches its row. skip: on the GPU: 1: fetch nothing; NULL: fetch. */
@@ -278,32 +247,19 @@ int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_
 int by_id_fetch_sorted(struct backend *backend, struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 
-/* ---- by_id_cache.cu ---- */
-
-/* Used only if the table has a cache: sets in *of where kernels find the rows of store `part`, `offset` bytes after the
- * beginning of a record. */
-void cuda_cache_part(const struct backend_table *table, int part, uint64_t offset, struct row_part *of);
-/* Must be called before a call changes rows of the table. */
-void cuda_cache_changed(struct backend_table *table);
-/* Counts the uses of the rows of own->set, which must be indexed, and moves often used rows to the GPU. */
-int cuda_cache_learn(struct backend *backend, struct by_id *own, cudaStream_t stream);
-
-/* ---- snapshot.cu ---- */
-
-/* Copies the records of the request's rows for the table's snapshot, if it has one. own->set must belong to this table. */
-int cuda_snapshot_keep(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-
-/* ---- by_id_claims.cu: a call whose rows need no order, each moved once ---- */
-
+/* A call whose rows need no order, each moved once. */
 int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,
                         struct value_view out, cudaStream_t stream);
 int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,
                         struct value_view from, cudaStream_t stream);
 
-/* ---- by_id_update.cu ---- */
-
 /* Sums the gradients of each row of the request's list, and updates the row in place by the optimizer's rule. */
 int by_id_update_rows(struct backend *backend, struct by_id *own, const struct rows_request *request,
                       struct value_view gradients, cudaStream_t stream);
+
+/* ---- snapshot.cu ---- */
+
+/* Copies the records of the request's rows for the table's snapshot, if it has one. own->set must belong to this table. */
+int cuda_snapshot_keep(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
 
 #endif

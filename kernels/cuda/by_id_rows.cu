@@ -1,9 +1,11 @@
-/* by_id_rows: copies rows of a list between the table and the caller's values, in the order of the ids or in the order of the
- * table. In the order of the table, each row crosses the link once. */
+/* by_id_rows: the kernels of rows by id, and their launches. Rows of a list are copied between the table and the caller's values in
+ * the order of the ids, in the order of the table, or by claims; or updated by their gradients. In the order of the table and by
+ * claims, each row crosses the link once. by_id.cu chooses among them; nothing here waits for the GPU. */
 #include "by_id.cuh"
-#include "warp.cuh"
+#include "step.cuh"
 
 #include <algorithm>
+#include <string.h>
 
 /* A sorted list of ids. */
 struct sorted_view {
@@ -213,4 +215,371 @@ int by_id_store_sorted(struct backend *b, struct by_id *own, struct value_view f
         sorted_view(own), by_id_weights(&own->set), row_chunks(own), from, rounding_of_store(own));
     CK_LAUNCH("store_sorted");
     return 0;
+}
+
+/* ==== claims ====
+ *
+ * For lists whose rows need no order, but must be copied only once each. If the link is equally fast in any order,
+ * hashing the ids needs one kernel, while sorting them needs about ten.
+ *
+ *   slots   [a power of two, twice the ids at least] row << 32 | place in the list; or EMPTY
+ *   owners  [count] for a fetch: the place that fetches the row, which is the first that claimed its slot
+ *                   for a store: the row's slot, which holds the last of its places
+ *
+ * A fetch is three kernels: claim, fetch (by_id_rows.cu), and a copy on the GPU from each row's owner to its other places. A store
+ * is two. Between a claim and the next one the slots are emptied.
+ */
+
+#define EMPTY  (~0ull)
+#define CLAIMS "claims of a list of ids" /* what gpu_take() says the memory is for */
+
+struct claim_view {
+    unsigned long long *slots;
+    uint32_t *ids, *owners; /* [count] */
+    uint32_t count, bits;   /* count: number of ids; bits: the hash table has 1 << bits slots */
+};
+
+/* ---- kernels ---- */
+
+/* Claims row `id` for a place of the list. Returns the value of `owners` for that place. */
+template <bool LAST> static __device__ uint32_t claim_row(const struct claim_view &to, uint32_t id, uint32_t place) {
+    const volatile unsigned long long *slots = to.slots;
+    unsigned long long mine = (unsigned long long)id << 32 | place;
+    uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
+    for (;;) {
+        unsigned long long found = slots[slot]; /* read without an atomic operation first: another place with the same row may
+                                                 * have claimed it */
+        if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
+        if (found == EMPTY) return LAST ? slot : place;
+        if ((uint32_t)(found >> 32) == id) {
+            if (LAST && found < mine) atomicMax(&to.slots[slot], mine);
+            return LAST ? slot : (uint32_t)found;
+        }
+        slot = (slot + 1) & mask;
+    }
+}
+
+/* Claims the rows of a list. The last place of each row within a warp claims it for all its places; otherwise the places of a
+ * list that repeats one row would wait for its slot one after the other. */
+template <bool LAST>
+static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
+    uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
+    uint32_t id = i < from.count ? read_id(from, i) : DRAW_NONE;
+    uint32_t last = 31 - __clz((int)__match_any_sync(ALL_LANES, id)), owner = DRAW_NONE;
+    if (lane == last && id != DRAW_NONE) owner = claim_row<LAST>(to, id, i);
+    owner = __shfl_sync(ALL_LANES, owner, (int)last);
+    if (i >= from.count) return;
+    to.ids[i] = id;
+    to.owners[i] = owner;
+}
+
+/* Copies each row from the place that fetched it to the row's other places. */
+static __global__ void __launch_bounds__(THREADS)
+    copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
+    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
+    for (uint32_t first = (blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.count; first += warps * 32) {
+        uint32_t at = first + lane, owner = at < v.count ? v.owners[at] : DRAW_NONE;
+        uint32_t left = __ballot_sync(ALL_LANES, owner != DRAW_NONE && owner != at);
+        for (; left; left &= left - 1) {
+            int next = __ffs((int)left) - 1;
+            uint32_t source = __shfl_sync(ALL_LANES, owner, next);
+            for (uint32_t q = lane; q < quads; q += 32) give_quad(out, first + next, q, take_quad(out, source, q));
+        }
+    }
+}
+
+template <class F>
+static __global__ void __launch_bounds__(THREADS)
+    store_claimed(struct claim_view v, struct row_part part, uint32_t chunks, struct value_view from,
+                  struct rounding_keys rounding) {
+    uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
+    for (uint32_t first = warp * 2; first < v.count; first += warps * 2) {
+        struct row_pair pair;
+        for (int i = 0; i < 2; i++) {
+            uint32_t at = first + i, id = at < v.count ? v.ids[at] : DRAW_NONE;
+            bool moves = id != DRAW_NONE && (uint32_t)v.slots[v.owners[at]] == at;
+            pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
+            pair.id[i] = id;
+            pair.place[i] = at;
+        }
+        store_pair<F>(pair, chunks, from, rounding);
+    }
+}
+
+/* ---- launching ---- */
+
+static int grow_claims(struct backend *b, struct claims *claims, uint32_t count, struct claim_view *view) {
+    view->count = count;
+    view->bits = 1;
+    while ((uint64_t)1 << view->bits < 2 * (uint64_t)count) view->bits++;
+    if (gpu_grow(b, &claims->ids, count * sizeof(uint32_t), CLAIMS) ||
+        gpu_grow(b, &claims->owners, count * sizeof(uint32_t), CLAIMS) ||
+        gpu_grow(b, &claims->slots, sizeof(unsigned long long) << view->bits, CLAIMS))
+        return -1;
+    view->ids = (uint32_t *)claims->ids.data;
+    view->owners = (uint32_t *)claims->owners.data;
+    view->slots = (unsigned long long *)claims->slots.data;
+    return 0;
+}
+
+static int claim(struct backend *b, struct by_id *own, const struct rows_request *r, int last, struct claim_view *view,
+                 cudaStream_t stream) {
+    struct id_view ids = by_id_given(own, r);
+    if (grow_claims(b, &own->claims, (uint32_t)r->count, view)) return -1;
+    CK(cudaMemsetAsync(view->slots, 0xFF, sizeof *view->slots << view->bits, stream));
+    if (last)
+        claim_rows<true><<<blocks_for(ids.count, THREADS), THREADS, 0, stream>>>(ids, *view);
+    else
+        claim_rows<false><<<blocks_for(ids.count, THREADS), THREADS, 0, stream>>>(ids, *view);
+    CK_LAUNCH("claim_rows");
+    return by_id_have_read(own, r, stream);
+}
+
+int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
+                        cudaStream_t stream) {
+    struct claim_view v;
+    if (claim(b, own, r, 0, &v, stream)) return -1;
+    struct id_view ids = {v.ids, NULL, r->table->spec.first_row, r->table->spec.rows, v.count, id_view::TAKEN};
+    if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, out, stream)) return -1;
+    unsigned blocks = std::min(blocks_for(v.count, THREADS), 8 * (unsigned)b->processors);
+    copy_claimed<<<blocks, THREADS, 0, stream>>>(v, blocks_for(out.dim, 4), out);
+    CK_LAUNCH("copy_claimed");
+    return 0;
+}
+
+int by_id_store_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view from,
+                        cudaStream_t stream) {
+    struct claim_view v;
+    if (claim(b, own, r, 1, &v, stream)) return -1;
+    auto kernel = row_halves(own) ? store_claimed<bfloat16_rows> : store_claimed<float32_rows>;
+    kernel<<<row_blocks(b, own->set.table, v.count), THREADS, 0, stream>>>(v, by_id_weights(&own->set), row_chunks(own), from,
+                                                                           rounding_of_store(own));
+    CK_LAUNCH("store_claimed");
+    return 0;
+}
+
+/* ==== updates ====
+ *
+ * Sums the gradients of each row and updates the row by the rule. A warp works on a row, so that records cross the
+ * link in both directions at the same time. */
+
+static __global__ void pad_values(struct value_view from, uint32_t quads, uint64_t count, float *to) {
+    uint64_t all = count * quads, step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        uint32_t row = (uint32_t)(i / quads), quad = (uint32_t)(i % quads);
+        float4 value = 4 * quad < from.dim ? take_quad(from, row, quad) : make_float4(0, 0, 0, 0);
+        write_quad(to + (uint64_t)row * 4 * quads, quad, value);
+    }
+}
+
+enum { VISITS_SPAN = 512 }; /* rows with at most this many columns are worked on in shared memory */
+
+struct update {
+    struct list_view ids;
+    struct row_part weights, state;
+    const struct item *items;
+    const uint32_t *item_count;
+    const float *summands;  /* rows of span floats: gradients in the order of the ids (OF_PLACES), or partial sums (OF_PARTIALS) */
+    const uint32_t *places; /* OF_PLACES: the row set's order: the places of each row's gradients. Partial sums are read one
+                             * after the other */
+    float *partials;
+    uint32_t chunks[2];  /* number of chunks of a record in each store: [0] weights, and the state if it is in the same store;
+                          * [1] the state in a separate store */
+    uint64_t state_here; /* offset of the state in bytes from the beginning of the record in shared memory */
+};
+
+/* Copies one part of a record from host memory to shared memory, where the record is updated. It is copied as a whole, in
+ * requests of 512 bytes that begin at a line. If instead the threads read the columns that they work on, requests would be
+ * smaller, and their headers would use part of the link's rate. Copies that bypass registers (copy_quad) make still smaller
+ * requests: half as fast. */
+static __device__ __forceinline__ void bring_part(char *here, const char *home, uint32_t chunks) {
+    constexpr uint32_t U = 8;
+    for (uint32_t first = threadIdx.x & 31; first < chunks; first += 32 * U) {
+        uint4 x[U];
+#pragma unroll
+        for (uint32_t u = 0; u < U; u++)
+            if (first + 32 * u < chunks) x[u] = ((const uint4 *)home)[first + 32 * u];
+#pragma unroll
+        for (uint32_t u = 0; u < U; u++)
+            if (first + 32 * u < chunks) ((uint4 *)here)[first + 32 * u] = x[u];
+    }
+}
+
+static __device__ __forceinline__ void send_part(const char *here, char *home, uint32_t chunks) {
+    for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
+}
+
+/* The summands of a piece of work: a row's gradients, in the order of the ids; or the partial sums of a row that has several
+ * pieces. */
+enum update_of { OF_PLACES, OF_PARTIALS };
+
+/* A piece of work, with the values that have been read for it so far. place: each lane's: where one of the summands is. Each
+ * read needs the result of the one before, so they are made while earlier pieces are worked on. */
+struct coming {
+    struct item item;
+    uint32_t id, place;
+    bool real; /* true: the piece exists */
+};
+
+static __device__ __forceinline__ void take_item(struct coming &c, const struct update &u, uint32_t at, uint32_t count) {
+    c.real = at < count;
+    if (c.real) c.item = u.items[at];
+}
+
+template <enum update_of OF>
+static __device__ __forceinline__ void take_places(struct coming &c, const struct update &u) {
+    uint32_t lane = threadIdx.x & 31;
+    if (!c.real) return;
+    c.id = u.ids.rows.distinct_ids[c.item.row];
+    c.place = OF == OF_PLACES && lane < c.item.count ? u.places[c.item.first + lane] : 0;
+}
+
+/* Adds a piece's summands in B quads of a thread, several rows in flight at once. The order of the sum is the order of a step
+ * (step.cu). */
+template <class F, int B, enum update_of OF>
+static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
+                                                    const struct coming &c, uint32_t chunk) {
+    constexpr uint32_t U = 4; /* number of rows in flight; most rows have fewer gradients */
+    float4 more[U][B];
+    clear_row<B>(sum);
+    for (uint32_t i = 0; OF == OF_PLACES && i < c.item.count; i += U) {
+#pragma unroll
+        for (uint32_t k = 0; k < U; k++) {
+            uint32_t place = __shfl_sync(ALL_LANES, c.place, i + k);
+            if (i + k < c.item.count) read_row<F, 32, B>(more[k], u.summands + place * v.span, chunk, v.quads);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < U; k++)
+            if (i + k < c.item.count) add_row<B>(sum, 1, more[k]);
+    }
+    for (uint32_t share = 0; OF == OF_PARTIALS && share < PARTIAL_SHARES; share++) {
+        add_share<F, 32, B>(more[0], u.summands + c.item.first * v.span, share, c.item.count, chunk, v);
+        add_row<B>(sum, 1, more[0]);
+    }
+}
+
+/* A warp works on one piece after the other: it sums the piece's summands and, if the row has no other piece, updates the row.
+ * VISITS: the record is copied to shared memory, updated there, and copied back. */
+template <class F, bool VISITS, enum update_of OF>
+static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
+    update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
+    constexpr uint32_t WARPS_HERE = CTA / 32;
+    constexpr int B = F::QUADS; /* so few quads that many warps are resident */
+    extern __shared__ uint4 visited[];
+    uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0], step = gridDim.x * WARPS_HERE;
+    uint32_t at = blockIdx.x * WARPS_HERE + threadIdx.x / 32;
+    char *here = (char *)(visited + threadIdx.x / 32 * (u.chunks[0] + u.chunks[1]));
+    struct coming now, next, later;
+    take_item(now, u, at, count);
+    take_item(next, u, at + step, count);
+    take_places<OF>(now, u);
+    for (; now.real; now = next, next = later, at += step) {
+        take_item(later, u, at + 2 * step, count);
+        take_places<OF>(next, u);
+        const struct item item = now.item;
+        uint32_t id = now.id;
+        char *home[2] = {row_at(u.weights, id, item.row, cold_first), row_at(u.state, id, item.row, cold_first)};
+        char *weights = VISITS ? here : home[0], *state = VISITS ? here + u.state_here : home[1];
+        bool visits = VISITS && item.partial == DRAW_NONE;
+        if (visits) {
+            __syncwarp(); /* the previous record has been copied back */
+            bring_part(here, home[0], u.chunks[0]);
+            bring_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
+            __syncwarp();
+        }
+        struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
+        end_piece<F, 32, B>(true, item, weights, state, {id, SIDE_TARGET}, to, v,
+                            [&](uint32_t chunk, float4(&sum)[B]) { sum_of_piece<F, B, OF>(sum, v, u, now, chunk); });
+        if (visits) {
+            __syncwarp();
+            send_part(here, home[0], u.chunks[0]);
+            send_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
+        }
+    }
+}
+
+typedef void update_kernel(const struct step_view, const struct update);
+template <class F, bool VISITS>
+static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
+
+/* The kernels of an update, with the sizes of their launches. */
+struct launch {
+    update_kernel *const *kernels; /* by update_of */
+    uint32_t most, bytes;          /* most: largest number of thread blocks; bytes: of shared memory for each thread block */
+    cudaStream_t stream;
+};
+
+/* Returns 1 if at least half of the table's records are only in host memory. */
+static bool is_mostly_cold(const struct backend_table *table) {
+    return cuda_hot_rows(table) + table->spec.gpu_cache <= table->spec.rows / 2;
+}
+
+/* Chooses the launch. A few rows on each multiprocessor use the link's full rate. Records of rows wider than VISITS_SPAN would
+ * not fit into shared memory. */
+static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u,
+                               cudaStream_t stream) {
+    uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
+    bool halves = has_halves(&table->spec.layout);
+    if (table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table))
+        return {halves ? updates<bfloat16_rows, false> : updates<float32_rows, false>, 16 * processors, 0, stream};
+    return {halves ? updates<bfloat16_rows, true> : updates<float32_rows, true>, 4 * processors, bytes, stream};
+}
+
+static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v,
+                         const struct update *u) {
+    l->kernels[of]<<<std::min(blocks_for(pieces, CTA / 32), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
+    CK_LAUNCH("update_rows");
+    return 0;
+}
+
+/* Computes where a record's parts are stored in shared memory. */
+static void set_parts(const struct backend_table *table, struct update *u) {
+    uint64_t weights = record_weights_bytes(&table->spec.layout), state = record_state_bytes(&table->spec.layout);
+    uint64_t first = table->shared ? table->state_offset + state : weights, second = table->shared ? 0 : state;
+    u->chunks[0] = blocks_for(first, CHUNK_BYTES);
+    u->chunks[1] = blocks_for(second, CHUNK_BYTES);
+    u->state_here = table->shared ? table->state_offset : u->chunks[0] * CHUNK_BYTES;
+}
+
+static int launch_updates(struct backend *b, struct by_id *own, const struct rows_request *r, const float *gradients,
+                          cudaStream_t stream) {
+    const struct record_layout *layout = &r->table->spec.layout;
+    uint64_t count = r->count, pieces = most_partials(count);
+    struct step_view v;
+    struct update u;
+    memset(&v, 0, sizeof v);
+    v.quads = record_quads(layout);
+    v.dim = layout->dim;
+    v.span = layout->span;
+    v.rounding[SIDE_TARGET] = keys_of_step(&r->table->spec.rounding, DRAW_ROUND_WEIGHTS, r->global_step);
+    if (gpu_grow(b, &own->partials, pieces * layout->span * sizeof(float), "a call's partial sums") ||
+        cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout, stream, &v.rule))
+        return -1;
+    u.ids = list_view(&own->set);
+    u.weights = by_id_weights(&own->set);
+    u.state = by_id_state(&own->set);
+    u.items = u.ids.rows.items;
+    u.item_count = &own->set.counts->items[0];
+    u.summands = gradients;
+    u.places = u.ids.rows.order;
+    u.partials = (float *)own->partials.data;
+    set_parts(r->table, &u);
+    struct launch l = launch_of(b, r->table, &u, stream);
+    if (launch_pieces(&l, OF_PLACES, count, &v, &u)) return -1;
+    if (count <= UPDATE_PIECE) return 0;
+    u.items = u.ids.rows.longs;
+    u.item_count = &own->set.counts->longs[0];
+    u.summands = u.partials;
+    return launch_pieces(&l, OF_PARTIALS, count / UPDATE_PIECE + 1, &v, &u);
+}
+
+int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given,
+                      cudaStream_t stream) {
+    const struct record_layout *layout = &r->table->spec.layout;
+    if (given.whole && layout->dim == layout->span) return launch_updates(b, own, r, given.data, stream);
+    if (gpu_grow(b, &own->padded, r->count * layout->span * sizeof(float), "a call's values")) return -1;
+    float *padded = (float *)own->padded.data;
+    pad_values<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(given, record_quads(layout), r->count, padded);
+    CK_LAUNCH("pad_values");
+    return launch_updates(b, own, r, padded, stream);
 }

@@ -35,16 +35,133 @@
 #include "kernels/portable.h"
 
 extern "C" {
+#include "arrays.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
 #include "kernels/backend.h"
 #include "kernels/losses.h"
-#include "arrays.h"
 #include "ops.h"
 }
-#include "rows_set.cuh"
+
+/* ==== row sets ====
+ *
+ * The rows that some work needs: which rows they are, where each is named, and where their records are during the work.
+ * The same functions fetch, update and copy back the rows of every row set. There is one for
+ *
+ *   a side of a batch          its targets, or its contexts                                        stage.cu, rows.cu
+ *   a call by id               one list of ids                                                     by_id.cu
+ *   an announced list of ids   whose weights are fetched before a call asks for them               by_id.cu
+ *
+ *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: it names no row, and is ignored
+ *   distinct_ids   2  7  9            [rows] rising, so rows below the table's hot_rows are first
+ *   distinct       1  0! 2! 1  -      [count] for each id: its index in distinct_ids; `!` is SINGLE_BIT: it occurs once
+ *   order          1  0  3  2  4      [count] places in ids, sorted by row; places of the same row rise
+ *   starts         0  1  3  4         [rows + 1] for each distinct row: index of its first place in `order`
+ *   cold_first     1                  index of the first distinct row that is on the host
+ *   slots             r7 r9           [rows - cold_first] records of the rows on the host, on the GPU, one array a store
+ *   staging           r7 r9           the same records in pinned memory, for a store in a file
+ *
+ * Sorting finds all of this on the GPU (batch_index.cu), and the counts stay there. The host knows upper bounds. It gets ids and
+ * counts only if its threads move rows, that is, for stores in a file (row_set_send).
+ *
+ * How the records are used differs:
+ *
+ *   - A batch works in the slots, since several batches are in flight at once and a batch copies rows from another batch's slots
+ *     (rows.cu: forward). Its records are copied back on a separate stream.
+ *   - A call by id changes rows in place: rows on the host over the link, rows of a file in staging. The changed rows are in the
+ *     table when the caller's stream continues, so calls need not wait for each other in any other way.
+ *   - An announced list has only weights in its slots, also those of hot rows: a fetch then copies from one array.
+ */
+
+#define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once, and is no piece of the update's work */
+
+struct backend;
+struct backend_table;
+struct store;
+
+/* A growing array on the GPU. */
+struct gpu_array {
+    void *data;
+    uint64_t bytes;
+};
+
+struct row_set {
+    struct backend_table *table; /* the table that the rows belong to; NULL: no table is set yet, or the table was closed */
+    uint64_t count;              /* number of ids; if only the GPU knows it, an upper bound */
+    uint64_t capacity;           /* number of ids for which arrays are grown, so that later sets fit, too */
+    struct gpu_array ids, distinct, distinct_starts, order;
+    struct gpu_array items, longs;    /* struct item: items: one for each piece of the update's work; longs: one for each row of
+                                       * several pieces */
+    struct gpu_array distinct_ids[2]; /* by copy: while a new set's ids are written to one copy, the other copy may still be read */
+    int copies, copy;                 /* copies: number of copies of distinct_ids; copy: index of the copy in use */
+    struct batch_counts *counts;      /* on the GPU, owned by the set's owner: counts of distinct rows and so on, at index `side` */
+    int side;
+    struct gpu_array forward;    /* only for a batch: for each cold row, where its newest value is: stage << 28 | slot, or
+                                  * DRAW_NONE: in the table */
+    struct gpu_array slots[2];   /* by store: the cold rows' records, on the GPU */
+    char *staging[2];            /* by store: the cold rows' records, in pinned memory; only for a store in a file */
+    uint64_t staging_bytes[2];
+    uint32_t *host_ids;          /* pinned: a copy of distinct_ids; host_counts: a copy of the counts */
+    uint64_t host_ids_bytes;
+    struct batch_counts *host_counts;
+    int lands[2];                /* lands[s]: 1: store s is a file, and records of it were changed: they must be copied back
+                                  * through staging */
+    cudaEvent_t ticket;          /* for a batch or an announced list: recorded when the rows are in the slots; for a call by id:
+                                  * recorded when the call is done and changed rows are in the table */
+};
+
+/* A row set as kernels receive it. */
+struct row_set_view {
+    const uint32_t *ids, *distinct, *distinct_ids, *distinct_starts, *order;
+    const struct item *items; /* one for each piece of work */
+    const struct item *longs; /* one for each row that has several pieces: which of its partial sums to add */
+};
+
+/* Returns the first place in ids[low .. high - 1], which are sorted, whose id is at least `id`; `high` if all ids are lower. */
+static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint32_t low, uint32_t high, uint64_t id) {
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ids[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* ---- cold stores: some of their rows are on the host ---- */
+
+int cuda_is_cold(const struct store *store);
+int cuda_in_file(const struct store *store); /* returns 1 for a cold store in a file: the GPU cannot read it, so the host's
+                                              * threads move its rows */
+int cuda_has_cold(const struct backend_table *table);
+uint64_t cuda_hot_rows(const struct backend_table *table); /* returns a number of rows: rows below it are on the GPU in all
+                                                            * stores */
+char *cuda_home_of(const struct store *store);             /* returns, for a cold store, the address on the host that row 0 has
+                                                            * or would have */
+
+/* ---- the set ---- */
+
+int row_set_open(struct row_set *set, int side, int copies);
+void row_set_close(struct backend *backend, struct row_set *set);
+/* Allocates the set's arrays for this number of ids, except slots and staging: the functions that use them grow them. `what`:
+ * see gpu_grow(). */
+int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
+struct row_set_view row_set_view(const struct row_set *set);
+
+/* Must be called before records of the first `parts` stores change. It marks these stores if they are files, since
+ * row_set_land() must then be called. */
+void row_set_changes(struct row_set *set, int parts);
+/* Enqueues copying the distinct ids and the counts to the host. */
+int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stream);
+/* Returns the number of cold rows, and sets *ids to their ids. The copying of row_set_send() must be complete. */
+uint64_t row_set_cold(const struct row_set *set, const uint32_t **ids);
+/* Reads the set's rows of store `part` from its file into staging, by the host's threads. Staging is grown to `capacity` rows. */
+int row_set_read_file(struct backend *backend, struct row_set *set, int part, uint64_t capacity);
+/* Copies the records in staging, which the GPU has written, to their places in the file, by the host's threads. */
+int row_set_land(struct backend *backend, struct row_set *set);
+
+/* ==== the backend ==== */
 
 int cuda_failed(cudaError_t error, const char *call); /* calls fail() with the text of the call; always returns -1 */
 /* For functions that return 0 or -1: if the CUDA call fails, calls fail() and returns -1. */
@@ -136,7 +253,7 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] a copy of table_spec.frozen; NULL: no row is frozen */
-    struct row_cache *cache; /* owned by by_id_cache.cu; NULL: the table has no cache of often used rows */
+    struct row_cache *cache; /* owned by by_id.cu; NULL: the table has no cache of often used rows */
     struct snapshot *snapshot; /* owned by snapshot.cu; NULL: the table has none */
 };
 
@@ -307,7 +424,7 @@ struct backend {
     struct gpu_array shared_rows, shared_scores, shared_lengths, shared_gains; /* float arrays; used only by step_shared.cu */
     void *blas;                    /* owned by blas.cu; NULL: cuBLAS is not loaded */
     enum matmul_type matmul;       /* the arithmetic of a step's matrix products */
-    struct exchange *exchange;     /* connects to other ranks (ranks_exchange.cuh); NULL: there is only this rank */
+    struct exchange *exchange;     /* connects to other ranks (ranks.cuh); NULL: there is only this rank */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants, indexed by a row's number of updates */
     struct rule_options corrections_rule; /* the rule whose constants are in `corrections` */
     double corrections_lr;
@@ -322,7 +439,7 @@ struct backend {
     void *by_id;   /* owned by by_id.cu */
 };
 
-/* rows_memory.cu. Allocates GPU memory within the budget. `what` completes the message "GPU memory for ..". */
+/* rows.cu. Allocates GPU memory within the budget. `what` completes the message "GPU memory for ..". */
 int gpu_take(struct backend *backend, void **data, uint64_t bytes, const char *what);
 void gpu_give(struct backend *backend, void *data, uint64_t bytes);
 /* Grows an array to at least `bytes`. If the array is smaller, its contents are lost, and the call waits for the GPU. */
@@ -354,10 +471,10 @@ int buffer_grow(struct backend *backend, void **host, uint64_t *have, uint64_t b
 /* backend.cu: opens all builders that are needed to make batches of the source, in several stages at the same time. */
 int cuda_use_builders(struct backend *backend, const struct example_source *source);
 
-/* batch_source.cu */
+/* batch.cu */
 void cuda_source_drop(struct backend *backend);
 
-/* The arrays of a batch's blocks, which the kernels of batch_examples.cu and batch_negatives.cu write. */
+/* The arrays of a batch's blocks, which the kernels of batch_examples.cu and batch_examples.cu write. */
 struct built {
     uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
     uint64_t *block_example;
@@ -365,7 +482,7 @@ struct built {
     float *weights; /* NULL: every positive weighs 1 */
     struct batch_counts *counts;
 };
-/* batch_negatives.cu: enqueues drawing the negatives of all blocks. */
+/* batch_examples.cu: enqueues drawing the negatives of all blocks. */
 int cuda_negatives_draw(struct stage *stage, const struct built *to);
 
 /* batch_examples.cu. Both only enqueue work that reads stage->request, on the builder's stream. */
@@ -400,7 +517,7 @@ int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, c
                        uint64_t rows);
 int cuda_index_sides(struct stage *stage, uint64_t rows);
 
-/* batch_walks.cu: walks over a graph. */
+/* batch_examples.cu: walks over a graph. */
 int cuda_walks_grow(struct backend *backend, struct drawn_walks *drawn, uint64_t positions);
 void cuda_walks_drop(struct backend *backend, struct drawn_walks *drawn);
 /* Returns a copy of the backend's source whose sentences are the walks that contain positions [first, first + count). The walks
@@ -421,7 +538,7 @@ static inline int cuda_in_flight(const struct stage *stage) {
     return stage->state == STAGE_STEPPING || stage->state == STAGE_GOING_HOME;
 }
 
-/* rows_move.cu: the cold rows of one side of a batch. These calls only enqueue work, except that rows of a file are read at
+/* rows.cu: the cold rows of one side of a batch. These calls only enqueue work, except that rows of a file are read at
  * once. When all of the work is done, row_set_land() must be called. */
 int cuda_rows_plan(struct backend *backend, struct stage *stage, int side);    /* on the builder's stream */
 int cuda_rows_fetch(struct backend *backend, struct stage *stage, int side);   /* on stream `in`; records the side's ticket */
@@ -442,7 +559,7 @@ void cuda_by_id_close(struct backend *backend);
 int cuda_snapshot_keep_batch(struct backend *backend, struct stage *stage, int side);
 void cuda_snapshot_await(const struct backend_table *table);
 
-/* by_id_cache.cu */
+/* by_id.cu: rows that are used often */
 int cuda_cache_open(struct backend *backend, struct backend_table *table);  /* only if table_spec.gpu_cache is above 0 */
 void cuda_cache_close(struct backend *backend, struct backend_table *table);
 int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* copies changed records from the cache to the

@@ -1,17 +1,17 @@
 /* estimate: adds up the memory that the CUDA backend will hold, from the sizes in arrays.h that its files allocate. It is plain C
  * without a CUDA header, and always compiled, so that a plan can be made for a GPU that is not here.
  *
- *   tables   stores (rows_memory.cu)
- *   source   the id stream and what draws need (batch_source.cu)
- *   work     batches in flight, and what makes and steps them (batch_*, rows_move.cu, step.cu, step_learn.cu); the transfer buffer
- *            (rows_memory.cu); scratch of lock-free training (hogwild.cu); values from other ranks (ranks_exchange.cu)
+ *   tables   stores (rows.cu)
+ *   source   the id stream and what draws need (batch.cu)
+ *   work     batches in flight, and what makes and steps them (batch_*, rows.cu, step.cu, step_learn.cu); the transfer buffer
+ *            (rows.cu); scratch of lock-free training (hogwild.cu); values from other ranks (ranks.cu)
  */
 #include "arrays.h"
 
 #include "base/pool.h"
+#include "kernels/backend.h"
 #include "kernels/hogwild.h"
 #include "kernels/ranks.h"
-#include "kernels/backend.h"
 
 /* Bytes of host memory that the driver and its libraries use. We do not allocate it, and no call returns its size in advance;
  * this figure was measured on H200 hosts. */

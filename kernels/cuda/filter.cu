@@ -1,4 +1,4 @@
-/* filter: spreads rows over a graph on the GPU (kernels/finished.h), as kernels/cpu/filter.c does on the CPU: the graph, the rows
+/* filter: spreads rows over a graph on the GPU (kernels/finished.h), as kernels/cpu/search.c does on the CPU: the graph, the rows
  * and four arrays of 32 columns are in the GPU's memory. A warp works on a node, each lane on one column, so that a neighbour's
  * row is one read of 128 bytes. The arcs of a node with very many arcs are divided among the warps of a thread block.
  *
@@ -7,7 +7,7 @@
  */
 #include "cuda.cuh"
 
-#include "warp.cuh"
+#include "values.cuh"
 
 #include <vector>
 

@@ -12,7 +12,7 @@
 #include "cuda.cuh"
 
 #include "blas.cuh"
-#include "step_learn_line.cuh"
+#include "step_learn.cuh"
 
 namespace {
 
@@ -37,7 +37,7 @@ struct chunk {
     float per_negative, length, item_length;
 };
 
-/* One list, in the form that step_learn_line.cuh reads. */
+/* One list, in the form that step_learn.cuh reads. */
 struct list_line {
     float *positive_score, *positive_coefficient, *score, *coefficient;
     const uint32_t *excluded; /* bit map of the negatives: 1: the list leaves this negative out */

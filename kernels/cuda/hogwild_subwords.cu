@@ -9,7 +9,7 @@
  * A word of 18 rows with 6 words around it and 5 negatives reads 30 rows and adds to 30: 30 KB at 128 columns, where a window of
  * words needs 12 KB. This traffic inside L2 limits the speed, not instructions; a few warps a multiprocessor keep it busy.
  */
-#include "hogwild_positions.cuh"
+#include "hogwild.cuh"
 
 namespace {
 

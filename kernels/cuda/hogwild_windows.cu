@@ -26,7 +26,7 @@
  * multiprocessor of 132 must end one every 900 for 250 M a second). Few positions in flight keep the quality: if many
  * positions change a row at once, each by a gradient of the same old row, they overshoot.
  */
-#include "hogwild_positions.cuh"
+#include "hogwild.cuh"
 
 namespace {
 
@@ -264,4 +264,279 @@ int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processo
     auto choose = job->halves ? kernel_for<bfloat16_rows> : kernel_for<float32_rows>;
     enum contexts contexts = job->source.paths.starts ? OF_PATHS : job->source.per_pair ? OF_PAIRS : OF_WINDOWS;
     return launch_windows(choose(job->quads, contexts, job->on_host), job, warps, processors, stream);
+}
+
+/* ==== windows pooled to one vector ====
+ *
+ * Lock-free training of windows whose words are pooled to one vector (CBOW), with sgd, in registers.
+ *
+ *   piece -> its first negatives, drawn together -> groups of neighbouring kept words -> for each group:
+ *     read the words of its windows once, and add each to the vectors of the windows that contain it
+ *     contexts of all its windows: dot products, coefficients, updates
+ *     update each word once, by the sum of its windows' gradients
+ *
+ * Traffic inside L2 limits the speed, as with shared negatives (hogwild_windows.cu): a single window reads 6 words and 6
+ * contexts and adds to them, 12 KB at 128 columns. Two neighbouring windows have 9 words together instead of 12, which is an
+ * eighth less traffic. Longer groups would save more, but a word would be updated a whole group's time after it was read, and
+ * rows that many positions change at once overshoot.
+ */
+
+namespace {
+
+/* Sizes, by the width of a row, chosen to fit into a thread's registers. group: number of windows trained together; words:
+ * number of words' rows read at a time. */
+template <int VEC> struct pooled_tile {
+    static constexpr int group = VEC <= 2 ? 2 : 1, words = VEC == 1 ? 8 : VEC == 2 ? 4 : 2, negatives = VEC <= 2 ? 5 : 3;
+};
+
+enum { MOST_WORDS = 2 * WIDEST + pooled_tile<1>::group };
+
+/* The words of a group's windows, in order. */
+struct words {
+    uint32_t id[MOST_WORDS];
+    uint32_t in[MOST_WORDS]; /* bit g is 1 if window g contains the word; bit 16 + g is 1 if the word is the first word of window
+                              * g */
+};
+
+/* A group of windows. All lanes hold the same values. */
+template <int GROUP> struct group {
+    uint32_t words;          /* number of different words in its windows */
+    uint32_t targets[GROUP]; /* number of words of each window */
+};
+
+/* ---- draws ---- */
+
+/* Draws the first NT negatives of each position of a piece into `drawn`, one slot for each lane. If instead each group of
+ * windows drew its own negatives, it would wait for them with most lanes idle. */
+template <int NT>
+__device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry,
+                                           uint32_t own, uint32_t *drawn) {
+    for (uint32_t i = lane_number(); i < own * NT; i += 32) {
+        uint32_t slot = i % NT, which = i / NT;
+        drawn[i] = draw_slot(job, first + (p.own[which] >> 8), p.id[entry + which], slot, slot < job.source.negatives);
+    }
+    __syncwarp();
+}
+
+/* ---- words ---- */
+
+/* Returns true if the window around entry `middle` contains entry `at`. */
+__device__ __forceinline__ bool has_word(const piece &p, uint32_t middle, uint32_t window, uint32_t at) {
+    uint32_t apart = at < middle ? middle - at : at - middle;
+    return apart != 0 && apart <= window && p.sentence[at] == p.sentence[middle];
+}
+
+/* Lists the words in the windows around kept words i .. i + GROUP - 1 of the piece; entry `begin` of the piece is the first of
+ * these. */
+template <int GROUP>
+__device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uint32_t i, uint32_t own, uint32_t entry,
+                                                   uint32_t entries, uint32_t widest) {
+    group<GROUP> found = {};
+    uint32_t first = entry > widest ? entry - widest : 0, stop = entry + GROUP + widest;
+    if (stop > entries) stop = entries;
+    __syncwarp(); /* all lanes have read the words of the previous group */
+    for (uint32_t base = first; base < stop; base += 32) {
+        uint32_t at = base + lane_number(), in = 0;
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            bool there = i + g < own && at < stop && has_word(p, entry + g, p.own[i + g] & 255, at);
+            unsigned mask = __ballot_sync(ALL_LANES, there);
+            if (there) in |= 1u << g | (found.targets[g] + lanes_below(mask) == 0 ? 1u << (16 + g) : 0);
+            found.targets[g] += __popc(mask);
+        }
+        unsigned mask = __ballot_sync(ALL_LANES, in != 0);
+        uint32_t place = found.words + lanes_below(mask);
+        if (in) w.id[place] = p.id[at], w.in[place] = in;
+        found.words += __popc(mask);
+    }
+    __syncwarp();
+    return found;
+}
+
+/* Computes the vector of each window of a group. */
+template <class F, int VEC, int GROUP, int TT, bool ON_HOST>
+__device__ __forceinline__ void pool_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
+                                           row<VEC> (&vector)[GROUP], hogwild_sums &sums) {
+    const example_pool &pool = job.source.pool;
+    for (uint32_t j0 = 0; j0 < of.words; j0 += TT) {
+        row<VEC> t[TT];
+#pragma unroll
+        for (int j = 0; j < TT; j++) {
+            bool there = j0 + j < of.words;
+            read_row<F, VEC, ON_HOST>(t[j], job.target, there ? w.id[j0 + j] : DRAW_NONE, job.quads, there, sums);
+        }
+#pragma unroll
+        for (int j = 0; j < TT; j++) {
+            uint32_t in = j0 + j < of.words ? w.in[j0 + j] : 0;
+#pragma unroll
+            for (int g = 0; g < GROUP; g++)
+                if (in >> g & 1)
+                    fma_row(vector[g], example_pool_weight(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), t[j]);
+        }
+    }
+}
+
+/* Adds to each word of the group the gradients of the vectors of all windows that contain it. */
+template <class F, int VEC, int GROUP, bool ON_HOST>
+__device__ __forceinline__ void move_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
+                                           const row<VEC> (&moved)[GROUP], uint32_t key, hogwild_sums &sums) {
+    const example_pool &pool = job.source.pool;
+    for (uint32_t j = 0; j < of.words; j++) {
+        row<VEC> gained = zero_row<VEC>();
+        uint32_t in = w.in[j];
+#pragma unroll
+        for (int g = 0; g < GROUP; g++)
+            if (in >> g & 1)
+                fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
+        row<VEC> old = zero_row<VEC>();
+        if (F::QUADS > 1) read_row<F, VEC, ON_HOST>(old, job.target, w.id[j], job.quads, true, sums); /* again, none was kept */
+        add_to_row<F, VEC, ON_HOST>(gained, old, job.target, w.id[j], job.quads, key, sums);
+    }
+}
+
+/* ---- training ---- */
+
+/* The logit that a lane works on: logit number `lane` of the group. Each window has 1 + NT logits: of its middle word, then of
+ * its negatives. */
+struct own_logit {
+    uint64_t number; /* the corpus position of the logit's window, which determines what is drawn */
+    uint32_t middle, slot;
+    float rate;
+    bool on, sampled; /* on: the window exists and contains words */
+};
+
+/* Keys of the random bits for rounding the bfloat16 rows that one group changes. */
+struct group_keys {
+    uint32_t target, context;
+};
+
+/* Returns rate x (y - sigmoid(logit)) for this lane's logit. any: true: the loss of some window of the group is measured. */
+__device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive,
+                                             bool positive) {
+    float y = positive ? 1.0f : 0.0f;
+    if (any) {
+        bool taken = alive && own.sampled;
+        sums.loss += taken ? logit_loss(logit, y) : 0.0f;
+        sums.sampled_terms += __popc(__ballot_sync(ALL_LANES, taken));
+    }
+    return alive ? own.rate * gain_of(logit, y) : 0.0f;
+}
+
+/* Trains a group of windows. The rows of contexts are requested first, so that they arrive together with the rows of words.
+ * drawn_ahead: the first negatives of its first window, drawn by draw_ahead(). */
+template <class F, int VEC, bool ON_HOST>
+__device__ __forceinline__ void train_group(const hogwild_job &job, const group<pooled_tile<VEC>::group> &of, const words &w,
+                                            const own_logit &own, bool any, const uint32_t *drawn_ahead,
+                                            const group_keys &keys, hogwild_sums &sums) {
+    constexpr int GROUP = pooled_tile<VEC>::group, NT = pooled_tile<VEC>::negatives, WIDTH = NT + 1, LOGITS = GROUP * WIDTH;
+    const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
+    row<VEC> vector[GROUP], moved[GROUP];
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) vector[g] = moved[g] = zero_row<VEC>();
+    uint32_t drawn = !own.on ? DRAW_NONE : own.slot == 0 ? own.middle : drawn_ahead[lane / WIDTH * NT + own.slot - 1];
+    for (uint32_t n0 = 0;; n0 += NT) {
+        uint32_t other[LOGITS];
+        row<VEC> c[LOGITS];
+        float logits[LOGITS];
+#pragma unroll
+        for (int k = 0; k < LOGITS; k++) {
+            other[k] = __shfl_sync(ALL_LANES, drawn, k);
+            read_row<F, VEC, ON_HOST>(c[k], job.context, other[k], quads, other[k] != DRAW_NONE, sums);
+        }
+        if (n0 == 0) pool_words<F, VEC, GROUP, pooled_tile<VEC>::words, ON_HOST>(job, of, w, vector, sums);
+#pragma unroll
+        for (int k = 0; k < LOGITS; k++) logits[k] = dot_row(vector[k / WIDTH], c[k]);
+        float logit = sum_over_warp(logits);
+        float factor = coefficient(own, any, sums, logit, drawn != DRAW_NONE, n0 == 0 && own.slot == 0);
+#pragma unroll
+        for (int k = 0; k < LOGITS; k++) {
+            float f = __shfl_sync(ALL_LANES, factor, k);
+            if (other[k] == DRAW_NONE) continue;
+            fma_row(moved[k / WIDTH], f, c[k]);
+            add_to_row<F, VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), c[k], job.context, other[k], quads, keys.context, sums);
+        }
+        if (n0 + NT >= negatives) break;
+        uint32_t slot = n0 + NT + own.slot - 1;
+        drawn = draw_slot(job, own.number, own.middle, slot, own.on && own.slot > 0 && slot < negatives);
+    }
+    move_words<F, VEC, GROUP, ON_HOST>(job, of, w, moved, keys.target, sums);
+}
+
+/* Trains kept words i .. i + GROUP - 1 of a piece as one group. The piece begins at position `number` of the request, which is
+ * corpus position `first`. */
+template <class F, int VEC, bool ON_HOST>
+__device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number,
+                                              uint64_t first, uint32_t i, uint32_t own, uint32_t entry, uint32_t entries,
+                                              const uint32_t *drawn_ahead, hogwild_sums &sums) {
+    constexpr int GROUP = pooled_tile<VEC>::group, WIDTH = pooled_tile<VEC>::negatives + 1;
+    const group<GROUP> of = list_words<GROUP>(p, w, i, own, entry, entries, job.source.window);
+    if (of.words == 0) return;
+    uint32_t mine = lane_number() / WIDTH, targets = 0, sampled = 0;
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        if (of.targets[g] == 0) continue;
+        if (mine == g) targets = of.targets[g];
+        sums.examples++;
+        sampled += ((number + (p.own[i + g] >> 8)) & job.loss_mask) == 0;
+    }
+    own_logit at = {};
+    at.on = targets != 0;
+    if (at.on) {
+        uint32_t offset = p.own[i + mine] >> 8;
+        at.number = first + offset;
+        at.middle = p.id[entry + mine];
+        at.slot = lane_number() % WIDTH;
+        at.rate = hogwild_rate(job.lr_first, job.lr_slope, number + offset);
+        at.sampled = ((number + offset) & job.loss_mask) == 0;
+    }
+    sums.sampled_examples += sampled;
+    group_keys keys = {};
+    const uint64_t place = number + (p.own[i] >> 8);
+    if (F::QUADS > 1) keys = {place_key(job.target_key, place), place_key(job.context_key, place)};
+    train_group<F, VEC, ON_HOST>(job, of, w, at, sampled != 0, drawn_ahead, keys, sums);
+}
+
+template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) pooled_kernel(const hogwild_job job) {
+    constexpr int GROUP = pooled_tile<VEC>::group, NT = pooled_tile<VEC>::negatives;
+    __shared__ piece pieces[WARPS];
+    __shared__ words listed[WARPS];
+    __shared__ uint32_t drawn[WARPS][GRAIN * NT];
+    piece &p = pieces[threadIdx.x / 32];
+    words &w = listed[threadIdx.x / 32];
+    uint32_t *ahead = drawn[threadIdx.x / 32];
+    hogwild_sums sums = {};
+    stretch s;
+    while (take_stretch(job, s)) {
+        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
+                      entries = found >> 16;
+        draw_ahead<NT>(job, p, s.first, entry, own, ahead);
+        for (uint32_t i = 0; i < own; i += GROUP)
+            train_windows<F, VEC, ON_HOST>(job, p, w, s.number, s.first, i, own, entry + i, entries, ahead + i * NT, sums);
+        __syncwarp();
+    }
+    sums.pairs = sums.examples;
+    sums.sampled_pairs = sums.sampled_examples;
+    give_sums(job.totals, &sums);
+}
+
+template <class F, int VEC> window_function *kernel_of(bool on_host) {
+    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on
+                                        * the host */
+    return FEW || on_host ? pooled_kernel<F, VEC, true> : pooled_kernel<F, VEC, FEW>;
+}
+template <class F> window_function *pooled_kernel_for(uint32_t quads, bool on_host) {
+    if (quads <= 32) return kernel_of<F, 1>(on_host);
+    if (quads <= 64) return kernel_of<F, 2>(on_host);
+    return kernel_of<F, 4>(on_host);
+}
+
+} // namespace
+
+int hogwild_pooled_can(const struct hogwild_job *job) {
+    return job->source.pool.on && !job->source.per_pair && !job->source.documents && hogwild_windows_can(job);
+}
+
+int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
+    auto choose = job->halves ? pooled_kernel_for<bfloat16_rows> : pooled_kernel_for<float32_rows>;
+    return launch_windows(choose(job->quads, job->on_host), job, warps, processors, stream);
 }

@@ -14,7 +14,7 @@ int cuda_open(struct backend **backend, const struct backend_options *options);
 void cuda_close(struct backend *backend);
 int cuda_info(struct backend *backend, struct backend_info *info);
 
-/* rows_memory.cu */
+/* rows.cu */
 int cuda_table_open(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
 void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
@@ -26,7 +26,7 @@ int cuda_snapshot_read(struct backend *backend, struct backend_table *table, uin
 void cuda_snapshot_stop(struct backend_table *table);
 void cuda_snapshot_end(struct backend *backend, struct backend_table *table);
 
-/* batch_source.cu */
+/* batch.cu */
 int cuda_source_set(struct backend *backend, const struct example_source *source);
 
 /* batch.cu */
@@ -49,7 +49,7 @@ int cuda_by_id_wait(struct backend *backend);
 int cuda_cache_rows(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);
 
-/* batch_walks.cu */
+/* batch_examples.cu */
 int cuda_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
 
 /* hogwild.cu, search_topk.cu, filter.cu, copies.cu, fold_in.cu, bench.cu */

@@ -15,7 +15,7 @@
 #include "cuda.cuh"
 
 #include "blas.cuh"
-#include "warp.cuh"
+#include "values.cuh"
 
 extern "C" {
 #include "kernels/finished.h"

@@ -7,14 +7,14 @@
  *                              3. replaces rows that were copied by their copies
  *
  * If the first step reads a row that work is changing, the row was copied before that work began, so the third step finds the copy.
- * While a row of host memory changes only in the GPU's cache (by_id_cache.cu), its record in host memory still has the value from
+ * While a row of host memory changes only in the GPU's cache (by_id.cu), its record in host memory still has the value from
  * when the snapshot began.
  *
  * Copies are in pinned memory, which grows by blocks up to a limit. Work that needs more waits until the reader is done. So does a
  * call by id on a table with a part in a file, since threads of the host move the rows of that part.
  */
 #include "by_id.cuh"
-#include "warp.cuh"
+#include "values.cuh"
 
 extern "C" {
 #include "kernels/backend.h"

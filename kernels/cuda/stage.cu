@@ -10,22 +10,22 @@
  *
  * What a batch's calls enqueue, and where. Time runs to the right; `|` is an event that other streams wait for:
  *
- *   a builder's stream  [ids; both sides by row] [plan] |prepared         batch.cu: batch_examples.cu, batch_index.cu; rows_move.cu
- *   in stream             [fetch: host -> slots] |ticket of each side     rows_move.cu
- *   compute stream          [forward] |last_forward [step] |stepped       rows_move.cu; step_dots.cu, step.cu
- *   out stream                [result] [home: slots -> host] |done        step.cu; rows_move.cu
- *   the host's threads          [land: staging -> file]                   rows_set.cu
+ *   a builder's stream  [ids; both sides by row] [plan] |prepared         batch.cu: batch_examples.cu, batch_index.cu; rows.cu
+ *   in stream             [fetch: host -> slots] |ticket of each side     rows.cu
+ *   compute stream          [forward] |last_forward [step] |stepped       rows.cu; step_dots.cu, step.cu
+ *   out stream                [result] [home: slots -> host] |done        step.cu; rows.cu
+ *   the host's threads          [land: staging -> file]                   rows.cu
  *
  * At any time each line works on a different batch: while batch k is stepped, k+1 is fetched, k+2 and later ones are made,
  * each by a builder, and k-1 is copied back. Three rules keep this exact:
  *
  *   - Batches of one table are stepped one after the other. Only the work that the calls enqueue overlaps.
  *   - From STEPPING to GOING_HOME a batch is in flight: its rows may not be in the table yet, so a newer batch of the
- *     same table takes them from its slots (rows_move.cu: plan, forward).
+ *     same table takes them from its slots (rows.cu: plan, forward).
  *   - Rows of one store are copied back in the order of their batches. Rows of a file are copied to staging, and from there
  *     by the host's threads (they land), oldest batch first.
  */
-#include "ranks_exchange.cuh"
+#include "ranks.cuh"
 
 /* ---- make ---- */
 

@@ -1,11 +1,17 @@
-/* step_dots: chooses and launches the kernels for a batch's blocks. The kernels are in step_dots.cuh, step_dots_windows.cuh and
- * step_dots_held.cuh. */
-#include "step_dots_held.cuh"
-#include "step_dots_windows.cuh"
+/* step_dots: chooses and launches the kernels for a batch's blocks. The kernels are in step_dots.cuh and, for
+ * several ranks, in step_dots_ranks.cu. The kernels for a single rank, which has all columns, are compiled here. */
+#include "step_dots.cuh"
+
+struct dot_kernels dot_kernels_alone(const struct step_view *v) {
+    bool state = v->rule.slots > 0;
+    struct dot_kernels kernels = dot_kernels_of<DOTS_ALONE>(v->halves, v->quads, state);
+    if (!v->halves) kernels.wide = kernels_for_few<of_mode<float32_rows, DOTS_ALONE>::wide>(v->quads, state);
+    return kernels;
+}
 
 enum {
-    RESIDENT = 4,        /* number of thread blocks of step_dots_held.cuh that fit on a multiprocessor, roughly */
-    LONGEST_RUN = 4,     /* most consecutive blocks that a group of step_dots_held.cuh works on: it waits for the first block of
+    RESIDENT = 4,        /* number of thread blocks of step_dots_ranks.cu that fit on a multiprocessor, roughly */
+    LONGEST_RUN = 4,     /* most consecutive blocks that a group of step_dots_ranks.cu works on: it waits for the first block of
                           * each run */
     SHARED_BLOCKS = 8192 /* if a batch has at most this many blocks of one target, groups of a thread block share the contexts of
                           * a block */

@@ -1,6 +1,346 @@
-/* step_learn: the pass `learn` of step_learn.cuh, which turns whole scores into loss and coefficients, one vector of a block
- * after the other, by a warp, or by a thread block if blocks have many contexts. Also the launch of all passes. */
+/* step_learn: the passes of step_learn.cuh, and their launches. `learn` turns whole scores into loss and coefficients, one vector of
+ * a block after the other, by a warp, or by a thread block if blocks have many contexts. */
 #include "step_learn.cuh"
+
+/* ==== the passes score, and gain for several vectors ====
+ *
+ * `score` computes dot products and squares; `gain`, for blocks of several vectors, computes gradients from the coefficients. */
+
+/* ---- score ---- */
+
+/* Adds the values of each row in flight over groups and lanes. Returns one row's sum to each lane. */
+template <int G, int U> static __device__ __forceinline__ float finish_values(float (&value)[U]) {
+    group_sum<G, U>(value);
+    return to_lanes<G, U>(value, threadIdx.x & 31);
+}
+
+template <class F, int VEC> static __device__ __forceinline__ float squares_of(const struct stored_row<F, VEC> &stored) {
+    float4 x[VEC];
+    open_row<F, VEC>(x, stored);
+    return dot_rows<VEC>(x, x);
+}
+
+/* Computes the dot products of the group's contexts with a vector; the first of them is the term number `terms`. For a block's
+ * first vector, also computes the squares of the contexts. */
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l,
+                                                      const struct block_share &s, const float4 (&x)[VEC], uint64_t terms,
+                                                      bool squares) {
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS), R = rows_beside<G>();
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
+    for (uint32_t base = s.first; base < s.last; base += 32) {
+        uint32_t here = s.last - base < 32 ? s.last - base : 32;
+        struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
+        for (uint32_t i = 0; i < here; i += U * R) {
+            struct stored_row<F, VEC> w[U];
+            struct held_state<VEC, 0> none[U];
+            struct context_row rows[U];
+            float value[U];
+            read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
+            bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
+            uint32_t place = base + i + lane;
+            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums, so one warp writes them */
+#pragma unroll
+            for (int u = 0; u < U; u++) value[u] = dot_stored<F, VEC>(x, w[u]);
+            float part = finish_values<G, U>(value);
+            if (real) give_part(v, l.scores, terms + place - s.start, terms + place - s.start, part);
+            if (!squares) continue;
+#pragma unroll
+            for (int u = 0; u < U; u++) value[u] = squares_of<F, VEC>(w[u]);
+            part = finish_values<G, U>(value);
+            if (real) give_part(v, l.lengths[SIDE_CONTEXT], place, l.length_slots[SIDE_CONTEXT] + place, part);
+        }
+    }
+}
+
+template <class F, int G, int VEC>
+static __global__ void __launch_bounds__(learn_groups<G>::threads)
+    score_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+    struct block_share s;
+    if (!take_share<G>(v, s)) return;
+    uint32_t vectors = example_vectors(&l.pool, s.targets);
+    for (uint32_t k = 0; k < vectors; k++) {
+        uint32_t place = s.target + k;
+        float4 x[VEC];
+        read_vector<F, G, VEC>(v, l, s.block, place, x);
+        score_contexts<F, G, VEC>(v, l, s, x, v.term_starts[s.block] + (uint64_t)k * (s.end - s.start),
+                               k == 0 && l.lengths[SIDE_CONTEXT]);
+        if (!l.lengths[SIDE_TARGET] || s.part) continue;
+        float squares[1] = {dot_rows<VEC>(x, x)};
+        group_sum<G, 1>(squares);
+        if (threadIdx.x % learn_groups<G>::width == 0)
+            give_part(v, l.lengths[SIDE_TARGET], place, l.length_slots[SIDE_TARGET] + place, squares[0]);
+    }
+}
+
+template <class F> struct score_of {
+    template <int G, int VEC, bool> struct family {
+        static struct learn_launch_of get(void) {
+            return {score_blocks<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
+        }
+    };
+};
+struct learn_launch_of learn_score(const struct step_view *v) {
+    if (v->halves) return kernels_for_few_halves<score_of<bfloat16_rows>::family>(v->quads, false);
+    return kernels_for_few<score_of<float32_rows>::family>(v->quads, false);
+}
+
+/* ---- gradients of blocks of several vectors ---- */
+
+/* Computes a target's gradient: the sum over the contexts of its block of coefficient x context, plus the target itself x its
+ * own factor (used for cosines: losses.h). */
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void gain_target(const struct step_view &v, const struct learn_view &l,
+                                                   const struct block_share &s, uint32_t place, const float *coefficients) {
+    constexpr int U = rows_at_once(4 * VEC, REGISTERS);
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
+    float4 sum[VEC];
+    clear_row<VEC>(sum);
+    for (uint32_t base = s.start; base < s.end; base += 32) {
+        uint32_t here = s.end - base < 32 ? s.end - base : 32;
+        struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
+        struct stored_row<F, VEC> w[U];
+        struct held_state<VEC, 0> none[U];
+        struct context_row rows[U];
+        float factor = lane < here ? coefficients[base + lane - s.start] : 0;
+        for (uint32_t i = 0; i < here; i += U) {
+            read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
+#pragma unroll
+            for (int u = 0; u < U; u++) {
+                float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
+                float4 row[VEC];
+                open_row<F, VEC>(row, w[u]);
+                if (rows[u].weights) add_row<VEC>(sum, by, row);
+            }
+        }
+    }
+    if (l.lengths[SIDE_TARGET]) {
+        float4 x[VEC];
+        read_target<F, G, VEC>(v, place, x);
+        add_row<VEC>(sum, l.lengths[SIDE_TARGET][place], x);
+    }
+    write_row<F, G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
+}
+
+/* Computes the gradient of a context in one place: the sum over the block's targets of coefficient x target, plus the context
+ * itself x its own factor. */
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void gain_context(const struct step_view &v, const struct learn_view &l,
+                                                    const struct block_share &s, uint32_t place, const float *coefficients) {
+    uint32_t tid = threadIdx.x % G, distinct = v.context.rows.distinct[place];
+    float4 sum[VEC];
+    if (distinct == DRAW_NONE) return; /* the slot was left out, so nothing reads its gradient */
+    sum_targets<F, G, VEC>(sum, v, s.target, s.target + s.targets, coefficients + place - s.start, s.end - s.start);
+    if (l.lengths[SIDE_CONTEXT]) {
+        float4 w[VEC];
+        read_row<F, G, VEC>(w, live_row(v.context.weights, v.context.rows.ids[place], distinct & ~SINGLE_BIT,
+                                     v.counts->cold_first[SIDE_CONTEXT]), tid, v.quads);
+        add_row<VEC>(sum, l.lengths[SIDE_CONTEXT][place], w);
+    }
+    write_row<F, G, VEC>(sum, v.context_gradients + (uint64_t)place * v.span, tid, v.quads);
+}
+
+template <class F, int G, int VEC>
+static __global__ void __launch_bounds__(learn_groups<G>::threads)
+    gain_many(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+    struct block_share s;
+    if (!take_share<G>(v, s)) return;
+    const float *coefficients = v.coefficients + v.term_starts[s.block];
+    for (uint32_t t = s.part; t < s.targets; t += v.parts)
+        gain_target<F, G, VEC>(v, l, s, s.target + t, coefficients + (uint64_t)t * (s.end - s.start));
+    for (uint32_t place = s.start + s.part; place < s.end; place += v.parts) gain_context<F, G, VEC>(v, l, s, place, coefficients);
+}
+
+template <class F> struct gain_many_of {
+    template <int G, int VEC, bool> struct family {
+        static struct learn_launch_of get(void) {
+            return {gain_many<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
+        }
+    };
+};
+struct learn_launch_of learn_gain_many(const struct step_view *v) {
+    if (v->halves) return kernels_for_whole_halves<gain_many_of<bfloat16_rows>::family>(v->quads, false);
+    return kernels_for_whole<gain_many_of<float32_rows>::family>(v->quads, false);
+}
+
+/* ==== the pass gain for blocks of one vector ====
+ *
+ * It computes the vector's gradient from the
+ * coefficients of its contexts; and updates contexts that occur once in the batch while they are in registers, since their whole
+ * gradient is known. */
+
+/* A context of this lane, of the group's `here` contexts from number `base` on: its row, its coefficient, and its factor in its
+ * own gradient. */
+struct gained {
+    struct found_row found;
+    float coefficient, own;
+};
+static __device__ __forceinline__ struct gained find_gained(const struct step_view &v, const struct learn_view &l, uint32_t place,
+                                                            uint64_t term, bool real) {
+    struct gained g;
+    g.found = find_row(v.context, v.counts->cold_first[SIDE_CONTEXT], place, real);
+    g.coefficient = real ? v.coefficients[term] : 0;
+    g.own = real && l.lengths[SIDE_CONTEXT] ? l.lengths[SIDE_CONTEXT][place] : 0;
+    if (g.found.single && row_has_bit(l.frozen[SIDE_CONTEXT], v.context.rows.ids[place])) g.found.single = 0;
+    return g;
+}
+
+/* Works on the group's contexts: adds to the vector's gradient, and updates rows that occur once. */
+template <class F, int G, int VEC, bool STATE>
+static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
+                                                     const struct block_share &s, const float4 (&x)[VEC],
+                                                     float4 (&gradient)[VEC]) {
+    constexpr int U = contexts_at_once<F>(G, VEC, STATE, true), R = rows_beside<G>();
+    uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
+    uint64_t terms = v.term_starts[s.block];
+    for (uint32_t base = s.first; base < s.last; base += 32) {
+        uint32_t here = s.last - base < 32 ? s.last - base : 32;
+        struct gained g = find_gained(v, l, base + lane, terms + base + lane - s.start, lane < here);
+        for (uint32_t i = 0; i < here; i += U * R) {
+            struct stored_row<F, VEC> stored[U];
+            struct held_state<VEC, STATE> held[U];
+            struct context_row rows[U];
+            float coefficient[U], own[U];
+            read_contexts<F, G, VEC, STATE, U>(stored, held, rows, g.found, i, here, tid, v);
+#pragma unroll
+            for (int u = 0; u < U; u++) {
+                uint32_t from = (i + u * R + own_beside<G>()) & 31;
+                coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
+                own[u] = __shfl_sync(ALL_LANES, g.own, from);
+            }
+            if (STATE) group_wait<G>(); /* all threads have read the rows' counts of updates */
+#pragma unroll
+            for (int u = 0; u < U; u++) {
+                float4 w[VEC];
+                open_row<F, VEC>(w, stored[u]);
+                if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w);
+                if (!rows[u].single) continue;
+                float4 own_gradient[VEC]; /* coefficient x vector, plus the row's factor x the row itself */
+                clear_row<VEC>(own_gradient);
+                add_row<VEC>(own_gradient, coefficient[u], x);
+                add_row<VEC>(own_gradient, own[u], w);
+                update_single<F, G, VEC, STATE>(rows[u], held[u], w, own_gradient, tid, v);
+            }
+        }
+    }
+    sum_beside<G, VEC>(gradient);
+}
+
+/* Returns the least number of thread blocks on a multiprocessor. It limits a thread's registers to 128, or 255 for wide rows. */
+static constexpr int gain_resident(int group) {
+    return group <= 32 ? 2 : 1;
+}
+
+template <class F, int G, int VEC, bool STATE>
+static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G))
+    gain_one(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+    constexpr int THREADS = learn_groups<G>::threads;
+    constexpr uint32_t WIDTH = learn_groups<G>::width, GROUPS = learn_groups<G>::count;
+    __shared__ float4 sums[GROUPS > 1 ? GROUPS : 1][GROUPS > 1 ? VEC * G : 1];
+    struct block_share s;
+    float4 x[VEC], gradient[VEC];
+    if (!take_share<G>(v, s)) return;
+    uint32_t tid = threadIdx.x % WIDTH;
+    read_vector<F, G, VEC>(v, l, s.block, s.target, x);
+    clear_row<VEC>(gradient);
+    gain_contexts<F, G, VEC, STATE>(v, l, s, x, gradient);
+    if (l.lengths[SIDE_TARGET] && s.part == 0 && s.targets) add_row<VEC>(gradient, l.lengths[SIDE_TARGET][s.target], x);
+    float *out = v.target_gradients + (uint64_t)s.target * v.span;
+    if (v.parts == 1) {
+        if (s.targets && tid < G) write_row<F, G, VEC>(gradient, out, tid, v.quads);
+        return;
+    }
+    if constexpr (GROUPS > 1) {
+#pragma unroll
+        for (int i = 0; i < VEC; i++)
+            if (tid < G) sums[s.group][quad_of<F, G>(i, tid)] = gradient[i];
+        __syncthreads();
+        if (s.targets) add_groups<THREADS, GROUPS>({sums[0], VEC * G}, out, v.quads);
+    }
+}
+
+template <class F> struct gain_one_of {
+    template <int G, int VEC, bool STATE> struct family {
+        static struct learn_launch_of get(void) {
+            return {gain_one<F, G, VEC, STATE>, learn_groups<G>::threads, learn_groups<G>::count};
+        }
+    };
+};
+struct learn_launch_of learn_gain_one(const struct step_view *v) {
+    if (v->halves) return kernels_for_few_halves<gain_one_of<bfloat16_rows>::family>(v->quads, v->rule.slots > 0);
+    return kernels_for_few<gain_one_of<float32_rows>::family>(v->quads, v->rule.slots > 0);
+}
+
+/* ==== the passes pool and share: a warp works on a block ==== */
+
+enum { AT_ONCE = 8 }; /* number of rows in flight: a window has about ten rows, a list a hundred */
+
+/* Computes a block's vector: the weighted sum of its rows, in order. Each lane finds the address of one row of 32. */
+template <class F>
+static __global__ void __launch_bounds__(CTA)
+    pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+    uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32, cold_first = v.counts->cold_first[SIDE_TARGET];
+    if (block >= v.counts->blocks) return;
+    uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first, lane = threadIdx.x & 31;
+    float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
+    float *out = l.pooled + (uint64_t)block * v.span;
+    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* all lanes stay in the loop, since they
+                                                                                   * exchange values */
+        float4 sum[F::QUADS];
+        clear_row<F::QUADS>(sum);
+        for (uint32_t base = 0; base < targets; base += 32) {
+            uint32_t count = targets - base < 32 ? targets - base : 32, at = first + base + (lane < count ? lane : 0);
+            uint32_t distinct = v.target.rows.distinct[at] & ~SINGLE_BIT;
+            auto found = (unsigned long long)(uintptr_t)live_row(v.target.weights, v.target.rows.ids[at], distinct, cold_first);
+            for (uint32_t t = 0; t < count; t += AT_ONCE) {
+                struct stored_row<F, F::QUADS> stored[AT_ONCE];
+#pragma unroll
+                for (uint32_t u = 0; u < AT_ONCE; u++) {
+                    auto weights = (const char *)(uintptr_t)__shfl_sync(ALL_LANES, found, (int)(t + u < count ? t + u : t));
+                    read_stored<F, 32, F::QUADS>(stored[u], weights, chunk, v.quads);
+                }
+#pragma unroll
+                for (uint32_t u = 0; u < AT_ONCE; u++) {
+                    float4 row[F::QUADS];
+                    open_row<F, F::QUADS>(row, stored[u]);
+                    if (t + u < count) add_row<F::QUADS>(sum, base + t + u ? other : own, row);
+                }
+            }
+        }
+        write_row<F, 32, F::QUADS>(sum, out, chunk, v.quads);
+    }
+}
+
+/* Distributes the gradient of a block's vector, which is stored in the place of the block's first target, to all its targets. */
+static __global__ void __launch_bounds__(CTA)
+    share_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+    uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32;
+    if (block >= v.counts->blocks) return;
+    uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first;
+    if (!targets) return;
+    for (uint32_t q = threadIdx.x & 31; q < v.quads; q += 32) {
+        float *gradient = v.target_gradients + (uint64_t)first * v.span;
+        float4 whole = read_quad(gradient, q);
+        for (uint32_t t = 0; t < targets; t++) {
+            float4 part[1] = {whole};
+            if (!l.pool.whole) scale_row<1>(part, example_pool_share(&l.pool, targets, t));
+            write_quad(gradient + t * v.span, q, part[0]);
+        }
+    }
+}
+
+int pool_launch(struct backend *b, uint32_t blocks, const struct step_view *v, const struct learn_view *l) {
+    learn_kernel *kernel = v->halves ? pool_blocks<bfloat16_rows> : pool_blocks<float32_rows>;
+    kernel<<<blocks_for((uint64_t)blocks * 32, CTA), CTA, 0, b->compute>>>(*v, *l);
+    CK_LAUNCH("pool_blocks");
+    return 0;
+}
+
+int pool_share(struct backend *b, uint32_t blocks, const struct step_view *v, const struct learn_view *l) {
+    share_blocks<<<blocks_for((uint64_t)blocks * 32, CTA), CTA, 0, b->compute>>>(*v, *l);
+    CK_LAUNCH("share_blocks");
+    return 0;
+}
 
 /* Waits until all threads of the group can read what each of them has written. */
 template <int WIDTH> static __device__ void wait_for_group() {
@@ -86,7 +426,7 @@ static __device__ void finish_contexts(const struct line &s, const float *produc
 
 /* ---- frozen rows ---- */
 
-/* Tells which pairs of a block are left out because their rows are frozen, as kernels/cpu/frozen.c does. */
+/* Tells which pairs of a block are left out because their rows are frozen, as kernels/cpu/batch.c does. */
 struct left {
     bool vectors, contexts; /* vectors: true: some vector can change; contexts: true: some context can change */
     bool by_pairs;          /* true: a pair is kept if one of its two rows can change; false: all pairs of the block are kept */

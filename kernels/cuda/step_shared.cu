@@ -1,5 +1,5 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step_shared.c has the formulas. There are T examples and K negatives. The contexts of the batch are the K
+ * matrices. kernels/cpu/step.c has the formulas. There are T examples and K negatives. The contexts of the batch are the K
  * negatives, then the positive of each example.
  *
  *   multiply   a thread block an example, only for triples: the product of its two target rows

@@ -1,4 +1,4 @@
-/* ranks_exchange: sums over ranks, inside kernels. Each value to sum has a number in the step, its slot.
+/* ranks: sums over ranks, inside kernels. Each value to sum has a number in the step, its slot.
  *
  * Each rank has some of the columns, so it computes a partial sum of each dot product (and of each row's squares, if gradients are
  * bounded). exchange_post() sends a partial sum to the other ranks. exchange_collect() returns the sum over all ranks, added in
@@ -16,10 +16,10 @@
  *   far    all other ranks. Partial sums are posted to an array, which exchange_sum() sums between two kernels: by NCCL, or by the
  *          host's threads and MPI.
  */
-#ifndef SPTX_CUDA_RANKS_EXCHANGE_CUH
-#define SPTX_CUDA_RANKS_EXCHANGE_CUH
+#ifndef SPTX_CUDA_RANKS_CUH
+#define SPTX_CUDA_RANKS_CUH
 
-#include "warp.cuh"
+#include "values.cuh"
 
 enum { NEAR_RANKS = 16 }; /* most ranks of one machine that exchange by mailboxes */
 
@@ -30,7 +30,7 @@ struct exchange_view {
     float *parts;                 /* far: [slots] partial sums */
     uint64_t capacity;            /* number of slots */
     const unsigned *beats;        /* pinned, mapped: a counter that does not grow while this process is stopped
-                                   * (ranks_heartbeat.cu) */
+                                   * (ranks.cu) */
     uint32_t patience;            /* how long a collect waits, in heartbeats */
     unsigned *missing;            /* pinned, mapped: 1 + the number of the rank that sent nothing in time; 0: no rank is missing */
     unsigned *gave_up;            /* on the GPU: a copy of *missing; if it is not 0, no kernel waits any more */
@@ -159,7 +159,7 @@ static __device__ __forceinline__ void exchange_collect_all(const struct exchang
     for (int n = 0; n < N; n++) value[n] = sum[n];
 }
 
-/* ---- the host's side (ranks_exchange.cu) ---- */
+/* ---- the host's side (ranks.cu) ---- */
 
 /* Connects this backend to the backends of the other ranks; all ranks must call it. For a single rank, backend->exchange stays
  * NULL. */
@@ -175,7 +175,7 @@ int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
 /* Waits for an event that is recorded after a step. Returns -1 after fail() if another rank did not send its partial sums. */
 int exchange_await(const struct backend *backend, cudaEvent_t event);
 
-/* ranks_heartbeat.cu: a counter that grows by HEARTBEATS a second, except while this process is stopped. */
+/* A counter that grows by HEARTBEATS a second, except while this process is stopped. */
 enum { HEARTBEATS = 20 };
 struct heartbeat;
 /* Starts the counter, which its own thread increments. Call heartbeat_end() even if this returns -1 after fail(). */
@@ -184,7 +184,7 @@ const unsigned *heartbeat_beats(const struct heartbeat *heartbeat); /* returns t
                                                                      * cannot read the counter */
 void heartbeat_end(struct heartbeat *heartbeat);
 
-/* ranks_nccl.cu: sums over ranks by NCCL, if this machine has the library. Partial sums are added in rank order. */
+/* Sums over ranks by NCCL, if this machine has the library. Partial sums are added in rank order. */
 struct nccl;
 /* Opens NCCL; all ranks must call it. If NCCL cannot be used, *nccl stays NULL and `why` says why. */
 void nccl_open(struct nccl **nccl, struct ranks *ranks, char *why, size_t capacity);

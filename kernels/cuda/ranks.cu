@@ -1,15 +1,197 @@
-/* ranks_exchange: sums over ranks: by mailboxes if the ranks' GPUs can address each other's memory, otherwise by NCCL or by the
- * host. All ranks make the same batches, so all of them grow their arrays at the same time. */
-#include "ranks_exchange.cuh"
+/* ranks: sums over ranks, enqueued by the host: by mailboxes if the ranks' GPUs can address each other's memory (ranks.cuh),
+ * otherwise by NCCL or by the host. All ranks make the same batches, so all of them grow their arrays at the same time. A sum has
+ * one order, that of the ranks' numbers. A rank that hangs is reported, not waited for (device.rank_timeout). */
+#include "ranks.cuh"
 
 extern "C" {
 #include "base/progress.h"
 #include "kernels/ranks.h"
 }
 
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* ==== NCCL ====
+ *
+ * Sums over ranks by NCCL. The library is loaded when it is first needed, so a program for one GPU runs without it.
+ * Each rank gets its share of the values from all ranks, sums them in rank order, and sends the sums to all ranks. This moves as
+ * many bytes as NCCL's all-reduce, whose order of summing depends on the network. */
+
+/* The part of nccl.h that this file uses (NCCL 2.7 and later). Few machines have the header. */
+typedef struct ncclComm *nccl_group;
+struct nccl_id {
+    char bytes[128];
+};
+enum { NCCL_SUCCESS = 0, NCCL_FLOAT = 7 };
+
+struct calls {
+    int (*unique)(struct nccl_id *id);
+    int (*init)(nccl_group *group, int ranks, struct nccl_id id, int number);
+    int (*abort)(nccl_group group);
+    int (*send)(const void *data, size_t count, int type, int to, nccl_group group, cudaStream_t stream);
+    int (*receive)(void *data, size_t count, int type, int from, nccl_group group, cudaStream_t stream);
+    int (*begin)(void);
+    int (*end)(void);
+    int (*gather)(const void *own, void *all, size_t count, int type, nccl_group group, cudaStream_t stream);
+    const char *(*text)(int error);
+};
+
+struct nccl {
+    void *library;
+    struct calls calls;
+    nccl_group group;
+    unsigned ranks, number;
+};
+
+/* ---- the library ---- */
+
+template <typename Call> static int find(void *library, const char *name, Call *call) {
+    *call = (Call)dlsym(library, name);
+    return *call != NULL;
+}
+
+static int find_calls(void *library, struct calls *c) {
+    return find(library, "ncclGetUniqueId", &c->unique) && find(library, "ncclCommInitRank", &c->init) &&
+           find(library, "ncclCommAbort", &c->abort) && find(library, "ncclSend", &c->send) &&
+           find(library, "ncclRecv", &c->receive) && find(library, "ncclGroupStart", &c->begin) &&
+           find(library, "ncclGroupEnd", &c->end) && find(library, "ncclAllGather", &c->gather) &&
+           find(library, "ncclGetErrorString", &c->text);
+}
+
+static int load(struct nccl *nccl) {
+    nccl->library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    return nccl->library && find_calls(nccl->library, &nccl->calls);
+}
+
+/* Joins all ranks to one group of NCCL. NCCL prints to stderr only if NCCL_DEBUG is set. */
+static int join(struct nccl *nccl, struct ranks *ranks) {
+    struct nccl_id id;
+    int failed = ranks_first(ranks) && nccl->calls.unique(&id) != NCCL_SUCCESS;
+    ranks_share(ranks, &id, sizeof id);
+    if (ranks_any(ranks, failed ? 1 : 0)) return 0;
+    failed = nccl->calls.init(&nccl->group, (int)ranks->count, id, (int)ranks->number) != NCCL_SUCCESS;
+    if (failed) nccl->group = NULL;
+    return !ranks_any(ranks, failed ? 1 : 0);
+}
+
+void nccl_open(struct nccl **out, struct ranks *ranks, char *why, size_t capacity) {
+    struct nccl *nccl = (struct nccl *)calloc(1, sizeof *nccl);
+    int missing = !nccl || !load(nccl);
+    *out = NULL;
+    if (ranks_any(ranks, missing ? 1 : 0)) snprintf(why, capacity, "not every rank finds libnccl.so.2");
+    else if (!join(nccl, ranks)) snprintf(why, capacity, "NCCL does not connect these ranks (NCCL_DEBUG=INFO says more)");
+    else *out = nccl;
+    if (*out) {
+        nccl->ranks = ranks->count;
+        nccl->number = ranks->number;
+        return;
+    }
+    nccl_close(nccl);
+}
+
+void nccl_close(struct nccl *nccl) {
+    if (!nccl) return;
+    if (nccl->group) nccl->calls.abort(nccl->group);
+    if (nccl->library) dlclose(nccl->library);
+    free(nccl);
+}
+
+/* ---- sums ---- */
+
+static uint64_t share_of(uint64_t count, unsigned ranks) {
+    return (count + ranks - 1) / ranks;
+}
+uint64_t nccl_padded(uint64_t count, unsigned ranks) {
+    return count + ranks - 1;
+}
+
+/* Sums this rank's share of the values over all ranks. own: this rank's values of the share, replaced by the sums; others:
+ * [ranks x share] the values that the other ranks have sent. */
+static __global__ void add_shares(float *own, const float *others, uint64_t share, uint32_t ranks, uint32_t number) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= share) return;
+    float sum = number ? others[i] : own[i];
+    for (uint32_t r = 1; r < ranks; r++) sum += r == number ? own[i] : others[r * share + i];
+    own[i] = sum;
+}
+
+static int spread(struct nccl *n, const float *parts, float *work, uint64_t share, cudaStream_t stream) {
+    int failed = n->calls.begin();
+    for (unsigned r = 0; r < n->ranks && failed == NCCL_SUCCESS; r++) {
+        if (r == n->number) continue;
+        failed = n->calls.send(parts + r * share, share, NCCL_FLOAT, (int)r, n->group, stream);
+        if (failed == NCCL_SUCCESS) failed = n->calls.receive(work + r * share, share, NCCL_FLOAT, (int)r, n->group, stream);
+    }
+    if (failed == NCCL_SUCCESS) failed = n->calls.end();
+    return failed == NCCL_SUCCESS ? 0 : fail("NCCL: %s", n->calls.text(failed));
+}
+
+int nccl_sum(struct nccl *n, float *parts, float *work, uint64_t count, cudaStream_t stream) {
+    uint64_t share = share_of(count, n->ranks);
+    float *own = parts + n->number * share;
+    if (spread(n, parts, work, share, stream)) return -1;
+    add_shares<<<blocks_for(share, 256), 256, 0, stream>>>(own, work, share, n->ranks, n->number);
+    CK_LAUNCH("add_shares");
+    int failed = n->calls.gather(own, parts, share, NCCL_FLOAT, n->group, stream);
+    return failed == NCCL_SUCCESS ? 0 : fail("NCCL: %s", n->calls.text(failed));
+}
+
+/* ==== a clock that stops with the process ====
+ *
+ * A clock for kernels that wait for another rank. It stops while this process is stopped (Ctrl-Z, a paused
+ * container); a GPU's own clock does not, so if all processes were stopped, their kernels would give up waiting for each other.
+ * If only one process is stopped, the other ranks report it, and its kernel waits until the process ends. */
+
+enum { PAGE_BYTES = 4096 };
+
+/* A running clock. Its page is ordinary memory of the program, not memory of the driver: if a process ends without
+ * heartbeat_end(), the driver does not unmap the page while the thread still writes to it. */
+struct heartbeat {
+    unsigned *page, *device; /* page: the counter; device: the GPU's address of the page, once it is registered */
+    pthread_t thread;
+    int begun, ended;
+};
+
+static void *beat(void *context) {
+    struct heartbeat *h = (struct heartbeat *)context;
+    const struct timespec pause = {0, 1000000000 / HEARTBEATS};
+    while (!__atomic_load_n(&h->ended, __ATOMIC_ACQUIRE)) {
+        nanosleep(&pause, NULL);
+        __atomic_add_fetch(h->page, 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+int heartbeat_begin(struct heartbeat **out) {
+    struct heartbeat *h = *out = (struct heartbeat *)mem_zalloc(1, sizeof *h, "waiting for other ranks");
+    if (!h) return -1;
+    h->page = (unsigned *)aligned_alloc(PAGE_BYTES, PAGE_BYTES);
+    if (!h->page) return fail("not enough memory for waiting for other ranks");
+    *h->page = 0;
+    CK(cudaHostRegister(h->page, PAGE_BYTES, cudaHostRegisterMapped));
+    CK(cudaHostGetDevicePointer(&h->device, h->page, 0));
+    int error = pthread_create(&h->thread, NULL, beat, h);
+    if (error) return fail("a thread for waiting for other ranks: %s", strerror(error));
+    h->begun = 1;
+    return 0;
+}
+
+const unsigned *heartbeat_beats(const struct heartbeat *h) {
+    return h ? h->device : NULL;
+}
+
+void heartbeat_end(struct heartbeat *h) {
+    if (!h) return;
+    __atomic_store_n(&h->ended, 1, __ATOMIC_RELEASE);
+    if (h->begun) pthread_join(h->thread, NULL);
+    if (h->device) cudaHostUnregister(h->page);
+    free(h->page);
+    free(h);
+}
 
 struct exchange {
     struct ranks *ranks;
