@@ -69,10 +69,6 @@ static const char *kind_of(const struct bench_call *call) {
     return call->name + sizeof "bench";
 }
 
-static void print_command(const struct bench_call *call) {
-    for (int i = 0; i < call->argc; i++) printf(" %s", call->argv[i]);
-}
-
 static void print_json_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                             int gpu, const char *date) {
     struct json command = {.used = 0}, head = {.used = 0};
@@ -107,7 +103,7 @@ static void bench_print_head(const struct bench_call *call, const struct backend
         return;
     }
     printf("command    sptx-w2v");
-    print_command(call);
+    for (int i = 0; i < call->argc; i++) printf(" %s", call->argv[i]);
     printf("\ndevice     %s%s%s, %s of host memory available\ndate       %s\n", machine->name,
            *machine->link ? ", " : "", machine->link, text_of_bytes(free_text, mem_available()), date);
     if (gpu)

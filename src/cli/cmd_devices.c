@@ -11,14 +11,6 @@
 
 enum { DEVICES_MOST = 64 }; /* most devices of a backend that are printed */
 
-static void print_processor(void) {
-    char name[256], total[TEXT_BYTES], available[TEXT_BYTES];
-    processor_name(name, sizeof name);
-    printf("processor  %s\n", name);
-    printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
-    printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()), text_of_bytes(available, mem_available()));
-}
-
 static void print_gpu(int number, const struct backend_info *gpu) {
     char total[TEXT_BYTES], unused[TEXT_BYTES];
     printf("gpu %-6d %s, %s free of %s%s%s, rows in host memory %s%s\n", number, gpu->name,
@@ -58,7 +50,11 @@ int cmd_devices(int argc, char **argv) {
     if (!result && arguments.count) result = fail_usage("devices takes no arguments, '%.100s' given", arguments.given[0]);
     arguments_release(&arguments);
     if (result) return -1;
-    print_processor();
+    char name[256], total[TEXT_BYTES], available[TEXT_BYTES];
+    processor_name(name, sizeof name);
+    printf("processor  %s\n", name);
+    printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
+    printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()), text_of_bytes(available, mem_available()));
     if (print_backends()) return -1;
     printf("auto       %s\n", backend_best()->name);
     return 0;

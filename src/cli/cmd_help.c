@@ -137,10 +137,6 @@ static const char *section_of(const struct command *command) {
 
 /* ---- the lists that both shells read ---- */
 
-static void put_names(void) {
-    for (const struct command *c = commands; c->name; c++) printf(" %s", c->name);
-}
-
 static void put_keys(const char *section) {
     const char *choices, *name;
     for (int i = 0; (name = config_key_at(i, &choices)); i++)
@@ -172,7 +168,7 @@ static void put_choices(void) {
  * script is its own. */
 static void put_lists(void) {
     fputs("_sptx_w2v_commands='", stdout);
-    put_names();
+    for (const struct command *c = commands; c->name; c++) printf(" %s", c->name);
     puts("'\n_sptx_w2v_words() {\n    offered=''\n    case $1 in");
     put_cases();
     puts("    esac\n}\n_sptx_w2v_values() {\n    values=''\n    case $1 in");

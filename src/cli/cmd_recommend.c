@@ -37,14 +37,6 @@ static void print_lines(const struct asked *asked, const struct recommended *ans
     }
 }
 
-/* Prints nine digits, from which a float32 can be read back exactly. */
-static void json_score(struct json *text, float score) {
-    if (isfinite(score))
-        json_print(text, "%.9g", (double)score);
-    else
-        json_number(text, (double)score);
-}
-
 /* Prints {"list": "u1", "score": "target", "known": 3, "unknown": 1, "items": [{"item": "a", "score": 0.5, "title":
  * "A"}]}. */
 static int print_object(struct asked *asked, const struct recommended *answer) {
@@ -62,7 +54,10 @@ static int print_object(struct asked *asked, const struct recommended *answer) {
         json_print(text, i ? ", {\"item\": " : "{\"item\": ");
         json_string(text, item, length);
         json_print(text, ", \"score\": ");
-        json_score(text, answer->scores[i]);
+        if (isfinite(answer->scores[i]))
+            json_print(text, "%.9g", (double)answer->scores[i]);
+        else
+            json_number(text, (double)answer->scores[i]);
         if (asked->titles.title) {
             json_print(text, ", \"title\": ");
             json_string(text, title, strlen(title));

@@ -23,10 +23,6 @@ static void keep_standard_files(void) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) _exit(1);
 }
 
-static int is_first_word(const char *argument, const char *a, const char *b) {
-    return !strcmp(argument, a) || !strcmp(argument, b);
-}
-
 /* Removes `flag` from the arguments before a lone "--". Returns 1 if it was there, else 0. */
 static int take_flag(int *argc, char **argv, const char *flag) {
     int kept = 1, found = 0, open = 1;
@@ -66,7 +62,7 @@ static int run_line(int argc, char **argv) {
         if (!quiet) command_list(stderr);
         return fail_usage("which command? 'sptx-w2v help' tells of each");
     }
-    if (is_first_word(argv[1], "--version", "version")) {
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
         build_print();
         return 0;
     }

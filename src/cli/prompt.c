@@ -28,13 +28,6 @@ int prompt_is_possible(void) {
     return isatty(STDIN_FILENO);
 }
 
-static void split(struct prompt *p, char *line) {
-    char *rest = line, *word;
-    p->count = 0;
-    while ((word = strsep(&rest, " \t\r\n")))
-        if (*word && p->count < WORDS_MOST_ASKED) p->words[p->count++] = word;
-}
-
 /* Finds the words' rows, and prints the position of each. Returns 1 if all words are known. */
 static int find_words(struct prompt *p) {
     for (int i = 0; i < p->count; i++) {
@@ -98,7 +91,10 @@ static int ask_terminal(struct prompt *p) {
         fputs(p->request->analogy ? "Enter three words (EXIT to break): " : "Enter word or sentence (EXIT to break): ", stdout);
         if ((result = terminal_flush())) break;
         if (getline(&line, &capacity, stdin) < 0) break;
-        split(p, line);
+        char *rest = line, *word;
+        p->count = 0;
+        while ((word = strsep(&rest, " \t\r\n")))
+            if (*word && p->count < WORDS_MOST_ASKED) p->words[p->count++] = word;
         if (p->count == 1 && !strcmp(p->words[0], "EXIT")) break;
         if (p->count && (result = answer_question(p))) break;
     }

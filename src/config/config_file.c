@@ -204,11 +204,6 @@ static int sets_a_key(const char *line) {
     return gap || isspace((unsigned char)sign[1]) || !strchr(sign, '/') || config_full_name(name, 0);
 }
 
-/* Returns 1 if a line continues the value above: if it is indented more than the value's first line. */
-static int goes_on(const struct ini_source *source, const char *line, size_t indent) {
-    return source->value.key && indent > source->value.indent && *line != '[' && !sets_a_key(line);
-}
-
 /* ---- output: each function writes a line of at most size - 1 bytes to `out`, and returns 0, or -1 after fail() ---- */
 
 static int put_piece(struct ini_source *source, char *out, int size) {
@@ -255,7 +250,7 @@ static int put_line(struct ini_source *source, char *out, int size) {
         if (!strncmp(line, said_mark, strlen(said_mark)))
             snprintf(source->config->said, sizeof source->config->said, "%s", line + strlen(said_mark) - strlen("columns    "));
         if (!*line || config_is_comment(line)) continue;
-        if (goes_on(source, line, indent)) {
+        if (source->value.key && indent > source->value.indent && *line != '[' && !sets_a_key(line)) {
             source->rest = without_comment(line);
             return add_text(&source->value, " ", 1) ? -1 : put_piece(source, out, size);
         }
@@ -575,7 +570,8 @@ int config_print_help(FILE *file) {
 /* ---- comparing ---- */
 
 static int changes_numbers(const struct config_key *key) {
-    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "train.merge_every", "corpus.cache", "corpus.max_word"};
+    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "train.merge_every", "corpus.cache",
+        "corpus.max_word"};
     if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(key->name, others[i])) return 0;

@@ -33,10 +33,6 @@ static const char *line_end(const struct cursor *cursor) {
     return end ? end : cursor->end;
 }
 
-static uint64_t offset_of(const struct cursor *cursor) {
-    return (uint64_t)(cursor->at - cursor->start);
-}
-
 /* ---- the first line ---- */
 
 /* Reads a whole number and skips the blanks after it. */
@@ -157,7 +153,7 @@ static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, 
         if (take_word(file, &cursor, row, &word, &length)) return -1;
         if (take) {
             words_append(&file->words, word, length);
-            file->starts[row] = offset_of(&cursor);
+            file->starts[row] = (uint64_t)(cursor.at - cursor.start);
         }
         *bytes += length + 1;
         if (pass_numbers(file, &cursor, row)) return -1;
@@ -212,14 +208,10 @@ static int read_npy(struct vectors_file *file, const char *vocabulary) {
 
 /* ---- all ---- */
 
-static int is_npy(const struct file_map *map) {
-    return map->size >= 6 && !memcmp(map->data, "\x93NUMPY", 6);
-}
-
 int vectors_file_open(struct vectors_file *file, const char *path, const char *vocabulary) {
     *file = (struct vectors_file){.path = path};
     int result = file_map_open(&file->map, path);
-    if (!result && is_npy(&file->map)) {
+    if (!result && file->map.size >= 6 && !memcmp(file->map.data, "\x93NUMPY", 6)) {
         file->format = VECTORS_NPY;
         file_map_close(&file->map);
         result = read_npy(file, vocabulary);

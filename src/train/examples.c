@@ -282,14 +282,6 @@ static uint32_t share_threshold(double share) {
     return (uint32_t)(share * 4294967296.0); /* the bounds of train.held_out keep it below 2^32 */
 }
 
-static enum example_mode mode_of(const struct config *config) {
-    return config_is_window(config)             ? EXAMPLE_WINDOW
-           : config->examples_mode == MODE_LIST ? EXAMPLE_LIST
-           : config_is_by_item(config)          ? EXAMPLE_ITEM
-           : config->examples_mode == MODE_TRIPLE ? EXAMPLE_TRIPLE
-                                                : EXAMPLE_ADJACENCY;
-}
-
 /* Sets how triples are trained: a head and a relation are multiplied. */
 static void take_triples(struct example_source *source, const struct config *config) {
     enum example_product product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
@@ -304,7 +296,11 @@ static void take_triples(struct example_source *source, const struct config *con
 }
 
 static void take_keys(struct example_source *source, const struct config *config) {
-    source->mode = mode_of(config);
+    source->mode = config_is_window(config)               ? EXAMPLE_WINDOW
+                   : config->examples_mode == MODE_LIST   ? EXAMPLE_LIST
+                   : config_is_by_item(config)            ? EXAMPLE_ITEM
+                   : config->examples_mode == MODE_TRIPLE ? EXAMPLE_TRIPLE
+                                                          : EXAMPLE_ADJACENCY;
     source->pool.on = config->examples_mode == MODE_CBOW || config->examples_own < 1 || config_subwords(config).max;
     source->pool.own = config->examples_own < 1 ? (float)config->examples_own : 0;
     source->pooled = (uint32_t)config->examples_pooled;
@@ -378,14 +374,6 @@ static int take_weights(struct examples *examples, const struct config *config, 
     return 0;
 }
 
-static void take_stream(struct example_source *source, const struct idstream *stream) {
-    source->ids = stream->ids;
-    source->starts = stream->starts;
-    source->tokens = stream->tokens;
-    source->sentences = stream->sentences;
-    source->longest = source->mode == EXAMPLE_TRIPLE ? 3 : longest_sentence(source);
-}
-
 /* Sets everything that does not depend on the corpus. */
 static void begin(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     *examples = (struct examples){0};
@@ -421,7 +409,11 @@ static int release_after(struct examples *examples, int result) {
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
                   const struct idstream *stream) {
     begin(examples, config, vocab);
-    take_stream(&examples->source, stream);
+    examples->source.ids = stream->ids;
+    examples->source.starts = stream->starts;
+    examples->source.tokens = stream->tokens;
+    examples->source.sentences = stream->sentences;
+    examples->source.longest = examples->source.mode == EXAMPLE_TRIPLE ? 3 : longest_sentence(&examples->source);
     return release_after(examples, take_weights(examples, config, stream) || finish(examples, config, vocab) ? -1 : 0);
 }
 

@@ -171,10 +171,6 @@ static void expect_batch(struct planning *p, uint64_t batch) {
     plan->batch_contexts = p->batch.distinct_contexts;
 }
 
-static int work_is_large(const struct planning *p) {
-    return planning_estimate(p).work.gpu > p->budget / GPU_WORK_PART;
-}
-
 static uint64_t user_batch(const struct planning *p) {
     int items = p->source.mode == EXAMPLE_ITEM;
     uint64_t batch = example_count(&p->source) / USER_STEPS, least = items ? SHARED_LEAST : USER_LEAST;
@@ -200,7 +196,8 @@ static void settle_batch(struct planning *p) {
                     : p->gpu     ? GPU_BATCH
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
-    while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && work_is_large(p)) expect_batch(p, plan->batch / 2);
+    while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && planning_estimate(p).work.gpu > p->budget / GPU_WORK_PART)
+        expect_batch(p, plan->batch / 2);
     if (!is_bounded(p) && share_made(p) > 0) p->source.capacity = examples_capacity(p->examples, plan->batch, share_made(p));
     plan->capacity = p->source.capacity;
 }
@@ -212,14 +209,6 @@ static void settle_batch(struct planning *p) {
 static enum place settle(const struct planning *p, int wanted) {
     if (wanted == PLACE_FILE) return PLACE_FILE;
     return wanted == PLACE_GPU && p->gpu ? PLACE_GPU : PLACE_PINNED;
-}
-
-static void settle_asked_places(struct planning *p) {
-    const struct config *config = p->config;
-    p->plan->target = settle(p, config->memory_target);
-    p->plan->target_state = settle(p, config->memory_target_state);
-    p->plan->context = settle(p, config->memory_context);
-    p->plan->context_state = settle(p, config->memory_context_state);
 }
 
 /* Puts the corpus on the GPU if the corpus and all other data fit; otherwise the GPU reads it over the link. Ids are read in
@@ -622,7 +611,11 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs != NULL)
                                      : idstream_bytes(p->source.tokens, plan->sentences, p->source.weights != NULL);
     expected_rows_init(&p->touches, p->config, vocab, p->examples);
-    settle_asked_places(p);
+    const struct config *config = p->config;
+    p->plan->target = settle(p, config->memory_target);
+    p->plan->target_state = settle(p, config->memory_target_state);
+    p->plan->context = settle(p, config->memory_context);
+    p->plan->context_state = settle(p, config->memory_context_state);
     p->behind = goes_on(p);
     settle_batch(p);
     settle_auto_places(p);

@@ -21,15 +21,6 @@ static const double slowest = 1e6, fastest = 1e15;
 
 /* ---- a GPU's file ---- */
 
-/* Writes all properties on which the rates depend as one line. */
-static void describe_rates(const struct backend_info *info, char key[KEY]) {
-    char processor[128];
-    processor_name(processor, sizeof processor);
-    snprintf(key, KEY, "%s, driver %s, %s, %s", info->name, info->driver, info->link, processor);
-    for (char *at = key; *at; at++)
-        if ((unsigned char)*at < ' ') *at = ' ';
-}
-
 /* Returns this program's directory below the user's cache directory, for the caller to free; NULL if the environment names none. */
 static char *cache_directory(void) {
     const char *given = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -137,7 +128,11 @@ static int begin_rates(struct silence *silence, const struct backend_info *info)
     silence->own = report_open(NULL, NULL);
     if (!silence->own) return -1;
     silence->before = report_use(silence->own);
-    describe_rates(info, silence->key);
+    char processor[128];
+    processor_name(processor, sizeof processor);
+    snprintf(silence->key, KEY, "%s, driver %s, %s, %s", info->name, info->driver, info->link, processor);
+    for (char *at = silence->key; *at; at++)
+        if ((unsigned char)*at < ' ') *at = ' ';
     return 0;
 }
 static void end(struct silence *silence) {

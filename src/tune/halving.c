@@ -47,11 +47,6 @@ uint64_t *halving_order(const struct halving *h, int rung, uint64_t *count) {
 
 /* ---- the next job ---- */
 
-/* Returns the seconds that a trial is expected to take on its next rung. */
-static double rising_takes(const struct halving_trial *trial) {
-    return HALVING_SHARE * trial->seconds[trial->rungs - 1];
-}
-
 /* Returns the seconds that a new trial is expected to take: the mean of all trials on rung 0. */
 static double beginning_takes(const struct halving *h) {
     double sum = 0;
@@ -68,7 +63,7 @@ static int find_rising(const struct halving *h, const struct halving_bounds *bou
     int found = 0;
     for (uint64_t place = 0; place < count && !found; place++) {
         const struct halving_trial *one = &h->trial[order[place]];
-        double takes = rising_takes(one);
+        double takes = HALVING_SHARE * one->seconds[one->rungs - 1];
         int may = place < most || (!order[place] && OWN_SHARE * takes <= bounds->left);
         found = may && one->rungs == rung + 1 && takes <= bounds->left;
         if (found) *trial = order[place];

@@ -579,15 +579,11 @@ static int answer_of(const struct tuning *t, struct tune_answer *answer) {
     return a.diverged ? fail_diverged(t, &a) : 0;
 }
 
-static int search_and_answer(struct tuning *t, struct tune_answer *answer) {
-    return open_tuning(t) || search(t) < 0 || answer_of(t, answer) ? -1 : 0;
-}
-
 int tune_run(struct tune_answer *answer, const struct tune_request *request) {
     struct tuning t = {.request = request, .began = progress_now()};
     int ended_before = interrupt_ends_work(1);
     *answer = (struct tune_answer){.trials = 0};
-    int result = search_and_answer(&t, answer);
+    int result = open_tuning(&t) || search(&t) < 0 || answer_of(&t, answer) ? -1 : 0;
     interrupt_ends_work(ended_before);
     close_tuning(&t);
     return result;

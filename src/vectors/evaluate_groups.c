@@ -24,10 +24,6 @@ struct groups_job {
     uint32_t *asked;              /* rows that are asked for their nearest rows */
 };
 
-static int takes_part(const struct groups_job *job, uint64_t row) {
-    return vocab_count(&job->model->vocab, row) >= job->request->met && job->group[0][row];
-}
-
 /* Prepares a column of groups for each column of the file's first line. */
 static int open_columns(struct groups_job *job, int columns) {
     if (columns < 1 || columns > SPTX_GROUPS_MOST)
@@ -78,7 +74,7 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     if (!job->asked) return -1;
     for (uint64_t i = *asked = *all = 0; i < job->rows; i++) {
         uint64_t row = shuffle_at(&order, i);
-        if (!takes_part(job, row)) continue;
+        if (vocab_count(&job->model->vocab, row) < job->request->met || !job->group[0][row]) continue;
         if (*asked < most) job->asked[(*asked)++] = (uint32_t)row;
         ++*all;
     }

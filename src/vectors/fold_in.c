@@ -73,15 +73,6 @@ static int measure_length(struct fold_in *fold) {
     return 0;
 }
 
-/* Scales losses that sum over negatives, since training had negatives.count of them and folding in has `count`. Losses that
- * average over negatives need no factor. */
-static void scale_negatives(struct fold_in *fold) {
-    struct fold_problem *p = &fold->problem;
-    float share = p->count ? (float)fold->model->negatives.count / (float)p->count : 1;
-    p->per_negative = p->loss.kind == LOSS_LOGISTIC ? share : 1;
-    if (p->loss.kind == LOSS_SOFTMAX) p->loss.negative_weight *= share;
-}
-
 /* Opens the solver on the caller's backend, or on the CPU if the GPU lacks memory for it. */
 static int open_backend(struct fold_in *fold, const struct backend_ops *ops, struct backend *backend, unsigned threads) {
     int result = ops->fold_open(backend, &fold->problem, &fold->solver);
@@ -119,7 +110,10 @@ int fold_in_open(struct fold_in *fold, const struct model *model, const struct b
     if (!result) choose_negatives(fold);
     if (!result && (read_negatives(fold, negatives) || measure_length(fold))) result = -1;
     if (!result) {
-        scale_negatives(fold);
+        struct fold_problem *p = &fold->problem;
+        float share = p->count ? (float)fold->model->negatives.count / (float)p->count : 1;
+        p->per_negative = p->loss.kind == LOSS_LOGISTIC ? share : 1;
+        if (p->loss.kind == LOSS_SOFTMAX) p->loss.negative_weight *= share;
         result = open_backend(fold, ops, backend, threads);
     }
     free(negatives);

@@ -109,18 +109,14 @@ static void train_negatives(struct document *d, uint64_t position, uint32_t word
         }
 }
 
-static void train_path(struct document *d, uint32_t word) {
-    const struct example_path path = example_path(&d->source, word);
-    for (int code = 0; code < 2; code++)
-        for (uint32_t i = 0; i < path.count[code]; i++)
-            train_context(d, d->source.paths.nodes[path.first[code] + i], code ? 0.0f : 1.0f);
-}
-
 static void train_word(struct document *d, uint64_t position, uint32_t word) {
     uint32_t rows = make_vector(d, position);
     memset(d->moved, 0, d->model->dim * sizeof *d->moved);
     if (d->source.paths.starts) {
-        train_path(d, word);
+        const struct example_path path = example_path(&d->source, word);
+        for (int code = 0; code < 2; code++)
+            for (uint32_t i = 0; i < path.count[code]; i++)
+                train_context(d, d->source.paths.nodes[path.first[code] + i], code ? 0.0f : 1.0f);
     } else {
         train_context(d, word, 1);
         train_negatives(d, position, word);

@@ -265,10 +265,6 @@ static int assign_share(void *context, unsigned worker) {
     return 0;
 }
 
-static int run_workers(const struct clustering *c, pool_job *job, void *context) {
-    return c->request->pool ? pool_run(c->request->pool, job, context) : job(context, 0);
-}
-
 /* ---- the first centres (k-means++, Arthur and Vassilvitskii 2007) ---- */
 
 /* Draws a row with a probability proportional to its distance from the nearest centre. */
@@ -302,7 +298,7 @@ static double assign(struct clustering *c) {
     double sum = 0;
     c->begin = 0;
     for (uint64_t row = 0; row < c->request->count; row++) c->far[row] = 3, c->cluster[row] = 0;
-    if (run_workers(c, assign_share, c)) return NAN;
+    if (c->request->pool ? pool_run(c->request->pool, assign_share, c) : assign_share(c, 0)) return NAN;
     for (uint64_t row = 0; row < c->request->count; row++) sum += 1 - c->far[row];
     return sum;
 }

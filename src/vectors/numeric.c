@@ -112,12 +112,6 @@ static double along(const struct directions *d, uint64_t row, const double *dire
     return sum;
 }
 
-static void find_mean(struct directions *d) {
-    for (uint64_t row = 0; row < d->count; row++)
-        for (uint32_t i = 0; i < d->dim; i++) d->mean[i] += (double)d->rows[row * d->dim + i];
-    for (uint32_t i = 0; i < d->dim; i++) d->mean[i] /= (double)d->count;
-}
-
 /* Scales a direction to length 1 (zeros stay zeros). Makes its largest component positive, so that a map is never mirrored. */
 static void settle(double *direction, uint32_t dim) {
     double length = sqrt(product(direction, direction, dim));
@@ -150,7 +144,9 @@ int principal_two(float *xy, const float *rows, uint64_t count, uint32_t dim) {
     d.mean = mem_zalloc(4 * (uint64_t)dim, sizeof *d.mean, "the directions of a map");
     if (!d.mean) return -1;
     d.first = d.mean + dim, d.second = d.first + dim, d.next = d.second + dim;
-    find_mean(&d);
+    for (uint64_t row = 0; row < d.count; row++)
+        for (uint32_t i = 0; i < d.dim; i++) d.mean[i] += (double)d.rows[row * d.dim + i];
+    for (uint32_t i = 0; i < d.dim; i++) d.mean[i] /= (double)d.count;
     begin_direction(d.first, dim, 1);
     begin_direction(d.second, dim, 2);
     for (int round = 0; round < ROUNDS; round++) {

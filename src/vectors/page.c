@@ -130,17 +130,14 @@ static int take_line(void *user, const char *line, uint64_t length) {
 
 /* ---- fewer points ---- */
 
-static int is_mean(enum field field) {
-    return field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
-}
-
 /* Returns one point for a group of lines: the means of losses and speeds, and the last line's other numbers. */
 static struct point summed_up(const struct point *points, uint64_t count) {
     struct point whole = points[count - 1];
     for (int field = 0; field < FIELDS; field++) {
         double sum = 0;
         uint64_t told = 0;
-        for (uint64_t i = 0; is_mean((enum field)field) && i < count; i++) {
+        int is_mean = field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
+        for (uint64_t i = 0; is_mean && i < count; i++) {
             if (!isfinite(points[i].field[field])) continue;
             sum += points[i].field[field];
             told++;
@@ -692,13 +689,6 @@ out:
     return result;
 }
 
-/* Finds nearest rows, coordinates and groups. Searches on the device that device.* of `config` chooses. Returns 0, or -1 after
- * fail(), also if a signal asked to stop; the caller releases in either case. */
-static int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config) {
-    return choose(rows, model) || page_groups_find(&rows->groups, model, rows->view, rows->rows, rows->top, rows->labels) ||
-                   find_nearest(rows, model, config) || place(rows, model, config) ? -1 : 0;
-}
-
 enum { EVALUATION_BYTES = 64 << 10, NONCE_BYTES = 33 };
 
 /* ---- the run ---- */
@@ -758,25 +748,11 @@ static int print_head(struct json *json, const struct model *model, const struct
 
 /* ---- the page ---- */
 
-/* Makes the nonce of the page's content security policy, which allows only scripts that have it. It is a hash of all shown data,
- * so the data cannot contain it. */
-static void make_nonce(char nonce[NONCE_BYTES], const struct json *json) {
-    XXH128_hash_t hash = XXH3_128bits(json->bytes, json->used);
-    snprintf(nonce, NONCE_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
-}
-
 /* The texts that fill page.html, and the nonce that one of them points to. */
 struct filling {
     char nonce[NONCE_BYTES];
     struct page_part parts[3];
 };
-
-static void fill_page(struct filling *filling, const struct json *json) {
-    make_nonce(filling->nonce, json);
-    filling->parts[0] = (struct page_part){"nonce", filling->nonce, strlen(filling->nonce)};
-    filling->parts[1] = (struct page_part){"json", json->bytes, json->used};
-    filling->parts[2] = (struct page_part){0};
-}
 
 /* Appends the rows to `json`. If the page gets too large, tries again with fewer listed rows. Names differ in length, so each
  * try takes a tenth less than the average size suggests. */
@@ -787,7 +763,11 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
         int result = page_rows_print(json, rows, model, request->titles);
         json_print(json, "}");
         if (result || json->failed) return -1;
-        fill_page(filling, json);
+        XXH128_hash_t hash = XXH3_128bits(json->bytes, json->used);
+        snprintf(filling->nonce, NONCE_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+        filling->parts[0] = (struct page_part){"nonce", filling->nonce, strlen(filling->nonce)};
+        filling->parts[1] = (struct page_part){"json", json->bytes, json->used};
+        filling->parts[2] = (struct page_part){0};
         if (!(*bytes = page_files_bytes(filling->parts))) return -1;
         if (*bytes <= PAGE_BYTES) return 0;
         if (rows->count == rows->top)
@@ -806,7 +786,9 @@ static int write_page(struct page_rows *rows, const struct model *model, const s
                       const struct config *config, struct file_writer *writer, uint64_t *bytes) {
     struct json json = {.used = 0};
     struct filling filling;
-    int result = print_head(&json, model, request) || page_rows_find(rows, model, config) ||
+    int result = print_head(&json, model, request) || choose(rows, model) ||
+                 page_groups_find(&rows->groups, model, rows->view, rows->rows, rows->top, rows->labels) ||
+                 find_nearest(rows, model, config) || place(rows, model, config) ||
                          print_rows(&json, rows, model, request, &filling, bytes) || page_files_write(filling.parts, writer)
                      ? -1 : 0;
     json_release(&json);

@@ -40,10 +40,6 @@ static void add_products(const float *x, uint32_t dim, double *out) {
         }
 }
 
-static void span_of(const struct turning *t, uint64_t span, uint64_t *first, uint64_t *end) {
-    pool_share(t->nodes, (unsigned)span, (unsigned)t->spans, first, end);
-}
-
 /* Computes the sums of whole spans. A span's last rows are padded with zeros to ROWS rows. */
 static int multiply_spans(void *context, unsigned worker) {
     struct turning *t = context;
@@ -51,7 +47,7 @@ static int multiply_spans(void *context, unsigned worker) {
     uint64_t span, stop, first, end;
     while (last && pool_take(&t->next, t->spans, 1, &span, &stop)) {
         double *out = t->products + span * t->dim * t->dim;
-        span_of(t, span, &first, &end);
+        pool_share(t->nodes, (unsigned)span, (unsigned)t->spans, &first, &end);
         for (; first + ROWS <= end; first += ROWS) add_products(t->x + first * t->dim, t->dim, out);
         memset(last, 0, ROWS * t->dim * sizeof *last);
         memcpy(last, t->x + first * t->dim, (end - first) * t->dim * sizeof *last);
