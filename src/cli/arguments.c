@@ -179,11 +179,14 @@ int arguments_config_of_run(struct config *config, const char *run_directory, co
     return result;
 }
 
-static int names_format(const struct arguments *a) {
-    static const char key[] = "--corpus.format=";
-    for (int i = 0; i < a->setting_count; i++)
-        if (!strncmp(a->settings[i], key, sizeof key - 1)) return 1;
-    return 0;
+static int is_set(const struct arguments *a, const char *option) {
+    int i = 0;
+    while (i < a->setting_count && strncmp(a->settings[i], option, strlen(option))) i++;
+    return i < a->setting_count;
+}
+
+int arguments_set_layout(const struct arguments *a) {
+    return is_set(a, "--corpus.columns=") || is_set(a, "--corpus.separator=") || is_set(a, "--corpus.header=") || is_set(a, "--corpus.names=");
 }
 
 int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const char *run_directory,
@@ -191,6 +194,7 @@ int arguments_reading(struct corpus_options *reading, int *look, struct config *
     if (arguments_config_of_run(run, run_directory, a)) return -1;
     if (format && config_set(run, "corpus", "format", format, "--format")) return -1;
     *reading = config_corpus(run);
-    *look = !format && !names_format(a);
+    reading->look.hints = !arguments_set_layout(a);
+    *look = !format && !is_set(a, "--corpus.format=");
     return 0;
 }

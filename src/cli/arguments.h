@@ -54,6 +54,9 @@ int arguments_keys_wanted(struct config *config, const char *command, const stru
  * not resolved again. */
 int arguments_config_of_run(struct config *config, const char *run_directory, const struct arguments *arguments);
 
+/* Returns 1 if the command sets a key that says how the lines of files are laid out: corpus.columns, separator, header or names. */
+int arguments_set_layout(const struct arguments *arguments);
+
 /* Chooses how files of lists are read when a finished run is asked with them: as its corpus was, in the format of --format=F
  * (`format`; NULL: not given) or --corpus.format. *look: 1 if neither option is given, so that the format may be guessed from
  * the file. run: becomes the run's config, which owns strings of *reading; the caller always releases it. Returns 0, or -1 after

@@ -146,6 +146,7 @@ static int triples(const struct model *model, const struct sets *sets, const str
     int result = run_triples_check(model) || arguments_config_of_run(&run, model->directory, &sets->arguments) ? -1 : 0;
     if (!result) {
         request.look = config_corpus(&run).look;
+        request.look.hints = !arguments_set_layout(&sets->arguments);
         result = evaluate_triples(&score, model, &request, config);
     }
     config_release(&run);

@@ -289,6 +289,75 @@ int corpus_read_as(struct corpus *corpus, const struct corpus_options *options) 
     return result;
 }
 
+/* Says if the files are those of training and of validation or test: usually only the first are meant. */
+static void say_split(const struct corpus *corpus) {
+    const char *first = corpus->files[0].path, *trained = NULL, *held_out = NULL;
+    uint64_t shared = strlen(first);
+    for (uint64_t i = 1; i < corpus->count; i++)
+        for (uint64_t n = 0; n < shared; n++)
+            if (corpus->files[i].path[n] != first[n]) shared = n;
+    while (shared && first[shared - 1] != '/') shared--;
+    for (uint64_t i = 0; i < corpus->count; i++) {
+        const char *path = corpus->files[i].path, *rest = path + shared;
+        int test = strcasestr(rest, "test") || strcasestr(rest, "valid") || !strncasecmp(rest, "dev", 3);
+        if (test && !held_out) held_out = path;
+        if (!test && !trained && strcasestr(rest, "train")) trained = path;
+    }
+    if (!trained || !held_out) return;
+    const char *end = strcasestr(trained + shared, "train");
+    end += strcspn(end, "/");
+    remark("files      all %" PRIu64 " are trained, '%s' and '%s' too; corpus.path = %.*s takes those of training alone", corpus->count, trained,
+           held_out, (int)(end - trained), trained);
+}
+
+static const char *const separator_names[] = {[SEPARATOR_TAB] = "\t", [SEPARATOR_COMMA] = ",", [SEPARATOR_SEMICOLON] = ";",
+                                              [SEPARATOR_PIPE] = "|", [SEPARATOR_COLONS] = "::", [SEPARATOR_BLANK] = " "};
+
+/* Fills in the keys that are still "auto" from the format of the first file, where all files agree. */
+static void fill_in(const struct corpus *corpus, struct corpus_found *found) {
+    const struct look *look = &corpus->files[0].front.look;
+    const struct columns_form *form = &look->form;
+    struct look_keys *keys = &found->keys;
+    int header = !look->counted, separator = 1, columns = 1, naming = 1;
+    for (uint64_t i = 1; i < corpus->count; i++) {
+        const struct look *other = &corpus->files[i].front.look;
+        header &= other->header == look->header && !other->counted;
+        separator &= !strcmp(other->form.separator, form->separator);
+        columns &= !strcmp(other->columns, look->columns);
+        naming &= other->form.naming == form->naming;
+    }
+    if (form->ntriples) return;
+    if (keys->header == HEADER_AUTO && header) keys->header = look->header ? HEADER_YES : HEADER_NO;
+    for (int s = SEPARATOR_TAB; keys->separator == SEPARATOR_AUTO && separator && s <= SEPARATOR_BLANK; s++)
+        if (!strcmp(separator_names[s], form->separator)) keys->separator = (enum corpus_separator)s;
+    if (corpus->format->columns && !(keys->columns && *keys->columns) && columns && header && *look->columns) {
+        snprintf(found->columns, sizeof found->columns, "%s", look->columns);
+        keys->columns = found->columns;
+    }
+    int names = corpus->format->rows == LOOK_LISTS || (corpus->format->documents && !*look->columns);
+    if (names && keys->names == NAMES_AUTO && naming)
+        keys->names = form->naming == NAMED_BY_FILE ? NAMES_FILE : form->naming == NAMED_BY_LINE ? NAMES_NO : NAMES_YES;
+}
+
+int corpus_find(struct corpus *corpus, const struct corpus_options *options, struct corpus_found *found) {
+    *found = (struct corpus_found){.keys = keys_of(options)};
+    if (corpus->stream || corpus->gathered || !corpus->count) return 0;
+    if (corpus->count > 1) say_split(corpus);
+    if (corpus_formats[options->format].rows == LOOK_TEXT) return 0;
+    if (corpus_read_as(corpus, options)) return -1;
+    for (uint64_t i = 0; i < corpus->count && i < CORPUS_LOOK_FILES; i++)
+        if (corpus_look_at(corpus, &corpus->files[i])) return -1;
+    snprintf(found->said, sizeof found->said, "%s", corpus->files[0].front.look.said);
+    if (corpus->count <= CORPUS_LOOK_FILES) fill_in(corpus, found);
+    if (corpus->keys.names == NAMES_FILE) found->keys.names = NAMES_FILE;
+    corpus->found = &found->keys;
+    return 0;
+}
+
+const struct look_keys *corpus_keys(const struct corpus *corpus) {
+    return corpus->found;
+}
+
 void corpus_left_add(struct corpus_left *to, const struct corpus_left *some) {
     uint64_t *sums = (uint64_t *)(void *)to;
     const uint64_t *one = (const uint64_t *)(const void *)some;

@@ -136,6 +136,19 @@ void corpus_set_threads(struct corpus *corpus, unsigned threads);
  * each file is a document, unless their lines agree on names. Returns 0, or -1 after fail(). */
 int corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
+/* What the look found in all files of a corpus, as keys that read the same files the same way again. */
+struct corpus_found {
+    struct look_keys keys;  /* as the caller set them; "auto" is replaced where all files agree. `columns` points to the field below, or
+                             * to the caller's text */
+    char columns[96];
+    char said[LOOK_SAID];   /* look.said of the first file; "": files have no fields */
+};
+/* Looks at the files, prints their formats, and fills in *found, which must outlive the corpus: encode_fingerprint() uses it. Also
+ * says if files of training, validation and test are all read. Files beyond the first CORPUS_LOOK_FILES are not looked at, and then only
+ * `names` is filled in. Returns 0, or -1 after fail(). */
+int corpus_find(struct corpus *corpus, const struct corpus_options *options, struct corpus_found *found);
+const struct look_keys *corpus_keys(const struct corpus *corpus); /* found->keys; NULL: corpus_find() was not called */
+
 /* Bytes of a word: the default of corpus.max_word, and its highest value. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
 

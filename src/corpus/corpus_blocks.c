@@ -154,7 +154,7 @@ static void say_rows(struct corpus *corpus, const struct corpus_file *file) {
     snprintf(corpus->said, sizeof corpus->said, "%s", said);
 }
 
-static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
+int corpus_look_at(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
     struct first_look wanted = corpus_wanted(file, corpus->format, &corpus->keys);
     if (first_bytes_look(&file->front, &wanted)) return -1;
@@ -173,7 +173,7 @@ static int open_next(struct corpus *corpus) {
     corpus->line = 1;
     corpus->line_open = 0;
     corpus->at = 0;
-    if (look_at_front(corpus, file)) return -1;
+    if (corpus_look_at(corpus, file)) return -1;
     corpus->skip = file->front.skip;
     corpus->file_named = 0;
     int result = reader_open(&corpus->reader, file->path, corpus->threads, &corpus->done);

@@ -27,6 +27,7 @@ struct corpus {
     const struct corpus_format_properties *format;
     struct look_keys asked; /* keys as the caller set them */
     struct look_keys keys;  /* these, with what corpus_read_as() has found */
+    const struct look_keys *found; /* of corpus_find(); NULL: it was not called */
     int stream; /* 1: the corpus is one file, an id stream */
     int spool;  /* a copy of standard input, which can be read only once (base/file.h); -1: standard input is not part of the
                  * corpus */
@@ -68,6 +69,8 @@ static inline struct first_look corpus_wanted(const struct corpus_file *file, co
     return (struct first_look){.path = file->path, .name = file->name, .rows = format->rows, .keys = keys};
 }
 
+/* Looks at a file, unless that is done, and says its format. Returns 0, or -1 after fail(). */
+int corpus_look_at(struct corpus *corpus, struct corpus_file *file);
 uint64_t corpus_newlines(const char *bytes, uint64_t length); /* returns the number of line ends */
 
 #endif

@@ -24,15 +24,17 @@
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* version of the encoding: to be raised if the same corpus gives other ids or sentences than before */
-enum { LOOK = 2 << 8 }; /* version of look.h: to be raised if the same file gives other words than before */
+enum { LOOK = 3 << 8 }; /* version of look.h: to be raised if the same file gives other words than before */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     int grown = options->older || options->grown, has_vocab = grown || (options->vocab && *options->vocab);
-    const struct look_keys *look = &options->look;
+    const struct look_keys *look = corpus_keys(corpus) ? corpus_keys(corpus) : &options->look;
+    const char *events = look->events ? look->events : "";
     const char *columns = format->columns && look->columns ? look->columns : "";
     uint64_t keys = XXH3_64bits_withSeed(columns, strlen(columns), (uint64_t)look->separator * 16 + (uint64_t)look->names);
+    keys = XXH3_64bits_withSeed(events, strlen(events), keys ^ (uint64_t)look->literals);
     uint64_t facts[] = {format->rows == LOOK_TEXT ? ENCODING : (ENCODING + LOOK) ^ keys,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),

@@ -463,8 +463,14 @@ static int begins_with(const struct looked_line *line, const char *text) {
     return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->at, text, strlen(text));
 }
 
+static int holds(const struct looked_line *line, const char *text) {
+    return memmem(line->at, (size_t)(line->end - line->at), text, strlen(text)) != NULL;
+}
+
 static int refuse_other_formats(const struct looked_lines *lines, enum look_rows rows, const char *path) {
     const struct looked_line *line = &lines->line[0];
+    if (begins_with(line, "PREFIX ") && holds(line, ": <"))
+        return fail("'%s' holds Turtle, and no rows of fields: write N-Triples first (rapper -i turtle -o ntriples)", path);
     int names = rows == LOOK_TRIPLES && *line->at == '<' && !begins_with(line, "<?xml") && !begins_with(line, "<rdf"); /* <Ulm> */
     if (are_ntriples(lines)) return fail("'%s' holds N-Triples: corpus.format = triples reads them", path);
     for (size_t i = 0; i < sizeof others / sizeof *others && !names; i++)
@@ -475,9 +481,6 @@ static int refuse_other_formats(const struct looked_lines *lines, enum look_rows
 
 static int ends_with(const struct looked_line *line, const char *text) {
     return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->end - strlen(text), text, strlen(text));
-}
-static int holds(const struct looked_line *line, const char *text) {
-    return memmem(line->at, (size_t)(line->end - line->at), text, strlen(text)) != NULL;
 }
 /* Returns 1 if the line's first word ends with a colon, as in "1: 2 3". */
 static int names_with_colon(const struct looked_line *line, const char *unused) {
@@ -758,10 +761,29 @@ static int differs_from_data(const struct looking *l) {
     return differs;
 }
 
+static int next_given(const char **at, const char **name, uint64_t *length);
+
+/* Returns 1 if the first line has all names of corpus.columns, of which at least one is a name. */
+static int names_given(const struct looking *l) {
+    const char *at = l->keys->columns, *name;
+    uint64_t length, number;
+    int names = 0;
+    while (at && next_given(&at, &name, &length)) {
+        int there = 0;
+        if (!text_count(strndupa(name, length < NAME_MOST ? length : NAME_MOST), &number)) continue;
+        for (uint64_t c = 0; c < l->first.count && c < COLUMNS_READ; c++)
+            there |= l->first.length[c] == length && !strncasecmp(l->first.word[c], name, length);
+        if (!there) return 0;
+        names++;
+    }
+    return names > 0;
+}
+
 static int look_for_header(const struct looking *l) {
     const struct looked_lines *lines = &l->lines;
     enum corpus_header key = l->keys->header;
     if (l->typed) return l->has_header;
+    if (l->keys->hints && names_given(l)) return 1;
     if (!lines->count || key == HEADER_NO) return 0;
     if (key == HEADER_YES) return 1;
     if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1;
@@ -1367,12 +1389,14 @@ static int pass_count(struct looking *l) {
 
 /* Refuses a graph of METIS: the first line has the numbers of nodes and edges, each other line the neighbours of a node. */
 static int refuse_metis(struct looking *l) {
-    const struct looked_lines *lines = &l->lines;
+    const struct looked_line *line = l->lines.line, *end = line + l->lines.count;
     struct columns_form blanks = COLUMNS_PLAIN;
-    uint64_t edges, nodes = l->lines.count > 2 ? number_of_line(&lines->line[0], 2, &edges) : 0, entries = 0, seen = 0, least = UINT64_MAX, widest = 0;
-    if (!nodes || !edges || l->typed) return 0;
-    for (uint64_t i = 1; i < lines->count; i++) {
-        struct table_line parts = part_line(&lines->line[i], &blanks);
+    uint64_t edges, entries = 0, least = UINT64_MAX, widest = 0;
+    while (line < end && *line->at == '%') line++;
+    uint64_t nodes = end - line > 2 ? number_of_line(line, 2, &edges) : 0, before = nodes ? line->number : 0, seen = nodes ? end[-1].number - before : 0;
+    if (!nodes || !edges) return 0;
+    for (line++; line < end; line++) {
+        struct table_line parts = part_line(line, &blanks);
         least = parts.count < least ? parts.count : least;
         widest = parts.count > widest ? parts.count : widest;
         entries += parts.count;
@@ -1383,8 +1407,7 @@ static int refuse_metis(struct looking *l) {
             if (text_count(text, &number) || !number || number > nodes) return 0;
         }
     }
-    seen = lines->line[lines->count - 1].number - lines->line[0].number;
-    int all = l->whole && lines->count < LOOKED_AT && entries == 2 * edges && seen <= nodes;
+    int all = l->whole && l->lines.count < LOOKED_AT && entries == 2 * edges && seen <= nodes;
     int some = !l->whole && least < widest && (double)entries / (double)seen < 4.0 * (double)edges / (double)nodes &&
                (double)entries / (double)seen > (double)edges / (double)nodes;
     if (!all && !some) return 0;
@@ -1424,12 +1447,16 @@ static int refuse_matrix(struct looking *l) {
     int bare = !named && few && (square || columns.most > COLUMNS_READ) && (two || cells > MATRIX_LEAST);
     int of_names = named && few && (l->row->free ? two || cells > MATRIX_LEAST : cells > MATRIX_LEAST && !names_both(l));
     if (!values || !(bare || of_names || truths == values)) return 0;
-    const char *way = l->typed ? "hand over the rows, columns and values that are not 0 as pairs or edges (scipy.sparse.coo_matrix has them)"
-        : l->rows == LOOK_EDGES || l->rows == LOOK_ADJACENCY
-        ? "write a line for each arc (in Python: m = numpy.loadtxt(FILE); i, j = m.nonzero(); numpy.savetxt('edges', numpy.c_[i, j, m[i, j]], '%g')) "
-          "and set corpus.format = graph"
-        : "write a line for each value that is not 0 (in Python: m = pandas.read_csv(FILE).stack() * 1; m[m != 0].reset_index().to_csv('pairs.csv', "
-          "header=['list', 'item', 'rating'], index=False)) and set corpus.format = pairs";
+    char way[400];
+    int graph = l->rows == LOOK_EDGES || l->rows == LOOK_ADJACENCY, own = columns.column[0].filled != columns.column[0].numbers || !l->first.length[0];
+    const char *separator = *l->look->form.separator == ' ' ? "\\s+" : l->look->form.separator;
+    if (l->typed)
+        snprintf(way, sizeof way, "hand over the rows, columns and values that are not 0 as pairs or edges (scipy.sparse.coo_matrix has them)");
+    else
+        snprintf(way, sizeof way, "write a line for each value that is not 0 (in Python: m = pandas.read_csv(FILE, sep='%s'%s%s).stack() * 1; "
+                 "m[m != 0].reset_index().to_csv('new.csv', header=['%s'], index=False)) and set corpus.format = %s",
+                 *separator == '\t' ? "\\t" : separator, named ? "" : ", header=None", named && own ? ", index_col=0" : "",
+                 graph ? "source', 'target', 'weight" : "list', 'item', 'rating", graph ? "graph" : "pairs");
     return fail("%s: %" PRIu64 " columns of %s are a matrix, and no %s: %.*s; %s", where_is(l, 0), columns.most,
                 two ? "0 and 1" : "numbers", l->row->free ? "lists of names" : "rows of fields", SHOWN(&l->lines.line[0]), way);
 }
@@ -1531,7 +1558,7 @@ static void say(struct looking *l) {
                 at = say_column(l, at, meaning == COLUMN_VALUE && form->events ? "event" : names[meaning], form->column[meaning]);
         }
     }
-    if (l->reordered) at = text_add(out, room, at, " (few names, and none of another column)");
+    if (l->reordered) at = text_add(out, room, at, " (the relation has few names)");
     if (form->zeros_out) at = text_add(out, room, at, " (lines of 0 are left out)");
     if (form->events && l->keys->events && *l->keys->events)
         at = text_add(out, room, at, " (only %s)", l->keys->events);
@@ -1550,12 +1577,28 @@ static void say(struct looking *l) {
 
 /* ---- finding the format ---- */
 
+/* Returns a column of 0 and 1 whose name says that it tells what happened (is_click), or NO_COLUMN. */
+static unsigned find_happened(const struct looking *l) {
+    static const char *const parts[] = {"click", "like", "label", "target", "purchase", "bought", "buy", "convers", "converted", "positive", "finish"};
+    for (unsigned c = 0; l->has_header && c < l->first.count && c < COLUMNS_READ; c++) {
+        const struct looked_column *column = &l->columns.column[c];
+        const char *name = strndupa(l->first.word[c], l->first.length[c] < NAME_MOST ? l->first.length[c] : 0);
+        int taken = c == l->look->form.column[COLUMN_A] || c == l->look->form.column[COLUMN_B];
+        int two = column->zeros && column->flags > column->zeros && column->flags == column->filled;
+        int truths = column->truths && column->falses && column->truths + column->falses == column->filled;
+        for (size_t i = 0; !taken && (two || truths) && i < sizeof parts / sizeof *parts; i++)
+            if (strcasestr(name, parts[i])) return c;
+    }
+    return NO_COLUMN;
+}
+
 /* Judges the column of ratings of pairs: are its fields what happened (0 or 1), or words of events? */
 static int judge_values(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
     if (l->rows != LOOK_PAIRS) return 0;
     int asked = l->keys->events && *l->keys->events;
+    if (value >= COLUMNS_READ && !(l->keys->columns && *l->keys->columns)) value = form->column[COLUMN_VALUE] = (uint8_t)find_happened(l);
     if (value >= COLUMNS_READ) {
         if (!asked) return 0;
         return fail("%s: corpus.events = %s, and no column is known as one of events; name it as the third of corpus.columns", l->name, l->keys->events);
@@ -1614,6 +1657,7 @@ static int decide(struct looking *l) {
         if (!l->typed) l->has_count = pass_count(l);
         if (l->rows == LOOK_DOCUMENTS ? look_at_documents(l) : decide_rows(l, separator)) return -1;
         look->header = l->has_header;
+        look->counted = l->has_count;
         if (!l->row->free) name_columns(l);
     }
     if (!l->typed && (l->has_header || before != l->lines.line[0].at)) {
@@ -1628,19 +1672,25 @@ static int decide(struct looking *l) {
 int look_at_lines(struct look *look, const char *bytes, uint64_t length, int whole, enum look_rows rows,
                   const struct look_keys *keys, const char *path) {
     char name[512];
-    struct looking l = {.look = look, .rows = rows, .row = &row_properties[rows], .keys = keys, .path = path, .name = name,
+    struct look_keys own = *keys;
+    struct looking l = {.look = look, .rows = rows, .row = &row_properties[rows], .keys = &own, .path = path, .name = name,
                         .length = length, .whole = whole};
     *look = (struct look){.form = COLUMNS_PLAIN, .rows = rows};
     if (rows == LOOK_TEXT) return 0;
     snprintf(name, sizeof name, "'%s'", path);
     int result = collect_lines(&l.lines, bytes, length, whole, l.row->comments);
-    if (!result && keys->header == HEADER_YES && !l.lines.count && !whole)
+    if (!result && keys->header == HEADER_YES && !keys->hints && !l.lines.count && !whole)
         result = fail("the first line of '%s' is longer than %" PRIu64 " bytes: corpus.header = yes has no header to leave out",
                       path, length);
     if (!result && rows == LOOK_TRIPLES && !l.lines.count && !whole)
         result = fail("the first line of '%s' is longer than %" PRIu64 " bytes, by which nobody can tell how triples are written: "
                       "begin with a shorter one",
                       path, length);
+    if (!result && keys->hints) {
+        own.header = HEADER_AUTO;
+        int written = keys->separator != SEPARATOR_AUTO && keys->separator != SEPARATOR_BLANK;
+        if (!written || 2 * try_separator(&l.lines, separator_of_key[keys->separator]).parted < l.lines.count) own.separator = SEPARATOR_AUTO;
+    }
     int cut = !result && !l.lines.count && !whole && length && (l.row->free || l.row->text); /* such a line may be longer than the look */
     if (cut) l.lines.line[l.lines.count++] = (struct looked_line){.at = bytes, .end = bytes + length, .number = 1};
     if (!result && l.lines.count) result = decide(&l);

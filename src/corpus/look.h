@@ -48,8 +48,8 @@ struct look_keys {
     int literals;        /* triples: 1: literals of N-Triples are entities, too; 0: their triples are left out */
     int no_values;       /* 1: a third column is never read (graph.weights = no) */
     int files;           /* documents: how many files the corpus has; 0 is 1 */
-    int hints;           /* 1: `columns` are those of a run's corpus, and the file is another one (held-out data, questions): columns
-                          * that it lacks by name are found as if nothing was set */
+    int hints;           /* 1: these are the keys of a run's corpus, and the file is another one (held-out data, questions): what does
+                          * not fit it is found as if it was not set */
 };
 #define LOOK_AUTO                                                                                                      \
     (struct look_keys) {                                                                                               \
@@ -63,6 +63,7 @@ struct look {
     enum look_rows rows;
     uint64_t skip;        /* number of bytes of the header, before the data */
     int header;           /* 1: the first row names the columns */
+    int counted;          /* 1: the first line, which only counts the others, was left out */
     int sure;             /* documents, 1: the lines themselves tell what names a document: a table, or ids as first words */
     char said[LOOK_SAID]; /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
     char value[32];       /* name of the rating or weight column in the header; "" if the header has no such column */

@@ -69,7 +69,20 @@ static const char *name_of(const struct ratings *ratings) {
 }
 
 void ratings_say(const struct ratings *ratings) {
+    if (ratings->count && !ratings->least && !ratings->most) remark("%s are all 0: all count alike", name_of(ratings));
     if (!ratings->count || ratings->least == ratings->most) return;
+    if (ratings->least < 0) { /* what was returned was bought before, and not liked */
+        uint64_t below = 0;
+        double lowest = ratings->most;
+        for (uint64_t i = 0; i < ratings->count; i++) {
+            below += ratings->values[i] < 0;
+            if (ratings->values[i] > 0) lowest = fmin(lowest, ratings->values[i]);
+        }
+        char count[TEXT_BYTES], all[TEXT_BYTES];
+        remark("%s %.10g to %.10g found, %s of the first %s below 0 (returns?): all count alike; corpus.min_rating = %g leaves those out",
+               name_of(ratings), ratings->least, ratings->most, text_of_count(count, below), text_of_count(all, ratings->count), lowest);
+        return;
+    }
     char advice[128] = "corpus.min_rating leaves lower ones out, corpus.weights = log weighs by them";
     double kept, from = propose(ratings, &kept);
     if (fmax(fabs(ratings->least), fabs(ratings->most)) <= RATING_MOST && kept >= KEPT_LEAST)

@@ -99,6 +99,7 @@ static int evaluate_held_out(struct sptx_lists_score *found, const struct sptx_r
     int result = read_as_trained(&trained, run, format) || device_config(run->context, &config) ? -1 : 0;
     if (!result) {
         request->reading = config_corpus(&trained);
+        request->reading.look.hints = 1;
         request->look = !format;
         result = evaluate_lists(found, &run->model, request, &config);
     }
@@ -239,6 +240,7 @@ enum sptx_status sptx_run_evaluate_triples(struct sptx_run *run, const struct sp
     if (!result) result = run_triples_check(&run->model) || read_as_trained(&trained, run, NULL) ? -1 : 0;
     if (!result) {
         request.look = config_corpus(&trained).look;
+        request.look.hints = 1;
         result = device_config(run->context, &config) || evaluate_triples(&found, &run->model, &request, &config) ? -1 : 0;
     }
     if (!result) *score = found;

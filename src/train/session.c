@@ -86,6 +86,22 @@ static int open_corpus(struct session *s) {
 
 /* ---- what may take long, and is a ranks_do() therefore ---- */
 
+/* Looks at the corpus. The config gets the keys by which the same files are read the same way again, and what the look said. */
+static int look_at_corpus(struct session *s, const struct corpus_options *options) {
+    struct config *c = s->config;
+    if (corpus_find(s->corpus, options, &s->found)) return -1;
+    c->corpus_header = (int)s->found.keys.header;
+    c->corpus_names = (int)s->found.keys.names;
+    c->corpus_separator = (int)s->found.keys.separator;
+    if (*s->found.said) memcpy(c->said, s->found.said, sizeof c->said);
+    if (!*s->found.columns) return 0;
+    char *columns = mem_text(s->found.columns, strlen(s->found.columns), "the configuration");
+    if (!columns) return -1;
+    free(c->corpus_columns);
+    c->corpus_columns = columns;
+    return 0;
+}
+
 /* Opens the encoded corpus and its vocabulary, or encodes it. */
 static int find_corpus(void *session) {
     struct session *s = session;
@@ -94,7 +110,7 @@ static int find_corpus(void *session) {
     options.older = warm_start_older(&s->grow, c);
     options.grown = s->grown;
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
-    if (open_corpus(s) || ratings_note(s->corpus, &options) || (directory == c->run_dir && run_directory_check(directory)))
+    if (open_corpus(s) || look_at_corpus(s, &options) || ratings_note(s->corpus, &options) || (directory == c->run_dir && run_directory_check(directory)))
         return -1;
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused);
 }

@@ -21,6 +21,7 @@ struct session {
     struct gathered *data; /* the corpus, if the caller has gathered it in this process; NULL: it is read from the files of
                             * corpus.path */
     struct corpus *corpus;
+    struct corpus_found found; /* what the look found in its files */
     struct vocab vocab;
     struct idstream stream; /* all zeros if the corpus is a graph */
     struct graph graph;     /* all zeros if the corpus is not a graph */
