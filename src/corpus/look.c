@@ -1339,6 +1339,7 @@ static int look_at_documents(struct looking *l) {
     int result = given ? take_given(l) : 1;
     if (result < 0) return -1;
     if (result) take_document(l);
+    else if (form->column[COLUMN_A] != NO_COLUMN) is_of_names(l, form->column[COLUMN_A], &l->names);
     form->most = *form->separator == '\t' || l->typed ? 0 : l->first.count > l->columns.most || l->has_header ? l->first.count : l->columns.most;
     form->columns = l->columns.most < COLUMNS_READ ? l->columns.least : 0;
     form->naming = form->column[COLUMN_A] == NO_COLUMN ? NAMED_BY_LINE : NAMED_BY_FIELD;

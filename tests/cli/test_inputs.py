@@ -190,8 +190,8 @@ def test_an_old_macs_lines_are_read_in_every_format(sptx):
     (["--corpus.header=no"], "'pairs.csv' line 1: the rating 'rating' is not a number; where the line names the columns, set "
                              "corpus.header = yes"),
     (["--corpus.format=lists", "--corpus.columns=1,2"],
-     "corpus.columns = 1,2 needs corpus.format = pairs or graph or triples, whose lines have columns, and it is lists"),
-    (["--corpus.names=no"], "corpus.names = no needs corpus.format = lists, and it is pairs"),
+     "corpus.columns = 1,2 needs corpus.format = pairs or graph or documents or triples, whose lines have columns, and it is lists"),
+    (["--corpus.names=no"], "corpus.names = no needs corpus.format = lists or documents, and it is pairs"),
     (["--corpus.columns=user,thing"], "'pairs.csv': no column of its header is called 'thing' (corpus.columns): user,item,rating")])
 def test_wrong_headers(sptx, settings, sentence):
     sptx.path("pairs.csv").write_text("user,item,rating\n1,2,3\n4,5,6\n")

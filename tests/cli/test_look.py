@@ -204,3 +204,165 @@ def test_planetoids_features_are_no_labels(sptx):
     assert "name = column 1, label = column 5; tabs, no header" in done.stderr
     sptx.path("labels").write_text("".join(f"n{i}\tclass{i % 3}\n" for i in range(30)))
     assert done.stdout.split()[1:] == sptx("evaluate", "run", "--labels=labels", "--share=0.5").stdout.split()[1:]
+
+
+# ---- documents ----
+
+TEXTS = [f"{'abc'[i % 3]}{i % 7} the {'abc'[i % 3]}1 sat on {'abc'[i % 3]}{i % 5} again" for i in range(30)]
+
+
+def documents(sptx, run="run"):
+    return [word[5:] for word in words(sptx, run) if word.startswith("list:")]
+
+
+@pytest.mark.parametrize("text, names, how", [
+    ("".join(f"{line}\n" for line in TEXTS), [str(n + 1) for n in range(30)], "document = the line's number, text = all of it"),
+    ("".join(f"Doc number {n}\t{line}\n" for n, line in enumerate(TEXTS)), [f"Doc number {n}" for n in range(30)], "document = column 1, text = column 2; tabs"),
+    ("id,title,text\n" + "".join(f'{n},"One, two","{line}, ""so"""\n' for n, line in enumerate(TEXTS)), [str(n) for n in range(30)], "document = id, text = text; commas"),
+    ("label\ttext\n" + "".join(f"{'xy'[n % 2]}\t{line}\n" for n, line in enumerate(TEXTS)), [str(n + 1) for n in range(30)], "document = the line's number, text = text; tabs"),
+    ("".join(f"_*{n} {line}\n" for n, line in enumerate(TEXTS)), [f"_*{n}" for n in range(30)], "document = the first word, text = the others"),
+])
+def test_what_names_a_document_is_found_and_a_document_is_a_row(sptx, text, names, how):
+    done = train(sptx, text, "documents", "--corpus.min_count=1")
+    assert said(done).startswith(how) and f" in {len(names)} documents, " in done.stderr
+    assert sorted(documents(sptx)) == sorted(names)
+    for ending in ("\r\n", "\n"):
+        again = train(sptx, "\ufeff" + text.replace("\n", ending), "documents", "--corpus.min_count=1", run="again")
+        assert words(sptx, "again") == words(sptx) and said(again) == said(done)
+    sptx("train", "run/config.ini", "--run.dir=same")
+    assert sptx.tables("same") == sptx.tables("run")
+
+
+def test_keys_of_documents(sptx):
+    text = "".join(f"{n % 4},t{n},{line}\n" for n, line in enumerate(TEXTS))
+    assert "corpus.names = file needs corpus.format = documents" in refused(sptx, text, "lists", "--corpus.names=file")
+    done = train(sptx, text, "documents", "--corpus.min_count=1", "--corpus.columns=2,3", "--corpus.separator=comma")
+    assert said(done) == "document = column 2, text = column 3; commas, no header" and "t7" in documents(sptx) and "t7" not in words(sptx)
+    done = train(sptx, text, "documents", "--corpus.min_count=1", "--corpus.columns=1,3", "--corpus.separator=comma")
+    assert "(4 names in 30 lines: lines of one name are one document)" in done.stderr and " in 4 documents, " in done.stderr
+    done = train(sptx, text, "documents", "--corpus.min_count=1", "--corpus.columns=3", "--corpus.separator=comma")
+    assert said(done).startswith("document = the line's number, text = column 3") and len(documents(sptx)) == 30
+
+
+def test_of_a_directory_each_file_is_a_document(sptx):
+    for n, line in enumerate(TEXTS[:12]):
+        sptx.path("texts", f"g{n % 3}").mkdir(parents=True, exist_ok=True)
+        sptx.path("texts", f"g{n % 3}", f"file {n}.txt").write_text(line.replace(" on ", "\non\n\n") + ("\n" if n % 2 else ""))
+    sptx.path("texts", "g0", "empty.txt").write_text("")
+    done = sptx("train", "--corpus.path=texts", "--corpus.format=documents", "--corpus.min_count=1", "--run.dir=run", *QUICK)
+    assert said(done).startswith("document = each file, named by its path") and "84 tokens in 12 documents" in done.stderr
+    assert sorted(documents(sptx)) == sorted(f"texts/g{n % 3}/file {n}.txt" for n in range(12))
+    assert "names = file" in sptx.path("run", "config.ini").read_text()
+    for n in range(3):
+        sptx.path(f"part{n}.tsv").write_text("".join(f"d{i}\t{TEXTS[i]}\n" for i in range(10 * n, 10 * n + 10)))
+    done = sptx("train", "--corpus.path=part0.tsv,part1.tsv,part2.tsv", "--corpus.format=documents", "--corpus.min_count=1", "--run.dir=parts", *QUICK)
+    assert said(done).startswith("document = column 1, text = column 2") and len(documents(sptx, "parts")) == 30
+
+
+# ---- triples, events, literals, files of several kinds ----
+
+def knowledge(count=400, first=0):
+    return [(f"e{i * 7 % 60}", f"e{i * 11 % 60}", f"rel{i % 4}") for i in range(first, first + count)]
+
+
+def test_the_order_of_triples_is_found_and_kept(sptx):
+    usual = "".join(f"{h}\t{r}\t{t}\n" for h, t, r in knowledge())
+    train(sptx, usual, "triples", "--model.dim=8", run="usual")
+    for order, columns in (("{0}\t{1}\t{2}", "1,3,2"), ("{2}\t{0}\t{1}", "2,1,3")):
+        done = train(sptx, "".join(order.format(*line) + "\n" for line in knowledge()), "triples", "--model.dim=8")
+        assert "(the relation has few names)" in said(done) and sptx.tables("run") == sptx.tables("usual")
+        assert f"\ncolumns = {columns}\n" in sptx.path("run", "config.ini").read_text()
+        sptx.path("held").write_text("".join(order.format(*line) + "\n" for line in knowledge(3, 500)))  # too few lines to tell by themselves
+        held = sptx("evaluate", "run", "--triples=held").stdout
+        sptx.path("held").write_text("".join(f"{h}\t{r}\t{t}\n" for h, t, r in knowledge(3, 500)))
+        assert held.split()[1:] == sptx("evaluate", "usual", "--triples=held").stdout.split()[1:]
+
+
+def test_a_first_line_may_count_the_others(sptx):
+    lines = [f"{h[1:]} {t[1:]} {r[3:]}\n" for h, t, r in knowledge()]
+    train(sptx, "".join(lines), "triples", run="plain")
+    done = train(sptx, f"{len(lines)}\n" + "".join(lines), "triples")
+    assert said(done).endswith("no header, a count in the first line") and sptx.tables("run") == sptx.tables("plain")
+    sptx("train", "run/config.ini", "--run.dir=same")
+    assert sptx.tables("same") == sptx.tables("run")
+
+
+def test_literals_are_left_out_unless_the_key_says_otherwise(sptx):
+    text = "".join(f"<http://a/{i % 20}> <http://a/p{i % 3}> " + (f'"name {i}"@en' if i % 4 == 0 else f"_:b{i % 5}" if i % 4 == 1 else f"<http://a/{i * 7 % 20}>")
+                   + " .\n" for i in range(80))
+    done = train(sptx, text, "triples")
+    assert "left out   20 of 80 triples, whose subject or object is a literal (corpus.literals = yes keeps them)\n" in done.stderr
+    assert "kept       20 triples with blank nodes" in done.stderr and not [word for word in words(sptx) if word.startswith('"')]
+    done = train(sptx, text, "triples", "--corpus.literals=yes")
+    assert "left out" not in done.stderr and '"name 4"@en' in words(sptx)
+
+
+def test_what_did_not_happen_is_left_out(sptx):
+    clicks = [(i % 20, i * 7 % 30, i % 3 == 0) for i in range(300)]
+    kept = "".join(f"{u},{i}\n" for u, i, c in clicks if c)
+    train(sptx, "user,item\n" + kept, "pairs", run="kept")
+    for column, of in (("click", lambda c: int(c)), ("is_click", lambda c: bool(c))):
+        done = train(sptx, f"user,item,{column}\n" + "".join(f"{u},{i},{of(c)}\n" for u, i, c in clicks), "pairs")
+        assert f"rating = {column} (lines of 0 are left out)" in said(done) and "left out   200 of 300 pairs, whose rating is 0" in done.stderr
+        assert sptx.tables("run") == sptx.tables("kept")
+    events = "user,item,event\n" + "".join(f"{u},{i},{'cart' if c else 'view'}\n" for u, i, c in clicks)
+    assert "event = event (cart 100, view 200: all count alike; corpus.events = WORD,.. keeps some)" in said(train(sptx, events, "pairs"))
+    done = train(sptx, events, "pairs", "--corpus.events=cart,purchase")
+    assert "left out   200 of 300 pairs, whose event corpus.events does not name" in done.stderr and sptx.tables("run") == sptx.tables("kept")
+    sptx.path("run").rename(sptx.path("before"))
+    assert "has an event that corpus.events = buy names" in refused(sptx, events, "pairs", "--corpus.events=buy")
+    zeros = "user,item,plays\n" + "".join(f"{u},{i},0\n" for u, i, c in clicks)
+    weighed = ["--corpus.weights=log", "--train.update=batch", "--examples.mode=user"]
+    assert "all 300 ratings of the corpus 'file' are 0" in refused(sptx, zeros, "pairs", *weighed)
+
+
+def test_returns_and_rows_without_a_customer_are_said(sptx):
+    text = "CustomerID,StockCode,Quantity\n" + "".join(f"{i % 20 if i % 10 else ''},s{i % 7},{-1 if i % 5 == 1 else i % 3 + 2}\n" for i in range(200))
+    done = train(sptx, text, "pairs")
+    assert "left out   20 of 200 pairs, which have no list or no item" in done.stderr
+    assert "Quantity -1 to 4 found, 40 of the first 180 below 0 (returns?): all count alike; corpus.min_rating = 2 leaves those out" in done.stderr
+
+
+@pytest.mark.parametrize("format", ["lists", "adjacency", "graph", "pairs"])
+def test_a_matrix_is_refused_with_the_way(sptx, format):
+    square = "".join(",".join(str(int(i != j and (i * j) % 3 == 1)) for j in range(6)) + "\n" for i in range(6))
+    assert "are a matrix" in refused(sptx, square, format) and "corpus.format = " in refused(sptx, square, format)
+    named = ",bread,milk,tea,egg\n" + "".join(f"{n},{n % 2 == 0},{n % 3 == 0},False,True\n" for n in range(9))
+    assert "pandas.read_csv(FILE, sep=',', index_col=0).stack()" in refused(sptx, named, format)
+    if format != "pairs":
+        assert "holds a graph of METIS (4 nodes, 3 edges" in refused(sptx, "% by hand\n4 3\n2\n1 3\n2 4\n3\n", format)
+
+
+def test_files_of_training_and_test_in_one_directory_are_said(sptx):
+    sptx.path("split").mkdir()
+    for name in ("train", "valid", "test"):
+        sptx.path("split", f"{name}.tsv").write_text("".join(f"{h}\t{r}\t{t}\n" for h, t, r in knowledge(50)))
+    done = sptx("train", "--corpus.path=split", "--corpus.format=triples", "--run.dir=run", *QUICK)
+    assert "files      all 3 are trained, 'split/train.tsv' and 'split/test.tsv' too; corpus.path = split/train.tsv takes" in done.stderr
+
+
+def test_a_run_keeps_how_its_file_was_read(sptx):
+    text = "stars;who;sku\n" + "".join(f"{i % 5},5;u{i % 20};s{i % 7}\n" for i in range(100))
+    done = train(sptx, text, "pairs", "--corpus.columns=who,sku,stars")
+    kept = sptx.path("run", "config.ini").read_text()
+    assert f"# columns    {said(done)}\n" in kept
+    for key in ("header = yes", "separator = semicolon", "columns = who,sku,stars"):
+        assert f"\n{key}\n" in kept
+    again = sptx("train", "run/config.ini", "--run.dir=again")
+    assert said(again) == said(done) and sptx.tables("again") == sptx.tables("run")
+    quick = [key for key in QUICK if "threads" not in key]
+    resumed = sptx("train", "--corpus.path=file", "--corpus.format=pairs", "--run.dir=run", "--corpus.columns=who,sku,stars", "--resume",
+                   "--negatives.count=2", "--negatives.exclude=no", *quick)
+    assert "is finished already" in resumed.stderr
+
+
+def test_held_out_files_need_not_be_laid_out_as_the_corpus(sptx):
+    """The run's separator, header and columns are tried first; a file that lacks them is looked at as if nothing was set."""
+    pairs = [(u, f"s{(u + i) % 11}") for u in range(40) for i in range(6)]
+    train(sptx, "userId;itemId;rating\n" + "".join(f"{u};{i};1\n" for u, i in pairs[::2]), "pairs", "--train.epochs=5")
+    scores = []
+    for text in ("userId;itemId;rating\n" + "".join(f"{u};{i};1\n" for u, i in pairs[1::2]), "itemId,userId\n" + "".join(f"{i},{u}\n" for u, i in pairs[1::2]),
+                 "".join(f"{u}\t{i}\n" for u, i in pairs[1::2])):
+        sptx.path("held").write_text(text)
+        scores.append(sptx("evaluate", "run", "--train=file", "--held-out=held", "--k=5").stdout.split(" ", 1)[1])
+    assert scores[0] == scores[1] == scores[2] and "lists 40" in scores[0]

@@ -64,6 +64,7 @@ def test_items_of_lists_with_rows_are_contexts(sptx):
     sptx("report", "run", "--out=page.html")
     data = shown(sptx.path("page.html"))
     assert data["table"] == "context" and data["listed"] < data["rows"] - 299
+    assert "\n# columns    list = the first, items = the others; blanks, no header\n" in data["config"]
     assert not [name for name in data["names"] if name.startswith("list:")]
     answers = nearest(sptx, *data["names"][:20], options=["--query=context", "--among=context"])
     for row, answer in enumerate(answers):

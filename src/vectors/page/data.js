@@ -107,6 +107,8 @@ function readConfig(text) {
 }
 
 const config = readConfig(data.config);
+// How the corpus was read, as the run said it; '' if it has no fields.
+const readAs = (/^# columns +(.*)$/m.exec(data.config) || ['', ''])[1];
 
 // Returns the value of "section.key", or ''.
 function keyOf(name) {

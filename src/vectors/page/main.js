@@ -6,7 +6,7 @@ function showHead() {
   document.title = `${visible(data.run)} \u00b7 sptx-w2v`;
   byId('title').textContent = visible(data.run);
   byId('summary').textContent = `${whole(data.rows)} rows of ${whole(data.dim)} columns${on}` +
-    (data.finished ? '' : '. The run has not come to its end');
+    (readAs ? `, read as ${visible(readAs)}` : '') + (data.finished ? '' : '. The run has not come to its end');
   byId('foot').textContent = `Written by sptx-w2v ${data.version} report from a checkpoint at step ${whole(data.step)}. ` +
     'The page fetches nothing.';
 }

@@ -280,6 +280,7 @@ static void a_vocabulary_has_rows_of_lists_only_if_the_run_has_them(void **state
         snprintf(words, sizeof words, "b\t2\nc\t1\n%s", cases[i].rows);
         options.vocab = scratch_text("given.tsv", words);
         options.list_rows = cases[i].list_rows;
+        if (cases[i].format == FORMAT_DOCUMENTS) options.look.names = NAMES_YES;
         struct case_ c = open_with(scratch_text("text", cases[i].format == FORMAT_GRAPH ? "b c\n" : "b a c\n"), options);
         assert_int_equal(c.result, cases[i].refusal ? -1 : 0);
         if (cases[i].refusal) sentence_holds(cases[i].refusal);

@@ -422,8 +422,8 @@ LINE(users_items_clicks, "u%d i%d %d", i % 7, i, i % 2)
 static void the_relation_of_triples_is_found(void **state) {
     const char *usual = "head = column 1, relation = column 2, tail = column 3; tabs, no header";
     const struct look_keys keys = LOOK_AUTO;
-    assert_non_null(strstr(looked(repeated(head_tail_relation, 60, '\t'), LOOK_TRIPLES, &keys), "relation = column 3, tail = column 2 (few names"));
-    assert_non_null(strstr(looked(repeated(numbers_h_t_r, 60, '\t'), LOOK_TRIPLES, &keys), "relation = column 3, tail = column 2 (few names"));
+    assert_non_null(strstr(looked(repeated(head_tail_relation, 60, '\t'), LOOK_TRIPLES, &keys), "relation = column 3, tail = column 2 (the relation has few names)"));
+    assert_non_null(strstr(looked(repeated(numbers_h_t_r, 60, '\t'), LOOK_TRIPLES, &keys), "relation = column 3, tail = column 2 (the relation has few names)"));
     assert_non_null(strstr(looked(repeated(relation_head_tail, 60, '\t'), LOOK_TRIPLES, &keys), "head = column 2, relation = column 1, tail = column 3"));
     assert_string_equal(looked(repeated(numbers_h_r_t, 60, '\t'), LOOK_TRIPLES, &keys), usual);
     assert_string_equal(looked(repeated(users_and_genres, 60, '\t'), LOOK_TRIPLES, &keys), usual);
