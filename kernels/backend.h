@@ -8,8 +8,7 @@
  * which backend they use. Batches of the same tables are stepped one after the other: each sees the rows as the batch before it
  * left them. Every function returns 0, or -1 after fail().
  *
- * Pointers given to a backend are the caller's and outlive it unless said otherwise. C headers: .cu files include this inside
- * extern "C".
+ * Pointers given to a backend are the caller's and outlive it unless said otherwise. C headers: .cu files include this inside extern "C".
  */
 #ifndef SPTX_BACKEND_H
 #define SPTX_BACKEND_H
@@ -38,8 +37,7 @@ enum { BACKEND_STAGES = 8 };
 
 /* ---- the machine ---- */
 
-/* The ways in which the GPUs of several ranks exchange partial dot products: by writing into each other's memory, by NCCL, or
- * through the host. */
+/* The ways in which the GPUs of several ranks exchange partial dot products: by writing into each other's memory, by NCCL, or through the host. */
 enum exchange_way { EXCHANGE_AUTO, EXCHANGE_GPU, EXCHANGE_NCCL, EXCHANGE_HOST };
 
 /* The type of the factors in a step's matrix products on a GPU (step_shared.cu). TF32: a float32 rounded to 11 bits, as tensor
@@ -50,13 +48,11 @@ struct backend_options {
     unsigned threads;      /* number of threads of the host; 0: one thread a core */
     unsigned index;        /* number of the GPU; the CPU backend does not read it */
     unsigned depth;        /* number of stages, 1..BACKEND_STAGES */
-    uint64_t gpu_budget;   /* most bytes of GPU memory that the backend may allocate; UINT64_MAX: all bytes that are free, less a
-                            * reserve */
+    uint64_t gpu_budget;   /* most bytes of GPU memory that the backend may allocate; UINT64_MAX: all bytes that are free, less a reserve */
     enum matmul_type matmul;
     struct ranks *ranks;   /* the processes of the run; each of them has some columns of every row, and step() sums dot products
                             * over them. NULL: this process has all columns */
-    enum exchange_way exchange; /* used by several ranks with GPUs; EXCHANGE_AUTO: the first of these ways that works between the
-                                 * ranks */
+    enum exchange_way exchange; /* used by several ranks with GPUs; EXCHANGE_AUTO: the first of these ways that works between the ranks */
 };
 
 struct backend_info {
@@ -98,12 +94,10 @@ struct table_spec {
     const char *file_path; /* PLACE_FILE: a path; the working file is created in its directory, and has no name */
     uint64_t hot_rows;     /* rows first_row .. hot_rows - 1 of a store in pinned memory or a file are kept on the GPU. The CPU
                             * backend ignores this */
-    uint64_t gpu_cache;    /* most rows of a store in pinned memory that are kept on the GPU because calls by id use them often;
-                            * 0: none. A table has this or hot_rows, not both; batches refuse a table that has it. The CPU
-                            * backend ignores this */
-    const uint32_t *frozen; /* [table_frozen_words] bit map of rows; if a row's bit is set, no step changes its weights or state;
-                             * NULL: no row is frozen. Owned by the caller; must exist as long as the table. On a GPU only exact
-                             * steps support it */
+    uint64_t gpu_cache;    /* most rows of a store in pinned memory that are kept on the GPU because calls by id use them often; 0: none. A table has
+                            * this or hot_rows, not both; batches refuse a table that has it. The CPU backend ignores this */
+    const uint32_t *frozen; /* [table_frozen_words] bit map of rows; if a row's bit is set, no step changes its weights or state; NULL: no row is
+                             * frozen. Owned by the caller; must exist as long as the table. On a GPU only exact steps support it */
 };
 
 /* Returns how many rows the table has. */
@@ -139,13 +133,11 @@ struct shared_negatives {
 /* A batch as plain arrays, in the order of its examples. make_batch() builds it, or a caller passes it to set_batch(). */
 struct batch_view {
     uint64_t blocks;
-    const uint64_t *target_starts;  /* [blocks + 1] targets of block b: target_ids[target_starts[b]] ..
-                                     * target_ids[target_starts[b + 1] - 1] */
+    const uint64_t *target_starts;  /* [blocks + 1] targets of block b: target_ids[target_starts[b]] .. target_ids[target_starts[b + 1] - 1] */
     const uint64_t *context_starts; /* [blocks + 1] the same for context_ids */
     const uint32_t *positives;      /* [blocks] P: the block's first P contexts are positive */
     const uint32_t *target_ids, *context_ids;
-    const float *weights; /* [contexts] weights of positives (losses.h); the entries of negatives are not read. NULL: every
-                           * positive weighs 1 */
+    const float *weights; /* [contexts] weights of positives (losses.h); the entries of negatives are not read. NULL: every positive weighs 1 */
     struct example_pool pool;
     struct shared_negatives shared;
 };
@@ -175,8 +167,7 @@ struct step_result {
     uint64_t link_bytes; /* bytes moved between host and GPU, in both directions */
 };
 
-/* A request for lock-free training, as word2vec trains, of the examples at places first .. first + count - 1 of the epoch's
- * order (hogwild.h). */
+/* A request for lock-free training, as word2vec trains, of the examples at places first .. first + count - 1 of the epoch's order (hogwild.h). */
 struct hogwild_request {
     struct backend_table *target, *context;
     const struct rule_options *rule;
@@ -184,8 +175,7 @@ struct hogwild_request {
     uint64_t first, count;
     double lr_first, lr_last; /* learning rates of the first and the last example; the rate falls linearly between them */
     uint64_t global_step;     /* number of examples that the run has trained before `first` */
-    unsigned workers;         /* most workers at the same time; 1: examples are trained one after the other; 0: the backend
-                               * chooses */
+    unsigned workers;         /* most workers at the same time; 1: examples are trained one after the other; 0: the backend chooses */
 };
 struct hogwild_result {
     uint64_t done; /* number of examples trained, from `first` on: `count`, or fewer if a signal or the caller asked to stop
@@ -235,10 +225,8 @@ struct topk_request {
     const uint64_t *banned_starts; /* [query_rows + 1] query q must not return rows banned[banned_starts[q]] ..
                                     * banned[banned_starts[q + 1] - 1]; NULL: no row is banned */
     const uint32_t *banned;        /* row ids, rising within a query */
-    uint32_t *ids;                 /* result: [query_rows x k] row ids; DRAW_NONE in the last places if there are fewer than k
-                                    * rows */
-    float *scores;                 /* result: [query_rows x k] scores, falling; if scores are equal, the row with the lower id is
-                                    * first */
+    uint32_t *ids;                 /* result: [query_rows x k] row ids; DRAW_NONE in the last places if there are fewer than k rows */
+    float *scores;                 /* result: [query_rows x k] scores, falling; if scores are equal, the row with the lower id is first */
     const float *than;             /* [query_rows] not NULL: count rows, instead of finding them; k, ids and scores are not used */
     uint64_t *above, *level;       /* result, with `than`: [query_rows] number of rows, except banned ones, whose score is above
                                     * than[query], and number whose score equals it */
@@ -277,14 +265,12 @@ struct backend_ops {
     int has_gpu;      /* 1: tables and batches, and the ids and values of a rows_request, can be on a GPU, whose memory has a
                        * budget, and a request has a stream; 0: all memory is the host's */
     int halves;       /* 1: tables may have bfloat16 fields; 0: callers must refuse such tables */
-    /* Returns 1 if this machine can open the backend; otherwise 0, and the reason is a sentence in `why` or, if `why` is NULL,
-     * kept as by fail(). */
+    /* Returns 1 if this machine can open the backend; otherwise 0, and the reason is a sentence in `why` or, if `why` is NULL, kept as by fail(). */
     int (*present)(char *why, size_t capacity);
     /* Describes this machine's devices in info[..], at most `capacity` of them, without opening them. Returns how many devices
      * there are, or -1 after fail(). */
     int (*devices)(struct backend_info *info, int capacity);
-    /* Computes upper bounds of the memory, without using a device. It cannot fail, even for a backend that this machine cannot
-     * open. */
+    /* Computes upper bounds of the memory, without using a device. It cannot fail, even for a backend that this machine cannot open. */
     void (*estimate)(const struct estimate_request *request, struct estimate *estimate);
     int (*open)(struct backend **backend, const struct backend_options *options);
     void (*close)(struct backend *backend);
@@ -295,8 +281,7 @@ struct backend_ops {
     /* table_read() copies rows first .. first + count - 1 to packed records in host memory; table_write() copies packed records
      * to these rows. Both wait for all stages. */
     int (*table_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
-    int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
-                       const void *packed);
+    int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
 
     /* A snapshot lets one thread, the reader, read a table's rows with the values that they had when the snapshot began. The reader
      * reads them in rising order, while calls go on to change the table: before a call changes a row that the reader has not read
@@ -316,13 +301,11 @@ struct backend_ops {
      * batch. Only the CPU backend stops, only in a batch for training (held_out = 0), and only if there is one rank. */
     int (*make_batch)(struct backend *backend, unsigned stage, const struct batch_request *request);
     int (*set_batch)(struct backend *backend, unsigned stage, const struct batch_view *view);
-    int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* the view is valid until the stage
-                                                                                          * makes its next batch */
+    int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* the view is valid until the stage makes its next batch */
     /* Copies the batch's rows to where they are trained, trains them, and copies them back. */
     int (*step)(struct backend *backend, unsigned stage, const struct step_request *request);
     int (*result)(struct backend *backend, unsigned stage, struct step_result *result);
-    int (*drain)(struct backend *backend); /* waits until all stages are done and all rows in host memory have their newest
-                                            * values */
+    int (*drain)(struct backend *backend); /* waits until all stages are done and all rows in host memory have their newest values */
 
     /* For requests whose ids are on the host: sets *ids to memory of the backend for the `count` ids of the next request. The
      * caller writes the ids there; the memory is valid until that request returns. */
@@ -331,11 +314,9 @@ struct backend_ops {
     int (*rows_prefetch)(struct backend *backend, const struct rows_request *request); /* does not read request->values */
     int (*rows_update)(struct backend *backend, const struct rows_request *request);
     int (*rows_store)(struct backend *backend, const struct rows_request *request);
-    int (*rows_wait)(struct backend *backend); /* waits until all requests are done; returns -1 after fail() if an id on the GPU
-                                                * was not a row */
+    int (*rows_wait)(struct backend *backend); /* waits until all requests are done; returns -1 after fail() if an id on the GPU was not a row */
     /* Returns where a field of the table's rows in host memory is. `field`: one of the fields of the table's layout. */
-    struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table,
-                                  const struct record_field *field);
+    struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table, const struct record_field *field);
 
     /* Writes to rows[..] the ids of rows that table_spec.gpu_cache keeps on the GPU now, in any order, at most `most` of them.
      * Sets *count to how many it wrote. */
@@ -359,8 +340,7 @@ struct backend_ops {
     /* Copies of one table on several backends (hogwild.h): tables[i] belongs to backends[i], and all tables have the same spec.
      * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs
      * or the GPUs cannot address one another's memory. No other call on these backends may run meanwhile. */
-    int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
-                       struct backend_copies **copies);
+    int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count, struct backend_copies **copies);
     int (*copies_merge)(struct backend_copies *copies);
     void (*copies_close)(struct backend_copies *copies); /* NULL: does nothing */
 
@@ -456,8 +436,7 @@ struct bench_request {
 };
 struct bench_times {
     double to, from; /* seconds: table to array, and array to table */
-    double both;     /* seconds: both directions at once, with two arrays; 0 for the file place, whose rows the host's threads
-                      * copy */
+    double both;     /* seconds: both directions at once, with two arrays; 0 for the file place, whose rows the host's threads copy */
 };
 
 /* Bytes per second of plain copies: from host to GPU; from GPU to host; both at once, added; and within the GPU, where each byte
@@ -486,10 +465,8 @@ struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;
 };
-int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
-              void *packed);
-int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
-                const void *packed);
+int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, void *packed);
+int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, const void *packed);
 
 /* For `count` rows of `stride` bytes: host_gather() copies row ids[i] of `home` to place i of `rows`; host_scatter() copies
  * place i of `rows` to row ids[i] of `home`. */

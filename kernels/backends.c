@@ -89,20 +89,17 @@ static int pack(void *context, unsigned worker) {
         char *packed = p->packed + i * layout->packed;
         char *weights = p->records->weights + i * p->records->weights_stride;
         char *state = p->records->state + i * p->records->state_stride;
-        for (uint32_t f = 0; f < layout->fields; f++)
-            move_field(&layout->field[f], f < RECORD_STATE ? weights : state, packed, p->unpack);
+        for (uint32_t f = 0; f < layout->fields; f++) move_field(&layout->field[f], f < RECORD_STATE ? weights : state, packed, p->unpack);
     }
     return 0;
 }
 
-int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
-              void *packed) {
+int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, void *packed) {
     struct packing p = {layout, records, count, packed, 0, pool ? pool_threads(pool) : 1};
     return pool ? pool_run(pool, pack, &p) : pack(&p, 0);
 }
 
-int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
-                const void *packed) {
+int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, const void *packed) {
     struct packing p = {layout, records, count, (char *)(uintptr_t)packed, 1, pool_threads(pool)}; /* packing only reads it */
     return pool_run(pool, pack, &p);
 }
@@ -115,9 +112,8 @@ struct moving {
     unsigned threads;
 };
 
-/* A short row at a random address is read with one cache miss after the other unless its lines are prefetched: 16 threads copy
- * 32,768 rows of 752 B into 11 GB in 0.8 ms with prefetching and in 1.6 ms without. Long rows are prefetched by the processor
- * itself. */
+/* A short row at a random address is read with one cache miss after the other unless its lines are prefetched: 16 threads copy 32,768 rows
+ * of 752 B into 11 GB in 0.8 ms with prefetching and in 1.6 ms without. Long rows are prefetched by the processor itself. */
 enum { ROWS_AHEAD = 4, SHORT_ROW = 1024, CACHE_LINE = 64 };
 
 static void ask_for(const char *row, uint64_t bytes, int out) {

@@ -73,8 +73,7 @@ FN uint32_t draw_negative_index(uint32_t slot, uint32_t attempt) {
     return slot / 2 + (attempt << 20);
 }
 
-/* Returns a uniform number in 0 .. n - 1, made from 64 random bits (Lemire 2019 without the rejection, so biased by less than n
- * / 2^64). */
+/* Returns a uniform number in 0 .. n - 1, made from 64 random bits (Lemire 2019 without the rejection, so biased by less than n / 2^64). */
 FN uint64_t draw_below(uint64_t bits, uint64_t n) {
     return portable_mul_high(bits, n);
 }
@@ -117,8 +116,7 @@ FN double draw_exp2(double x) {
     return sum * (double)((uint64_t)1 << whole);
 }
 
-/* Returns k in 1 .. rows - 1, with the probability ln(1 + 1/k) / ln rows: k is the floor of rows^u, where u is uniform in [0,
- * 1). */
+/* Returns k in 1 .. rows - 1, with the probability ln(1 + 1/k) / ln rows: k is the floor of rows^u, where u is uniform in [0, 1). */
 FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
     double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);
     uint64_t k = (uint64_t)draw_exp2(portable_mul(u, log2_rows));

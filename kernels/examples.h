@@ -32,8 +32,7 @@ struct example_pool {
                                    * fields below only `tied` is used */
     int tied;  /* 1: heads are rows of the context table, as tails are; 0: heads are rows of the target table, as relations are */
     float own; /* weight of the block's first target row; the other rows share 1 - own equally. 0: each row weighs 1 / T */
-    int whole; /* 1: each row gets the vector's whole gradient, as in word2vec.c's CBOW; 0: each row gets its weight x the
-                * gradient */
+    int whole; /* 1: each row gets the vector's whole gradient, as in word2vec.c's CBOW; 0: each row gets its weight x the gradient */
     int sum;   /* 1: the vector is the sum of the rows, without weights, and each row gets 1 / T of its gradient, as with
                 * gensim's cbow_mean=0; `whole` is then 0 */
 };
@@ -64,8 +63,7 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
  *               its window
  */
 struct example_subwords {
-    const uint64_t *starts; /* [words + 1] word w has rows rows[starts[w]] .. rows[starts[w + 1] - 1]; NULL: each word has one
-                             * row */
+    const uint64_t *starts; /* [words + 1] word w has rows rows[starts[w]] .. rows[starts[w + 1] - 1]; NULL: each word has one row */
     const uint32_t *rows;   /* [listed] for each word: its own row, then the rows of its n-grams */
     uint64_t words, listed; /* listed: length of `rows`, which is starts[words] */
     uint64_t most;          /* number of rows of the word that has most */
@@ -91,9 +89,8 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
 }
 
-/* How a run makes its examples. A block has T targets and C contexts, of which the first P are positive. Sentences of documents
- * begin with their document's row: with WINDOW it is one more target, the first one, of each window. With window = 0 it is the
- * only target.
+/* How a run makes its examples. A block has T targets and C contexts, of which the first P are positive. Sentences of documents begin with
+ * their document's row: with WINDOW it is one more target, the first one, of each window. With window = 0 it is the only target.
  *
  *   mode        an example is                            targets               positives
  *   WINDOW      a corpus position (or one of a walk)     the kept words        the word at the position
@@ -113,11 +110,9 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
 struct example_source {
-    const uint32_t *ids;    /* [tokens] row ids, which exist in both tables, sentence after sentence; NULL: walks that are not
-                             * drawn yet */
+    const uint32_t *ids;    /* [tokens] row ids, which exist in both tables, sentence after sentence; NULL: walks that are not drawn yet */
     const uint64_t *starts; /* [sentences + 1] first token of each sentence; starts[sentences] is `tokens` */
-    const float *weights;   /* [tokens] weights of items as positives, before they are multiplied by weight_scale; NULL: every
-                             * item weighs 1 */
+    const float *weights;   /* [tokens] weights of items as positives, before they are multiplied by weight_scale; NULL: every item weighs 1 */
     float weight_scale;     /* 1 / mean of the items' weights, so that the mean weight of an epoch's positives is 1 */
     uint64_t tokens, sentences;
     struct walks walks;             /* if walks.length is above 0, the sentences are walks over a graph */
@@ -181,9 +176,8 @@ FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, number, 0) < s->held_out;
 }
 
-/* Returns the bytes of the arrays that stay on the host if stream_on_host is set: a corpus's ids, starts of sentences and
- * weights, or a graph's arcs. A graph's array of where each node's arcs begin is always on the GPU, since every step of a walk
- * reads it. */
+/* Returns the bytes of the arrays that stay on the host if stream_on_host is set: a corpus's ids, starts of sentences and weights, or a
+ * graph's arcs. A graph's array of where each node's arcs begin is always on the GPU, since every step of a walk reads it. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
@@ -193,8 +187,7 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
 
 /* ---- words of shared rows ---- */
 
-/* Returns 1 if a window's targets are the rows of the word at its position and its positives are the words around it (n-grams
- * without by_window). */
+/* Returns 1 if a window's targets are the rows of the word at its position and its positives are the words around it (n-grams without by_window). */
 FN int example_predicts_window(const struct example_source *s) {
     return s->subwords.starts && !s->subwords.by_window;
 }
@@ -270,8 +263,7 @@ FN uint32_t example_document(const struct example_source *s, uint64_t sentence) 
 
 /* Returns a source whose sentences are the walks `drawn`. ids: [walks x length] the walks' nodes; starts: [walks + 1] each
  * walk's first position. Only positions of these walks may be used with it. */
-FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids,
-                                          const uint64_t *starts) {
+FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids, const uint64_t *starts) {
     struct example_source own = *s;
     own.first_sentence = drawn.first;
     own.sentences = drawn.end;
@@ -317,8 +309,7 @@ struct example_row {
     uint64_t start, count, target; /* the list or line has items start .. start + count - 1; its item number `target` is the
                                     * target, all other items are the others */
     uint64_t item;                 /* ITEM: place of the positive among the others */
-    uint64_t wanted, negatives;    /* wanted: number of positives; 0: the row makes no example. negatives: number of slots for
-                                    * negatives */
+    uint64_t wanted, negatives;    /* wanted: number of positives; 0: the row makes no example. negatives: number of slots for negatives */
     uint64_t targets, pooled;      /* targets: number of target rows; the last `pooled` of them are the pool. If the row's target
                                     * is a target row, it is before the pool */
     int replacement, split;        /* split: 1: the other items of the list are shuffled; the first are the positives, the
@@ -345,13 +336,11 @@ FN void example_row_sizes(const struct example_source *s, struct example_row *ro
     row->negatives = s->per_batch ? 0 : s->per_pair ? row->wanted * s->negatives : s->negatives;
 }
 
-/* Returns 1 if a block can hold the row's example. The number of negatives is limited because the index of a draw has 20 bits
- * for slot / 2. */
+/* Returns 1 if a block can hold the row's example. The number of negatives is limited because the index of a draw has 20 bits for slot / 2. */
 #define EXAMPLE_MOST_POSITIVES (UINT32_MAX / 2)
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21)
 FN int example_row_fits(const struct example_row *row) {
-    return row->wanted <= EXAMPLE_MOST_POSITIVES && row->pooled <= EXAMPLE_MOST_POSITIVES &&
-           row->negatives <= EXAMPLE_MOST_NEGATIVES;
+    return row->wanted <= EXAMPLE_MOST_POSITIVES && row->pooled <= EXAMPLE_MOST_POSITIVES && row->negatives <= EXAMPLE_MOST_NEGATIVES;
 }
 
 /* Returns the example that list or line number `number` makes. If examples are positions, `number` is the sentence that contains
@@ -362,9 +351,7 @@ FN struct example_row example_row(const struct example_source *s, uint64_t numbe
     row.count = portable_load64(s->starts + number + 1) - row.start;
     row.target = 0;
     if (s->mode == EXAMPLE_LIST)
-        row.target = s->targets_all
-                         ? example - row.start
-                         : draw_below(draw_pair(draw_at(s->seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
+        row.target = s->targets_all ? example - row.start : draw_below(draw_pair(draw_at(s->seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
     example_row_sizes(s, &row);
     row.item = example - row.start - 1;
     if (s->mode == EXAMPLE_ITEM && example == row.start) row.wanted = row.negatives = 0;
@@ -398,12 +385,10 @@ FN uint64_t example_positive_place(const struct example_row *row, uint64_t bits,
 
 /* Returns the drawn order of the others of a row that is split: the items at its first places are positives, the next ones are
  * the pool. The second function returns target row i. */
-FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example,
-                                uint32_t epoch) {
+FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example, uint32_t epoch) {
     return shuffle_make(row->count - 1, draw_at(s->seed, DRAW_POSITIVE, example, epoch, 0));
 }
-FN uint32_t example_split_target(const struct example_source *s, const struct example_row *row, const struct shuffle *order,
-                                 uint64_t i) {
+FN uint32_t example_split_target(const struct example_source *s, const struct example_row *row, const struct shuffle *order, uint64_t i) {
     uint64_t own = row->targets - row->pooled;
     if (i < own) return portable_load32(s->ids + row->start + row->target);
     return example_other(s, row, shuffle_at(order, row->wanted + i - own));
@@ -415,9 +400,8 @@ FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
     return 0;
 }
 
-/* Draws all positives of a row that is not split, in one thread. `contexts` contains places until all are drawn, then ids; if a
- * row has fewer than 2^32 items, places fit into 32 bits. weights: the positives' weights are written here; NULL: they are not
- * written. */
+/* Draws all positives of a row that is not split, in one thread. `contexts` contains places until all are drawn, then ids; if a row has
+ * fewer than 2^32 items, places fit into 32 bits. weights: the positives' weights are written here; NULL: they are not written. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
                           uint32_t epoch, uint32_t *contexts, float *weights) {
     uint32_t wanted = (uint32_t)row->wanted;
@@ -464,8 +448,7 @@ FN uint32_t example_shared_contexts(const struct example_pool *pool) {
 }
 
 /* Returns draw number `attempt` of a slot and its neighbour, which share it. */
-FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot,
-                                       uint32_t attempt) {
+FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot, uint32_t attempt) {
     return draw_at(s->seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
 }
 
@@ -479,8 +462,7 @@ FN uint32_t example_negative_of(const struct example_source *s, struct draw4 dra
     return (uint32_t)draw_below(bits, rows);
 }
 
-FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot,
-                             uint32_t attempt) {
+FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot, uint32_t attempt) {
     return example_negative_of(s, example_negative_draws(s, epoch, example, slot, attempt), slot);
 }
 
@@ -503,8 +485,7 @@ FN struct example_own example_own(const struct example_source *s, const uint32_t
     return own;
 }
 FN int example_excludes(const struct example_own *own, uint32_t id) {
-    return id == own->target || example_among(id, own->positives, own->count) ||
-           example_among(id, own->others, own->others_count);
+    return id == own->target || example_among(id, own->positives, own->count) || example_among(id, own->others, own->others_count);
 }
 
 /* ---- bounds ---- */
@@ -520,8 +501,7 @@ FN struct example_sizes example_most(const struct example_source *s) {
     if (s->subwords.starts) {
         most.blocks = 1;
         most.targets = s->subwords.most * (s->subwords.by_window ? 2 * (uint64_t)s->window : 1);
-        most.contexts = most.terms =
-            example_window_positives(s, 2 * s->window) * predicted + example_window_negatives(s, 2 * s->window);
+        most.contexts = most.terms = example_window_positives(s, 2 * s->window) * predicted + example_window_negatives(s, 2 * s->window);
     } else if (s->mode == EXAMPLE_WINDOW) {
         most.targets = 2 * (uint64_t)s->window + s->documents;
         most.blocks = s->per_pair ? most.targets : 1;
@@ -628,8 +608,7 @@ FN struct strip_draws strip_draws(void) {
     return none;
 }
 
-FN uint32_t strip_draw(const struct example_source *s, struct strip_draws *draws, uint32_t purpose, uint64_t position,
-                       uint32_t epoch) {
+FN uint32_t strip_draw(const struct example_source *s, struct strip_draws *draws, uint32_t purpose, uint64_t position, uint32_t epoch) {
     if (position >> 2 != draws->group) {
         draws->group = position >> 2;
         draws->drawn = draw_at(s->seed, purpose, draws->group, epoch, 0);
@@ -643,8 +622,7 @@ FN int strip_keeps(uint32_t threshold, uint32_t drawn) {
 }
 
 /* Returns the id at a position, or DRAW_NONE if subsampling drops it. For a thread that visits positions in order. */
-FN uint32_t strip_word(const struct example_source *s, const struct strip *strip, uint64_t position, uint32_t epoch,
-                       struct strip_draws *draws) {
+FN uint32_t strip_word(const struct example_source *s, const struct strip *strip, uint64_t position, uint32_t epoch, struct strip_draws *draws) {
     uint32_t id = strip_id(s, strip, position), threshold;
     if (example_is_document(s, id)) return DRAW_NONE;
     if (!s->keep || id == DRAW_NONE) return id;

@@ -20,8 +20,7 @@
  *   |product - sum| <= search_margin(..)      of float32 products in any order
  */
 
-enum { SEARCH_LANES = 32 }; /* number of sums that are added side by side, one for each lane of a GPU's warp; lane i adds every
-                             * 32nd column */
+enum { SEARCH_LANES = 32 }; /* number of sums that are added side by side, one for each lane of a GPU's warp; lane i adds every 32nd column */
 
 /* Returns the sum of a[i] x b[i] in float64: each lane adds its columns in order, then lanes are added by halves. A product of
  * two float32 is exact in float64, so fused multiply-adds give the same sum. */
@@ -40,10 +39,9 @@ FN float search_score(const float *query, const float *row, uint32_t dim) {
     return (float)search_sum(query, row, dim);
 }
 
-/* Returns an upper bound of the difference between a float32 product of a query with a row and that row's score. The bound has
- * two terms: a rounding error for each column, doubled; and what may be lost in numbers below the smallest float32.
- * query_squares: the query's squared length. row_squares: the row's squared length or a larger number; it may be a float32 sum.
- * Returns infinity if a product could overflow. */
+/* Returns an upper bound of the difference between a float32 product of a query with a row and that row's score. The bound has two terms: a
+ * rounding error for each column, doubled; and what may be lost in numbers below the smallest float32. query_squares: the query's squared
+ * length. row_squares: the row's squared length or a larger number; it may be a float32 sum. Returns infinity if a product could overflow. */
 FN float search_margin(uint32_t dim, double query_squares, float row_squares) {
     double lengths = sqrt(query_squares) * sqrt((double)row_squares + 1e-30), columns = (double)dim + 8;
     if (!(lengths < 1e36)) return INFINITY;

@@ -41,8 +41,7 @@
 enum {
     HOGWILD_LOSS_EVERY = 64,     /* the loss of one example in this many is computed; a power of two */
     HOGWILD_LOSS_OF_ALL = 16384, /* a request of fewer examples computes the loss of every example */
-    HOGWILD_NODE_AT_ONCE = 4,    /* number of a GPU's workers that may change a tree's node at the same time, each by its whole
-                                  * gradient */
+    HOGWILD_NODE_AT_ONCE = 4,    /* number of a GPU's workers that may change a tree's node at the same time, each by its whole gradient */
 };
 
 /* Returns the change of the learning rate from one example to the next. */
@@ -79,8 +78,7 @@ void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 /* The parts of both tables: each has a key of its own in [memory], which says where it is stored. */
 enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
 
-/* The options that a caller wants lock-free training to have, for hogwild_refuses(). A field that is 0 is never a reason to
- * refuse. */
+/* The options that a caller wants lock-free training to have, for hogwild_refuses(). A field that is 0 is never a reason to refuse. */
 struct hogwild_asked {
     struct rule_options rule; /* of its fields only the rule, its momentum and its clip are read */
     const char *rule_name;    /* the value of optimizer.rule, for the message; NULL: unknown */

@@ -13,12 +13,10 @@
 int example_check_row(const struct example_row *row) {
     if (example_row_fits(row)) return 0;
     if (row->wanted > EXAMPLE_MOST_POSITIVES || row->pooled > EXAMPLE_MOST_POSITIVES)
-        return fail("a list of %llu items is too long for one example; set examples.positives",
-                    (unsigned long long)row->count);
-    return fail(
-        "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
-        "negatives.per = example",
-        (unsigned long long)row->wanted, (unsigned long long)row->negatives);
+        return fail("a list of %llu items is too long for one example; set examples.positives", (unsigned long long)row->count);
+    return fail("an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
+                "negatives.per = example",
+                (unsigned long long)row->wanted, (unsigned long long)row->negatives);
 }
 
 static int has_form(const struct batch_view *v) {
@@ -26,14 +24,12 @@ static int has_form(const struct batch_view *v) {
     if (v->pool.on != (v->pool.product != PRODUCT_NONE) || v->blocks < 2) return 0;
     if (v->target_starts[1] || v->context_starts[1] != v->shared.count || v->positives[0]) return 0;
     for (uint64_t i = 1; i < v->blocks; i++)
-        if (v->target_starts[i + 1] != targets * i || v->context_starts[i + 1] != v->shared.count + contexts * i || v->positives[i] != 1)
-            return 0;
+        if (v->target_starts[i + 1] != targets * i || v->context_starts[i + 1] != v->shared.count + contexts * i || v->positives[i] != 1) return 0;
     return 1;
 }
 
 int shared_negatives_check(const struct batch_view *view) {
-    if (!view->shared.count && view->pool.product)
-        return fail("a batch whose targets are multiplied must share its negatives");
+    if (!view->shared.count && view->pool.product) return fail("a batch whose targets are multiplied must share its negatives");
     if (!view->shared.count || has_form(view)) return 0;
     return fail("a batch of shared negatives has one block of them, then a block for each item or triple");
 }
@@ -102,8 +98,7 @@ static int refuses_rule(const struct hogwild_asked *a, char *why) {
         REFUSE("train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",
                a->rule_name ? a->rule_name : "another");
     if (a->rule.rule == RULE_SGD && a->rule.momentum != 0)
-        REFUSE("train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch",
-               a->rule.momentum);
+        REFUSE("train.update = hogwild works without momentum, and optimizer.momentum is %g; set train.update = batch", a->rule.momentum);
     return 0;
 }
 
@@ -113,8 +108,7 @@ static int refuses_batch(const struct hogwild_asked *a, char *why) {
         REFUSE("optimizer.clip = %g bounds what a row's places in a batch sum up to, and train.update = hogwild has no "
                "batch; set it to 0, or train.update = batch",
                a->rule.clip);
-    if (a->mean)
-        REFUSE("train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
+    if (a->mean) REFUSE("train.update = hogwild has no batch to average over; set train.reduction = sum, or train.update = batch");
     return 0;
 }
 
@@ -125,8 +119,7 @@ static int refuses_loss(const struct hogwild_asked *a, char *why) {
     if (loss_is_plain(&a->loss)) return 0;
     REFUSE("train.update = hogwild has the logistic loss of dot products alone, and train.loss is %s of %s at temperature "
            "%g; set train.update = batch",
-           a->loss_name ? a->loss_name : "another", a->score_name ? a->score_name : "other scores",
-           1 / loss_inverse_temperature(&a->loss));
+           a->loss_name ? a->loss_name : "another", a->score_name ? a->score_name : "other scores", 1 / loss_inverse_temperature(&a->loss));
 }
 
 /* Writes to `keys` the settings that move these parts from their files to pinned memory. */

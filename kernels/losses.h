@@ -1,5 +1,4 @@
-/* losses: the loss of a block's scores, and how the scores should change. word2vec's loss of one logit is the first part of this
- * file.
+/* losses: the loss of a block's scores, and how the scores should change. word2vec's loss of one logit is the first part of this file.
  *
  * A block compares its targets with P positive and N negative contexts. A target's scores s are dot products, or cosines; z is
  * s / temperature. The loss is summed over the block's targets:
@@ -18,11 +17,10 @@
  * If a batch's targets are multiplied (triples.h), each example adds `cubes` x sum |x|^3 of its three rows to what is minimized.
  * As with weight_decay, the loss that a step returns does not contain this penalty.
  *
- * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far
- * a positive is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z. With a
- * negative_power the positive does not occur in the logarithm: its coefficient is the same however high it is, and the negatives
- * are pushed K times as strongly (Wu et al., "BSL: Understanding and Improving Softmax Loss for Recommendation", ICDE 2024). Such a
- * loss may be below zero.
+ * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far a positive
+ * is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z. With a negative_power the positive
+ * does not occur in the logarithm: its coefficient is the same however high it is, and the negatives are pushed K times as strongly (Wu et
+ * al., "BSL: Understanding and Improving Softmax Loss for Recommendation", ICDE 2024). Such a loss may be below zero.
  *
  * A backend needs a score's coefficient c = d loss / d s. For a cosine s = u.v / (|u| |v|), the gradient of row u is
  *

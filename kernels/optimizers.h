@@ -48,8 +48,7 @@ struct rule_options {
 #define BY_RULE(name, fallback, lowest, highest, rules, help)
 #define FLAG(name, rules, help) int name;
 #include "optimizers.def"
-    int count_rows; /* 1: bias corrections use the number of updates of the row, which is stored at the end of its record; 0: of
-                     * the whole table */
+    int count_rows; /* 1: bias corrections use the number of updates of the row, which is stored at the end of its record; 0: of the whole table */
 };
 
 /* ---- slots: the arrays of a row's state ---- */
@@ -108,13 +107,11 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* Is 1 for a rule that, with some of its options, has a third slot (role 2). GPU kernels of the other rules contain no code to
- * read such a slot. It is a macro so that it is a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees
- * with rule_slots(). */
+/* Is 1 for a rule that, with some of its options, has a third slot (role 2). GPU kernels of the other rules contain no code to read such a
+ * slot. It is a macro so that it is a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees with rule_slots(). */
 #define RULE_MAY_HAVE_THIRD(rule) ((rule) == RULE_RMSPROP || (rule) == RULE_ADAM || (rule) == RULE_ADAMW)
 
-/* Returns 1 if the rule's constants depend on the number of earlier updates; only then is it useful to count the updates of each
- * row. */
+/* Returns 1 if the rule's constants depend on the number of earlier updates; only then is it useful to count the updates of each row. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:

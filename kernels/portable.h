@@ -52,9 +52,8 @@ FN double portable_mul(double a, double b) {
     return product;
 #endif
 }
-/* Return a quotient, and a root; on a GPU they may be wrong by 2 ulp. Exact ones cost a GPU a dozen instructions each, and a
- * call if an operand is zero or nearly zero: with Adamax (2,829,853 x 200) the first kernel of a step took 1.42 ms with exact
- * ones, and takes 1.15 ms. */
+/* Return a quotient, and a root; on a GPU they may be wrong by 2 ulp. Exact ones cost a GPU a dozen instructions each, and a call if an
+ * operand is zero or nearly zero: with Adamax (2,829,853 x 200) the first kernel of a step took 1.42 ms with exact ones, and takes 1.15 ms. */
 FN float portable_divide(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fdividef(a, b);

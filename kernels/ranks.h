@@ -18,8 +18,7 @@
 
 struct ranks {
     unsigned number, count; /* number: this rank's number, 0 .. count - 1; count: how many ranks there are */
-    unsigned local, place;  /* local: number of ranks on this machine, including this one; place: this rank's number among them,
-                             * from 0 */
+    unsigned local, place;  /* local: number of ranks on this machine, including this one; place: this rank's number among them, from 0 */
     unsigned patience;      /* seconds to wait for another rank; 0: no limit */
     int steps;              /* 1: the run's steps have begun */
     unsigned cores;         /* number of cores of this rank, of those that the ranks may use; 0 for a single rank: all cores */
@@ -34,10 +33,9 @@ struct ranks {
 /* Returns 1 if a launcher such as mpirun started this process. */
 int ranks_launched(void);
 
-/* Joins the ranks that mpirun started together. All processes must run the same command, `what` ("sptx-w2v 1.2.3 train"). If one
- * of them does not join within half a minute, this process ends with an error message. With several ranks, only the first one
- * prints messages from now on; if they fail, ranks_close() prints its error. Returns -1 after fail(). The caller calls
- * ranks_close() in any case. */
+/* Joins the ranks that mpirun started together. All processes must run the same command, `what` ("sptx-w2v 1.2.3 train"). If one of them
+ * does not join within half a minute, this process ends with an error message. With several ranks, only the first one prints messages from
+ * now on; if they fail, ranks_close() prints its error. Returns -1 after fail(). The caller calls ranks_close() in any case. */
 int ranks_open(struct ranks *ranks, const char *what);
 void ranks_close(struct ranks *ranks);
 
@@ -112,8 +110,7 @@ void ranks_share(struct ranks *ranks, void *bytes, uint64_t size);
  * On the other ranks `all` is NULL. */
 void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_t *sizes);
 
-/* Sends sizes[r] bytes to each rank r; `own` has them in rank order. Receives come[r] bytes from each rank r in `others`, in
- * rank order. */
+/* Sends sizes[r] bytes to each rank r; `own` has them in rank order. Receives come[r] bytes from each rank r in `others`, in rank order. */
 void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, void *others, const uint64_t *come);
 
 /* Sends bytes from one rank to another. Does nothing on other ranks, or if both are the same rank. */

@@ -77,8 +77,7 @@ FN uint32_t round_mix(uint32_t x) {
     return x ^ x >> 16;
 }
 
-/* The first function returns the key of a step, made of (seed, purpose, table, global step); the second returns the key of a row
- * in that step. */
+/* The first function returns the key of a step, made of (seed, purpose, table, global step); the second returns the key of a row in that step. */
 FN uint32_t round_step_key(const struct rounding *r, uint32_t purpose, uint64_t global_step) {
     uint32_t key = round_mix(r->seed ^ (purpose << 8 | r->table));
     return round_mix(round_mix(key + (uint32_t)global_step) + (uint32_t)(global_step >> 32));

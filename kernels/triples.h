@@ -12,8 +12,7 @@
  *   0                head, relation   tail
  *   1                relation         tail, head
  *
- * The tail is the only positive. A head that is a context has no score: it is a context only because its row is in the context
- * table.
+ * The tail is the only positive. A head that is a context has no score: it is a context only because its row is in the context table.
  */
 #ifndef SPTX_KERNELS_TRIPLES_H
 #define SPTX_KERNELS_TRIPLES_H

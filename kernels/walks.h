@@ -50,8 +50,7 @@ struct walks {
     uint32_t per_node;          /* walks that begin at each node in an epoch */
     int biased;                 /* 1: the biases of node2vec; 0: first order */
     int mutual;                 /* 1: undirected, so every arc has one in the other direction */
-    uint32_t back, near_, away; /* thresholds, of 2^32, for accepting a candidate: the way back; a neighbour of `before`; any
-                                 * other node */
+    uint32_t back, near_, away; /* thresholds, of 2^32, for accepting a candidate: the way back; a neighbour of `before`; any other node */
     float aside;                /* the part of the way back's bias above the largest other bias, in units of that bias */
 };
 
@@ -83,8 +82,7 @@ FN uint32_t walk_start(const struct walks *w, uint32_t seed, uint64_t number, ui
 /* Returns a random neighbour, by the arcs' weights. If all arcs weigh the same, the word `first` alone chooses. */
 FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, uint32_t first, uint32_t second) {
     uint64_t bits = (uint64_t)first << 32 | second;
-    uint32_t place = w->alias ? draw_alias(bits, w->alias + node->first, node->degree)
-                              : (uint32_t)((uint64_t)first * node->degree >> 32);
+    uint32_t place = w->alias ? draw_alias(bits, w->alias + node->first, node->degree) : (uint32_t)((uint64_t)first * node->degree >> 32);
     return portable_load32(w->neighbours + node->first + place);
 }
 
@@ -135,8 +133,7 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
                      const struct walk_node *at, const struct walk_node *before) {
     struct draw4 drawn = draw_at(seed, DRAW_WALK, number, epoch, tries);
     uint32_t x;
-    if (before->id != DRAW_NONE && w->aside > 0 && draw_unit(drawn.word[3]) * ((float)at->degree + w->aside) < w->aside)
-        return before->id;
+    if (before->id != DRAW_NONE && w->aside > 0 && draw_unit(drawn.word[3]) * ((float)at->degree + w->aside) < w->aside) return before->id;
     x = walk_neighbour(w, at, drawn.word[0], drawn.word[1]);
     return before->id == DRAW_NONE || at->degree == 1 || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
 }
@@ -149,9 +146,8 @@ FN uint32_t walk_most_tries(const struct walk_node *at) {
     return at->degree < DRAW_NONE - WALK_TRIES ? WALK_TRIES + at->degree : DRAW_NONE;
 }
 
-/* Returns a number proportional to the chance that a candidate is `x` and is accepted; `share` is proportional to the chance
- * that x is drawn. For the way back it adds w->aside, the part of its bias that walk_try() draws first (0 if the graph has
- * weights). */
+/* Returns a number proportional to the chance that a candidate is `x` and is accepted; `share` is proportional to the chance that x is
+ * drawn. For the way back it adds w->aside, the part of its bias that walk_try() draws first (0 if the graph has weights). */
 FN double walk_mass(const struct walks *w, const struct walk_node *before, uint32_t x, double share) {
     double taken = (double)walk_threshold(w, before, x) + 1;
     if (x == before->id) taken += portable_mul((double)w->aside, 4294967296.0);
@@ -160,8 +156,7 @@ FN double walk_mass(const struct walks *w, const struct walk_node *before, uint3
 
 /* Adds up walk_mass() of the node's arcs in order, and returns the neighbour at which *sum exceeds `stop`, or else the last one.
  * With weights it visits the columns of the node's alias table, each of which has two neighbours. */
-FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop,
-                            double *sum) {
+FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop, double *sum) {
     uint32_t x = DRAW_NONE;
     *sum = 0;
     for (uint32_t place = 0; place < at->degree; place++) {
@@ -208,8 +203,7 @@ FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number,
 
 /* Returns the next node of a biased walk, or DRAW_NONE if the candidate was refused and the caller must try again. */
 FN uint32_t walk_biased_step(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
-    if (walk->refused >= walk_most_tries(&walk->at))
-        return walk_draw_exactly(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
+    if (walk->refused >= walk_most_tries(&walk->at)) return walk_draw_exactly(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
     return walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
 }
 
@@ -217,8 +211,7 @@ FN uint32_t walk_biased_step(const struct walks *w, uint32_t seed, uint32_t epoc
 FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
     uint32_t next;
     if (walk->step + 1 >= w->length || !walk->at.degree) return 0;
-    next = w->biased ? walk_biased_step(w, seed, epoch, walk)
-                     : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn);
+    next = w->biased ? walk_biased_step(w, seed, epoch, walk) : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn);
     walk->tries++;
     walk->refused++;
     if (next == DRAW_NONE) return 1;

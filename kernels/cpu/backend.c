@@ -22,8 +22,7 @@
 static int map_memory(struct cpu_store *store, const char *name) {
     void *base = mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
-        return fail("not enough memory for the %s table (%llu bytes): %s", name, (unsigned long long)store->bytes,
-                    strerror(errno));
+        return fail("not enough memory for the %s table (%llu bytes): %s", name, (unsigned long long)store->bytes, strerror(errno));
     madvise(base, store->bytes, MADV_HUGEPAGE);
     store->memory = base;
     return 0;
@@ -38,8 +37,7 @@ static int map_file(struct cpu_store *store, const char *path) {
     void *base = error ? MAP_FAILED : mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (base == MAP_FAILED)
-        return fail("cannot map a file of %llu bytes beside '%s': %s", (unsigned long long)store->bytes, path,
-                    strerror(error ? error : errno));
+        return fail("cannot map a file of %llu bytes beside '%s': %s", (unsigned long long)store->bytes, path, strerror(error ? error : errno));
     store->memory = base;
     return 0;
 }
@@ -74,8 +72,7 @@ static int table_open(struct backend *backend, const struct table_spec *spec, st
     struct backend_table *table = mem_zalloc(1, sizeof *table, "a table");
     if (!table) return -1;
     table->spec = *spec;
-    if (store_open(&table->weights, spec, &shape.store[0]) ||
-        (shape.stores == 2 && store_open(&table->state, spec, &shape.store[1]))) {
+    if (store_open(&table->weights, spec, &shape.store[0]) || (shape.stores == 2 && store_open(&table->state, spec, &shape.store[1]))) {
         close_table(table);
         return -1;
     }
@@ -98,19 +95,16 @@ static void table_close(struct backend *backend, struct backend_table *table) {
 
 struct host_records cpu_records_from(const struct backend_table *table, uint64_t first) {
     return (struct host_records){(char *)(table->weights.base + first * table->weights.stride),
-                                 (char *)(table->state_base + first * table->state_stride), table->weights.stride,
-                                 table->state_stride};
+                                 (char *)(table->state_base + first * table->state_stride), table->weights.stride, table->state_stride};
 }
 
-static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
-                      void *packed) {
+static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed) {
     if (host_check_rows(&table->spec, first, count)) return -1;
     struct host_records records = cpu_records_from(table, first);
     return host_pack(backend->pool, &table->spec.layout, &records, count, packed);
 }
 
-static int table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count,
-                       const void *packed) {
+static int table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed) {
     if (host_check_rows(&table->spec, first, count)) return -1;
     struct host_records records = cpu_records_from(table, first);
     return host_unpack(backend->pool, &table->spec.layout, &records, count, packed);
@@ -134,8 +128,7 @@ static int open_backend(struct backend **out, const struct backend_options *opti
     backend->rows = cpu_rows_best();
     backend->ranks = options->ranks;
     backend->pool = pool_open(options->threads);
-    if (backend->pool)
-        backend->scratch = mem_zalloc(pool_threads(backend->pool), sizeof *backend->scratch, "the workers' scratch");
+    if (backend->pool) backend->scratch = mem_zalloc(pool_threads(backend->pool), sizeof *backend->scratch, "the workers' scratch");
     if (!backend->scratch) {
         close_backend(backend);
         return -1;
@@ -146,8 +139,7 @@ static int open_backend(struct backend **out, const struct backend_options *opti
 
 static int info(struct backend *backend, struct backend_info *out) {
     *out = (struct backend_info){.threads = pool_threads(backend->pool)};
-    snprintf(out->name, sizeof out->name, "CPU, %u thread%s, level %s", out->threads, out->threads == 1 ? "" : "s",
-             backend->rows->name);
+    snprintf(out->name, sizeof out->name, "CPU, %u thread%s, level %s", out->threads, out->threads == 1 ? "" : "s", backend->rows->name);
     out->host_used = cpu_allocated(backend);
     for (struct backend_table *t = backend->tables; t; t = t->next)
         out->host_used += (t->weights.in_file ? 0 : t->weights.bytes) + (t->state.in_file ? 0 : t->state.bytes);

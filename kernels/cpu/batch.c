@@ -77,9 +77,8 @@ int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint
 
 /* ==== blocks of examples ====
  *
- * Builds examples as blocks of row ids, from the id stream (or a graph) and from draws. kernels/examples.h says what
- * each draw decides. An example's block depends on nothing else: neither on its batch, nor on the worker, nor on earlier
- * examples. */
+ * Builds examples as blocks of row ids, from the id stream (or a graph) and from draws. kernels/examples.h says what each draw decides. An
+ * example's block depends on nothing else: neither on its batch, nor on the worker, nor on earlier examples. */
 
 /* ---- arrays ---- */
 
@@ -120,11 +119,9 @@ static struct cpu_block *begin_block(const struct build *build, uint64_t example
     if (mem_grow(&b->block, &b->block_capacity, b->count + 1, sizeof *b->block, "a batch's examples") ||
         mem_grow(&b->target, &b->target_capacity, b->targets + t, sizeof *b->target, "a batch's targets") ||
         mem_grow(&b->context, &b->context_capacity, b->contexts + c, sizeof *b->context, "a batch's contexts") ||
-        (build->source->weights &&
-         mem_grow(&b->weight, &b->weight_capacity, b->contexts + c, sizeof *b->weight, "a batch's weights")))
+        (build->source->weights && mem_grow(&b->weight, &b->weight_capacity, b->contexts + c, sizeof *b->weight, "a batch's weights")))
         return NULL;
-    b->block[b->count] = (struct cpu_block){
-        .targets = b->targets, .contexts = b->contexts, .example = (uint32_t)(example - build->before)};
+    b->block[b->count] = (struct cpu_block){.targets = b->targets, .contexts = b->contexts, .example = (uint32_t)(example - build->before)};
     return &b->block[b->count];
 }
 
@@ -144,31 +141,26 @@ enum { TOGETHER = 16 }; /* number of slots whose first draws are made together *
 
 /* Makes the first draws of slots slot .. slot + count - 1; two slots share a draw. It prefetches the column of the alias table
  * that each draw names, since a column is seldom in a near cache: one wait for all columns is shorter than a wait for each. */
-static void draw_together(const struct build *build, uint64_t example, uint32_t slot, uint32_t count,
-                          struct draw4 *drawn) {
+static void draw_together(const struct build *build, uint64_t example, uint32_t slot, uint32_t count, struct draw4 *drawn) {
     const struct example_source *s = build->source;
     for (uint32_t half = slot / 2; half <= (slot + count - 1) / 2; half++) {
         struct draw4 both = example_negative_draws(s, build->epoch, example, 2 * half, 0);
         *drawn++ = both;
         if (s->noise != NOISE_UNIGRAM) continue;
-        for (uint32_t i = 0; i < 2; i++)
-            __builtin_prefetch(s->alias + draw_below(draw_half(both, i), s->rows - s->target_only));
+        for (uint32_t i = 0; i < 2; i++) __builtin_prefetch(s->alias + draw_below(draw_half(both, i), s->rows - s->target_only));
     }
 }
 
 /* Appends the negatives of slots slot .. slot + count - 1 to the block's contexts, which so far are only positives. */
-static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot,
-                          uint32_t count) {
+static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot, uint32_t count) {
     const struct example_source *s = build->source;
     uint32_t *contexts = build->blocks->context + block->contexts, positives = block->c, first = slot;
     struct example_own own = example_own(s, contexts, positives, build->blocks->target + block->targets, block->t);
     struct draw4 drawn[TOGETHER / 2 + 1];
     for (uint32_t i = slot, end = slot + count; i < end; i++) {
-        if ((i - slot) % TOGETHER == 0)
-            draw_together(build, example, first = i, end - i < TOGETHER ? end - i : TOGETHER, drawn);
+        if ((i - slot) % TOGETHER == 0) draw_together(build, example, first = i, end - i < TOGETHER ? end - i : TOGETHER, drawn);
         for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-            struct draw4 at =
-                attempt ? example_negative_draws(s, build->epoch, example, i, attempt) : drawn[i / 2 - first / 2];
+            struct draw4 at = attempt ? example_negative_draws(s, build->epoch, example, i, attempt) : drawn[i / 2 - first / 2];
             uint32_t id = example_negative_of(s, at, i);
             if (example_excludes(&own, id)) continue;
             if (s->distinct && example_among(id, contexts + positives, block->c - positives)) continue;
@@ -206,8 +198,7 @@ static void turn_round(struct cpu_piece *p) {
     }
 }
 
-/* Fills the piece with the kept words at positions first .. end - 1 of one strip, and with at most `window` kept words before
- * and after them. */
+/* Fills the piece with the kept words at positions first .. end - 1 of one strip, and with at most `window` kept words before and after them. */
 static int fill_piece(const struct build *build, const struct strip *strip, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     struct cpu_piece *p = build->piece;
@@ -219,8 +210,7 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
         mem_reserve(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
         return -1;
     p->count = 0;
-    while (p->count < s->window && (id = strip_next(s, strip, &back, build->epoch, &draws)) != DRAW_NONE)
-        add_kept(p, id, back.at);
+    while (p->count < s->window && (id = strip_next(s, strip, &back, build->epoch, &draws)) != DRAW_NONE) add_kept(p, id, back.at);
     turn_round(p);
     p->first = p->count;
     while ((on.at + 1 < end || behind < s->window) && (id = strip_next(s, strip, &on, build->epoch, &draws)) != DRAW_NONE) {
@@ -235,8 +225,7 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
 static void add_rows(const struct build *build, struct cpu_block *block, uint32_t word) {
     const struct example_source *s = build->source;
     uint64_t count = example_rows_of(s, word);
-    memcpy(build->blocks->target + block->targets + block->t, s->subwords.rows + s->subwords.starts[word],
-           count * sizeof *s->subwords.rows);
+    memcpy(build->blocks->target + block->targets + block->t, s->subwords.rows + s->subwords.starts[word], count * sizeof *s->subwords.rows);
     block->t += (uint32_t)count;
 }
 
@@ -347,8 +336,7 @@ static float *weights_of(const struct build *build, const struct cpu_block *bloc
     return build->source->weights ? build->blocks->weight + block->contexts : NULL;
 }
 
-static void add_split(const struct build *build, const struct example_row *row, uint64_t example,
-                      const struct cpu_block *block) {
+static void add_split(const struct build *build, const struct example_row *row, uint64_t example, const struct cpu_block *block) {
     const struct example_source *s = build->source;
     uint32_t *targets = build->blocks->target + block->targets, *contexts = build->blocks->context + block->contexts;
     float *weights = weights_of(build, block);
@@ -487,10 +475,8 @@ static int lay_out_chunks(void *context, unsigned worker) {
             block[i].targets += from->first_target;
             block[i].contexts += from->first_context;
         }
-        if (blocks->targets)
-            memcpy(stage->all.target + from->first_target, blocks->target, blocks->targets * sizeof *blocks->target);
-        if (blocks->contexts)
-            memcpy(stage->all.context + from->first_context, blocks->context, blocks->contexts * sizeof *blocks->context);
+        if (blocks->targets) memcpy(stage->all.target + from->first_target, blocks->target, blocks->targets * sizeof *blocks->target);
+        if (blocks->contexts) memcpy(stage->all.context + from->first_context, blocks->context, blocks->contexts * sizeof *blocks->context);
         if (blocks->contexts && stage->weighted)
             memcpy(stage->all.weight + from->first_context, blocks->weight, blocks->contexts * sizeof *blocks->weight);
     }
@@ -511,12 +497,9 @@ static int grow_blocks(struct cpu_stage *stage, uint64_t blocks, uint64_t target
 /* Computes for each occurrence the number of its block, and for each block the index of its first coefficient. */
 int cpu_index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
-    if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t),
-                 "a batch's examples") ||
-        mem_grow(&stage->target_block, &stage->target_block_capacity, b->targets, sizeof(uint64_t),
-                 "a batch's targets") ||
-        mem_grow(&stage->context_block, &stage->context_block_capacity, b->contexts, sizeof(uint64_t),
-                 "a batch's contexts"))
+    if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t), "a batch's examples") ||
+        mem_grow(&stage->target_block, &stage->target_block_capacity, b->targets, sizeof(uint64_t), "a batch's targets") ||
+        mem_grow(&stage->context_block, &stage->context_block_capacity, b->contexts, sizeof(uint64_t), "a batch's contexts"))
         return -1;
     stage->result = (struct step_result){.words = stage->words, .examples = b->count - (stage->shared.count > 0)};
     b->logits = 0;
@@ -538,10 +521,8 @@ int cpu_index_batch(struct cpu_stage *stage) {
 
 static int grow_chunks(struct cpu_shared *shared, uint64_t chunks) {
     uint64_t before = shared->chunk_capacity;
-    if (mem_reserve(&shared->chunk, &shared->chunk_capacity, chunks, sizeof *shared->chunk, "a batch's chunks"))
-        return -1;
-    if (shared->chunk_capacity > before)
-        memset(shared->chunk + before, 0, (shared->chunk_capacity - before) * sizeof *shared->chunk);
+    if (mem_reserve(&shared->chunk, &shared->chunk_capacity, chunks, sizeof *shared->chunk, "a batch's chunks")) return -1;
+    if (shared->chunk_capacity > before) memset(shared->chunk + before, 0, (shared->chunk_capacity - before) * sizeof *shared->chunk);
     return 0;
 }
 
@@ -675,8 +656,7 @@ static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint
 }
 
 /* Appends the kept part of a block after the kept parts of earlier blocks. */
-static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs,
-                      int weighted) {
+static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs, int weighted) {
     const struct table_spec *target = &request->target->spec, *context = &request->context->spec;
     const uint32_t *targets = left->target + block.targets, *contexts = left->context + block.contexts;
     uint32_t t = count_changing(target, targets, block.t), c = count_changing(context, contexts, block.c);

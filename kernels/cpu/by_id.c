@@ -35,8 +35,7 @@ int cpu_rows_ids(struct backend *backend, uint64_t count, uint32_t **ids) {
 }
 
 static int run(struct backend *backend, const struct rows_request *request, pool_job *job) {
-    struct by_id call = {
-        .backend = backend, .request = request, .ids = request->ids, .dim = request->table->spec.layout.dim, .workers = 1};
+    struct by_id call = {.backend = backend, .request = request, .ids = request->ids, .dim = request->table->spec.layout.dim, .workers = 1};
     if (request->count * call.dim > FEW_VALUES) call.workers = pool_threads(backend->pool);
     return call.workers > 1 ? pool_run(backend->pool, job, &call) : job(&call, 0);
 }
@@ -67,8 +66,7 @@ int cpu_rows_fetch(struct backend *backend, const struct rows_request *request) 
 /* ---- update and store ---- */
 
 static struct cpu_row_set own_rows(const struct by_id *call, unsigned worker) {
-    return cpu_row_set(&call->backend->shared, call->ids, call->request->count, worker, call->workers,
-                       call->request->table->spec.rows);
+    return cpu_row_set(&call->backend->shared, call->ids, call->request->count, worker, call->workers, call->request->table->spec.rows);
 }
 
 static void store_row(const struct by_id *call, uint32_t row, const float *values) {
@@ -127,26 +125,22 @@ int cpu_rows_cached(struct backend *backend, const struct backend_table *table, 
     return 0;
 }
 
-struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
-                               const struct record_field *field) {
+struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, const struct record_field *field) {
     uint64_t first = table->spec.first_row;
     if (record_is_weights(field))
         return (struct rows_view){.data = cpu_weights(table, (uint32_t)first), .first = first, .stride = table->weights.stride};
-    return (struct rows_view){.data = (char *)(table->state_base + first * table->state_stride + field->offset),
-                              .first = first,
-                              .stride = table->state_stride};
+    return (struct rows_view){
+        .data = (char *)(table->state_base + first * table->state_stride + field->offset), .first = first, .stride = table->state_stride};
 }
 
 /* ==== snapshots ====
  *
- * One thread, the reader, reads a table's rows in order, with the values from when the snapshot began. Meanwhile calls go
- * on to change rows.
+ * One thread, the reader, reads a table's rows in order, with the values from when the snapshot began. Meanwhile calls go on to change rows.
  *
  *   a call      before it changes a row that was not read yet, it copies the row's record, once (cpu_before_change)
  *   the reader  reads a chunk of rows under the chunk's lock: rows that were copied from their copies, the others from the table
  *
- * Memory for copies is limited. A call that finds no free copy waits until the reader has freed the copies of a chunk, or has read
- * the row.
+ * Memory for copies is limited. A call that finds no free copy waits until the reader has freed the copies of a chunk, or has read the row.
  */
 
 enum {
@@ -268,16 +262,14 @@ static uint32_t take_copy(struct cpu_snapshot *s) {
 
 static void await_copy(struct cpu_snapshot *s, uint32_t row) {
     pthread_mutex_lock(&s->memory);
-    while (s->unused == NO_COPY && s->used == s->copies && cpu_snapshot_wants(&s->seen, row))
-        pthread_cond_wait(&s->moved, &s->memory);
+    while (s->unused == NO_COPY && s->used == s->copies && cpu_snapshot_wants(&s->seen, row)) pthread_cond_wait(&s->moved, &s->memory);
     pthread_mutex_unlock(&s->memory);
 }
 
 static void copy_record(struct cpu_snapshot *s, const struct backend_table *table, uint32_t row, uint32_t copy) {
     char *to = s->records + copy * s->stride;
     memcpy(to, cpu_weights(table, row), table->weights.stride);
-    if (table->state.memory)
-        memcpy(to + s->state_at, (const char *)(table->state.base + row * table->state.stride), table->state.stride);
+    if (table->state.memory) memcpy(to + s->state_at, (const char *)(table->state.base + row * table->state.stride), table->state.stride);
 }
 
 /* Copies the row unless its copy is no longer needed. Returns 0 if there is no memory for the copy. */
@@ -318,8 +310,7 @@ static void read_chunk(struct cpu_snapshot *s, const struct backend_table *table
     for (uint32_t copy = s->newest[from / s->grain]; copy != NO_COPY; copy = s->before[copy]) {
         char *record = s->records + copy * s->stride;
         struct host_records one = {record, record + s->state_at, 0, 0};
-        if (s->row[copy] >= from && s->row[copy] < end)
-            host_pack(NULL, layout, &one, 1, packed + (s->row[copy] - from) * layout->packed);
+        if (s->row[copy] >= from && s->row[copy] < end) host_pack(NULL, layout, &one, 1, packed + (s->row[copy] - from) * layout->packed);
     }
 }
 

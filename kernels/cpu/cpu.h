@@ -20,8 +20,7 @@
 
 struct cpu_store {
     char *memory;    /* [rows of the table x stride] a mapping of its own, which begins at a page */
-    uintptr_t base;  /* row r is at base + r x stride. It is a number, since C has no pointer to a place before an array
-                      * (first_row may be above 0) */
+    uintptr_t base;  /* row r is at base + r x stride. It is a number, since C has no pointer to a place before an array (first_row may be above 0) */
     uint64_t stride; /* bytes of a record, with padding (store_stride()) */
     uint64_t bytes;  /* bytes of `memory` */
     int in_file;
@@ -100,8 +99,7 @@ struct host_records cpu_records_from(const struct backend_table *table, uint64_t
 struct cpu_block {
     uint64_t targets, contexts; /* index of the block's first target, and of its first context, in the arrays of ids */
     uint32_t t, c, positives;   /* numbers of its targets, contexts and positives */
-    uint32_t predicted;         /* number of words that its targets predict: `positives`, except with paths in a tree
-                                 * (example_paths) */
+    uint32_t predicted;         /* number of words that its targets predict: `positives`, except with paths in a tree (example_paths) */
     uint32_t example;           /* number of the block's example among the examples that were built together */
 };
 
@@ -117,8 +115,7 @@ struct cpu_blocks {
 void cpu_blocks_clear(struct cpu_blocks *blocks);
 void cpu_blocks_release(struct cpu_blocks *blocks);
 
-/* Scratch of one worker for building windows. It has the kept words at consecutive positions of one sentence, and the kept words
- * around them. */
+/* Scratch of one worker for building windows. It has the kept words at consecutive positions of one sentence, and the kept words around them. */
 struct cpu_piece {
     uint32_t *id;     /* [count] ids of the words that subsampling kept */
     uint64_t *at;     /* [count] corpus positions of these words */
@@ -177,10 +174,8 @@ struct cpu_shared {
     float *pooled;           /* [blocks x span] vectors of pooled targets */
     double *losses;          /* [blocks] */
     float *shared_scores, *shared_rows, *context_gradient; /* only with shared negatives: step.c gives their shapes */
-    float *squares;          /* [2 x places of a side] used only if ranks share the columns and the rule limits the length of
-                              * gradients */
-    uint64_t *keys, *spare;  /* [targets or contexts, whichever are more] row << 32 | occurrence, to be sorted; each worker uses
-                              * a part */
+    float *squares;          /* [2 x places of a side] used only if ranks share the columns and the rule limits the length of gradients */
+    uint64_t *keys, *spare;  /* [targets or contexts, whichever are more] row << 32 | occurrence, to be sorted; each worker uses a part */
     uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, pooled_capacity, loss_capacity, key_capacity,
         spare_capacity, square_capacity, shared_score_capacity, shared_row_capacity, context_gradient_capacity;
 };
@@ -191,12 +186,10 @@ struct cpu_scratch {
     struct cpu_blocks blocks;   /* used only by lock-free training */
     float *gradient;            /* [at least span] lock-free training has its sums in it */
     uint64_t gradient_capacity;
-    float *
-        rule_scratch; /* [span] the argument for slots that a rule does not have; then [4 x span]: a row's bfloat16 fields as
+    float *rule_scratch; /* [span] the argument for slots that a rule does not have; then [4 x span]: a row's bfloat16 fields as
                        * floats */
     uint64_t rule_scratch_capacity;
-    float *wide; /* if weights are bfloat16: [rows of a block x span] copies of the rows; in lock-free training followed by their
-                  * gradients */
+    float *wide; /* if weights are bfloat16: [rows of a block x span] copies of the rows; in lock-free training followed by their gradients */
     uint64_t wide_capacity;
     float *logits; /* for lock-free training: a block's logits. For exact steps with losses other than word2vec's: [logits of a
                     * block] cosines, and [2 x C] scratch */
@@ -212,12 +205,10 @@ struct cpu_sizes {
     struct example_sizes example; /* sizes of one example */
     uint32_t shared;              /* number of negatives that a batch's examples share */
     int weighted;                 /* 1: positives have weights */
-    int alike;                    /* 1: most examples have nearly the largest size; 0: the size of an example depends on its
-                                   * list's length */
+    int alike;                    /* 1: most examples have nearly the largest size; 0: the size of an example depends on its list's length */
     uint64_t chunks;              /* number of chunks of a batch */
     uint64_t piece;               /* number of examples that a worker builds together in lock-free training */
-    uint64_t beside;              /* most kept words before and after the positions of a cpu_piece, together; 0 if examples are
-                                   * not windows */
+    uint64_t beside;              /* most kept words before and after the positions of a cpu_piece, together; 0 if examples are not windows */
     struct walks walks;           /* of its fields only the sizes of walks are set; length 0: there is no graph */
 };
 
@@ -241,8 +232,7 @@ int cpu_set_batch(struct backend *backend, unsigned stage, const struct batch_vi
 int cpu_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
 int cpu_index_batch(struct cpu_stage *stage); /* computes the index of a batch that its step needs */
 
-/* batch.c: if a table has frozen rows, removes from a batch the pairs that change no row. All rows get the same bytes as with
- * these pairs. */
+/* batch.c: if a table has frozen rows, removes from a batch the pairs that change no row. All rows get the same bytes as with these pairs. */
 int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *request);
 
 /* estimate.c. Arrays of known size get it before their first use; the others grow. */
@@ -290,8 +280,7 @@ int cpu_topk(struct pool *pool, const struct topk_request *request);
 int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
 int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists);
 void cpu_fold_close(struct backend_fold *fold);
-int cpu_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
-                    struct backend_copies **copies);
+int cpu_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count, struct backend_copies **copies);
 int cpu_copies_merge(struct backend_copies *copies);
 void cpu_copies_close(struct backend_copies *copies);
 
@@ -305,9 +294,8 @@ struct cpu_memo {
     uint64_t updates[64]; /* 1 + the number of updates that the entry is for; 0: the entry is empty */
     struct rule_step step[64];
 };
-void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step,
-                    struct backend_table *table, uint32_t row, const float *gradient, float *rule_scratch,
-                    struct cpu_memo *memo);
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step, struct backend_table *table,
+                    uint32_t row, const float *gradient, float *rule_scratch, struct cpu_memo *memo);
 
 /* cpu_squares() returns the sum of the squares of a gradient's columns. cpu_shorten() limits the length of the gradient of a row
  * that occurs in `places` places; `squares` is the sum for this gradient. */
@@ -320,8 +308,7 @@ struct cpu_row_set {
     const uint64_t *key; /* [count] row << 32 | place, sorted by row, then by place */
     uint64_t count;
 };
-int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids); /* allocates the arrays of all workers; must be called before any
-                                                             * worker sorts */
+int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids); /* allocates the arrays of all workers; must be called before any worker sorts */
 struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count, unsigned worker,
                                unsigned workers, uint64_t rows);
 
@@ -331,11 +318,9 @@ struct cpu_named_row {
     const uint64_t *key; /* [places] one key for each place of the row in the list of ids: row << 32 | place, places rising */
     uint64_t places;
 };
-/* Reads the set's row whose first key is *at, and sets *at to the first key of the next row. Returns 0 if there are no more
- * rows. */
+/* Reads the set's row whose first key is *at, and sets *at to the first key of the next row. Returns 0 if there are no more rows. */
 int cpu_next_row(const struct cpu_row_set *set, uint64_t *at, struct cpu_named_row *row);
-/* Writes to sum[dim] the sum of the gradients of the row's places, added in order. The gradient of a place is at gradients +
- * place x stride. */
+/* Writes to sum[dim] the sum of the gradients of the row's places, added in order. The gradient of a place is at gradients + place x stride. */
 void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uint64_t stride, uint32_t dim, float *sum);
 
 /* Grows scratch->gradient to `span` floats, and scratch->rule_scratch to CPU_FIELDS x span. */
@@ -353,7 +338,6 @@ int cpu_rows_fetch(struct backend *backend, const struct rows_request *request);
 int cpu_rows_update(struct backend *backend, const struct rows_request *request);
 int cpu_rows_store(struct backend *backend, const struct rows_request *request);
 int cpu_rows_cached(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
-struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
-                               const struct record_field *field);
+struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);
 
 #endif

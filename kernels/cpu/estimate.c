@@ -10,8 +10,7 @@
 
 enum {
     ARRAYS = 13, /* most arrays of a list */
-    /* mem_grow() allocates, for an array of unknown size, at least this many items, and this multiple of the items that are
-     * needed. */
+    /* mem_grow() allocates, for an array of unknown size, at least this many items, and this multiple of the items that are needed. */
     GROWN_LEAST = 64,
     GROWN_TIMES = 2
 };
@@ -33,8 +32,7 @@ static void put(struct list *list, void *block, uint64_t *capacity, uint64_t siz
 
 /* ---- the arrays ---- */
 
-static void put_blocks(struct list *list, struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts,
-                       int weighted) {
+static void put_blocks(struct list *list, struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts, int weighted) {
     put(list, &b->block, &b->block_capacity, sizeof *b->block, blocks);
     put(list, &b->target, &b->target_capacity, sizeof *b->target, targets);
     put(list, &b->context, &b->context_capacity, sizeof *b->context, contexts);
@@ -48,8 +46,7 @@ static struct list stage_arrays(struct cpu_stage *s, const struct cpu_sizes *siz
     put(&list, &s->logit_starts, &s->logit_start_capacity, sizeof *s->logit_starts, batch->blocks);
     put(&list, &s->target_block, &s->target_block_capacity, sizeof *s->target_block, batch->targets);
     put(&list, &s->context_block, &s->context_block_capacity, sizeof *s->context_block, batch->contexts);
-    put(&list, &s->target_starts, &s->view_capacity, sizeof *s->target_starts, 0); /* 0, since training never asks for
-                                                                                    * batch_view() */
+    put(&list, &s->target_starts, &s->view_capacity, sizeof *s->target_starts, 0); /* 0, since training never asks for batch_view() */
     put(&list, &s->context_starts, &s->view_capacity, sizeof *s->context_starts, 0);
     put(&list, &s->positives, &s->view_capacity, sizeof *s->positives, 0);
     return list;
@@ -59,8 +56,7 @@ static struct list chunk_arrays(struct cpu_chunk *chunk, const struct cpu_sizes 
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
     uint64_t examples = sizes->alike ? CPU_GRAIN : 0;
-    put_blocks(&list, &chunk->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts,
-               sizes->weighted);
+    put_blocks(&list, &chunk->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts, sizes->weighted);
     return list;
 }
 
@@ -83,14 +79,12 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     if (sizes->shared && examples) shared = cpu_shared_needs(examples, sizes->shared, needs->dim);
     put(&list, &s->shared_scores, &s->shared_score_capacity, sizeof *s->shared_scores, shared.scores);
     put(&list, &s->shared_rows, &s->shared_row_capacity, sizeof *s->shared_rows, shared.rows);
-    put(&list, &s->context_gradient, &s->context_gradient_capacity, sizeof *s->context_gradient,
-        sizes->shared ? contexts * span : 0);
+    put(&list, &s->context_gradient, &s->context_gradient_capacity, sizeof *s->context_gradient, sizes->shared ? contexts * span : 0);
     return list;
 }
 
 /* `learn`: 1 for exact steps with a loss other than word2vec's. */
-static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn,
-                                 int halves) {
+static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn, int halves) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
     uint64_t blocks = each->blocks ? each->blocks : 1; /* each->blocks is 0 before a source is known */
@@ -195,8 +189,7 @@ uint64_t cpu_allocated(struct backend *backend) {
     bytes += backend->id_capacity * sizeof *backend->ids;
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
-    for (unsigned i = 0; i < pool_threads(backend->pool); i++)
-        bytes += held(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0, 0));
+    for (unsigned i = 0; i < pool_threads(backend->pool); i++) bytes += held(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0, 0));
     return bytes;
 }
 
@@ -206,8 +199,7 @@ void cpu_release_arrays(struct backend *backend) {
     const struct cpu_step_needs none = {.span = 0};
     for (unsigned i = 0; i < BACKEND_STAGES; i++) drop(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) drop(chunk_arrays(&shared->chunk[i], sizes));
-    for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++)
-        drop(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0, 0));
+    for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++) drop(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0, 0));
     drop(step_arrays(shared, sizes, &none));
     free(shared->chunk);
     free(backend->scratch);
@@ -221,8 +213,7 @@ static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
         *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += shape.store[i].on_host * shape.store[i].stride;
 }
 
-/* Returns the bytes of a batch's chunks. If examples differ in size, arrays grow while they are filled, to at most twice their
- * content. */
+/* Returns the bytes of a batch's chunks. If examples differ in size, arrays grow while they are filled, to at most twice their content. */
 static uint64_t chunk_bytes(const struct cpu_sizes *sizes) {
     struct cpu_chunk chunk = {.first_block = 0};
     struct list list = {.count = 0};
@@ -255,7 +246,6 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
     if (!request->hogwild || source->held_out)
         work = (request->hogwild ? 1 : request->depth) * needed(stage_arrays(&stage, &sizes)) + chunk_bytes(&sizes) +
                needed(step_arrays(&shared, &sizes, &needs));
-    work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild, !loss_is_plain(&needs.loss),
-                                                        needs.halves));
+    work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild, !loss_is_plain(&needs.loss), needs.halves));
     estimate->work.host = work;
 }

@@ -4,9 +4,8 @@
  * Dot products and coefficients of a block are computed first, then each of its rows is updated. The rows of a few blocks
  * ahead are prefetched: the tables are larger than the caches, and a negative's row is nearly always a miss.
  *
- * Rows of bfloat16 are copied to floats first. Their changes are summed in other memory; then each row is read
- * again, changed, rounded and stored in one pass: as with float32, only a race with another worker can lose a
- * change.
+ * Rows of bfloat16 are copied to floats first. Their changes are summed in other memory; then each row is read again, changed, rounded and
+ * stored in one pass: as with float32, only a race with another worker can lose a change.
  */
 #include "cpu.h"
 
@@ -50,8 +49,7 @@ struct piece {
     float rate;
 };
 
-/* Pointers to the rows of a block; for bfloat16 tables, to float32 copies of the rows, and `gain` is then the changes of the
- * contexts. */
+/* Pointers to the rows of a block; for bfloat16 tables, to float32 copies of the rows, and `gain` is then the changes of the contexts. */
 struct rows {
     float **targets, **contexts;
     float *gain; /* [C x span]; NULL: float32 rows are changed in place */
@@ -61,8 +59,7 @@ struct rows {
 
 static void prefetch_row(const struct backend_table *table, uint32_t row) {
     const char *weights = cpu_weights(table, row);
-    for (uint64_t at = 0; at < record_weights_bytes(&table->spec.layout); at += 64)
-        __builtin_prefetch(weights + at, 1, 3);
+    for (uint64_t at = 0; at < record_weights_bytes(&table->spec.layout); at += 64) __builtin_prefetch(weights + at, 1, 3);
 }
 
 static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *blocks, uint64_t number) {
@@ -70,18 +67,14 @@ static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *b
     const struct cpu_block *block = &blocks->block[number];
     if (block->t <= AHEAD_TARGETS)
         for (uint32_t t = 0; t < block->t; t++) prefetch_row(run->request->target, blocks->target[block->targets + t]);
-    for (uint32_t c = 0; c < block->c && c < AHEAD_CONTEXTS; c++)
-        prefetch_row(run->request->context, blocks->context[block->contexts + c]);
+    for (uint32_t c = 0; c < block->c && c < AHEAD_CONTEXTS; c++) prefetch_row(run->request->context, blocks->context[block->contexts + c]);
 }
 
 static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t vectors, uint64_t span) {
-    return mem_grow(&scratch->rows, &scratch->row_capacity, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
-                    "row pointers") ||
+    return mem_grow(&scratch->rows, &scratch->row_capacity, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows, "row pointers") ||
                    mem_grow(&scratch->logits, &scratch->logit_capacity, vectors * block->c, sizeof(float), "logits") ||
-                   mem_grow(&scratch->gradient, &scratch->gradient_capacity, (vectors + 2) * span, sizeof(float),
-                            "gradients") ||
-                   mem_grow(&scratch->rule_scratch, &scratch->rule_scratch_capacity, CPU_FIELDS * span, sizeof(float),
-                            "gradients")
+                   mem_grow(&scratch->gradient, &scratch->gradient_capacity, (vectors + 2) * span, sizeof(float), "gradients") ||
+                   mem_grow(&scratch->rule_scratch, &scratch->rule_scratch_capacity, CPU_FIELDS * span, sizeof(float), "gradients")
                ? -1
                : 0;
 }
@@ -103,8 +96,7 @@ static struct vectors vectors_of(const struct hogwild *run, struct cpu_scratch *
     const float *const *of = (const float *const *)targets;
     if (!pool->on) return (struct vectors){of, count, 0, scratch->gradient, scratch->gradient + count * run->span};
     const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
-    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; the other rows, of equal weight, are summed in
-                                     * one pass */
+    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; the other rows, of equal weight, are summed in one pass */
     memset(scratch->gradient, 0, run->span * sizeof(float));
     if (apart) rows->combine(scratch->gradient, &first, 0, of, 1, run->dim);
     rows->combine(scratch->gradient, &others, 0, of + apart, count - apart, run->dim);
@@ -118,12 +110,10 @@ static float share_of(const struct hogwild *run, const struct cpu_block *block, 
 }
 
 /* Updates the rows of a block with few contexts: coefficients of all pairs first, then all rows in one pass. */
-static void move_narrow(const struct hogwild *run, const struct cpu_block *block, float **targets, float **contexts,
-                        float *logits, float lr) {
+static void move_narrow(const struct hogwild *run, const struct cpu_block *block, float **targets, float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
     rows->coefficients(logits, block->t, block->c, block->positives, -lr);
-    rows->gain((const float *const *)targets, targets, block->t, (const float *const *)contexts, contexts, block->c, run->dim,
-               logits, 0, 0);
+    rows->gain((const float *const *)targets, targets, block->t, (const float *const *)contexts, contexts, block->c, run->dim, logits, 0, 0);
 }
 
 /* Updates the rows of a block with many contexts or with a pooled vector: eight contexts at a time with the old vectors, whose
@@ -139,10 +129,8 @@ static void move_wide(const struct hogwild *run, const struct cpu_block *block, 
         uint32_t count = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
         for (uint32_t t = 0; t < v->count; t += BAND) {
             uint32_t band = v->count - t < BAND ? v->count - t : BAND;
-            for (uint32_t i = 0; i < band; i++)
-                memcpy(factors + i * count, logits + (uint64_t)(t + i) * block->c + c, count * sizeof(float));
-            rows->gain(v->of + t, moves + t, band, (const float *const *)contexts + c, contexts + c, count, run->dim, factors, 0,
-                       0);
+            for (uint32_t i = 0; i < band; i++) memcpy(factors + i * count, logits + (uint64_t)(t + i) * block->c + c, count * sizeof(float));
+            rows->gain(v->of + t, moves + t, band, (const float *const *)contexts + c, contexts + c, count, run->dim, factors, 0, 0);
         }
     }
     for (uint32_t t = 0; t < block->t; t += v->pooled ? BAND : 1) {
@@ -156,8 +144,7 @@ static void move_wide(const struct hogwild *run, const struct cpu_block *block, 
 /* ---- rows of bfloat16 ---- */
 
 /* Sums the changes of a block's vectors and contexts, all computed from the old rows: eight contexts and BAND vectors at a time. */
-static void gain_all(const struct hogwild *run, const struct cpu_block *block, const struct vectors *v, const struct rows *of,
-                     const float *factors) {
+static void gain_all(const struct hogwild *run, const struct cpu_block *block, const struct vectors *v, const struct rows *of, const float *factors) {
     const float *const *contexts = (const float *const *)of->contexts;
     float *moved[BAND], *gained[CPU_ROWS_CONTEXTS], some[BAND * CPU_ROWS_CONTEXTS];
     for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
@@ -175,8 +162,7 @@ static void gain_all(const struct hogwild *run, const struct cpu_block *block, c
 }
 
 /* Adds a change to a row of the table, rounded if the row is bfloat16. */
-static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain,
-                     uint32_t key) {
+static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain, uint32_t key) {
     run->backend->rows->add_apart(cpu_weights(table, row), gain, run->columns, round_row_key(key, row));
 }
 
@@ -190,8 +176,7 @@ static void move_halves(const struct hogwild *run, const struct piece *piece, co
     run->backend->rows->coefficients(logits, v->count, block->c, block->positives, -lr);
     if (!block->c) return; /* without contexts no row changes, and v->gradient is not set */
     gain_all(run, block, v, of, logits);
-    for (uint32_t c = 0; c < block->c; c++)
-        add_gain(run, request->context, contexts[c], of->gain + c * run->span, keys[1]);
+    for (uint32_t c = 0; c < block->c; c++) add_gain(run, request->context, contexts[c], of->gain + c * run->span, keys[1]);
     for (uint32_t t = 0; t < block->t; t++) {
         const float *move = v->gradient + (v->pooled ? 0 : t * run->span);
         float share = share_of(run, block, t);
@@ -214,8 +199,7 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
     memset(v->gradient, 0, v->count * run->span * sizeof(float));
     for (uint32_t t = 0; t < v->count; t++)
         if (v->pooled || !table_is_frozen(&request->target->spec, targets[t]))
-            rows->combine(v->gradient + t * run->span, logits + (uint64_t)t * block->c, 1, (const float *const *)contexts, block->c,
-                          run->dim);
+            rows->combine(v->gradient + t * run->span, logits + (uint64_t)t * block->c, 1, (const float *const *)contexts, block->c, run->dim);
     for (uint32_t c = 0; c < block->c; c++) {
         if (table_is_frozen(&request->context->spec, context[c])) continue;
         memset(v->row, 0, run->span * sizeof(float));
@@ -227,14 +211,12 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
         float share = share_of(run, block, t);
         if (v->pooled) memset(v->row, 0, run->span * sizeof(float));
         if (v->pooled) rows->combine(v->row, &share, 1, &gradient, 1, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, targets[t], v->pooled ? v->row : gradient,
-                       rule_scratch, &piece->memo);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, targets[t], v->pooled ? v->row : gradient, rule_scratch, &piece->memo);
     }
 }
 
 /* Adds a block to the counts, and to the loss if its example is sampled. */
-static void count_block(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block, uint32_t vectors,
-                        const float *logits) {
+static void count_block(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block, uint32_t vectors, const float *logits) {
     struct hogwild_result *part = &piece->scratch->part;
     part->examples++;
     part->pairs += (uint64_t)vectors * block->predicted;
@@ -246,13 +228,10 @@ static void count_block(const struct hogwild *run, const struct piece *piece, co
 }
 
 /* Lists pointers to a block's rows in the tables. */
-static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
-                             const struct cpu_block *block) {
+static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks, const struct cpu_block *block) {
     void **rows = scratch->rows;
-    for (uint32_t t = 0; t < block->t; t++)
-        rows[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
-    for (uint32_t c = 0; c < block->c; c++)
-        rows[block->t + c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
+    for (uint32_t t = 0; t < block->t; t++) rows[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
+    for (uint32_t c = 0; c < block->c; c++) rows[block->t + c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
     return (struct rows){(float **)rows, (float **)rows + block->t, NULL};
 }
 
@@ -271,14 +250,11 @@ static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, con
     return 0;
 }
 
-/* Copies the block's rows for the tables' snapshots, if there are any. Optimizer rules do not need it: cpu_apply_rule() copies
- * their rows. */
+/* Copies the block's rows for the tables' snapshots, if there are any. Optimizer rules do not need it: cpu_apply_rule() copies their rows. */
 static void before_changes(const struct hogwild *run, const struct cpu_blocks *blocks, const struct cpu_block *block) {
     const struct hogwild_request *request = run->request;
-    for (uint32_t t = 0; request->target->snapshot && t < block->t; t++)
-        cpu_before_change(request->target, blocks->target[block->targets + t]);
-    for (uint32_t c = 0; request->context->snapshot && c < block->c; c++)
-        cpu_before_change(request->context, blocks->context[block->contexts + c]);
+    for (uint32_t t = 0; request->target->snapshot && t < block->t; t++) cpu_before_change(request->target, blocks->target[block->targets + t]);
+    for (uint32_t c = 0; request->context->snapshot && c < block->c; c++) cpu_before_change(request->context, blocks->context[block->contexts + c]);
 }
 
 static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
@@ -309,9 +285,7 @@ static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, u
     struct cpu_blocks *blocks = &scratch->blocks;
     struct piece piece = {.blocks = blocks, .first = first, .scratch = scratch};
     cpu_blocks_clear(blocks);
-    if (cpu_build(&run->backend->source, &scratch->piece, blocks, run->request->epoch, run->request->first + first,
-                  count, 0))
-        return -1;
+    if (cpu_build(&run->backend->source, &scratch->piece, blocks, run->request->epoch, run->request->first + first, count, 0)) return -1;
     for (uint64_t i = 0; i < AHEAD; i++) prefetch_block(run, blocks, i);
     for (uint64_t i = 0; i < blocks->count; i++) {
         prefetch_block(run, blocks, i + AHEAD);
@@ -342,8 +316,7 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
                           .columns = layout->span,
                           .span = cpu_lock_free_span(layout),
                           .halves = cpu_halves(request->target),
-                          .linear = hogwild_is_linear(request->rule) && !request->target->spec.frozen &&
-                                    !request->context->spec.frozen,
+                          .linear = hogwild_is_linear(request->rule) && !request->target->spec.frozen && !request->context->spec.frozen,
                           .lr_first = (float)request->lr_first,
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};

@@ -1,6 +1,5 @@
-/* rows: see rows.h. The Makefile compiles this file once for each processor level: CPU_LEVEL names the table of functions, and
- * compiler flags allow the level's instructions. Vectors are the compiler's vector types (CPU_LANES floats), so one source
- * serves all levels. */
+/* rows: see rows.h. The Makefile compiles this file once for each processor level: CPU_LEVEL names the table of functions, and compiler
+ * flags allow the level's instructions. Vectors are the compiler's vector types (CPU_LANES floats), so one source serves all levels. */
 #include "rows.h"
 
 #include "kernels/losses.h"
@@ -9,8 +8,7 @@
 
 #define LANES CPU_LANES
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef float vec4
-    __attribute__((vector_size(16), aligned(4), may_alias)); /* for the last columns of a row, which are too few for a vector */
+typedef float vec4 __attribute__((vector_size(16), aligned(4), may_alias)); /* for the last columns of a row, which are too few for a vector */
 
 #define INLINE static inline __attribute__((always_inline))
 #define TILE   3 /* TILE x TILE sums and two rows fit into 16 registers */
@@ -37,8 +35,7 @@ INLINE float sum_lanes(vec v, vec4 more) {
     return (last[0] + last[2]) + (last[1] + last[3]);
 }
 
-INLINE void dots_tile(const float *const *t, const int nt, const float *const *c, const int nc, uint32_t dim,
-                      float *out, uint64_t stride) {
+INLINE void dots_tile(const float *const *t, const int nt, const float *const *c, const int nc, uint32_t dim, float *out, uint64_t stride) {
     vec sum[TILE][TILE] = {{{0}}};
     uint32_t j = 0;
     for (; j + LANES <= dim; j += LANES) {
@@ -65,16 +62,14 @@ INLINE void dots_tile(const float *const *t, const int nt, const float *const *c
         }
 }
 
-INLINE void dots_band(const float *const *t, const int nt, const float *const *c, uint32_t nc, uint32_t dim, float *out,
-                      uint64_t stride) {
+INLINE void dots_band(const float *const *t, const int nt, const float *const *c, uint32_t nc, uint32_t dim, float *out, uint64_t stride) {
     uint32_t k = 0;
     for (; k + 3 <= nc; k += 3) dots_tile(t, nt, c + k, 3, dim, out + k, stride);
     if (nc - k == 2) dots_tile(t, nt, c + k, 2, dim, out + k, stride);
     if (nc - k == 1) dots_tile(t, nt, c + k, 1, dim, out + k, stride);
 }
 
-static void dots(const float *const *t, uint32_t nt, const float *const *c, uint32_t nc, uint32_t dim, float *out,
-                 uint64_t stride) {
+static void dots(const float *const *t, uint32_t nt, const float *const *c, uint32_t nc, uint32_t dim, float *out, uint64_t stride) {
     uint32_t i = 0;
     for (; i + 3 <= nt; i += 3) dots_band(t + i, 3, c, nc, dim, out + i * stride, stride);
     if (nt - i == 2) dots_band(t + i, 2, c, nc, dim, out + i * stride, stride);
@@ -85,8 +80,7 @@ static void dots(const float *const *t, uint32_t nt, const float *const *c, uint
  * addition, and with one column of each query and one vector of the panel they just fill the registers. */
 enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = LANES == 16 ? 8 : LANES == 8 ? 3 : 1 };
 
-INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out, uint64_t stride,
-                          const int add) {
+INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out, uint64_t stride, const int add) {
     vec sum[PRODUCTS][VECTORS] = {{{0}}};
 #pragma GCC unroll 8
     for (int i = 0; i < nq; i++)
@@ -110,8 +104,7 @@ INLINE void products_tile(const float *const *q, const int nq, const float *pane
         for (int v = 0; v < VECTORS; v++) store(out + (uint64_t)i * stride + v * LANES, sum[i][v]);
 }
 
-INLINE void products_of_all(const float *const *q, uint32_t nq, const float *panel, uint32_t dim, float *out, uint64_t stride,
-                            const int add) {
+INLINE void products_of_all(const float *const *q, uint32_t nq, const float *panel, uint32_t dim, float *out, uint64_t stride, const int add) {
     uint32_t i = 0;
     for (; i + PRODUCTS <= nq; i += PRODUCTS) products_tile(q + i, PRODUCTS, panel, dim, out + i * stride, stride, add);
     for (; i < nq; i++) products_tile(q + i, 1, panel, dim, out + i * stride, stride, add);
@@ -127,8 +120,7 @@ static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint
     for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < positives; c++) {
-            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are too small to matter in the sum that it is added
-             * to */
+            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are too small to matter in the sum that it is added to */
             logits[(uint64_t)t * c_count + c] -= scale;
         }
 }
@@ -152,9 +144,8 @@ static double loss(const float *logits, uint32_t t_count, uint32_t c_count, uint
 
 /* ==== losses of a target's scores, positives first (kernels/losses.h) ====
  *
- * Each function replaces scores by `factor` x their coefficients (of z), and returns the loss. weights: [positives]; NULL: all
- * weigh 1, and the loss needs fewer logarithms. Sums have LOSS_LANES partial sums, so that the compiler can use vector
- * instructions of any width. */
+ * Each function replaces scores by `factor` x their coefficients (of z), and returns the loss. weights: [positives]; NULL: all weigh 1, and
+ * the loss needs fewer logarithms. Sums have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
 
 enum { LOSS_LANES = 16 };
 
@@ -179,8 +170,7 @@ static inline float sum_of(const float *value, uint32_t count) {
     return sum;
 }
 
-static inline double learn_logistic(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse,
-                                    float factor) {
+static inline double learn_logistic(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();
     double weighted = 0;
     for (uint32_t i = 0; i < positives + negatives; i++) {
@@ -313,8 +303,7 @@ static void squares(const float *const *rows, uint64_t count, uint32_t dim, floa
     for (uint64_t i = 0; i < count; i++) dots_tile(rows + i, 1, rows + i, 1, dim, out + i, 1);
 }
 
-static void scale_scores(float *values, const float *t_factors, uint32_t t_count, const float *c_factors,
-                         uint32_t c_count) {
+static void scale_scores(float *values, const float *t_factors, uint32_t t_count, const float *c_factors, uint32_t c_count) {
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < c_count; c++) values[(uint64_t)t * c_count + c] *= t_factors[t] * c_factors[c];
 }
@@ -371,8 +360,7 @@ COLUMNS(four, vec4)
 COLUMNS(one, float)
 #undef COLUMNS
 
-INLINE void combine_rows(float *sum, const float *factors, uint64_t stride, const float *const *rows, const int count,
-                         uint32_t dim) {
+INLINE void combine_rows(float *sum, const float *factors, uint64_t stride, const float *const *rows, const int count, uint32_t dim) {
     const float *row[CPU_ROWS_CONTEXTS];
     float factor[CPU_ROWS_CONTEXTS];
     for (int i = 0; i < count; i++) row[i] = rows[i], factor[i] = factors[(uint64_t)i * stride];
@@ -381,8 +369,7 @@ INLINE void combine_rows(float *sum, const float *factors, uint64_t stride, cons
     combine_one(j, dim, sum, factor, row, count);
 }
 
-static void combine(float *restrict sum, const float *factors, uint64_t stride, const float *const *rows,
-                    uint64_t count, uint32_t dim) {
+static void combine(float *restrict sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count, uint32_t dim) {
     for (; count >= 4; count -= 4, rows += 4, factors += 4 * stride) combine_rows(sum, factors, stride, rows, 4, dim);
     if (count == 3) combine_rows(sum, factors, stride, rows, 3, dim);
     if (count == 2) combine_rows(sum, factors, stride, rows, 2, dim);
@@ -405,9 +392,8 @@ static void spread(const float *restrict row, const float *factors, float *const
 }
 
 /* in_place: `gained` is not read, and the contexts change. */
-INLINE void gain_columns(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts,
-                         float *const *gained, const int in_place, const int nc, uint32_t dim, const float *factors,
-                         int new_moved, int new_gained) {
+INLINE void gain_columns(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts, float *const *gained,
+                         const int in_place, const int nc, uint32_t dim, const float *factors, int new_moved, int new_gained) {
     const float *context[CPU_ROWS_CONTEXTS];
     float *other[CPU_ROWS_CONTEXTS], *const *to = in_place ? (float *const *)context : other;
     for (int k = 0; k < nc; k++) context[k] = contexts[k];
@@ -427,8 +413,7 @@ static void gain(const float *const *targets, float *const *moved, uint32_t nt, 
         break;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 #undef CASE
-    default:
-        break;
+            default : break;
     }
 }
 
@@ -493,8 +478,7 @@ static void write_kept(uint16_t *kept, const float *values, uint32_t columns, co
 enum { PAIRS = LANES, PAIRED = 2 * LANES };
 typedef uint32_t vec_pairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
-/* Reads PAIRED columns, as one vector of even and one of odd columns. A pair of columns is one 32-bit lane, so nothing moves
- * between lanes. */
+/* Reads PAIRED columns, as one vector of even and one of odd columns. A pair of columns is one 32-bit lane, so nothing moves between lanes. */
 INLINE void read_pairs(const uint16_t *kept, vec_bits *even, vec_bits *odd) {
     vec_bits pairs = *(const vec_pairs *)kept;
     *even = pairs << 16;
@@ -582,8 +566,7 @@ static void add_apart(uint16_t *kept, const float *gain, uint32_t columns, uint3
 
 /* ---- sums ---- */
 
-INLINE void combine_some(float *restrict sum, const float *factors, uint64_t stride, const uint16_t *const *rows,
-                         const int count, uint32_t dim) {
+INLINE void combine_some(float *restrict sum, const float *factors, uint64_t stride, const uint16_t *const *rows, const int count, uint32_t dim) {
     const uint16_t *restrict row[4];
     float factor[4];
     for (int i = 0; i < count; i++) row[i] = rows[i], factor[i] = factors[(uint64_t)i * stride];
@@ -594,8 +577,7 @@ INLINE void combine_some(float *restrict sum, const float *factors, uint64_t str
     }
 }
 
-static void combine_kept(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count,
-                         uint32_t dim) {
+static void combine_kept(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count, uint32_t dim) {
     for (; count >= 4; count -= 4, rows += 4, factors += 4 * stride) combine_some(sum, factors, stride, rows, 4, dim);
     if (count == 3) combine_some(sum, factors, stride, rows, 3, dim);
     if (count == 2) combine_some(sum, factors, stride, rows, 2, dim);

@@ -35,11 +35,9 @@ struct cpu_rows {
 
     /* out[q x stride + r] = dot(queries[q], row r of the panel), summed over columns in order. add: 1: the sums begin with the
      * values in `out`; 0: they begin with zero. */
-    void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out, uint64_t stride,
-                     int add);
+    void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out, uint64_t stride, int add);
 
-    /* Replaces logits[t_count x c_count] by scale x (sigmoid(logit) - y); y = 1 for the first `positives` of each row, 0 for the
-     * others. */
+    /* Replaces logits[t_count x c_count] by scale x (sigmoid(logit) - y); y = 1 for the first `positives` of each row, 0 for the others. */
     void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);
 
     /* Returns the sum of the losses of logits. Called before coefficients replace the logits. */
@@ -86,8 +84,7 @@ struct cpu_rows {
      * floats with the random bits of `draws`. combine_kept() does the work of combine() for bfloat16 fields. */
     void (*widen)(const uint16_t *kept, uint32_t columns, float *out);
     void (*write)(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws);
-    void (*combine_kept)(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count,
-                         uint32_t dim);
+    void (*combine_kept)(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count, uint32_t dim);
 
     /* For lock-free training, whose copies of bfloat16 rows have a faster order of columns: of every CPU_APART columns (or half
      * as many) the even ones first. Dot products and sums of two such copies are unaffected. A copy is padded with zeros to a
@@ -97,8 +94,7 @@ struct cpu_rows {
     void (*add_apart)(uint16_t *kept, const float *gain, uint32_t columns, uint32_t row_key);
 
     /* Updates a row's columns by one rule. */
-    void (*rule[RULE_COUNT])(const struct rule_step *step, uint32_t dim, const float *gradient, float *w, float *s0, float *s1,
-                             float *s2);
+    void (*rule[RULE_COUNT])(const struct rule_step *step, uint32_t dim, const float *gradient, float *w, float *s0, float *s1, float *s2);
 };
 
 /* Returns the functions of the highest level that this processor supports. */

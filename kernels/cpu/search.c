@@ -64,8 +64,7 @@ static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
     struct candidate found = {score, id};
     if (kept->count < k) {
         uint64_t at = kept->count++;
-        for (; at && worse(found, kept->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            kept->heap[at] = kept->heap[(at - 1) / 2];
+        for (; at && worse(found, kept->heap[(at - 1) / 2]); at = (at - 1) / 2) kept->heap[at] = kept->heap[(at - 1) / 2];
         kept->heap[at] = found;
     } else {
         kept->heap[0] = found;
@@ -110,16 +109,14 @@ static void fill_panel(float *panel, const float *rows, uint64_t count, uint32_t
     for (uint32_t first = 0; first < dim; first += PIECE) {
         uint32_t end = dim - first < PIECE ? dim : first + PIECE;
         for (uint64_t row = 0; row < CPU_PANEL; row++)
-            for (uint32_t j = first; j < end; j++)
-                panel[(uint64_t)j * CPU_PANEL + row] = row < count ? rows[row * dim + j] : 0;
+            for (uint32_t j = first; j < end; j++) panel[(uint64_t)j * CPU_PANEL + row] = row < count ? rows[row * dim + j] : 0;
     }
 }
 
 static void multiply_few(const struct search_job *job, struct desk *desk, uint64_t queries, const struct slice *slice) {
     uint32_t dim = job->request->dim;
     for (uint64_t row = 0; row < slice->count; row++) desk->slice_rows[row] = slice->rows + row * dim;
-    job->rows->dots(desk->queries, (uint32_t)queries, desk->slice_rows, (uint32_t)slice->count, dim, desk->products,
-                    SLICE_ROWS);
+    job->rows->dots(desk->queries, (uint32_t)queries, desk->slice_rows, (uint32_t)slice->count, dim, desk->products, SLICE_ROWS);
 }
 
 /* Multiplies a chunk's queries with a slice's rows. */
@@ -137,8 +134,7 @@ static void multiply(const struct search_job *job, struct desk *desk, uint64_t q
 }
 
 static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) {
-    uint64_t low = r->banned_starts ? r->banned_starts[query] : 0,
-             high = r->banned_starts ? r->banned_starts[query + 1] : 0;
+    uint64_t low = r->banned_starts ? r->banned_starts[query] : 0, high = r->banned_starts ? r->banned_starts[query + 1] : 0;
     while (low < high) {
         uint64_t middle = (low + high) / 2;
         if (r->banned[middle] == id) return 1;
@@ -152,8 +148,7 @@ static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) 
 
 /* Scores a row, and keeps it if its score is above the worst kept one. Ids rise within a part, so of two rows with equal scores
  * the one with the lower id is kept. */
-static void score_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row,
-                      struct kept *kept) {
+static void score_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row, struct kept *kept) {
     const struct topk_request *r = job->request;
     uint32_t id = (uint32_t)(slice->first + row);
     if (is_banned(r, query, id)) return;
@@ -162,8 +157,7 @@ static void score_row(const struct search_job *job, const struct slice *slice, u
 }
 
 /* Scores the rows of a slice whose products do not rule them out. A product that is NaN does not rule out its row. */
-static void scan(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products,
-                 struct kept *kept) {
+static void scan(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products, struct kept *kept) {
     float margin = search_margin(job->request->dim, kept->squares, slice->squares);
     for (uint64_t i = 0; i < slice->count; i += SCAN) {
         uint64_t n = slice->count - i < SCAN ? slice->count - i : SCAN;
@@ -196,8 +190,7 @@ static inline void count_row(const struct search_job *job, const struct slice *s
     count->level += score == than;
 }
 
-/* Counts the rows of a slice, except banned ones, for a query. Workers may count different slices for the same query at the same
- * time. */
+/* Counts the rows of a slice, except banned ones, for a query. Workers may count different slices for the same query at the same time. */
 static void count_slice(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products, double squares) {
     const struct topk_request *r = job->request;
     float margin = search_margin(r->dim, squares, slice->squares), least = r->than[query] - margin;
@@ -223,8 +216,7 @@ static int best_first(const void *a, const void *b) {
     return worse(*x, *y) ? 1 : worse(*y, *x) ? -1 : 0;
 }
 
-static void write_answer(const struct topk_request *request, uint64_t query, const struct candidate *best,
-                         uint64_t count) {
+static void write_answer(const struct topk_request *request, uint64_t query, const struct candidate *best, uint64_t count) {
     uint32_t *ids = request->ids + query * request->k;
     float *scores = request->scores + query * request->k;
     for (uint64_t i = 0; i < request->k; i++) {
@@ -233,8 +225,7 @@ static void write_answer(const struct topk_request *request, uint64_t query, con
     }
 }
 
-/* Writes the candidates that were kept for one query of a chunk to the answer or, if the base rows have several parts, to
- * `partial`. */
+/* Writes the candidates that were kept for one query of a chunk to the answer or, if the base rows have several parts, to `partial`. */
 static void hand_over(struct search_job *job, struct kept *kept, uint64_t query, uint64_t part) {
     qsort(kept->heap, kept->count, sizeof *kept->heap, best_first);
     if (job->parts == 1) {
@@ -246,8 +237,7 @@ static void hand_over(struct search_job *job, struct kept *kept, uint64_t query,
     job->partial_counts[at] = kept->count;
 }
 
-static void search_unit(struct search_job *job, uint64_t unit, struct desk *desk, struct candidate *heaps,
-                        struct kept *kept) {
+static void search_unit(struct search_job *job, uint64_t unit, struct desk *desk, struct candidate *heaps, struct kept *kept) {
     const struct topk_request *r = job->request;
     uint64_t part = unit % job->parts, query = unit / job->parts * job->chunk, first, end;
     uint64_t queries = r->query_rows - query < job->chunk ? r->query_rows - query : job->chunk;
@@ -278,8 +268,7 @@ static int search_work(void *context, unsigned worker) {
     int result = desk && products && panel && heaps && kept ? 0 : -1;
     uint64_t unit, end;
     if (!result) desk->products = products, desk->panel = panel;
-    while (!result && pool_take(&job->next, job->chunks * job->parts, 1, &unit, &end))
-        search_unit(job, unit, desk, heaps, kept);
+    while (!result && pool_take(&job->next, job->chunks * job->parts, 1, &unit, &end)) search_unit(job, unit, desk, heaps, kept);
     free(desk);
     free(products);
     free(panel);
@@ -307,12 +296,10 @@ static int merge_parts(struct search_job *job) {
     return 0;
 }
 
-/* Divides the work into chunks of queries, so that every thread gets one, and into parts of the base rows if there are fewer
- * queries than threads. */
+/* Divides the work into chunks of queries, so that every thread gets one, and into parts of the base rows if there are fewer queries than threads. */
 static void divide(struct search_job *job, unsigned workers) {
     const struct topk_request *r = job->request;
-    uint64_t capacity = KEPT_BYTES / (job->k * sizeof(struct candidate)),
-             each = (r->query_rows + workers - 1) / workers;
+    uint64_t capacity = KEPT_BYTES / (job->k * sizeof(struct candidate)), each = (r->query_rows + workers - 1) / workers;
     job->chunk = each < CHUNK_QUERIES ? each : CHUNK_QUERIES;
     if (job->chunk > capacity) job->chunk = capacity ? capacity : 1;
     job->chunks = (r->query_rows + job->chunk - 1) / job->chunk;
@@ -341,8 +328,7 @@ int cpu_topk(struct pool *pool, const struct topk_request *request) {
     divide(&job, pool_threads(pool));
     int merged = job.parts > 1 && !request->than;
     if (merged) {
-        job.partial =
-            mem_alloc(request->query_rows * job.parts, job.k * sizeof *job.partial, "the best rows of a search");
+        job.partial = mem_alloc(request->query_rows * job.parts, job.k * sizeof *job.partial, "the best rows of a search");
         job.partial_counts = mem_zalloc(request->query_rows * job.parts, sizeof *job.partial_counts, "a search");
         result = job.partial && job.partial_counts ? 0 : -1;
     }
@@ -468,8 +454,7 @@ static int do_each(struct filter *f, void (*work)(struct filter *f, uint64_t nod
 }
 
 static int pass_columns(struct filter *f, struct pool *pool) {
-    if (do_each(f, take_columns, 0, pool) || do_each(f, halve_first, 1, pool) || do_each(f, find_first, 1, pool))
-        return -1;
+    if (do_each(f, take_columns, 0, pool) || do_each(f, halve_first, 1, pool) || do_each(f, find_first, 1, pool)) return -1;
     for (int term = 2; term < FILTER_TERMS; term++) {
         if (do_each(f, halve_next, term, pool) || do_each(f, find_next, term, pool)) return -1;
         lanes *next = f->older;
@@ -570,8 +555,7 @@ struct block {
     uint8_t *excluded;    /* [BLOCK_LISTS x padded] 1: the list leaves this negative out */
     float *directions;    /* [BLOCK_LISTS x columns] */
     float *gains;         /* [BLOCK_LISTS x columns] gradient of each list: sum of coefficient x item's row */
-    float *line, *spare;  /* line: [positives + negatives] scores of one list, then coefficients; spare: scratch of twice that
-                           * length */
+    float *line, *spare;  /* line: [positives + negatives] scores of one list, then coefficients; spare: scratch of twice that length */
     const float **items;  /* [positives] pointers to the rows of one list's items */
     uint64_t line_capacity, spare_capacity, items_capacity;
 };
@@ -702,8 +686,7 @@ static int solve_block(struct block *b) {
         if (begin(b, list)) return -1;
     for (uint32_t i = 0; i < p->steps; i++) step(b);
     for (uint32_t list = 0; list < b->count; list++)
-        memcpy(b->lists->directions + (b->first + list) * p->dim, b->directions + (uint64_t)list * b->fold->columns,
-               p->dim * sizeof(float));
+        memcpy(b->lists->directions + (b->first + list) * p->dim, b->directions + (uint64_t)list * b->fold->columns, p->dim * sizeof(float));
     return 0;
 }
 

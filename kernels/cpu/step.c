@@ -40,8 +40,7 @@ struct step {
     int plain;  /* 1: word2vec's loss of dot products */
     int halves; /* 1: weights of either table are bfloat16 */
     const struct side *side; /* the side whose rows are updated now */
-    float *squares; /* [side's places] for each row with several places, the squared norm of its gradient, at its first place; or
-                     * NULL */
+    float *squares; /* [side's places] for each row with several places, the squared norm of its gradient, at its first place; or NULL */
     float scale;
     uint32_t dim;
     uint64_t span;
@@ -116,8 +115,7 @@ static int find_rows(const struct step *step, uint64_t number, struct cpu_scratc
     for (uint32_t t = 0; t < out->vectors && cpu_kept_vectors(step); t++)
         out->vector[t] = cpu_read_row(step->backend->rows, step->request->target, targets[t], wide + t * step->span);
     for (uint32_t c = 0; c < block->c; c++)
-        out->context[c] = cpu_read_row(step->backend->rows, step->request->context, contexts[c],
-                                       wide + (block->t + (uint64_t)c) * step->span);
+        out->context[c] = cpu_read_row(step->backend->rows, step->request->context, contexts[c], wide + (block->t + (uint64_t)c) * step->span);
     return 0;
 }
 
@@ -139,8 +137,7 @@ static void dot_block(struct step *step, uint64_t number, const struct block_row
     const struct cpu_rows *rows = step->backend->rows;
     const struct cpu_block *block = &step->stage->all.block[number];
     if (step->stage->pool.on) pool_block(step, number);
-    rows->dots(of_block->vector, of_block->vectors, of_block->context, block->c, step->dim, cpu_block_logits(step, number),
-               block->c);
+    rows->dots(of_block->vector, of_block->vectors, of_block->context, block->c, step->dim, cpu_block_logits(step, number), block->c);
     if (step->request->loss.score != SCORE_COSINE) return;
     rows->squares(of_block->vector, of_block->vectors, step->dim, cpu_target_lengths(step) + block->targets);
     rows->squares(of_block->context, block->c, step->dim, cpu_context_lengths(step) + block->contexts);
@@ -176,8 +173,7 @@ static double learn_cosines(struct step *step, const struct cpu_block *block, ui
     invert(c_lengths, block->c);
     rows->scale(scores, t_lengths, vectors, c_lengths, block->c);
     memcpy(work, scores, pairs * sizeof *work);
-    double loss =
-        rows->learn(&step->request->loss, scores, vectors, block->c, block->positives, weights, step->scale, work + pairs);
+    double loss = rows->learn(&step->request->loss, scores, vectors, block->c, block->positives, weights, step->scale, work + pairs);
     for (uint64_t i = 0; i < pairs; i++) work[i] *= scores[i];
     rows->scale(scores, t_lengths, vectors, c_lengths, block->c);
     make_own(work, t_lengths, vectors, c_lengths, block->c);
@@ -197,23 +193,20 @@ static int learn_scores(struct step *step, uint64_t number, const struct block_r
     }
     uint64_t work = ((uint64_t)of_block->vectors + 2) * block->c;
     if (mem_grow(&scratch->logits, &scratch->logit_capacity, work, sizeof(float), "a block's scores")) return -1;
-    *loss = step->request->loss.score == SCORE_COSINE
-                ? learn_cosines(step, block, of_block->vectors, scores, scratch->logits)
-                : rows->learn(&step->request->loss, scores, of_block->vectors, block->c, block->positives,
-                              cpu_positive_weights(step, block->contexts), step->scale, scratch->logits);
+    *loss = step->request->loss.score == SCORE_COSINE ? learn_cosines(step, block, of_block->vectors, scores, scratch->logits)
+                                                      : rows->learn(&step->request->loss, scores, of_block->vectors, block->c, block->positives,
+                                                                    cpu_positive_weights(step, block->contexts), step->scale, scratch->logits);
     return 0;
 }
 
 /* ---- gradients of targets ---- */
 
 /* Computes the gradient of a vector from the context rows as they were before this step. */
-static void vector_gradient(const struct step *step, uint64_t number, const struct block_rows *of_block, uint32_t vector,
-                            float *gradient) {
+static void vector_gradient(const struct step *step, uint64_t number, const struct block_rows *of_block, uint32_t vector, float *gradient) {
     const struct cpu_rows *rows = step->backend->rows;
     const struct cpu_block *block = &step->stage->all.block[number];
     memset(gradient, 0, step->span * sizeof(float));
-    rows->combine(gradient, cpu_block_logits(step, number) + (uint64_t)vector * block->c, 1, of_block->context, block->c,
-                  step->dim);
+    rows->combine(gradient, cpu_block_logits(step, number) + (uint64_t)vector * block->c, 1, of_block->context, block->c, step->dim);
     if (step->request->loss.score == SCORE_COSINE)
         rows->combine(gradient, cpu_target_lengths(step) + block->targets + vector, 1, of_block->vector + vector, 1, step->dim);
 }
@@ -225,8 +218,7 @@ static void share_gradient(const struct step *step, const struct cpu_block *bloc
         float share = example_pool_share(pool, block->t, t), *of_row = gradient + t * step->span;
         for (uint32_t j = 0; j < step->span; j++) of_row[j] = share * gradient[j];
     }
-    for (uint32_t t = 1; t < block->t && pool->whole; t++)
-        memcpy(gradient + t * step->span, gradient, step->span * sizeof(float));
+    for (uint32_t t = 1; t < block->t && pool->whole; t++) memcpy(gradient + t * step->span, gradient, step->span * sizeof(float));
 }
 
 static void target_gradients(const struct step *step, uint64_t number, const struct block_rows *of_block) {
@@ -269,9 +261,7 @@ static int dot_and_learn_blocks(void *step, unsigned worker) {
 static int cpu_pass_blocks(struct step *step) {
     struct backend *backend = step->backend;
     if (!step->parted) return pool_run(backend->pool, dot_and_learn_blocks, step);
-    if (pool_run(backend->pool, dot_blocks, step) ||
-        ranks_sum(backend->ranks, backend->shared.coefficients, cpu_batch_logits(step)))
-        return -1;
+    if (pool_run(backend->pool, dot_blocks, step) || ranks_sum(backend->ranks, backend->shared.coefficients, cpu_batch_logits(step))) return -1;
     step->taken = 0;
     return pool_run(backend->pool, learn_blocks, step);
 }
@@ -522,9 +512,8 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     rows->dots(&target, 1, &other, 1, step->dim, &positive.score, 1);
     positive.coefficient = positive.score;
     step->backend->shared.losses[1 + i] =
-        rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, positive_place(p, i)),
-                           p->scores + i * p->stride, p->context_ids, (uint32_t)p->negatives,
-                           step->stage->shared.masked ? id : DRAW_NONE, step->scale);
+        rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, positive_place(p, i)), p->scores + i * p->stride,
+                           p->context_ids, (uint32_t)p->negatives, step->stage->shared.masked ? id : DRAW_NONE, step->scale);
     return positive;
 }
 
@@ -565,8 +554,7 @@ static void gain_positive(const struct product *p, uint64_t i, const struct posi
 }
 
 /* Writes the gradients of the target and the positive of an example. gain[width]: the negatives' part of the target's gradient. */
-static void gain_example(const struct product *p, uint64_t i, const struct positive *positive, float *gain,
-                         struct cpu_scratch *scratch) {
+static void gain_example(const struct product *p, uint64_t i, const struct positive *positive, float *gain, struct cpu_scratch *scratch) {
     const struct step *step = p->step;
     float *unit = scratch->logits + TILE * p->width, *product = unit;
     uint64_t place = positive_place(p, i);
@@ -631,8 +619,7 @@ static void gain_panel(const struct product *p, uint64_t panel, struct cpu_scrat
 static int gain_panels(void *context, unsigned worker) {
     struct product *p = context;
     uint64_t panel, end;
-    while (pool_take(&p->taken, p->stride / CPU_PANEL, 1, &panel, &end))
-        gain_panel(p, panel, &p->step->backend->scratch[worker]);
+    while (pool_take(&p->taken, p->stride / CPU_PANEL, 1, &panel, &end)) gain_panel(p, panel, &p->step->backend->scratch[worker]);
     return 0;
 }
 
@@ -652,8 +639,7 @@ static int run(struct product *p, pool_job *job) {
     return pool_run(p->step->backend->pool, job, p);
 }
 
-/* Pass 1 with shared negatives (step.c): computes every example's loss, its target's gradient, and the gradient of each
- * context's place. */
+/* Pass 1 with shared negatives (step.c): computes every example's loss, its target's gradient, and the gradient of each context's place. */
 static int cpu_pass_shared(struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     int loss_only = step->request->loss_only;
@@ -682,8 +668,7 @@ struct terms {
 };
 
 static void add_terms(const struct step *step, struct terms *terms, float *gradient) {
-    cpu_combine_rows(step->backend->rows, cpu_kept_vectors(step), gradient, terms->factor, 1, terms->vector, terms->count,
-                     step->dim);
+    cpu_combine_rows(step->backend->rows, cpu_kept_vectors(step), gradient, terms->factor, 1, terms->vector, terms->count, step->dim);
     terms->count = 0;
 }
 
@@ -723,8 +708,7 @@ static const float *context_gradient(struct step *step, const struct cpu_named_r
 }
 
 /* Returns the sum of the gradients of a row's occurrences in the batch. `gradients`: [occurrences x span]. */
-static const float *sum_gradients(const struct step *step, const float *gradients, const struct cpu_named_row *row,
-                                  struct cpu_scratch *scratch) {
+static const float *sum_gradients(const struct step *step, const float *gradients, const struct cpu_named_row *row, struct cpu_scratch *scratch) {
     if (row->places == 1) return gradients + (uint32_t)row->key[0] * step->span;
     cpu_sum_places(row, gradients, step->span, step->dim, scratch->gradient);
     return scratch->gradient;
@@ -780,8 +764,7 @@ static int square_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Sums the squares over all ranks. Places with -1 are not sent, so every rank sends the same rows, whatever its number of
- * threads. */
+/* Sums the squares over all ranks. Places with -1 are not sent, so every rank sends the same rows, whatever its number of threads. */
 static int sum_squares(struct step *step) {
     struct cpu_shared *shared = &step->backend->shared;
     uint64_t places = step->side->places, sent = 0, back = 0;
@@ -819,14 +802,12 @@ static int grow_arrays(const struct step *step) {
                                          .halves = step->halves};
     uint64_t pooled = cpu_adds_targets(&step->stage->pool) ? all->count * step->span : 0;
     if (cpu_reserve_step(step->backend, &needs) ||
-        mem_grow(&s->coefficients, &s->coefficient_capacity, cpu_batch_logits(step), sizeof *s->coefficients,
-                 "a batch's coefficients") ||
+        mem_grow(&s->coefficients, &s->coefficient_capacity, cpu_batch_logits(step), sizeof *s->coefficients, "a batch's coefficients") ||
         mem_grow(&s->pooled, &s->pooled_capacity, pooled, sizeof *s->pooled, "a batch's pooled targets") ||
         mem_grow(&s->losses, &s->loss_capacity, all->count, sizeof *s->losses, "a batch's losses"))
         return -1;
     if (step->request->loss_only) return 0;
-    return mem_grow(&s->target_gradient, &s->gradient_capacity, all->targets * step->span, sizeof(float),
-                    "a batch's gradients") ||
+    return mem_grow(&s->target_gradient, &s->gradient_capacity, all->targets * step->span, sizeof(float), "a batch's gradients") ||
                    cpu_grow_keys(s, most)
                ? -1
                : 0;

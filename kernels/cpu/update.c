@@ -11,8 +11,7 @@ struct open_field {
     uint16_t *kept; /* the bfloat16 field; NULL: changed in place */
 };
 
-static struct open_field open_field(const struct cpu_rows *rows, const struct record_layout *layout, uint32_t field, void *at,
-                                    float *spare) {
+static struct open_field open_field(const struct cpu_rows *rows, const struct record_layout *layout, uint32_t field, void *at, float *spare) {
     if (layout->field[field].type != VALUE_BFLOAT16) return (struct open_field){at, NULL};
     spare += (1 + field) * (uint64_t)layout->span;
     rows->widen(at, layout->span, spare);
@@ -26,9 +25,8 @@ static void close_field(const struct cpu_rows *rows, const struct table_spec *sp
     if (open->kept) rows->write(open->kept, open->values, spec->layout.span, &draws);
 }
 
-void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step,
-                    struct backend_table *table, uint32_t row, const float *gradient, float *rule_scratch,
-                    struct cpu_memo *memo) {
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step, struct backend_table *table,
+                    uint32_t row, const float *gradient, float *rule_scratch, struct cpu_memo *memo) {
     if (table_is_frozen(&table->spec, row)) return;
     cpu_before_change(table, row);
     const struct record_layout *layout = &table->spec.layout;
@@ -130,8 +128,7 @@ float *cpu_grow_wide(struct cpu_scratch *scratch, uint64_t rows, uint64_t span) 
 
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
     return mem_grow(&scratch->gradient, &scratch->gradient_capacity, span, sizeof(float), "a gradient") ||
-                   mem_grow(&scratch->rule_scratch, &scratch->rule_scratch_capacity, CPU_FIELDS * span, sizeof(float),
-                            "a gradient")
+                   mem_grow(&scratch->rule_scratch, &scratch->rule_scratch_capacity, CPU_FIELDS * span, sizeof(float), "a gradient")
                ? -1
                : 0;
 }

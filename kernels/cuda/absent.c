@@ -28,9 +28,5 @@ static int absent_open(struct backend **backend, const struct backend_options *o
     return fail("%s", reason());
 }
 
-const struct backend_ops backend_cuda = {.name = "cuda",
-                                         .has_gpu = 1,
-                                         .present = present,
-                                         .devices = devices,
-                                         .estimate = cuda_estimate,
-                                         .open = absent_open};
+const struct backend_ops backend_cuda = {
+    .name = "cuda", .has_gpu = 1, .present = present, .devices = devices, .estimate = cuda_estimate, .open = absent_open};

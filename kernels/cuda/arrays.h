@@ -31,10 +31,8 @@ struct item {
 struct batch_counts {
     uint32_t distinct[2], cold_first[2], items[2], partials[2], longs[2], forwarded[2];
     uint32_t blocks, targets, contexts, terms; /* the batch's exact sizes (batch_sizes has upper bounds of them) */
-    uint32_t too_long;                         /* the number of positives of an example that has too many for a block; 0: every
-                                                * example fits */
-    uint32_t begun;                            /* number of thread blocks that have begun, in kernels that wait for other ranks
-                                                * (step_dots.cuh) */
+    uint32_t too_long;                         /* the number of positives of an example that has too many for a block; 0: every example fits */
+    uint32_t begun;                            /* number of thread blocks that have begun, in kernels that wait for other ranks (step_dots.cuh) */
     unsigned long long pairs;
     unsigned long long empty_terms; /* number of terms whose slots were left out */
 };
@@ -75,8 +73,7 @@ static inline struct row_set_bytes row_set_bytes(uint64_t n) {
     return bytes;
 }
 
-/* Returns the bytes of the array that says for each of a side's n ids which block contains it. A side is a batch's targets or
- * its contexts. */
+/* Returns the bytes of the array that says for each of a side's n ids which block contains it. A side is a batch's targets or its contexts. */
 static inline uint64_t block_of_bytes(uint64_t n) {
     return n * sizeof(uint32_t);
 }
@@ -127,13 +124,11 @@ static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, ui
     return bytes;
 }
 
-/* Bytes of the arrays for step_learn.cuh: one score a term; if scores are cosines, one length a place; if targets are pooled,
- * one vector a block. */
+/* Bytes of the arrays for step_learn.cuh: one score a term; if scores are cosines, one length a place; if targets are pooled, one vector a block. */
 struct learn_bytes {
     uint64_t scores, lengths, pooled;
 };
-static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, uint64_t terms, uint64_t span, int cosines,
-                                             int pooled) {
+static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, uint64_t terms, uint64_t span, int cosines, int pooled) {
     struct learn_bytes bytes;
     bytes.scores = terms * sizeof(float);
     bytes.lengths = cosines ? places * sizeof(float) : 0;
@@ -141,9 +136,8 @@ static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, u
     return bytes;
 }
 
-/* Bytes of the arrays of step_shared.cu, for a number of examples and a number of negatives: the rows of length 1, a score of
- * each pair, 1 / length of each row, and each example's score with its positive; if targets are multiplied, the gradients of
- * their products. */
+/* Bytes of the arrays of step_shared.cu, for a number of examples and a number of negatives: the rows of length 1, a score of each pair, 1
+ * / length of each row, and each example's score with its positive; if targets are multiplied, the gradients of their products. */
 /* Returns the number of floats of a row of scores: rows begin at multiples of 128 bytes, since cuBLAS multiplies matrices of TF32
  * several times as fast if their rows are aligned. */
 static inline uint64_t shared_stride(uint64_t negatives) {
@@ -161,8 +155,7 @@ static inline struct shared_bytes shared_bytes(uint64_t examples, uint64_t negat
     return bytes;
 }
 
-/* Returns how many slots ranks exchange in a step: one a term, then one a row (for norms), then, if scores are cosines, one a
- * place. */
+/* Returns how many slots ranks exchange in a step: one a term, then one a row (for norms), then, if scores are cosines, one a place. */
 static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint64_t terms, int lengths) {
     return terms + (lengths ? 2 : 1) * (targets + contexts);
 }
@@ -224,8 +217,7 @@ enum { WALKED_AT_ONCE = 1 << 25 };
 enum { SMALL_BATCH = 1 << 18 }; /* a batch is small up to this number of contexts */
 static inline unsigned batch_builders(const struct example_source *s, unsigned depth) {
     unsigned large = depth < 2 ? depth : 2;
-    int known = s->batch && (s->mode == EXAMPLE_WINDOW || s->positives || s->longest); /* 1: the number of a batch's contexts has
-                                                                                        * an upper bound */
+    int known = s->batch && (s->mode == EXAMPLE_WINDOW || s->positives || s->longest); /* 1: the number of a batch's contexts has an upper bound */
     return known && example_most(s).contexts <= SMALL_BATCH / s->batch ? depth : large;
 }
 
@@ -260,8 +252,7 @@ struct hogwild_totals {
     double loss;
 };
 
-/* Returns 1 if the examples are windows that the kernel of windows can train with rows in registers. `linear`: the result of
- * hogwild_is_linear(). */
+/* Returns 1 if the examples are windows that the kernel of windows can train with rows in registers. `linear`: the result of hogwild_is_linear(). */
 static inline int hogwild_in_registers(const struct example_source *s, uint64_t span, int linear) {
     return s->mode == EXAMPLE_WINDOW && s->window <= HOGWILD_WIDEST && !s->distinct && linear && span <= HOGWILD_LARGEST_ROW;
 }
@@ -288,10 +279,9 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
     return scratch;
 }
 
-/* Returns how many warps a source wants, by its number of words. Rows of documents are not counted, as all warps change rows of
- * words. Rows of n-grams are not counted either: there are many, and most are rare. But a frequent n-gram occurs at more
- * positions than any word, so with n-grams a source wants half as many warps: with all of them training nearly diverged, and
- * with half of them it was as fast. */
+/* Returns how many warps a source wants, by its number of words. Rows of documents are not counted, as all warps change rows of words. Rows
+ * of n-grams are not counted either: there are many, and most are rare. But a frequent n-gram occurs at more positions than any word, so
+ * with n-grams a source wants half as many warps: with all of them training nearly diverged, and with half of them it was as fast. */
 static inline uint64_t hogwild_wanted_warps(const struct example_source *s) {
     uint64_t words = s->documents ? s->rows - s->target_only : s->rows;
     uint64_t warps = (s->subwords.starts ? s->subwords.words / 2 : words) / HOGWILD_WARP_ROWS;

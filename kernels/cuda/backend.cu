@@ -91,8 +91,7 @@ static void describe_link(int device, char *out, size_t capacity) {
     read_of_device(bus, "max_link_width", width, sizeof width);
     double giga = numbers_read(speed, NULL);
     for (size_t i = 0; i < sizeof generations / sizeof *generations; i++)
-        if (giga > 0 && giga == numbers_read(generations[i].speed, NULL))
-            snprintf(out, capacity, "PCIe %s x%d", generations[i].name, atoi(width));
+        if (giga > 0 && giga == numbers_read(generations[i].speed, NULL)) snprintf(out, capacity, "PCIe %s x%d", generations[i].name, atoi(width));
 }
 
 static int describe(int device, struct backend_info *info) {
@@ -119,8 +118,7 @@ int cuda_devices(struct backend_info *info, int capacity) {
     CK(cudaGetDevice(&before));
     for (int i = 0; i < count && i < capacity; i++) {
         CK(cudaSetDevice(i));
-        int managed = cuda_manages_rows(i); /* asked first, so that the memory that the driver needs for the answer is counted as
-                                             * used */
+        int managed = cuda_manages_rows(i); /* asked first, so that the memory that the driver needs for the answer is counted as used */
         if (describe(i, &info[i])) return -1;
         info[i].managed = managed;
     }
@@ -130,8 +128,7 @@ int cuda_devices(struct backend_info *info, int capacity) {
 
 /* ---- opening ---- */
 
-/* Assigns the machine's GPUs to its ranks in turn, beginning with device.index; if there are more ranks than GPUs, some ranks
- * share one. */
+/* Assigns the machine's GPUs to its ranks in turn, beginning with device.index; if there are more ranks than GPUs, some ranks share one. */
 static void share_out_gpus(struct backend *b, const struct backend_options *options, unsigned count) {
     const struct ranks *ranks = options->ranks;
     unsigned place = ranks ? ranks->place : 0, local = ranks ? ranks->local : 1;
@@ -146,8 +143,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     char why[512];
     if (!cuda_present(why, sizeof why)) return fail("%s", why);
     CK(cudaGetDeviceCount(&count));
-    if (options->index >= (unsigned)count)
-        return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
+    if (options->index >= (unsigned)count) return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
     share_out_gpus(b, options, (unsigned)count);
     CK(cudaGetDeviceProperties(&properties, b->device));
     CK(cudaSetDevice(b->device));
@@ -155,8 +151,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
         say_no_kernels(&properties, why, sizeof why);
         return fail("%s, or device.backend = cpu", why);
     }
-    b->manages_rows = cuda_manages_rows(b->device); /* asked first, so that the memory that the driver needs for the answer is
-                                                     * counted as used */
+    b->manages_rows = cuda_manages_rows(b->device); /* asked first, so that the memory that the driver needs for the answer is counted as used */
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
@@ -212,8 +207,7 @@ static int open_stage(struct backend *b, struct stage *stage) {
     if (gpu_take(b, (void **)&stage->both_counts, 2 * sizeof *stage->counts, "a batch's counts") ||
         gpu_take(b, (void **)&stage->request, sizeof *stage->request, "a batch's request"))
         return -1;
-    if (buffer_take(b, (void **)&stage->request_host, sizeof *stage->request_host) ||
-        buffer_take(b, (void **)&stage->result, sizeof *stage->result))
+    if (buffer_take(b, (void **)&stage->request_host, sizeof *stage->request_host) || buffer_take(b, (void **)&stage->result, sizeof *stage->result))
         return -1;
     memset(stage->request_host, 0, sizeof *stage->request_host);
     if (gpu_fill(stage->both_counts, NULL, 2 * sizeof *stage->counts)) return -1;
@@ -254,9 +248,8 @@ static void close_builder(struct backend *b, struct batch_builder *builder) {
 
 void cuda_close(struct backend *b) {
     if (!b) return;
-    struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums,
-                                  &b->scores,    &b->lengths,           &b->pooled,   &b->corrections,
-                                  &b->shared_rows, &b->shared_scores, &b->shared_lengths, &b->shared_gains};
+    struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials,    &b->row_sums,      &b->scores,         &b->lengths,
+                                  &b->pooled,    &b->corrections,       &b->shared_rows, &b->shared_scores, &b->shared_lengths, &b->shared_gains};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
     cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaSetDevice(b->device); /* another thread may have opened the backend */

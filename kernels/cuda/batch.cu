@@ -1,9 +1,7 @@
-/* batch: makes a batch on the GPU: its examples (batch_examples.cu), then the sorted ids of its targets and of its contexts
- * (batch_index.cu).
+/* batch: makes a batch on the GPU: its examples (batch_examples.cu), then the sorted ids of its targets and of its contexts (batch_index.cu).
  *
- * If the host knows upper bounds of a batch's sizes, it enqueues all kernels for these bounds, and waits for nothing. Otherwise it
- * waits until the sizes are counted, and enqueues the other kernels for the capacity that all batches share. Unused capacity
- * contains DRAW_NONE.
+ * If the host knows upper bounds of a batch's sizes, it enqueues all kernels for these bounds, and waits for nothing. Otherwise it waits
+ * until the sizes are counted, and enqueues the other kernels for the capacity that all batches share. Unused capacity contains DRAW_NONE.
  *
  * When a stage makes a second batch of the same bounds, the kernels are captured as a graph. From then on making a batch, or the
  * part after counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
@@ -17,14 +15,12 @@
 
 /* ==== the corpus, as the GPU reads it ====
  *
- * Copies a source's arrays to memory that the GPU can read. The id stream with its sentences and weights, or a
- * graph's arcs, are copied to the GPU or, if they would need too much of its memory, stay in host memory. All other arrays are
- * copied to the GPU: the chances of subsampling, the table from which negatives are drawn, the known rows, a graph's nodes, the
- * rows that words share, and paths in a tree. */
+ * Copies a source's arrays to memory that the GPU can read. The id stream with its sentences and weights, or a graph's arcs, are copied to
+ * the GPU or, if they would need too much of its memory, stay in host memory. All other arrays are copied to the GPU: the chances of
+ * subsampling, the table from which negatives are drawn, the known rows, a graph's nodes, the rows that words share, and paths in a tree. */
 
 /* Copies a caller's array to the GPU. Sets *seen to the copy, or to NULL if the array is NULL. */
-static int copy_to_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
-                       const void **seen) {
+static int copy_to_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what, const void **seen) {
     struct cuda_source *source = &b->source;
     *seen = NULL;
     if (!from) return 0;
@@ -35,14 +31,12 @@ static int copy_to_gpu(struct backend *b, enum source_array which, const void *f
 }
 
 /* Lets the GPU read a caller's array over the link: registers the caller's memory, or makes a pinned copy if the driver refuses. */
-static int share_with_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
-                          const void **seen) {
+static int share_with_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what, const void **seen) {
     struct cuda_source *source = &b->source;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), address = (uint64_t)(uintptr_t)from, start = address / page * page;
     uint64_t length = (address + bytes - start + page - 1) / page * page;
     void *device = NULL;
-    if (cudaHostRegister((void *)(uintptr_t)start, length, cudaHostRegisterMapped | cudaHostRegisterReadOnly) ==
-        cudaSuccess) {
+    if (cudaHostRegister((void *)(uintptr_t)start, length, cudaHostRegisterMapped | cudaHostRegisterReadOnly) == cudaSuccess) {
         source->pinned[which] = (void *)(uintptr_t)start;
         source->pinned_bytes[which] = length;
         source->registered[which] = 1;
@@ -62,8 +56,7 @@ static int share_with_gpu(struct backend *b, enum source_array which, const void
 }
 
 /* Copies an array of the id stream or graph to the GPU or, if stream_on_host is set, lets the GPU read it over the link. */
-static int place_stream(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
-                        const void **seen) {
+static int place_stream(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what, const void **seen) {
     if (!b->source.host.stream_on_host) return copy_to_gpu(b, which, from, bytes, what, seen);
     return share_with_gpu(b, which, from, bytes, what, seen);
 }
@@ -79,8 +72,7 @@ static int place_corpus(struct backend *b, const struct example_source *from, st
 }
 
 static int place_graph(struct backend *b, const struct walks *from, struct walks *view) {
-    if (copy_to_gpu(b, SOURCE_NODES, from->starts, (from->nodes + 1) * sizeof *from->starts, "a graph's nodes",
-                    (const void **)&view->starts) ||
+    if (copy_to_gpu(b, SOURCE_NODES, from->starts, (from->nodes + 1) * sizeof *from->starts, "a graph's nodes", (const void **)&view->starts) ||
         place_stream(b, SOURCE_NEIGHBOURS, from->neighbours, from->arcs * sizeof *from->neighbours, "a graph's arcs",
                      (const void **)&view->neighbours))
         return -1;
@@ -92,8 +84,7 @@ static int place_graph(struct backend *b, const struct walks *from, struct walks
 static int place_subwords(struct backend *b, const struct example_subwords *from, struct example_subwords *view) {
     uint64_t starts = from->starts ? (from->words + 1) * sizeof *from->starts : 0;
     return copy_to_gpu(b, SOURCE_WORD_STARTS, from->starts, starts, "the rows of words", (const void **)&view->starts) ||
-                   copy_to_gpu(b, SOURCE_WORD_ROWS, from->rows, from->listed * sizeof *from->rows, "the rows of words",
-                               (const void **)&view->rows)
+                   copy_to_gpu(b, SOURCE_WORD_ROWS, from->rows, from->listed * sizeof *from->rows, "the rows of words", (const void **)&view->rows)
                ? -1
                : 0;
 }
@@ -141,10 +132,8 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     source->host.longest = longest_sentence(from);
     if (from->walks.length ? place_graph(b, &from->walks, &source->view.walks) : place_corpus(b, from, &source->view)) return -1;
     if (place_subwords(b, &from->subwords, &source->view.subwords) || place_paths(b, &from->paths, &source->view.paths)) return -1;
-    if (copy_to_gpu(b, SOURCE_KEEP, from->keep, from->rows * sizeof *from->keep, "subsampling",
-                    (const void **)&source->view.keep) ||
-        copy_to_gpu(b, SOURCE_ALIAS, from->alias, from->rows * sizeof *from->alias, "the negatives' table",
-                    (const void **)&source->view.alias) ||
+    if (copy_to_gpu(b, SOURCE_KEEP, from->keep, from->rows * sizeof *from->keep, "subsampling", (const void **)&source->view.keep) ||
+        copy_to_gpu(b, SOURCE_ALIAS, from->alias, from->rows * sizeof *from->alias, "the negatives' table", (const void **)&source->view.alias) ||
         copy_to_gpu(b, SOURCE_KNOWN, from->known, known_bytes(from->rows), "known rows", (const void **)&source->view.known))
         return -1;
     source->ready = 1;
@@ -163,15 +152,11 @@ static int grow_stage(struct backend *b, struct stage *stage, const struct batch
     const char *what = "a batch's blocks";
     struct batch_bytes bytes = batch_bytes(sizes->blocks, sizes->targets, sizes->terms);
     if (gpu_grow(b, &stage->weights, weight_bytes(sizes->contexts, stage->weighted), "a batch's weights")) return -1;
-    return gpu_grow(b, &stage->target_starts, bytes.target_starts, what) ||
-                   gpu_grow(b, &stage->context_starts, bytes.context_starts, what) ||
-                   gpu_grow(b, &stage->term_starts, bytes.term_starts, what) ||
-                   gpu_grow(b, &stage->positives, bytes.positives, what) ||
-                   gpu_grow(b, &stage->block_slot, bytes.block_slot, what) ||
-                   gpu_grow(b, &stage->block_example, bytes.block_example, what) ||
+    return gpu_grow(b, &stage->target_starts, bytes.target_starts, what) || gpu_grow(b, &stage->context_starts, bytes.context_starts, what) ||
+                   gpu_grow(b, &stage->term_starts, bytes.term_starts, what) || gpu_grow(b, &stage->positives, bytes.positives, what) ||
+                   gpu_grow(b, &stage->block_slot, bytes.block_slot, what) || gpu_grow(b, &stage->block_example, bytes.block_example, what) ||
                    gpu_grow(b, &stage->coefficients, bytes.coefficients, "a batch's coefficients") ||
-                   gpu_grow(b, &stage->losses, bytes.losses, "a batch's losses") ||
-                   grow_side(b, stage, SIDE_TARGET, sizes->targets) ||
+                   gpu_grow(b, &stage->losses, bytes.losses, "a batch's losses") || grow_side(b, stage, SIDE_TARGET, sizes->targets) ||
                    grow_side(b, stage, SIDE_CONTEXT, sizes->contexts)
                ? -1
                : 0;
@@ -188,8 +173,7 @@ static int reserve(struct backend *b, struct stage *stage, const struct batch_si
 static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
     struct example_request *to = stage->request_host;
     to->source = b->source.view;
-    if (to->source.walks.length)
-        to->source = cuda_walks_source(b, &stage->builder->scratch.walks, request->first, request->count);
+    if (to->source.walks.length) to->source = cuda_walks_source(b, &stage->builder->scratch.walks, request->first, request->count);
     to->first = request->first;
     to->count = request->count;
     to->epoch = request->epoch;
@@ -248,10 +232,8 @@ static int make_alike(struct backend *b, struct stage *stage, int counted) {
 static int reserve_alike(struct backend *b, struct stage *stage, const struct batch_sizes *capacity) {
     stage->capacity = stage->sizes = *capacity;
     if (is_captured(b, stage)) return 0;
-    return cuda_examples_reserve(b, stage->builder, stage->request_host->count) ||
-                   reserve(b, stage, capacity, stage->request_host->source.rows)
-               ? -1
-               : 0;
+    return cuda_examples_reserve(b, stage->builder, stage->request_host->count) || reserve(b, stage, capacity, stage->request_host->source.rows) ? -1
+                                                                                                                                                 : 0;
 }
 
 /* Makes a batch whose sizes are at most `most`, without waiting for the GPU. */
@@ -259,8 +241,7 @@ static int make_bounded(struct backend *b, struct stage *stage, struct batch_siz
     return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
 }
 
-/* Returns a new capacity for at least `count` elements, with a margin: an eighth of the count for the first batch, later a
- * thirty-second. */
+/* Returns a new capacity for at least `count` elements, with a margin: an eighth of the count for the first batch, later a thirty-second. */
 static uint32_t capacity_for(uint32_t capacity, uint32_t count) {
     if (count <= capacity) return capacity;
     return count < UINT32_MAX / 4 ? count + count / (capacity ? 32 : 8) + 1 : count;
@@ -288,9 +269,7 @@ static int count_batch(struct backend *b, struct stage *stage, int padded, struc
 static int make_counted(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
     int padded = b->capacity.blocks > 0;
-    if (padded ? reserve_alike(b, stage, &b->capacity)
-               : cuda_examples_reserve(b, stage->builder, stage->request_host->count))
-        return -1;
+    if (padded ? reserve_alike(b, stage, &b->capacity) : cuda_examples_reserve(b, stage->builder, stage->request_host->count)) return -1;
     if (count_batch(b, stage, padded, &sizes)) return -1;
     if (padded && fits(&sizes, &b->capacity)) {
         if (make_alike(b, stage, 1)) return -1;
@@ -307,8 +286,7 @@ static int make_counted(struct backend *b, struct stage *stage) {
 static int make_held_out(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct example_sizes most;
-    if (cuda_examples_reserve(b, stage->builder, request->count) || count_batch(b, stage, 0, &stage->sizes))
-        return -1;
+    if (cuda_examples_reserve(b, stage->builder, request->count) || count_batch(b, stage, 0, &stage->sizes)) return -1;
     widen_capacity(b, &stage->sizes);
     struct batch_sizes capacity = b->capacity;
     if (example_bound(&request->source, request->count, &most)) {
@@ -337,8 +315,7 @@ static void use_pool(const struct backend *b, struct stage *stage, const struct 
  * has at least as many scores as target rows, and the scores are checked when they are counted. */
 static int check_count(const struct example_source *s, uint64_t count) {
     const uint64_t most = ((uint64_t)1 << 31) - 1;
-    if (count > most)
-        return fail("a batch of %llu examples is more than 2^31; lower train.batch", (unsigned long long)count);
+    if (count > most) return fail("a batch of %llu examples is more than 2^31; lower train.batch", (unsigned long long)count);
     if (s->subwords.starts && count > most / example_most(s).targets)
         return fail("a batch of %llu examples may have more than 2^31 target rows; lower train.batch", (unsigned long long)count);
     return 0;
@@ -379,8 +356,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
     stage->one_target = 1;
     memset(counts, 0, sizeof *counts);
     for (uint64_t i = 0; i < blocks; i++) {
-        uint64_t t = view->target_starts[i + 1] - view->target_starts[i],
-                 c = view->context_starts[i + 1] - view->context_starts[i];
+        uint64_t t = view->target_starts[i + 1] - view->target_starts[i], c = view->context_starts[i + 1] - view->context_starts[i];
         starts[0][i] = (uint32_t)view->target_starts[i];
         starts[1][i] = (uint32_t)view->context_starts[i];
         starts[2][i] = (uint32_t)terms;
@@ -417,14 +393,11 @@ static int upload(const struct stage *stage, const struct gpu_array *to, const v
     return 0;
 }
 
-static int upload_view(struct stage *stage, const struct batch_view *view, const uint32_t *packed,
-                       const struct batch_counts *counts) {
+static int upload_view(struct stage *stage, const struct batch_view *view, const uint32_t *packed, const struct batch_counts *counts) {
     uint64_t blocks = view->blocks, targets = stage->sizes.targets, contexts = stage->sizes.contexts;
     const uint32_t *target_block = packed + 3 * (blocks + 1);
-    if (upload(stage, &stage->target_starts, packed, blocks + 1) ||
-        upload(stage, &stage->context_starts, packed + blocks + 1, blocks + 1) ||
-        upload(stage, &stage->term_starts, packed + 2 * (blocks + 1), blocks + 1) ||
-        upload(stage, &stage->positives, view->positives, blocks) ||
+    if (upload(stage, &stage->target_starts, packed, blocks + 1) || upload(stage, &stage->context_starts, packed + blocks + 1, blocks + 1) ||
+        upload(stage, &stage->term_starts, packed + 2 * (blocks + 1), blocks + 1) || upload(stage, &stage->positives, view->positives, blocks) ||
         upload(stage, &stage->side[SIDE_TARGET].ids, view->target_ids, targets) ||
         upload(stage, &stage->block_of[SIDE_TARGET], target_block, targets) ||
         upload(stage, &stage->side[SIDE_CONTEXT].ids, view->context_ids, contexts) ||
@@ -451,9 +424,7 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     stage->weighted = view->weights != NULL;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
-    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) ||
-        cuda_index_sides(stage, rows))
-        goto out;
+    if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) || cuda_index_sides(stage, rows)) goto out;
     result = cuda_stage_built(stage);
 out:
     free(packed);
@@ -465,8 +436,7 @@ static int download(const struct stage *stage, void *to, const struct gpu_array 
     return 0;
 }
 
-/* Host copies of a batch's arrays, owned by the stage. starts: [2 x (blocks + 1)] the starts of targets, then those of contexts,
- * as on the GPU. */
+/* Host copies of a batch's arrays, owned by the stage. starts: [2 x (blocks + 1)] the starts of targets, then those of contexts, as on the GPU. */
 struct view_arrays {
     uint64_t *target_starts, *context_starts;
     uint32_t *positives, *target_ids, *context_ids, *starts;
@@ -507,8 +477,7 @@ static int download_view(const struct stage *stage, const struct batch_counts *c
     return 0;
 }
 
-/* Converts starts to 64 bits, and removes the slots that were left out from the contexts and from the arrays parallel to the
- * contexts. */
+/* Converts starts to 64 bits, and removes the slots that were left out from the contexts and from the arrays parallel to the contexts. */
 static void close_gaps(const struct view_arrays *a, uint64_t blocks, int weighted) {
     const uint32_t *context_starts = a->starts + blocks + 1;
     uint64_t kept = 0;

@@ -25,17 +25,15 @@ extern "C" {
 
 /* ==== walks over a graph ====
  *
- * If the corpus is a graph, draws walks just before they are used: the walks that contain the positions of a batch,
- * or of a part of lock-free training. Kernels then read the walks as they read sentences. kernels/walks.h defines the draws;
- * each thread draws one walk. */
+ * If the corpus is a graph, draws walks just before they are used: the walks that contain the positions of a batch, or of a part of
+ * lock-free training. Kernels then read the walks as they read sentences. kernels/walks.h defines the draws; each thread draws one walk. */
 
 namespace {
 
 enum { WALK_THREADS = 128 };
 
-/* The newest nodes of a walk, at most eight. Eight nodes are written together, since memory writes at least 32 bytes. Between
- * two steps of a walk every thread reads random addresses, so a line with one new node would have left the cache before the next
- * node is written. */
+/* The newest nodes of a walk, at most eight. Eight nodes are written together, since memory writes at least 32 bytes. Between two steps of
+ * a walk every thread reads random addresses, so a line with one new node would have left the cache before the next node is written. */
 struct held_places {
     enum { MOST = 8 };
     uint32_t *ids; /* where the walk's nodes are written */
@@ -117,15 +115,12 @@ void cuda_walks_drop(struct backend *b, struct drawn_walks *drawn) {
     gpu_drop(b, &drawn->starts);
 }
 
-struct example_source cuda_walks_source(const struct backend *b, const struct drawn_walks *drawn, uint64_t first,
-                                        uint64_t count) {
+struct example_source cuda_walks_source(const struct backend *b, const struct drawn_walks *drawn, uint64_t first, uint64_t count) {
     const struct example_source *s = &b->source.view;
-    return example_of_walks(s, walks_of(&s->walks, first, count), (const uint32_t *)drawn->ids.data,
-                            (const uint64_t *)drawn->starts.data);
+    return example_of_walks(s, walks_of(&s->walks, first, count), (const uint32_t *)drawn->ids.data, (const uint64_t *)drawn->starts.data);
 }
 
-int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host,
-                          cudaStream_t stream) {
+int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream) {
     draw_for_batch<<<blocks_of(&on_host->source, on_host->count), WALK_THREADS, 0, stream>>>(request);
     CK_LAUNCH("draw_for_batch");
     return 0;
@@ -147,8 +142,7 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
         struct example_source source = cuda_walks_source(b, drawn, (first + at) * length, walks * length);
         if (cuda_walks_draw_part(&source, epoch, walks * length, b->compute)) return -1;
         if (!ids) continue;
-        CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost,
-                           b->compute));
+        CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost, b->compute));
         CK(cudaStreamSynchronize(b->compute)); /* the next part's walks are drawn into the same memory */
     }
     CK(cudaStreamSynchronize(b->compute));
@@ -159,10 +153,9 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
  *
  * Finds the kept words around a position, for kernels that make windows.
  *
- * A word is in the windows of many neighbours, and each of them asks whether the word is kept and where its sentence ends. If
- * positions are in order, one thread looks up each position of the batch, and some positions before and after the batch, once;
- * windows read these results. Windows look up positions that are further away themselves, and, if positions are shuffled, all
- * positions.
+ * A word is in the windows of many neighbours, and each of them asks whether the word is kept and where its sentence ends. If positions are
+ * in order, one thread looks up each position of the batch, and some positions before and after the batch, once; windows read these
+ * results. Windows look up positions that are further away themselves, and, if positions are shuffled, all positions.
  */
 
 /* The looked-up words at positions first .. first + count - 1. */
@@ -221,8 +214,7 @@ struct middle {
     const struct kept_word *here; /* the middle's looked-up word; NULL: no words were looked up */
     uint32_t sentence, before, behind;
 
-    __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position,
-                      struct looked_up *own)
+    __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position, struct looked_up *own)
         : request(request), own(own), position(position), here(NULL), sentence(0), before(0), behind(0) {
         struct found_words found = found_words(*request, words);
         own->begun = 0;
@@ -314,8 +306,7 @@ static __device__ struct need count_shared(const struct example_source &s, const
     struct need need = {0, 0, 0, 0};
     if (!around) return need;
     need.blocks = 1;
-    need.targets = s.subwords.by_window ? rows_beside(s, middle, -1, width) + rows_beside(s, middle, 1, width)
-                                        : (uint32_t)example_rows_of(&s, own);
+    need.targets = s.subwords.by_window ? rows_beside(s, middle, -1, width) + rows_beside(s, middle, 1, width) : (uint32_t)example_rows_of(&s, own);
     uint32_t predicting = example_window_positives(&s, around);
     if (s.paths.starts && s.subwords.by_window) predicting = example_contexts_of(&s, own);
     else if (s.paths.starts) predicting = contexts_beside(s, middle, -1, width) + contexts_beside(s, middle, 1, width);
@@ -323,8 +314,7 @@ static __device__ struct need count_shared(const struct example_source &s, const
     return need;
 }
 
-static __device__ struct need count_window(const struct example_request *request, const struct kept_word *words,
-                                           uint64_t position) {
+static __device__ struct need count_window(const struct example_request *request, const struct kept_word *words, uint64_t position) {
     const struct example_source &s = request->source;
     struct need need = {0, 0, 0, 0};
     struct looked_up beside;
@@ -364,13 +354,10 @@ struct padding {
     uint64_t count[2];
 };
 
-/* Copies the request to the GPU and sets the counts to zero. One launch does both, since a small batch would wait for a copy and
- * for a memset. */
-static __global__ void take_request(const struct example_request *from, struct example_request *to,
-                                    struct batch_counts *counts) {
+/* Copies the request to the GPU and sets the counts to zero. One launch does both, since a small batch would wait for a copy and for a memset. */
+static __global__ void take_request(const struct example_request *from, struct example_request *to, struct batch_counts *counts) {
     static_assert(sizeof *from % 4 == 0 && sizeof *counts % 4 == 0, "they are copied by words");
-    for (uint32_t i = threadIdx.x; i < sizeof *from / 4; i += blockDim.x)
-        ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
+    for (uint32_t i = threadIdx.x; i < sizeof *from / 4; i += blockDim.x) ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
     for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
 }
 
@@ -386,8 +373,7 @@ static __global__ void count_examples(const struct example_request *request, con
     if (i < b.count) {
         uint64_t example = example_at(b, i);
         if (is_wanted(b, example))
-            need = b.source.mode == EXAMPLE_WINDOW ? count_window(request, words, example)
-                                                   : count_row(b, example, &counts->too_long);
+            need = b.source.mode == EXAMPLE_WINDOW ? count_window(request, words, example) : count_row(b, example, &counts->too_long);
     }
     needs[i] = need;
 }
@@ -422,13 +408,11 @@ static __global__ void tell_sizes(const struct example_request *request, const s
 /* Writes the path nodes of a word whose code is `code` as contexts, from place `at` on. Returns how many there are. */
 static __device__ uint32_t fill_nodes_of(const struct example_source &s, uint32_t *contexts, uint32_t word, uint32_t at, int code) {
     const struct example_path path = example_path(&s, word);
-    for (uint32_t i = 0; i < path.count[code]; i++)
-        contexts[at + i] = portable_load32_at(s.paths.nodes, path.first[code] + i);
+    for (uint32_t i = 0; i < path.count[code]; i++) contexts[at + i] = portable_load32_at(s.paths.nodes, path.first[code] + i);
     return path.count[code];
 }
 
-/* Writes the contexts of a block that predicts one word: that word, or the nodes of its path. Returns how many of them are
- * positive. */
+/* Writes the contexts of a block that predicts one word: that word, or the nodes of its path. Returns how many of them are positive. */
 static __device__ uint32_t fill_word(const struct example_source &s, uint32_t *contexts, uint32_t word) {
     uint32_t positives = 1;
     if (!s.paths.starts) {
@@ -463,8 +447,7 @@ static __device__ void fill_window(const struct example_request *request, const 
 }
 
 /* Writes a word's rows as targets, from place `at` on. Returns how many there are. */
-static __device__ uint32_t fill_rows_of(const struct example_source &s, const struct built &to, uint32_t word, uint32_t at,
-                                        uint32_t block) {
+static __device__ uint32_t fill_rows_of(const struct example_source &s, const struct built &to, uint32_t word, uint32_t at, uint32_t block) {
     uint64_t first = portable_load64_at(s.subwords.starts, word);
     uint32_t count = (uint32_t)example_rows_of(&s, word);
     for (uint32_t i = 0; i < count; i++) {
@@ -481,16 +464,14 @@ static __device__ void fill_shared_block(const struct example_request &b, const 
     to.block_example[0] = b.first;
 }
 
-static __device__ void fill_triple(const struct example_source &s, const struct built &to, uint64_t example,
-                                   const struct need &at) {
+static __device__ void fill_triple(const struct example_source &s, const struct built &to, uint64_t example, const struct need &at) {
     example_put_triple(&s, example, to.target_ids + at.targets, to.context_ids + at.contexts);
     for (uint32_t i = 0; i < example_shared_targets(&s.pool); i++) to.target_block[at.targets + i] = at.blocks;
     for (uint32_t i = 0; i < example_shared_contexts(&s.pool); i++) to.context_block[at.contexts + i] = at.blocks;
     to.positives[at.blocks] = 1;
 }
 
-static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example,
-                                const struct need &at) {
+static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example, const struct need &at) {
     const struct example_source &s = b.source;
     to.target_starts[at.blocks] = at.targets;
     to.context_starts[at.blocks] = (uint32_t)at.contexts;
@@ -510,8 +491,7 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
     example_positives(&s, &row, example, b.epoch, to.context_ids + at.contexts, to.weights ? to.weights + at.contexts : NULL);
 }
 
-static __global__ void fill(const struct example_request *request, const struct kept_word *words, struct built to,
-                            const struct need *starts) {
+static __global__ void fill(const struct example_request *request, const struct kept_word *words, struct built to, const struct need *starts) {
     const struct example_request b = *request;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i > b.count) return;
@@ -540,8 +520,7 @@ static __global__ void fill(const struct example_request *request, const struct 
 
 /* Writes the path nodes of a window's words as contexts: first all nodes of code 0, word after word in the window's order, then
  * all nodes of code 1. Returns how many are positive (code 0). */
-static __device__ uint32_t fill_paths_beside(const struct example_source &s, const struct middle &middle, uint32_t width,
-                                             uint32_t *contexts) {
+static __device__ uint32_t fill_paths_beside(const struct example_source &s, const struct middle &middle, uint32_t width, uint32_t *contexts) {
     uint32_t count = 0, positives = 0;
     for (int code = 0; code < 2; code++) {
         uint32_t before = count;
@@ -559,8 +538,7 @@ static __device__ uint32_t fill_paths_beside(const struct example_source &s, con
 
 /* Writes the blocks of windows whose words share rows, one example a thread. This is a separate kernel so that the kernel for
  * other windows needs fewer registers. */
-static __global__ void fill_worded(const struct example_request *request, const struct kept_word *words, struct built to,
-                                   const struct need *starts) {
+static __global__ void fill_worded(const struct example_request *request, const struct kept_word *words, struct built to, const struct need *starts) {
     const struct example_source &s = request->source;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= request->count || starts[i].targets == starts[i + 1].targets) return;
@@ -612,20 +590,16 @@ static __global__ void fill_split(const struct example_request *request, struct 
         to.target_ids[target + i] = example_split_target(&s, &row, &order, i);
         to.target_block[target + i] = (uint32_t)block;
     }
-    for (uint32_t j = lane; j < row.wanted; j += 32)
-        example_put_positive(&s, &row, shuffle_at(&order, j), j, to.context_ids + context, weights);
+    for (uint32_t j = lane; j < row.wanted; j += 32) example_put_positive(&s, &row, shuffle_at(&order, j), j, to.context_ids + context, weights);
 }
 
 /* ---- the host's side ---- */
 
-/* Computes for each example the sum of the sizes of all examples before it. With shared negatives, their block's sizes are added
- * to each sum. */
-static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes,
-                        uint64_t count) {
+/* Computes for each example the sum of the sizes of all examples before it. With shared negatives, their block's sizes are added to each sum. */
+static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes, uint64_t count) {
     struct need front = {s->per_batch ? 1u : 0u, 0, example_batch_negatives(s), 0};
-    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)builder->scratch.sizes.data,
-                                          (struct need *)builder->scratch.offsets.data, need_sum(), front,
-                                          (int)(count + 1), builder->stream);
+    return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)builder->scratch.sizes.data, (struct need *)builder->scratch.offsets.data,
+                                          need_sum(), front, (int)(count + 1), builder->stream);
 }
 
 int cuda_examples_reserve(struct backend *b, struct batch_builder *builder, uint64_t count) {
@@ -676,15 +650,13 @@ int cuda_check_sizes(uint64_t contexts, uint64_t terms) {
 int cuda_examples_counted(struct backend *b, struct stage *stage, struct batch_sizes *sizes) {
     const struct counted_sizes *counted = b->counted;
     struct batch_builder *builder = stage->builder;
-    tell_sizes<<<1, 1, 0, builder->stream>>>(
-        stage->request, (const struct need *)builder->scratch.offsets.data + stage->request_host->count, stage->counts,
-        b->counted);
+    tell_sizes<<<1, 1, 0, builder->stream>>>(stage->request, (const struct need *)builder->scratch.offsets.data + stage->request_host->count,
+                                             stage->counts, b->counted);
     CK_LAUNCH("tell_sizes");
     CK(cudaEventRecord(b->sized, builder->stream));
     CK(cudaEventSynchronize(b->sized));
     if (counted->too_long)
-        return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example",
-                    counted->too_long);
+        return fail("an example with %u positives is too long; set examples.positives, or negatives.per = example", counted->too_long);
     if (cuda_check_sizes(counted->total.contexts, counted->total.terms)) return -1;
     sizes->blocks = counted->total.blocks;
     sizes->targets = counted->total.targets;
@@ -747,17 +719,14 @@ enum {
 };
 
 /* draws_at: returns draw number `attempt` of `slot` and its neighbour. row_of: returns the row that a slot gets from a draw. */
-static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
-                                                        uint32_t slot, uint32_t attempt) {
+static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example, uint32_t slot, uint32_t attempt) {
     return example_negative_draws(&b.source, b.epoch, example, slot, attempt);
 }
-static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
-                                                  uint32_t slot) {
+static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn, uint32_t slot) {
     return example_negative_of(&b.source, drawn, slot);
 }
 
-static __device__ struct example_own own_rows_of(const struct example_request &b, const struct built &to,
-                                                 uint32_t block) {
+static __device__ struct example_own own_rows_of(const struct example_request &b, const struct built &to, uint32_t block) {
     uint32_t first = to.target_starts[block], targets = to.target_starts[block + 1] - first;
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
@@ -802,10 +771,9 @@ static __global__ void fill_negatives(const struct example_request *request, str
 
 /* ---- distinct negatives ----
  *
- * By definition slots draw one after the other, and each takes its first draw that no earlier slot has. The result is the
- * same if all slots draw at once, each row is given to the lowest slot that has drawn it, and a slot that loses its row draws
- * again: a row that an earlier slot has never becomes free for a later one (Gale and Shapley 1962, where all rows rank the
- * slots in the same order). */
+ * By definition slots draw one after the other, and each takes its first draw that no earlier slot has. The result is the same if all slots
+ * draw at once, each row is given to the lowest slot that has drawn it, and a slot that loses its row draws again: a row that an earlier
+ * slot has never becomes free for a later one (Gale and Shapley 1962, where all rows rank the slots in the same order). */
 
 /* The rows of the slots that draw at the same time, in a hash table (open addressing): which slot has which row. */
 struct claims {
@@ -824,9 +792,8 @@ static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mas
 
 /* Draws for `slot` until it gets a row. If a higher slot had that row, it loses the row, and this thread then draws for that
  * slot, and so on. Slots below `base` are final; their ids are in `out`. */
-static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
-                             uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
-                             uint32_t mask) {
+static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own, uint64_t example, uint32_t first,
+                             const uint32_t *out, uint32_t base, uint32_t slot, uint32_t mask) {
     uint32_t attempt = 0;
     while (attempt < DRAW_ATTEMPTS) {
         uint32_t number = first + base + slot, row = row_of(b, draws_at(b, example, number, attempt), number);
@@ -845,8 +812,7 @@ static __device__ void claim(struct claims &c, const struct example_request &b, 
 }
 
 /* Draws distinct negatives; each thread block works on one block of the batch. */
-static __global__ void __launch_bounds__(DISTINCT_THREADS)
-    fill_distinct_negatives(const struct example_request *request, struct built to) {
+static __global__ void __launch_bounds__(DISTINCT_THREADS) fill_distinct_negatives(const struct example_request *request, struct built to) {
     __shared__ struct claims c;
     const struct example_request b = *request;
     uint32_t block = blockIdx.x;
@@ -862,8 +828,7 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
         for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS) c.row[i] = c.holder[i] = DRAW_NONE;
         for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) c.chosen[i] = DRAW_NONE;
         __syncthreads();
-        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS)
-            claim(c, b, own, example, to.block_slot[block], out, base, i, places - 1);
+        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) claim(c, b, own, example, to.block_slot[block], out, base, i, places - 1);
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS)
             if (c.holder[i] != DRAW_NONE) c.chosen[c.holder[i]] = c.row[i];

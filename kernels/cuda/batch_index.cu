@@ -1,6 +1,5 @@
-/* batch_index: sorts the ids of a row set, and finds its distinct rows, the places of each row, the rows that occur once, and
- * the pieces of work. The id DRAW_NONE (a slot left out, an id that is no row, unused capacity) is sorted to the end and
- * ignored. */
+/* batch_index: sorts the ids of a row set, and finds its distinct rows, the places of each row, the rows that occur once, and the pieces of
+ * work. The id DRAW_NONE (a slot left out, an id that is no row, unused capacity) is sorted to the end and ignored. */
 #include "cuda.cuh"
 
 #include <algorithm>
@@ -96,8 +95,7 @@ static __global__ void cut_pieces(struct indexed to, uint32_t least) {
 
 /* ---- the host's side ---- */
 
-/* Returns the number of low bits by which ids must be sorted, such that DRAW_NONE, whose bits are all ones, is sorted behind all
- * rows. */
+/* Returns the number of low bits by which ids must be sorted, such that DRAW_NONE, whose bits are all ones, is sorted behind all rows. */
 static int key_bits(uint64_t rows) {
     int bits = 1;
     while (bits < 32 && ((uint64_t)1 << bits) - 1 < rows) bits++;
@@ -122,8 +120,7 @@ struct sort {
 };
 
 static cudaError_t sort_ids(const struct sort *s, void *temporary, size_t *bytes) {
-    return cub::DeviceRadixSort::SortPairs(temporary, *bytes, s->ids, s->keys, s->places, s->order, (int)s->count, 0,
-                                           s->bits, s->stream);
+    return cub::DeviceRadixSort::SortPairs(temporary, *bytes, s->ids, s->keys, s->places, s->order, (int)s->count, 0, s->bits, s->stream);
 }
 
 static cudaError_t rank_runs(const struct sort *s, void *temporary, size_t *bytes) {
@@ -200,8 +197,7 @@ int cuda_index(struct row_set *set, const struct indexing *by) {
 
 /* ---- both sides of a batch ---- */
 
-int cuda_index_reserve(struct backend *b, struct batch_builder *builder, const struct batch_sizes *capacity,
-                       uint64_t rows) {
+int cuda_index_reserve(struct backend *b, struct batch_builder *builder, const struct batch_sizes *capacity, uint64_t rows) {
     const char *what = "sorting a batch";
     struct scratch *s = &builder->scratch;
     uint32_t targets = capacity->targets, contexts = capacity->contexts;
@@ -239,7 +235,6 @@ static int join_targets(struct stage *stage) {
 }
 
 int cuda_index_sides(struct stage *stage, uint64_t rows) {
-    if (fork_targets(stage, rows) || index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, stage->builder->stream))
-        return -1;
+    if (fork_targets(stage, rows) || index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, stage->builder->stream)) return -1;
     return join_targets(stage);
 }

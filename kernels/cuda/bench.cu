@@ -114,8 +114,7 @@ int swap_file(transfer *t, bool to) {
 
 enum what { TO, FROM, BOTH };
 
-/* Number of thread blocks of each direction if both use the link at once. Writes over the link delay the requests of reads, so
- * writes get fewer. */
+/* Number of thread blocks of each direction if both use the link at once. Writes over the link delay the requests of reads, so writes get fewer. */
 enum { BOTH_IN = 32, BOTH_OUT = 8 };
 
 int run_once(transfer *t, what which) {
@@ -173,9 +172,8 @@ int open_way(transfer *t, int which) {
     CK(cudaHostAlloc((void **)&w->host_ids, list, cudaHostAllocDefault));
     if (gpu_grow(b, &w->ids, list, what) || gpu_grow(b, &w->dense, t->rows * stride, what)) return -1;
     if (gpu_fill(w->dense.data, NULL, t->rows * stride)) return -1;
-    if (t->order == BENCH_SORTING &&
-        (cuda_grow_iota(b, &w->places, t->rows, what, w->stream) || gpu_grow(b, &w->set.order, list, what) ||
-         cuda_grow_sorting(b, &w->sorted, (uint32_t)t->rows, t->table->view.rows, what)))
+    if (t->order == BENCH_SORTING && (cuda_grow_iota(b, &w->places, t->rows, what, w->stream) || gpu_grow(b, &w->set.order, list, what) ||
+                                      cuda_grow_sorting(b, &w->sorted, (uint32_t)t->rows, t->table->view.rows, what)))
         return -1;
     for (int i = 0; i < 2 && t->table->stores[0].place == PLACE_FILE; i++) {
         CK(cudaEventCreateWithFlags(&w->staged[i], cudaEventDisableTiming));
@@ -237,8 +235,7 @@ int cuda_bench_transfer(struct backend *backend, const struct bench_request *req
     t.order = request->order;
     *times = {};
     CK(cudaSetDevice(backend->device));
-    int result =
-        open_way(&t, 0) || open_way(&t, 1) || time_it(&t, TO, &times->to) || time_it(&t, FROM, &times->from) ? -1 : 0;
+    int result = open_way(&t, 0) || open_way(&t, 1) || time_it(&t, TO, &times->to) || time_it(&t, FROM, &times->from) ? -1 : 0;
     if (!result && t.table->stores[0].place != PLACE_FILE) result = time_it(&t, BOTH, &times->both);
     for (way &w : t.ways) close_way(&t, &w);
     return result;

@@ -28,8 +28,7 @@ static const struct cuda_blas *load(void) {
     void *library = open_library();
     if (!library) {
         const char *why = dlerror();
-        fail("cuBLAS cannot be loaded (%s); install the CUDA Toolkit's libraries or use --device.backend=cpu",
-             why ? why : "no reason given");
+        fail("cuBLAS cannot be loaded (%s); install the CUDA Toolkit's libraries or use --device.backend=cpu", why ? why : "no reason given");
         return NULL;
     }
 #define CUDA_BLAS_FIND(name, symbol)                                                                                   \

@@ -23,9 +23,8 @@ struct cuda_blas {
 #undef CUDA_BLAS_POINTER
 };
 
-/* A matrix in a product. The product, which is enqueued on the compute stream, is: to [rows x columns] = a [rows x depth] times
- * b [depth x columns]. Matrices are stored by columns, as cublasSgemm() expects; a flag says whether the stored matrix is the
- * transposed one. */
+/* A matrix in a product. The product, which is enqueued on the compute stream, is: to [rows x columns] = a [rows x depth] times b [depth x
+ * columns]. Matrices are stored by columns, as cublasSgemm() expects; a flag says whether the stored matrix is the transposed one. */
 struct blas_matrix {
     const float *data;
     int stride;

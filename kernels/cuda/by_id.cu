@@ -10,9 +10,8 @@
  *   prefetch  of an announced list: indexes it, and fetches its rows' weights into slots                below
  *   cache     keeps rows that are used often on the GPU                                                 below
  *
- * An update needs the index, since it sums in the order of the ids. A fetch or a store uses as few kernels as possible, by one of
- * several ways (list_way below), since apart from copying rows most of its time passes between two kernels. All ways have the same
- * result.
+ * An update needs the index, since it sums in the order of the ids. A fetch or a store uses as few kernels as possible, by one of several
+ * ways (list_way below), since apart from copying rows most of its time passes between two kernels. All ways have the same result.
  *
  * The list of a call is a row set (cuda.cuh). Its rows are not kept in slots: changed rows are in the table when the stream
  * continues, so calls need not wait for each other in any other way. The GPU cannot access rows of a file: they are copied through
@@ -95,10 +94,8 @@ static __global__ void set_places(struct cache_view cache) {
     }
 }
 
-/* Moves rows in one store: copies the record in each slot back to the host, and then the new row's record from the host to the
- * slot. */
-static __global__ void __launch_bounds__(THREADS)
-    move_records(struct cache_view cache, char *memory, char *home, uint64_t stride) {
+/* Moves rows in one store: copies the record in each slot back to the host, and then the new row's record from the host to the slot. */
+static __global__ void __launch_bounds__(THREADS) move_records(struct cache_view cache, char *memory, char *home, uint64_t stride) {
     uint32_t lane = threadIdx.x & 31, moves = min(*cache.moved, cache.most);
     for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < moves; i += gridDim.x * WARPS) {
         struct cache_move move = cache.moves[i];
@@ -111,13 +108,11 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static __global__ void __launch_bounds__(THREADS)
-    send_home(const uint32_t *owners, uint32_t slots, const char *memory, char *home, uint64_t stride) {
+static __global__ void __launch_bounds__(THREADS) send_home(const uint32_t *owners, uint32_t slots, const char *memory, char *home, uint64_t stride) {
     uint32_t lane = threadIdx.x & 31;
     for (uint32_t slot = blockIdx.x * WARPS + threadIdx.x / 32; slot < slots; slot += gridDim.x * WARPS) {
         if (owners[slot] == DRAW_NONE) continue;
-        for (uint32_t c = lane; c < stride / CHUNK_BYTES; c += 32)
-            copy_chunk(home + owners[slot] * stride, memory + slot * stride, c);
+        for (uint32_t c = lane; c < stride / CHUNK_BYTES; c += 32) copy_chunk(home + owners[slot] * stride, memory + slot * stride, c);
     }
 }
 
@@ -137,18 +132,13 @@ static int take_arrays(struct backend *b, const struct backend_table *table, str
     if (gpu_take(b, (void **)&cache->places, rows * sizeof *cache->places, what) ||
         gpu_take(b, (void **)&cache->uses, rows * sizeof *cache->uses, what) ||
         gpu_take(b, (void **)&cache->owners, slots * sizeof *cache->owners, what) ||
-        gpu_take(b, (void **)&cache->claims, slots * sizeof *cache->claims, what) ||
-        gpu_take(b, (void **)&cache->moved, sizeof *cache->moved, what))
+        gpu_take(b, (void **)&cache->claims, slots * sizeof *cache->claims, what) || gpu_take(b, (void **)&cache->moved, sizeof *cache->moved, what))
         return -1;
     for (int i = 0; i < table->parts; i++)
-        if (table->stores[i].host_device && gpu_take(b, (void **)&cache->memory[i], slots * table->stores[i].stride, "rows used often"))
-            return -1;
+        if (table->stores[i].host_device && gpu_take(b, (void **)&cache->memory[i], slots * table->stores[i].stride, "rows used often")) return -1;
     CK(cudaMemset(cache->places, 0xFF, rows * sizeof *cache->places));
     CK(cudaMemset(cache->owners, 0xFF, slots * sizeof *cache->owners));
-    return gpu_fill(cache->uses, NULL, rows * sizeof *cache->uses) ||
-                   gpu_fill(cache->claims, NULL, slots * sizeof *cache->claims)
-               ? -1
-               : 0;
+    return gpu_fill(cache->uses, NULL, rows * sizeof *cache->uses) || gpu_fill(cache->claims, NULL, slots * sizeof *cache->claims) ? -1 : 0;
 }
 
 int cuda_cache_open(struct backend *b, struct backend_table *table) {
@@ -156,8 +146,7 @@ int cuda_cache_open(struct backend *b, struct backend_table *table) {
     bool in_file = table->stores[0].place == PLACE_FILE || (table->parts == 2 && table->stores[1].place == PLACE_FILE);
     if (!slots || (!table->stores[0].host && !table->stores[1].host)) return 0;
     if (in_file) return fail("rows of a file are not cached on the GPU (gpu_rows); use the place 'pinned', or hot_rows");
-    if (table->stores[0].gpu_rows > table->spec.first_row && table->stores[0].host)
-        return fail("a table has either hot_rows or gpu_rows, not both");
+    if (table->stores[0].gpu_rows > table->spec.first_row && table->stores[0].host) return fail("a table has either hot_rows or gpu_rows, not both");
     table->cache = (struct row_cache *)mem_zalloc(1, sizeof *table->cache, "a cache of rows");
     if (!table->cache) return -1;
     table->cache->slots = slots;
@@ -181,8 +170,7 @@ void cuda_cache_close(struct backend *b, struct backend_table *table) {
 
 /* ---- calls ---- */
 
-/* Used only if the table has a cache: sets in *of where kernels find the rows of store `part`, `offset` bytes after the
- * beginning of a record. */
+/* Used only if the table has a cache: sets in *of where kernels find the rows of store `part`, `offset` bytes after the beginning of a record. */
 static void cuda_cache_part(const struct backend_table *table, int part, uint64_t offset, struct row_part *of) {
     of->places = has_slots(table->cache, part) ? table->cache->places : NULL;
     if (of->places) of->hot = table->cache->memory[part] + offset;
@@ -212,8 +200,7 @@ static int cuda_cache_learn(struct backend *b, struct by_id *own, cudaStream_t s
     choose_moves<<<blocks, THREADS, 0, stream>>>(list_view(set), v);
     for (int i = 0; i < table->parts; i++)
         if (has_slots(cache, i))
-            move_records<<<LINK_BLOCKS, THREADS, 0, stream>>>(v, cache->memory[i], gpu_home_of(&table->stores[i]),
-                                                              table->stores[i].stride);
+            move_records<<<LINK_BLOCKS, THREADS, 0, stream>>>(v, cache->memory[i], gpu_home_of(&table->stores[i]), table->stores[i].stride);
     set_places<<<blocks, THREADS, 0, stream>>>(v);
     CK_LAUNCH("set_places");
     return 0;
@@ -320,8 +307,7 @@ int by_id_have_read(struct by_id *own, const struct rows_request *r, cudaStream_
 }
 
 /* Copies a request's ids to set->ids; by_id_taken() returns a view of this copy. */
-static int by_id_take(struct backend *b, struct by_id *own, struct row_set *set, const struct rows_request *r,
-               cudaStream_t stream) {
+static int by_id_take(struct backend *b, struct by_id *own, struct row_set *set, const struct rows_request *r, cudaStream_t stream) {
     struct id_view from = by_id_given(own, r);
     if (row_set_grow(b, set, r->count, LIST)) return -1;
     set->count = set->capacity = r->count;
@@ -340,9 +326,7 @@ static struct id_view by_id_taken(const struct row_set *set) {
 static int prepare_sorting(struct backend *b, struct by_id *own, const struct row_set *set, struct sorting *sorting,
                            uint64_t rows, cudaStream_t stream, struct indexing *by) {
     uint64_t before = own->iota.count;
-    if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) ||
-        cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST))
-        return -1;
+    if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) || cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST)) return -1;
     if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read iota, and do not wait for `stream` */
     by->sorting = sorting;
     by->ids = (const uint32_t *)set->ids.data;
@@ -354,16 +338,13 @@ static int prepare_sorting(struct backend *b, struct by_id *own, const struct ro
     return 0;
 }
 
-/* by_id_sort() sorts a copied list in the table's order, and fills only the set's keys and order. by_id_index() fills the whole
- * index. */
-static int by_id_sort(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
-               cudaStream_t stream) {
+/* by_id_sort() sorts a copied list in the table's order, and fills only the set's keys and order. by_id_index() fills the whole index. */
+static int by_id_sort(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows, cudaStream_t stream) {
     struct indexing by;
     return prepare_sorting(b, own, set, sorting, rows, stream, &by) || cuda_sort(set, &by) ? -1 : 0;
 }
 
-static int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
-                cudaStream_t stream) {
+static int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows, cudaStream_t stream) {
     struct indexing by;
     if (prepare_sorting(b, own, set, sorting, rows, stream, &by)) return -1;
     CK(cudaMemsetAsync(set->counts, 0, sizeof *set->counts, stream));
@@ -379,9 +360,7 @@ static struct row_part part_of(const struct row_set *set, int part, uint64_t off
     p.hot_rows = store->gpu_rows;
     p.stride = store->stride;
     p.staged = cuda_in_file(store);
-    p.rest = p.staged      ? set->staging[part] + offset
-             : store->host ? gpu_home_of(store) + offset
-                           : p.hot;
+    p.rest = p.staged ? set->staging[part] + offset : store->host ? gpu_home_of(store) + offset : p.hot;
     cuda_cache_part(set->table, part, offset, &p);
     return p;
 }
@@ -402,8 +381,7 @@ static __global__ void find_cold(const uint32_t *distinct_ids, uint64_t hot_rows
  * GPU has sent the host the ids. */
 static int by_id_stage_file(struct backend *b, struct row_set *set, int parts, cudaStream_t stream) {
     int in_file[2] = {0, 0};
-    for (int part = 0; part < parts && part < set->table->parts; part++)
-        in_file[part] = cuda_in_file(&set->table->stores[part]);
+    for (int part = 0; part < parts && part < set->table->parts; part++) in_file[part] = cuda_in_file(&set->table->stores[part]);
     if (!in_file[0] && !in_file[1]) return 0;
     find_cold<<<1, 1, 0, stream>>>(row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts);
     CK_LAUNCH("find_cold");
@@ -421,9 +399,8 @@ static int by_id_stage_file(struct backend *b, struct row_set *set, int parts, c
  * Announced lists of ids. Their rows' weights are fetched into slots on a separate stream, while the
  * caller does other work.
  *
- * If an update or a store changes rows before the fetch, it also copies them into the slots. The GPU compares ids to find out
- * whether a fetch is for the announced list, so the host waits for nothing: two kernels are launched, and one of them has
- * nothing to do.
+ * If an update or a store changes rows before the fetch, it also copies them into the slots. The GPU compares ids to find out whether a
+ * fetch is for the announced list, so the host waits for nothing: two kernels are launched, and one of them has nothing to do.
  */
 
 static __global__ void fetch_slots(struct list_view v, struct row_part part, uint32_t bytes, char *slots) {
@@ -445,8 +422,7 @@ static __global__ void set_match(uint32_t *match) {
 
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    fetch_announced(struct list_view v, const char *slots, uint32_t bytes, uint32_t chunks, struct value_view out,
-                    const uint32_t *match) {
+    fetch_announced(struct list_view v, const char *slots, uint32_t bytes, uint32_t chunks, struct value_view out, const uint32_t *match) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     if (!*match) return;
     for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < v.count; i += warps) {
@@ -457,10 +433,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static __global__ void renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t bytes,
-                                   char *slots) {
-    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = changed.counts->distinct[0],
-             known = v.counts->distinct[0];
+static __global__ void renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t bytes, char *slots) {
+    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = changed.counts->distinct[0], known = v.counts->distinct[0];
     uint32_t cold_first = changed.counts->cold_first[0];
     for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
         uint32_t id = changed.rows.distinct_ids[row], low = lower_bound(v.rows.distinct_ids, 0, known, id);
@@ -486,8 +460,7 @@ static int by_id_announce(struct backend *b, struct by_id *own, const struct row
      * the entry's slots any more. */
     CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
     if (by_id_index(b, own, &a->set, &own->ahead_sorting, r->table->spec.rows, own->ahead)) return -1;
-    fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(list_view(&a->set), by_id_weights(&own->set),
-                                                         (uint32_t)bytes, (char *)a->set.slots[0].data);
+    fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(list_view(&a->set), by_id_weights(&own->set), (uint32_t)bytes, (char *)a->set.slots[0].data);
     CK_LAUNCH("fetch_slots");
     CK(cudaEventRecord(a->set.ticket, own->ahead));
     a->set.table = r->table;
@@ -510,10 +483,8 @@ static int by_id_is_announced(const struct by_id *own, const struct backend_tabl
     return 0;
 }
 
-/* Fetches from the announced list's slots if the fetch has the same ids; then *match, on the GPU, is set to 1, and the call is
- * complete. */
-static int by_id_fetch_announced(struct backend *b, struct by_id *own, struct announced *a, struct value_view out,
-                          cudaStream_t stream) {
+/* Fetches from the announced list's slots if the fetch has the same ids; then *match, on the GPU, is set to 1, and the call is complete. */
+static int by_id_fetch_announced(struct backend *b, struct by_id *own, struct announced *a, struct value_view out, cudaStream_t stream) {
     uint32_t *match = (uint32_t *)own->match.data, count = (uint32_t)own->set.count;
     const uint32_t *asked = (const uint32_t *)own->set.ids.data, *there = (const uint32_t *)a->set.ids.data;
     set_match<<<1, 1, 0, stream>>>(match);
@@ -587,8 +558,7 @@ static int begin(struct backend *b, const struct rows_request *r, struct by_id *
     if (find_by_id(b, own) || wait_for_batches(b)) return -1;
     (*own)->set.table = r->table;
     (*own)->step = r->global_step;
-    CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* all calls use the same scratch memory, but perhaps different
-                                                              * streams */
+    CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* all calls use the same scratch memory, but perhaps different streams */
     return 0;
 }
 
@@ -613,12 +583,10 @@ static int reach_values(struct backend *b, struct by_id *own, const struct rows_
 /* ---- the ways of a fetch and a store ---- */
 
 enum list_way {
-    AS_GIVEN, /* in the order of the list, for rows on the GPU, and for few rows: by one kernel, or by two if a long list is in
-               * host memory */
+    AS_GIVEN, /* in the order of the list, for rows on the GPU, and for few rows: by one kernel, or by two if a long list is in host memory */
     CLAIMED,  /* in any order, each row once */
     SORTED,   /* in the order of the table, each row once */
-    INDEXED   /* as SORTED, and the distinct rows are known: for files and caches, and if an announced list may contain the same
-               * rows */
+    INDEXED   /* as SORTED, and the distinct rows are known: for files and caches, and if an announced list may contain the same rows */
 };
 
 /* Returns 1 if the link is faster with rows in the order of the table. 512-byte rows of 16 GiB are fetched at 50 GB/s in any
@@ -644,17 +612,12 @@ static enum list_way store_way(const struct by_id *own, const struct rows_reques
 }
 
 static int take_sorted(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
-    return by_id_take(b, own, &own->set, r, stream) ||
-                   by_id_sort(b, own, &own->set, &own->sorting, r->table->spec.rows, stream)
-               ? -1
-               : 0;
+    return by_id_take(b, own, &own->set, r, stream) || by_id_sort(b, own, &own->set, &own->sorting, r->table->spec.rows, stream) ? -1 : 0;
 }
 
 /* Indexes the list. If some of the first `parts` stores are in files, reads the list's rows from these files into staging. */
-static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts,
-                        cudaStream_t stream) {
-    return by_id_take(b, own, &own->set, r, stream) ||
-                   by_id_index(b, own, &own->set, &own->sorting, r->table->spec.rows, stream) ||
+static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts, cudaStream_t stream) {
+    return by_id_take(b, own, &own->set, r, stream) || by_id_index(b, own, &own->set, &own->sorting, r->table->spec.rows, stream) ||
                    by_id_stage_file(b, &own->set, parts, stream)
                ? -1
                : 0;
@@ -674,19 +637,13 @@ static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_r
                : 0;
 }
 
-static int fetch_as_given(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
-                          cudaStream_t stream) {
+static int fetch_as_given(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out, cudaStream_t stream) {
     struct id_view ids = by_id_given(own, r);
-    if (r->count > FEW && !r->ids_on_gpu)
-        return fetch_taken(b, own, r, NULL, out, stream); /* so that ids cross the link in large requests */
-    return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) ||
-                   by_id_have_read(own, r, stream)
-               ? -1
-               : 0;
+    if (r->count > FEW && !r->ids_on_gpu) return fetch_taken(b, own, r, NULL, out, stream); /* so that ids cross the link in large requests */
+    return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
 }
 
-static int fetch(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
-                 cudaStream_t stream) {
+static int fetch(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out, cudaStream_t stream) {
     struct announced *announced = by_id_find_announced(own, r);
     enum list_way way = fetch_way(r);
     if (announced) return fetch_taken(b, own, r, announced, out, stream);
@@ -701,8 +658,7 @@ int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
     struct value_view out;
-    if (begin(b, r, &own, &stream) || reach_values(b, own, r, 0, stream, &out) || fetch(b, own, r, out, stream))
-        return -1;
+    if (begin(b, r, &own, &stream) || reach_values(b, own, r, 0, stream, &out) || fetch(b, own, r, out, stream)) return -1;
     if (!r->values_on_gpu) {
         uint64_t bytes = r->count * r->table->spec.layout.dim * sizeof(float);
         CK(cudaMemcpyAsync(r->values, out.data, bytes, cudaMemcpyDeviceToHost, stream));
@@ -733,12 +689,10 @@ static int end_change(struct backend *b, struct by_id *own, const struct rows_re
     return 0;
 }
 
-static int store(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view values,
-                 cudaStream_t stream) {
+static int store(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view values, cudaStream_t stream) {
     enum list_way way = store_way(own, r);
     struct id_view ids = by_id_given(own, r);
-    if (way == AS_GIVEN)
-        return by_id_store_few(b, own, &ids, values, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
+    if (way == AS_GIVEN) return by_id_store_few(b, own, &ids, values, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
     if (way == CLAIMED) return by_id_store_claimed(b, own, r, values, stream);
     int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
     if (failed || by_id_store_sorted(b, own, values, stream)) return -1;
@@ -785,12 +739,10 @@ int cuda_by_id_wait(struct backend *b) {
     long long id = bad->id;
     int found = bad->count != 0;
     memset(own->bad, 0, sizeof *own->bad);
-    return found ? fail("ids on the GPU were no rows of their table (%lld, for one); what named them was left out", id)
-                 : 0;
+    return found ? fail("ids on the GPU were no rows of their table (%lld, for one); what named them was left out", id) : 0;
 }
 
-struct rows_view cuda_by_id_view(struct backend *b, const struct backend_table *table,
-                                 const struct record_field *field) {
+struct rows_view cuda_by_id_view(struct backend *b, const struct backend_table *table, const struct record_field *field) {
     int weights = record_is_weights(field);
     const struct store *store = &table->stores[weights ? 0 : table->parts - 1];
     struct rows_view view;

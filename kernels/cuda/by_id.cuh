@@ -9,16 +9,12 @@
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    LINK_BLOCKS = 64, /* number of thread blocks that read rows on the host: they keep the link busy, and more would only slow
-                       * other kernels */
+    LINK_BLOCKS = 64, /* number of thread blocks that read rows on the host: they keep the link busy, and more would only slow other kernels */
     ANNOUNCED = 2,
-    GIVEN = 8,              /* most lists in host memory whose ids are being sent to the GPU at the same time: the lists of a few
-                             * training steps */
-    FEW = 2048,             /* most ids of a call that a single kernel handles: for so few, a second launch would take longer
-                             * than moving the rows */
+    GIVEN = 8,              /* most lists in host memory whose ids are being sent to the GPU at the same time: the lists of a few training steps */
+    FEW = 2048,             /* most ids of a call that a single kernel handles: for so few, a second launch would take longer than moving the rows */
     CLAIMED_MOST = 1 << 24, /* most ids of a call that claims its rows: claims of more ids would need 24 bytes an id */
-    NEAR_BYTES = 1 << 30,   /* in a table with at most this many bytes of host memory, the order of rows does not matter for
-                             * speed */
+    NEAR_BYTES = 1 << 30,   /* in a table with at most this many bytes of host memory, the order of rows does not matter for speed */
     DENSE_BYTES = 256 << 10 /* in a larger table: if there are more bytes than this for each id of a call, ids are so far from
                              * each other that no order helps */
 };
@@ -56,8 +52,7 @@ struct by_id {
     struct sorting sorting, ahead_sorting; /* sorting: for calls; ahead_sorting: for announced lists, used on stream `ahead` */
     struct claims claims;
     struct gpu_array values, padded, partials, match;
-    struct given given[GIVEN]; /* used in turn, so that the host need not wait until the GPU has read the ids of the previous
-                                * call */
+    struct given given[GIVEN]; /* used in turn, so that the host need not wait until the GPU has read the ids of the previous call */
     unsigned turn;             /* index of the entry of given[] in use */
     uint64_t step;             /* number of the current call; the random bits of its rounding are drawn from this number */
     struct bad_ids *bad;
@@ -78,8 +73,7 @@ struct id_view {
 
 static __device__ __forceinline__ uint32_t read_id(const struct id_view &from, uint32_t i) {
     if (from.kind == id_view::TAKEN) return ((const uint32_t *)from.ids)[i];
-    long long id =
-        from.kind == id_view::WIDE ? (long long)((const int64_t *)from.ids)[i] : ((const int32_t *)from.ids)[i];
+    long long id = from.kind == id_view::WIDE ? (long long)((const int64_t *)from.ids)[i] : ((const int32_t *)from.ids)[i];
     if ((unsigned long long)id - from.first < from.rows - from.first) return (uint32_t)id;
     from.bad->id = id;
     from.bad->count = 1;
@@ -111,8 +105,7 @@ static __device__ __forceinline__ bool is_on_gpu(const struct row_part &part, ui
     return part.places ? part.places[id] != DRAW_NONE : id < part.hot_rows;
 }
 
-static __device__ __forceinline__ char *row_at(const struct row_part &part, uint32_t id, uint32_t distinct,
-                                               uint32_t cold_first) {
+static __device__ __forceinline__ char *row_at(const struct row_part &part, uint32_t id, uint32_t distinct, uint32_t cold_first) {
     uint32_t slot = part.places ? part.places[id] : DRAW_NONE;
     if (slot != DRAW_NONE) return part.hot + slot * part.stride;
     if (id < part.hot_rows) return part.hot + id * part.stride;
@@ -150,8 +143,7 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
 
 /* Converts a chunk of a row's stored weights, and writes it to the caller's values. F is the form of the table's rows
  * (values.cuh) in all kernels of rows by id. */
-template <class F>
-static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored) {
+template <class F> static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored) {
     float4 x[F::QUADS];
     open_chunk(x, stored);
 #pragma unroll
@@ -160,8 +152,7 @@ static __device__ __forceinline__ void give_chunk(const struct value_view &to, u
 }
 /* Reads the columns of one chunk from the caller's values. */
 template <class F>
-static __device__ __forceinline__ void take_chunk_of(const struct value_view &from, uint32_t row, uint32_t chunk,
-                                                     float4 (&x)[F::QUADS]) {
+static __device__ __forceinline__ void take_chunk_of(const struct value_view &from, uint32_t row, uint32_t chunk, float4 (&x)[F::QUADS]) {
 #pragma unroll
     for (int k = 0; k < F::QUADS; k++) {
         uint32_t quad = chunk * F::QUADS + k;
@@ -176,8 +167,7 @@ struct row_pair {
     uint32_t place[2]; /* places of the two rows in the list, and so the numbers of their rows in the caller's values */
 };
 
-template <class F>
-static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &out) {
+template <class F> static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &out) {
     for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
         float4 value[2][2];
 #pragma unroll
@@ -185,8 +175,7 @@ static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, u
             if (pair.row[i / 2] && c + i % 2 * 32 < chunks) value[i / 2][i % 2] = read_chunk(pair.row[i / 2], c + i % 2 * 32);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
-                give_chunk<F>(out, pair.place[i / 2], c + i % 2 * 32, value[i / 2][i % 2]);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) give_chunk<F>(out, pair.place[i / 2], c + i % 2 * 32, value[i / 2][i % 2]);
     }
 }
 
@@ -241,17 +230,14 @@ struct row_part by_id_state(const struct row_set *set);
 int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, struct value_view out, cudaStream_t stream);
 /* Stores at most FEW rows. */
-int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from,
-                    cudaStream_t stream);
+int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from, cudaStream_t stream);
 /* Fetches rows in the order of the table. The set must be sorted or indexed before, and rows of a file must be in staging. */
 int by_id_fetch_sorted(struct backend *backend, struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 
 /* A call whose rows need no order, each moved once. */
-int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,
-                        struct value_view out, cudaStream_t stream);
-int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request,
-                        struct value_view from, cudaStream_t stream);
+int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request, struct value_view out, cudaStream_t stream);
+int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request, struct value_view from, cudaStream_t stream);
 
 /* Sums the gradients of each row of the request's list, and updates the row in place by the optimizer's rule. */
 int by_id_update_rows(struct backend *backend, struct by_id *own, const struct rows_request *request,

@@ -10,8 +10,7 @@
 /* A sorted list of ids. */
 struct sorted_view {
     struct list_view list;
-    const uint32_t *keys, *ranks; /* [count] keys: sorted ids; ranks: 1 + the place of each in distinct_ids, only if the list is
-                                   * indexed */
+    const uint32_t *keys, *ranks; /* [count] keys: sorted ids; ranks: 1 + the place of each in distinct_ids, only if the list is indexed */
 };
 
 static struct sorted_view sorted_view(const struct by_id *own) {
@@ -20,8 +19,7 @@ static struct sorted_view sorted_view(const struct by_id *own) {
 
 /* Returns the address of row number `at` of the sorted list. If rows are in staging, the list must be indexed, since a row in
  * staging is found by its place among the distinct rows. */
-static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, const struct row_part &part,
-                                                   uint32_t at) {
+static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, const struct row_part &part, uint32_t at) {
     return row_at(part, v.keys[at], part.staged ? v.ranks[at] - 1 : 0, part.staged ? v.list.counts->cold_first[0] : 0);
 }
 
@@ -29,8 +27,7 @@ static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, 
 
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, struct row_part part, uint32_t chunks,
-                struct value_view out) {
+    fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, struct row_part part, uint32_t chunks, struct value_view out) {
     uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     if (skip && *skip) return;
     for (uint64_t first = (uint64_t)warp * 2; first < ids.count; first += (uint64_t)warps * 2) {
@@ -54,8 +51,7 @@ static __global__ void __launch_bounds__(THREADS)
     uint32_t lane = threadIdx.x & 31;
     for (uint32_t i = threadIdx.x; i < ids.count; i += THREADS) all[i] = read_id(ids, i);
     __syncthreads();
-    for (uint32_t first = (blockIdx.x * WARPS + threadIdx.x / 32) * 2; first < ids.count;
-         first += gridDim.x * WARPS * 2) {
+    for (uint32_t first = (blockIdx.x * WARPS + threadIdx.x / 32) * 2; first < ids.count; first += gridDim.x * WARPS * 2) {
         struct row_pair pair;
         for (int i = 0; i < 2; i++) {
             uint32_t at = first + i, id = at < ids.count ? all[at] : DRAW_NONE;
@@ -140,8 +136,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* Copies each row of the host from its first place in `out`, which fetch_rows() has filled, to its other places. Each warp works on
  * 32 places at a time, however often a row is named. */
-static __global__ void __launch_bounds__(THREADS)
-    spread_heads(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
+static __global__ void __launch_bounds__(THREADS) spread_heads(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
         struct lane_place p = place_of_lane(v, (uint32_t)first);
@@ -160,13 +155,11 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    store_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view from,
-                 struct rounding_keys rounding) {
+    store_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view from, struct rounding_keys rounding) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.list.count; at += warps) {
         uint32_t key = v.keys[at];
-        if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key))
-            continue; /* this was the last of the row's places */
+        if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key)) continue; /* this was the last of the row's places */
         char *row = sorted_row(v, part, at);
         for (uint32_t c = lane; c < chunks; c += 32) {
             float4 value[F::QUADS];
@@ -181,14 +174,12 @@ static __global__ void __launch_bounds__(THREADS)
 int by_id_fetch_plain(struct backend *b, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, struct value_view out, cudaStream_t stream) {
     auto kernel = row_halves(own) ? fetch_plain<bfloat16_rows> : fetch_plain<float32_rows>;
-    kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, owners, skip, by_id_weights(&own->set),
-                                                                              row_chunks(own), out);
+    kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, owners, skip, by_id_weights(&own->set), row_chunks(own), out);
     CK_LAUNCH("fetch_plain");
     return 0;
 }
 
-int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *ids, struct value_view from,
-                    cudaStream_t stream) {
+int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *ids, struct value_view from, cudaStream_t stream) {
     auto kernel = row_halves(own) ? store_few<bfloat16_rows> : store_few<float32_rows>;
     kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, by_id_weights(&own->set), row_chunks(own), from,
                                                                               rounding_of_store(own));
@@ -247,8 +238,7 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     unsigned long long mine = (unsigned long long)id << 32 | place;
     uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
     for (;;) {
-        unsigned long long found = slots[slot]; /* read without an atomic operation first: another place with the same row may
-                                                 * have claimed it */
+        unsigned long long found = slots[slot]; /* read without an atomic operation first: another place with the same row may have claimed it */
         if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
         if (found == EMPTY) return LAST ? slot : place;
         if ((uint32_t)(found >> 32) == id) {
@@ -261,8 +251,7 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
 
 /* Claims the rows of a list. The last place of each row within a warp claims it for all its places; otherwise the places of a
  * list that repeats one row would wait for its slot one after the other. */
-template <bool LAST>
-static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
+template <bool LAST> static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
     uint32_t id = i < from.count ? read_id(from, i) : DRAW_NONE;
     uint32_t last = 31 - __clz((int)__match_any_sync(ALL_LANES, id)), owner = DRAW_NONE;
@@ -274,8 +263,7 @@ static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from
 }
 
 /* Copies each row from the place that fetched it to the row's other places. */
-static __global__ void __launch_bounds__(THREADS)
-    copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
+static __global__ void __launch_bounds__(THREADS) copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint32_t first = (blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.count; first += warps * 32) {
         uint32_t at = first + lane, owner = at < v.count ? v.owners[at] : DRAW_NONE;
@@ -290,8 +278,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    store_claimed(struct claim_view v, struct row_part part, uint32_t chunks, struct value_view from,
-                  struct rounding_keys rounding) {
+    store_claimed(struct claim_view v, struct row_part part, uint32_t chunks, struct value_view from, struct rounding_keys rounding) {
     uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     for (uint32_t first = warp * 2; first < v.count; first += warps * 2) {
         struct row_pair pair;
@@ -312,8 +299,7 @@ static int grow_claims(struct backend *b, struct claims *claims, uint32_t count,
     view->count = count;
     view->bits = 1;
     while ((uint64_t)1 << view->bits < 2 * (uint64_t)count) view->bits++;
-    if (gpu_grow(b, &claims->ids, count * sizeof(uint32_t), CLAIMS) ||
-        gpu_grow(b, &claims->owners, count * sizeof(uint32_t), CLAIMS) ||
+    if (gpu_grow(b, &claims->ids, count * sizeof(uint32_t), CLAIMS) || gpu_grow(b, &claims->owners, count * sizeof(uint32_t), CLAIMS) ||
         gpu_grow(b, &claims->slots, sizeof(unsigned long long) << view->bits, CLAIMS))
         return -1;
     view->ids = (uint32_t *)claims->ids.data;
@@ -322,8 +308,7 @@ static int grow_claims(struct backend *b, struct claims *claims, uint32_t count,
     return 0;
 }
 
-static int claim(struct backend *b, struct by_id *own, const struct rows_request *r, int last, struct claim_view *view,
-                 cudaStream_t stream) {
+static int claim(struct backend *b, struct by_id *own, const struct rows_request *r, int last, struct claim_view *view, cudaStream_t stream) {
     struct id_view ids = by_id_given(own, r);
     if (grow_claims(b, &own->claims, (uint32_t)r->count, view)) return -1;
     CK(cudaMemsetAsync(view->slots, 0xFF, sizeof *view->slots << view->bits, stream));
@@ -335,8 +320,7 @@ static int claim(struct backend *b, struct by_id *own, const struct rows_request
     return by_id_have_read(own, r, stream);
 }
 
-int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
-                        cudaStream_t stream) {
+int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out, cudaStream_t stream) {
     struct claim_view v;
     if (claim(b, own, r, 0, &v, stream)) return -1;
     struct id_view ids = {v.ids, NULL, r->table->spec.first_row, r->table->spec.rows, v.count, id_view::TAKEN};
@@ -347,8 +331,7 @@ int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_
     return 0;
 }
 
-int by_id_store_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view from,
-                        cudaStream_t stream) {
+int by_id_store_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view from, cudaStream_t stream) {
     struct claim_view v;
     if (claim(b, own, r, 1, &v, stream)) return -1;
     auto kernel = row_halves(own) ? store_claimed<bfloat16_rows> : store_claimed<float32_rows>;
@@ -380,18 +363,16 @@ struct update {
     const struct item *items;
     const uint32_t *item_count;
     const float *summands;  /* rows of span floats: gradients in the order of the ids (OF_PLACES), or partial sums (OF_PARTIALS) */
-    const uint32_t *places; /* OF_PLACES: the row set's order: the places of each row's gradients. Partial sums are read one
-                             * after the other */
+    const uint32_t *places; /* OF_PLACES: the row set's order: the places of each row's gradients. Partial sums are read one after the other */
     float *partials;
     uint32_t chunks[2];  /* number of chunks of a record in each store: [0] weights, and the state if it is in the same store;
                           * [1] the state in a separate store */
     uint64_t state_here; /* offset of the state in bytes from the beginning of the record in shared memory */
 };
 
-/* Copies one part of a record from host memory to shared memory, where the record is updated. It is copied as a whole, in
- * requests of 512 bytes that begin at a line. If instead the threads read the columns that they work on, requests would be
- * smaller, and their headers would use part of the link's rate. Copies that bypass registers (copy_quad) make still smaller
- * requests: half as fast. */
+/* Copies one part of a record from host memory to shared memory, where the record is updated. It is copied as a whole, in requests of 512
+ * bytes that begin at a line. If instead the threads read the columns that they work on, requests would be smaller, and their headers would
+ * use part of the link's rate. Copies that bypass registers (copy_quad) make still smaller requests: half as fast. */
 static __device__ __forceinline__ void bring_part(char *here, const char *home, uint32_t chunks) {
     constexpr uint32_t U = 8;
     for (uint32_t first = threadIdx.x & 31; first < chunks; first += 32 * U) {
@@ -409,8 +390,7 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* The summands of a piece of work: a row's gradients, in the order of the ids; or the partial sums of a row that has several
- * pieces. */
+/* The summands of a piece of work: a row's gradients, in the order of the ids; or the partial sums of a row that has several pieces. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
 /* A piece of work, with the values that have been read for it so far. place: each lane's: where one of the summands is. Each
@@ -426,16 +406,14 @@ static __device__ __forceinline__ void take_item(struct coming &c, const struct 
     if (c.real) c.item = u.items[at];
 }
 
-template <enum update_of OF>
-static __device__ __forceinline__ void take_places(struct coming &c, const struct update &u) {
+template <enum update_of OF> static __device__ __forceinline__ void take_places(struct coming &c, const struct update &u) {
     uint32_t lane = threadIdx.x & 31;
     if (!c.real) return;
     c.id = u.ids.rows.distinct_ids[c.item.row];
     c.place = OF == OF_PLACES && lane < c.item.count ? u.places[c.item.first + lane] : 0;
 }
 
-/* Adds a piece's summands in B quads of a thread, several rows in flight at once. The order of the sum is the order of a step
- * (step.cu). */
+/* Adds a piece's summands in B quads of a thread, several rows in flight at once. The order of the sum is the order of a step (step.cu). */
 template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct coming &c, uint32_t chunk) {
@@ -499,8 +477,7 @@ static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
 }
 
 typedef void update_kernel(const struct step_view, const struct update);
-template <class F, bool VISITS>
-static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
+template <class F, bool VISITS> static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
 
 /* The kernels of an update, with the sizes of their launches. */
 struct launch {
@@ -516,8 +493,7 @@ static bool is_mostly_cold(const struct backend_table *table) {
 
 /* Chooses the launch. A few rows on each multiprocessor use the link's full rate. Records of rows wider than VISITS_SPAN would
  * not fit into shared memory. */
-static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u,
-                               cudaStream_t stream) {
+static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u, cudaStream_t stream) {
     uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
     bool halves = has_halves(&table->spec.layout);
     if (table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table))
@@ -525,8 +501,7 @@ static struct launch launch_of(const struct backend *b, const struct backend_tab
     return {halves ? updates<bfloat16_rows, true> : updates<float32_rows, true>, 4 * processors, bytes, stream};
 }
 
-static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v,
-                         const struct update *u) {
+static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v, const struct update *u) {
     l->kernels[of]<<<std::min(blocks_for(pieces, CTA / 32), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
     CK_LAUNCH("update_rows");
     return 0;
@@ -541,8 +516,7 @@ static void set_parts(const struct backend_table *table, struct update *u) {
     u->state_here = table->shared ? table->state_offset : u->chunks[0] * CHUNK_BYTES;
 }
 
-static int launch_updates(struct backend *b, struct by_id *own, const struct rows_request *r, const float *gradients,
-                          cudaStream_t stream) {
+static int launch_updates(struct backend *b, struct by_id *own, const struct rows_request *r, const float *gradients, cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
     uint64_t count = r->count, pieces = most_partials(count);
     struct step_view v;
@@ -573,8 +547,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     return launch_pieces(&l, OF_PARTIALS, count / UPDATE_PIECE + 1, &v, &u);
 }
 
-int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given,
-                      cudaStream_t stream) {
+int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given, cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
     if (given.whole && layout->dim == layout->span) return launch_updates(b, own, r, given.data, stream);
     if (gpu_grow(b, &own->padded, r->count * layout->span * sizeof(float), "a call's values")) return -1;

@@ -92,22 +92,19 @@ struct row_set {
     uint64_t count;              /* number of ids; if only the GPU knows it, an upper bound */
     uint64_t capacity;           /* number of ids for which arrays are grown, so that later sets fit, too */
     struct gpu_array ids, distinct, distinct_starts, order;
-    struct gpu_array items, longs;    /* struct item: items: one for each piece of the update's work; longs: one for each row of
-                                       * several pieces */
+    struct gpu_array items, longs;    /* struct item: items: one for each piece of the update's work; longs: one for each row of several pieces */
     struct gpu_array distinct_ids[2]; /* by copy: while a new set's ids are written to one copy, the other copy may still be read */
     int copies, copy;                 /* copies: number of copies of distinct_ids; copy: index of the copy in use */
     struct batch_counts *counts;      /* on the GPU, owned by the set's owner: counts of distinct rows and so on, at index `side` */
     int side;
-    struct gpu_array forward;    /* only for a batch: for each cold row, where its newest value is: stage << 28 | slot, or
-                                  * DRAW_NONE: in the table */
+    struct gpu_array forward;    /* only for a batch: for each cold row, where its newest value is: stage << 28 | slot, or DRAW_NONE: in the table */
     struct gpu_array slots[2];   /* by store: the cold rows' records, on the GPU */
     char *staging[2];            /* by store: the cold rows' records, in pinned memory; only for a store in a file */
     uint64_t staging_bytes[2];
     uint32_t *host_ids;          /* pinned: a copy of distinct_ids; host_counts: a copy of the counts */
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
-    int lands[2];                /* lands[s]: 1: store s is a file, and records of it were changed: they must be copied back
-                                  * through staging */
+    int lands[2];                /* lands[s]: 1: store s is a file, and records of it were changed: they must be copied back through staging */
     cudaEvent_t ticket;          /* for a batch or an announced list: recorded when the rows are in the slots; for a call by id:
                                   * recorded when the call is done and changed rows are in the table */
 };
@@ -132,20 +129,16 @@ static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint
 /* ---- cold stores: some of their rows are on the host ---- */
 
 int cuda_is_cold(const struct store *store);
-int cuda_in_file(const struct store *store); /* returns 1 for a cold store in a file: the GPU cannot read it, so the host's
-                                              * threads move its rows */
+int cuda_in_file(const struct store *store); /* returns 1 for a cold store in a file: the GPU cannot read it, so the host's threads move its rows */
 int cuda_has_cold(const struct backend_table *table);
-uint64_t cuda_hot_rows(const struct backend_table *table); /* returns a number of rows: rows below it are on the GPU in all
-                                                            * stores */
-char *cuda_home_of(const struct store *store);             /* returns, for a cold store, the address on the host that row 0 has
-                                                            * or would have */
+uint64_t cuda_hot_rows(const struct backend_table *table); /* returns a number of rows: rows below it are on the GPU in all stores */
+char *cuda_home_of(const struct store *store);             /* returns, for a cold store, the address on the host that row 0 has or would have */
 
 /* ---- the set ---- */
 
 int row_set_open(struct row_set *set, int side, int copies);
 void row_set_close(struct backend *backend, struct row_set *set);
-/* Allocates the set's arrays for this number of ids, except slots and staging: the functions that use them grow them. `what`:
- * see gpu_grow(). */
+/* Allocates the set's arrays for this number of ids, except slots and staging: the functions that use them grow them. `what`: see gpu_grow(). */
 int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
 struct row_set_view row_set_view(const struct row_set *set);
 
@@ -184,12 +177,11 @@ static inline unsigned blocks_for(uint64_t threads, unsigned size) {
 
 /* ---- tables ---- */
 
-/* One part of a table's records (the weights, or the state) as the GPU addresses it. Row r is at hot + r x stride if r <
- * hot_rows, otherwise at home + r x stride. `hot` is in HBM. `home` is in HBM for the gpu place (then hot == home, and hot_rows
- * is the number of rows), in host memory that the GPU can address for the pinned place, and NULL for the file place. If the
- * table's first row is not row 0 (table_spec.first_row), both addresses are before the memory that was allocated. If weights and
- * state share a record, both parts have the record's stride, and the state's addresses are those of the weights plus the bytes
- * of the weights. */
+/* One part of a table's records (the weights, or the state) as the GPU addresses it. Row r is at hot + r x stride if r < hot_rows,
+ * otherwise at home + r x stride. `hot` is in HBM. `home` is in HBM for the gpu place (then hot == home, and hot_rows is the number of
+ * rows), in host memory that the GPU can address for the pinned place, and NULL for the file place. If the table's first row is not row 0
+ * (table_spec.first_row), both addresses are before the memory that was allocated. If weights and state share a record, both parts have the
+ * record's stride, and the state's addresses are those of the weights plus the bytes of the weights. */
 struct part_view {
     char *hot, *home;
     uint64_t hot_rows, stride;
@@ -222,8 +214,7 @@ struct store {
     uint64_t stride, bytes; /* stride: bytes of a record; bytes: of all records on the host */
     char *host;             /* pinned place: memory of rows_take(); file place: the working file, mapped; gpu place: NULL */
     char *host_device;      /* pinned place: the GPU's address of `host` */
-    char *gpu_memory;       /* memory of the rows on the GPU: all rows for the gpu place, otherwise the hot rows; NULL if there
-                             * are no hot rows */
+    char *gpu_memory;       /* memory of the rows on the GPU: all rows for the gpu place, otherwise the hot rows; NULL if there are no hot rows */
     uint64_t gpu_bytes;     /* size of gpu_memory */
     char *gpu;              /* row r, if it is on the GPU, is at gpu + r x stride; NULL: no row is on the GPU */
     uint64_t gpu_rows;      /* rows below this number are on the GPU, the others on the host; at least the table's first row */
@@ -265,8 +256,7 @@ enum { SIDE_TARGET, SIDE_CONTEXT };
  * shape, or a batch is small, the host knows the bounds before anything is drawn, and waits for nothing. Otherwise it waits
  * until the GPU has counted the sizes. */
 struct batch_sizes {
-    uint32_t blocks, targets, contexts, terms; /* terms: the sum over blocks of targets x contexts, including slots that are left
-                                                * out */
+    uint32_t blocks, targets, contexts, terms; /* terms: the sum over blocks of targets x contexts, including slots that are left out */
 };
 
 static inline uint32_t cuda_count(uint64_t n) {
@@ -314,9 +304,8 @@ struct scratch {
     struct drawn_walks walks;
 };
 
-/* A builder: streams and scratch for making batches, one batch at a time. There are several builders (arrays.h: batch_builders).
- * Distinct ids and counts are double-buffered in a stage: while a builder makes the stage's next batch, the older one may still
- * be read. */
+/* A builder: streams and scratch for making batches, one batch at a time. There are several builders (arrays.h: batch_builders). Distinct
+ * ids and counts are double-buffered in a stage: while a builder makes the stage's next batch, the older one may still be read. */
 struct batch_builder {
     cudaStream_t stream, beside; /* `beside` sorts a batch's targets while `stream` sorts its contexts */
     cudaEvent_t forked, joined;
@@ -343,8 +332,7 @@ struct stage {
     int copy;                /* index of the copy of distinct ids and counts that the batch uses: 0 or 1 */
     struct making making[2]; /* by copy, since a captured graph writes to one of the copies, and uses the scratch of one builder */
     int one_target;          /* 1: every block has one target */
-    int one_vector;          /* 1: one target, or pooled ones, in every block: a context's gradient is the sum of coefficient x
-                              * its block's vector */
+    int one_vector;          /* 1: one target, or pooled ones, in every block: a context's gradient is the sum of coefficient x its block's vector */
     int early_singles;       /* 1: contexts that occur once are updated in the first half of a step; 0: in the second, which
                               * computes the squares that a rule with RULE_BY_ROW needs */
     struct example_pool pool;
@@ -352,8 +340,7 @@ struct stage {
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32: starts [blocks + 1], positives [blocks] */
     int weighted;            /* 1: `weights` contains the weights of positives */
     struct gpu_array weights; /* float [contexts]; of negatives undefined */
-    struct gpu_array block_example, block_slot; /* uint64 and uint32 [blocks]: the example and the slot from which a block's
-                                                 * negatives are drawn */
+    struct gpu_array block_example, block_slot; /* uint64 and uint32 [blocks]: the example and the slot from which a block's negatives are drawn */
     struct row_set side[2];
     struct gpu_array block_of[2]; /* by side: uint32 [ids of the side]: the block that contains each id */
     struct gpu_array coefficients; /* float [terms] */
@@ -445,15 +432,13 @@ void gpu_give(struct backend *backend, void *data, uint64_t bytes);
 /* Grows an array to at least `bytes`. If the array is smaller, its contents are lost, and the call waits for the GPU. */
 int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
 void gpu_drop(struct backend *backend, struct gpu_array *array);
-/* Sets *fits to 1 if this number of bytes is free in the budget and on the GPU, with some bytes to spare for the driver;
- * otherwise to 0. */
+/* Sets *fits to 1 if this number of bytes is free in the budget and on the GPU, with some bytes to spare for the driver; otherwise to 0. */
 int gpu_has_room(const struct backend *backend, uint64_t bytes, int *fits);
 /* Copies host memory to GPU memory; from = NULL: fills with zeros. When it returns, any stream may read the GPU memory. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);
-/* Returns 1 if rows on the host are to be managed memory: if the host and this GPU can use it at the same time, and
- * SPTX_PIN_ROWS does not forbid it. The driver maps managed memory into the GPU by pages of 2 MiB, pinned memory by smaller
- * pages, and the GPU must look each page up: random rows of 512 bytes in 16 GiB are read at 50 GB/s if managed, at 15 GB/s if
- * pinned. */
+/* Returns 1 if rows on the host are to be managed memory: if the host and this GPU can use it at the same time, and SPTX_PIN_ROWS does not
+ * forbid it. The driver maps managed memory into the GPU by pages of 2 MiB, pinned memory by smaller pages, and the GPU must look each page
+ * up: random rows of 512 bytes in 16 GiB are read at 50 GB/s if managed, at 15 GB/s if pinned. */
 int cuda_manages_rows(int device);
 /* Allocates host memory for a table's rows; the GPU reads and writes rows in it. All threads zero it. */
 int rows_take(struct backend *backend, char **host, char **device, uint64_t bytes, const char *what);
@@ -464,8 +449,7 @@ void pinned_give(struct backend *backend, char *host, uint64_t bytes);
 /* Allocates pinned host memory for small arrays and transfer buffers, by the driver, mapped into the GPU. */
 int buffer_take(struct backend *backend, void **host, uint64_t bytes);
 void buffer_give(struct backend *backend, void *host, uint64_t bytes);
-/* Grows memory of buffer_take() to at least `bytes`; *have: its size. If it is smaller, its contents are lost. Nothing may be
- * using it. */
+/* Grows memory of buffer_take() to at least `bytes`; *have: its size. If it is smaller, its contents are lost. Nothing may be using it. */
 int buffer_grow(struct backend *backend, void **host, uint64_t *have, uint64_t bytes);
 
 /* backend.cu: opens all builders that are needed to make batches of the source, in several stages at the same time. */
@@ -504,8 +488,7 @@ struct indexing {
     cudaStream_t stream;
 };
 int cuda_grow_iota(struct backend *backend, struct iota *iota, uint64_t count, const char *what, cudaStream_t stream);
-int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows,
-                      const char *what);
+int cuda_grow_sorting(struct backend *backend, struct sorting *sorting, uint32_t count, uint64_t rows, const char *what);
 void cuda_drop_sorting(struct backend *backend, struct sorting *sorting);
 /* Enqueues sorting: fills the row set's order, and the keys of by->sorting. */
 int cuda_sort(struct row_set *set, const struct indexing *by);
@@ -513,8 +496,7 @@ int cuda_sort(struct row_set *set, const struct indexing *by);
  * distinct, items, partials and longs. The counts must be zero before. */
 int cuda_index(struct row_set *set, const struct indexing *by);
 /* Indexes both sides of a batch: one on the builder's stream, the other on its stream `beside`. */
-int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
-                       uint64_t rows);
+int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity, uint64_t rows);
 int cuda_index_sides(struct stage *stage, uint64_t rows);
 
 /* batch_examples.cu: walks over a graph. */
@@ -522,8 +504,7 @@ int cuda_walks_grow(struct backend *backend, struct drawn_walks *drawn, uint64_t
 void cuda_walks_drop(struct backend *backend, struct drawn_walks *drawn);
 /* Returns a copy of the backend's source whose sentences are the walks that contain positions [first, first + count). The walks
  * must then be drawn into `drawn`. */
-struct example_source cuda_walks_source(const struct backend *backend, const struct drawn_walks *drawn, uint64_t first,
-                                        uint64_t count);
+struct example_source cuda_walks_source(const struct backend *backend, const struct drawn_walks *drawn, uint64_t first, uint64_t count);
 /* Enqueue drawing the walks of a source of cuda_walks_source(): for a batch, and for a part of lock-free training. */
 int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream);
 int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream);
@@ -562,8 +543,7 @@ void cuda_snapshot_await(const struct backend_table *table);
 /* by_id.cu: rows that are used often */
 int cuda_cache_open(struct backend *backend, struct backend_table *table);  /* only if table_spec.gpu_cache is above 0 */
 void cuda_cache_close(struct backend *backend, struct backend_table *table);
-int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* copies changed records from the cache to the
-                                                                                 * host */
+int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* copies changed records from the cache to the host */
 int cuda_cache_empty(struct backend *backend, struct backend_table *table);     /* copies them, too, and then empties the cache */
 
 /* hogwild.cu, search_topk.cu */

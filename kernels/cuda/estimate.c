@@ -44,9 +44,8 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Returns the sizes of the largest batch: the upper bound for its number of examples if there is one, otherwise the sizes that
- * the caller found. Lock-free training makes batches only of held-out examples; they have the caller's sizes, but at most the
- * bound. */
+/* Returns the sizes of the largest batch: the upper bound for its number of examples if there is one, otherwise the sizes that the caller
+ * found. Lock-free training makes batches only of held-out examples; they have the caller's sizes, but at most the bound. */
 static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
     struct example_sizes sizes = s->capacity, bound;
     if (!example_bound(s, s->batch, &bound)) return sizes;
@@ -66,12 +65,10 @@ static struct run run_of(const struct estimate_request *request) {
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
     run.builders = batch_builders(s, request->depth);
-    /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two builders and the
-     * depth is odd. */
+    /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two builders and the depth is odd. */
     if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
     run.one_vector = example_one_vector(s);
-    run.learned = !loss_is_plain(&request->loss) || s->pool.on ||
-                  (!request->hogwild && (request->frozen_targets || request->frozen_contexts));
+    run.learned = !loss_is_plain(&request->loss) || s->pool.on || (!request->hogwild && (request->frozen_targets || request->frozen_contexts));
     return run;
 }
 
@@ -110,10 +107,8 @@ static void add_source(const struct run *run, struct estimate *e) {
     if (s->keep) e->source.gpu += s->rows * sizeof *s->keep;
     if (s->alias) e->source.gpu += s->rows * sizeof *s->alias;
     if (s->known) e->source.gpu += known_bytes(s->rows);
-    if (s->subwords.starts)
-        e->source.gpu += (s->subwords.words + 1) * sizeof *s->subwords.starts + s->subwords.listed * sizeof *s->subwords.rows;
-    if (s->paths.starts)
-        e->source.gpu += (2 * s->paths.words + 1) * sizeof *s->paths.starts + s->paths.listed * sizeof *s->paths.nodes;
+    if (s->subwords.starts) e->source.gpu += (s->subwords.words + 1) * sizeof *s->subwords.starts + s->subwords.listed * sizeof *s->subwords.rows;
+    if (s->paths.starts) e->source.gpu += (2 * s->paths.words + 1) * sizeof *s->paths.starts + s->paths.listed * sizeof *s->paths.nodes;
 }
 
 /* ---- batches ---- */
@@ -146,8 +141,7 @@ static uint64_t walk_arrays(const struct example_source *s, uint64_t positions) 
 }
 
 static uint64_t builder_arrays(const struct example_source *s, const struct example_sizes *n) {
-    uint64_t bytes = walk_arrays(s, s->batch) + 2 * array(need_bytes(s->batch)) + array(scan_bytes(s->batch)) +
-                     array(kept_bytes(s, s->batch));
+    uint64_t bytes = walk_arrays(s, s->batch) + 2 * array(need_bytes(s->batch)) + array(scan_bytes(s->batch)) + array(kept_bytes(s, s->batch));
     const uint64_t sides[SIDES] = {n->targets, n->contexts};
     bytes += array(sorted_bytes(sides[0] > sides[1] ? sides[0] : sides[1]));
     for (int side = 0; side < SIDES; side++)
@@ -212,8 +206,7 @@ static void add_batches(const struct run *run, struct estimate *e) {
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
     uint64_t builder = builder_arrays(run->source, &run->sizes);
-    e->work.gpu += run->stages * stage.gpu + run->builders * builder + sum_arrays(run) + learn_arrays(run) +
-                   exchange_arrays(run);
+    e->work.gpu += run->stages * stage.gpu + run->builders * builder + sum_arrays(run) + learn_arrays(run) + exchange_arrays(run);
     e->work.pinned += run->stages * stage.pinned;
 }
 
@@ -244,8 +237,7 @@ static void add_transfer(const struct run *run, struct estimate *e) {
 static void add_fixed(const struct run *run, struct estimate *e) {
     uint64_t depth = run->request->depth;
     e->fixed.gpu += depth * (2 * sizeof(struct batch_counts) + sizeof(struct example_request));
-    e->fixed.pinned +=
-        depth * (sizeof(struct example_request) + sizeof(struct step_result)) + sizeof(struct counted_sizes);
+    e->fixed.pinned += depth * (sizeof(struct example_request) + sizeof(struct step_result)) + sizeof(struct counted_sizes);
     e->fixed.host += RUNTIME_BYTES + run->request->threads * POOL_THREAD_BYTES;
     if (example_batch_negatives(run->source)) e->fixed.host += BLAS_BYTES;
 }

@@ -2,8 +2,7 @@
  * and four arrays of 32 columns are in the GPU's memory. A warp works on a node, each lane on one column, so that a neighbour's
  * row is one read of 128 bytes. The arcs of a node with very many arcs are divided among the warps of a thread block.
  *
- * A library for sparse matrices (cuSPARSE) needs 64-bit numbers of nodes if there are more than 2^31 arcs, which doubles the
- * memory for the graph.
+ * A library for sparse matrices (cuSPARSE) needs 64-bit numbers of nodes if there are more than 2^31 arcs, which doubles the memory for the graph.
  */
 #include "cuda.cuh"
 
@@ -31,8 +30,7 @@ struct filter {
     uint64_t nodes;
     float *x;                          /* [nodes x dim] the rows */
     uint32_t dim, first;               /* first: the column that lane 0 computes */
-    float *older, *newer, *half, *sum; /* [nodes x COLUMNS] each: terms T_(i-2) and T_(i-1) of the series; M T_(i-1); the sum of
-                                        * the series */
+    float *older, *newer, *half, *sum; /* [nodes x COLUMNS] each: terms T_(i-2) and T_(i-1) of the series; M T_(i-1); the sum of the series */
     float factor;                      /* factor of the current term of the series */
 };
 
@@ -170,10 +168,8 @@ enum { X, STARTS, NEIGHBOURS, WEIGHTS, HUBS, WORK, ARRAYS };
 
 int lend(backend *b, lent_array *arrays) {
     for (int i = 0; i < ARRAYS; i++) {
-        if (arrays[i].bytes && gpu_take(b, &arrays[i].data, arrays[i].bytes, "the rows that are spread over a graph"))
-            return -1;
-        if (arrays[i].from && arrays[i].bytes)
-            CK(cudaMemcpy(arrays[i].data, arrays[i].from, arrays[i].bytes, cudaMemcpyHostToDevice));
+        if (arrays[i].bytes && gpu_take(b, &arrays[i].data, arrays[i].bytes, "the rows that are spread over a graph")) return -1;
+        if (arrays[i].from && arrays[i].bytes) CK(cudaMemcpy(arrays[i].data, arrays[i].from, arrays[i].bytes, cudaMemcpyHostToDevice));
     }
     return 0;
 }

@@ -26,8 +26,7 @@ struct chunk {
     const float *items;
     const uint32_t *item_ids, *places, *ids;
     const uint64_t *starts;
-    float *directions, *gains, *products; /* [CHUNK x dim] each. gains: the positives' part of the gradients; products: the
-                                           * negatives' part */
+    float *directions, *gains, *products; /* [CHUNK x dim] each. gains: the positives' part of the gradients; products: the negatives' part */
     float *scores, *coefficients;         /* [CHUNK x count] each, of the negatives */
     float *positive_scores, *positive_coefficients; /* of the positives, indexed as `places` */
     float *wholes; /* [CHUNK] for each list: the sum of the absolute values of its coefficients */
@@ -91,8 +90,7 @@ __device__ uint32_t exclude_items(const chunk &c, uint64_t start, uint64_t end, 
     __syncthreads();
     for (uint64_t at = start + threadIdx.x; c.exclude && at < end; at += THREADS) {
         uint32_t id = c.item_ids[c.places[at]];
-        for (uint32_t i = fold_first_place(c.ids, c.count, id); i < c.count && c.ids[i] == id; i++)
-            atomicOr(&excluded[i / 32], 1u << i % 32);
+        for (uint32_t i = fold_first_place(c.ids, c.count, id); i < c.count && c.ids[i] == id; i++) atomicOr(&excluded[i / 32], 1u << i % 32);
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < words; i += THREADS) left_out += (uint32_t)__popc(excluded[i]);

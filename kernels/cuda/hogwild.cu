@@ -8,8 +8,6 @@
  */
 #include "hogwild.cuh"
 
-
-
 #include <stdlib.h>
 
 /* ==== the general kernel ====
@@ -41,15 +39,12 @@ struct block {
     float4 *gradients;                   /* [(t + CONTEXTS) x 32] gradients of the current quads, one for each lane; a lane reads
                                           * only what it has written. Not used for pools */
     float *factors;                      /* coefficients: [t x c]; for pooled targets [c] */
-    float *rates;                        /* [c + t] learning rates of the contexts, then of the targets; used only if rows count
-                                          * their updates */
+    float *rates;                        /* [c + t] learning rates of the contexts, then of the targets; used only if rows count their updates */
     uint32_t *targets, *contexts;        /* ids of rows; targets[] contains the targets of all blocks of a window */
     uint32_t t, positives, c, negatives; /* t: number of targets; c: number of contexts, the first `positives` of which are
                                           * positive; negatives: number of slots for which to draw */
-    uint32_t listed;                     /* number of contexts before negatives are drawn: the positives or, with paths, all
-                                          * nodes */
-    uint32_t predicted;                  /* number of words or items that are predicted: the number of positives, except with
-                                          * paths */
+    uint32_t listed;                     /* number of contexts before negatives are drawn: the positives or, with paths, all nodes */
+    uint32_t predicted;                  /* number of words or items that are predicted: the number of positives, except with paths */
     uint64_t example;                    /* number of the block's example, which determines what is drawn */
     uint32_t slot;                       /* slot of the block's first negative */
     float rate;
@@ -80,8 +75,7 @@ __device__ void add_negatives(const hogwild_job &job, block &b) {
     }
 }
 
-/* Draws a block's distinct negatives, slot after slot: each lane makes one attempt for the slot. A negative must differ from all
- * earlier ones. */
+/* Draws a block's distinct negatives, slot after slot: each lane makes one attempt for the slot. A negative must differ from all earlier ones. */
 __device__ void add_distinct_negatives(const hogwild_job &job, block &b) {
     const struct example_own own = own_of(job, b);
     for (uint32_t i = 0; i < b.negatives; i++) {
@@ -117,22 +111,19 @@ __device__ float4 move_quad_of(const hogwild_job &job, char *state, uint32_t qua
 }
 
 /* Does the work of move_quad_of() if adagrad's sums are bfloat16: they are changed in whole steps (hogwild.cuh). */
-__device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint32_t quad, float rate, float4 gradient, bool on_host,
-                                      uint32_t key) {
+__device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint32_t quad, float rate, float4 gradient, bool on_host, uint32_t key) {
     float4 sum = read_quad_past_cache<bfloat16_rows>(state, quad, true);
     float4 square = make_float4(gradient.x * gradient.x, gradient.y * gradient.y, gradient.z * gradient.z, gradient.w * gradient.w);
     gain_quad<bfloat16_rows, true>(state, quad, sum, square, on_host, round_mix(key));
-    return make_float4(-rule_adagrad_move(rate, job.eps, gradient.x, sum.x + square.x),
-                       -rule_adagrad_move(rate, job.eps, gradient.y, sum.y + square.y),
-                       -rule_adagrad_move(rate, job.eps, gradient.z, sum.z + square.z),
-                       -rule_adagrad_move(rate, job.eps, gradient.w, sum.w + square.w));
+    return make_float4(
+        -rule_adagrad_move(rate, job.eps, gradient.x, sum.x + square.x), -rule_adagrad_move(rate, job.eps, gradient.y, sum.y + square.y),
+        -rule_adagrad_move(rate, job.eps, gradient.z, sum.z + square.z), -rule_adagrad_move(rate, job.eps, gradient.w, sum.w + square.w));
 }
 
 /* Updates a quad of a row once. With adagrad, one operation adds to the sums and returns their old values. key: the key of the
  * row's place, which seeds the random bits for rounding bfloat16. */
 template <class F>
-__device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate, float4 gradient,
-                          uint32_t key) {
+__device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate, float4 gradient, uint32_t key) {
     char *state = job.adagrad ? table_slot(rows, id) : nullptr, *weights = weights_of<true>(rows, id);
     float4 old = make_float4(0, 0, 0, 0), move;
     if (F::QUADS > 1) key = row_key(key, id);
@@ -209,10 +200,8 @@ template <class F> __device__ float4 pool_quad(const hogwild_job &job, const blo
     return sum;
 }
 
-/* Computes the dot products of all contexts of the block with one target, or with the pooled vector, and from them the
- * coefficients. */
-template <class F, bool POOLED>
-__device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
+/* Computes the dot products of all contexts of the block with one target, or with the pooled vector, and from them the coefficients. */
+template <class F, bool POOLED> __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
     const char *row = weights_of<true>(job.target, b.targets[target]);
     float *factors = b.factors + (uint64_t)target * b.c;
     for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
@@ -226,8 +215,7 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
         for (uint32_t quad = lane_number(); quad < job.quads; quad += 32) {
             float4 own = POOLED ? pool_quad<F>(job, b, quad) : read_quad_past_cache<F>(row, quad, true);
 #pragma unroll
-            for (int k = 0; k < CONTEXTS; k++)
-                dots[k] = dot4(own, read_quad_past_cache<F>(contexts[k], quad, first + k < b.c), dots[k]);
+            for (int k = 0; k < CONTEXTS; k++) dots[k] = dot4(own, read_quad_past_cache<F>(contexts[k], quad, first + k < b.c), dots[k]);
         }
         __syncwarp();
         float dot = sum_over_warp(dots);
@@ -287,8 +275,7 @@ template <class F> __device__ void move_targets(const hogwild_job &job, const bl
     move_contexts<F>(job, b, quad);
 #pragma unroll 1
     for (uint32_t i = 0; i < b.t; i++)
-        move_quad<F>(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
-                     b.gradients[i * 32 + lane_number()], b.target_key + i);
+        move_quad<F>(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i), b.gradients[i * 32 + lane_number()], b.target_key + i);
 }
 
 /* Trains one quad of all rows of a block whose targets are pooled. */
@@ -338,12 +325,10 @@ template <class F, bool POOLED> __device__ void train_block(const hogwild_job &j
 
 /* ---- windows ---- */
 
-/* Lists up to `wanted` kept words of a window, after its middle (BY = 1) or before it (BY = -1), in the order of the text:
- * positions from `at` to `stop`. With BY = -1 the nearest word is written to targets[wanted - 1]. Returns how many words it
- * lists. */
+/* Lists up to `wanted` kept words of a window, after its middle (BY = 1) or before it (BY = -1), in the order of the text: positions from
+ * `at` to `stop`. With BY = -1 the nearest word is written to targets[wanted - 1]. Returns how many words it lists. */
 template <int BY>
-__device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop,
-                              uint32_t wanted) {
+__device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop, uint32_t wanted) {
     uint32_t found = 0;
     while (at != stop && found < wanted) {
         const kept_words kept = words_at<BY>(job.source, sentence, job.epoch, at, stop);
@@ -463,12 +448,10 @@ __device__ void add_positives(const hogwild_job &job, block &b, const struct exa
 __device__ void add_split(const hogwild_job &job, block &b, const struct example_row &row) {
     const struct shuffle order = example_split(&job.source, &row, b.example, job.epoch);
     for (uint32_t i = lane_number(); i < b.t; i += 32) b.targets[i] = example_split_target(&job.source, &row, &order, i);
-    for (uint32_t j = lane_number(); j < b.positives; j += 32)
-        example_put_positive(&job.source, &row, shuffle_at(&order, j), j, b.contexts, NULL);
+    for (uint32_t j = lane_number(); j < b.positives; j += 32) example_put_positive(&job.source, &row, shuffle_at(&order, j), j, b.contexts, NULL);
 }
 
-/* Lists the targets and the positives of a list or an adjacency line. Returns the number of targets; 0: the line makes no
- * example. */
+/* Lists the targets and the positives of a list or an adjacency line. Returns the number of targets; 0: the line makes no example. */
 __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     uint64_t number = example_is_position(&s) ? sentence_of(s, b.example) : b.example;
@@ -510,8 +493,7 @@ template <class F, bool POOLED> __global__ void __launch_bounds__(WARPS * 32) ro
         if (example_held_out(&job.source, b.example)) continue;
         uint32_t targets = job.source.mode == EXAMPLE_WINDOW ? list_window(job, b) : list_row(job, b);
         __syncwarp();
-        for (uint32_t i = 0; i < targets; i += b.t, b.targets += b.t, b.slot += b.negatives)
-            train_block<F, POOLED>(job, b, sums);
+        for (uint32_t i = 0; i < targets; i += b.t, b.targets += b.t, b.slot += b.negatives) train_block<F, POOLED>(job, b, sums);
     }
     give_sums(job.totals, &sums);
 }
@@ -637,8 +619,7 @@ int open_shares(struct backend_copies *c, struct backend_table *const *tables) {
 
 } // namespace
 
-int cuda_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
-                     struct backend_copies **out) {
+int cuda_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count, struct backend_copies **out) {
     *out = NULL;
     for (unsigned r = 0; r < count; r++)
         if (tables[r]->view.weights.hot_rows < tables[r]->view.rows) return 1;

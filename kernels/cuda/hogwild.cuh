@@ -5,9 +5,8 @@
  * it. Rows are read past the first cache, since another warp may just have changed them, and changed by atomic
  * additions, four columns an instruction, so that no update is lost however many warps change a row at once.
  *
- * A row of bfloat16 (F, values.cuh) is changed in whole steps: the value that was read plus its gain is rounded to bfloat16,
- * and the difference is added. The random bits for rounding are a cheap mix (kernels/rounding.h), since no other run has to use
- * the same bits.
+ * A row of bfloat16 (F, values.cuh) is changed in whole steps: the value that was read plus its gain is rounded to bfloat16, and the
+ * difference is added. The random bits for rounding are a cheap mix (kernels/rounding.h), since no other run has to use the same bits.
  */
 #ifndef SPTX_HOGWILD_CUH
 #define SPTX_HOGWILD_CUH
@@ -123,8 +122,7 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
 
 /* ---- the loss of one logit ---- */
 
-/* Returns minus the coefficient of losses.h: the factor, for a learning rate of 1, with which each row of a pair is added to the
- * other. */
+/* Returns minus the coefficient of losses.h: the factor, for a learning rate of 1, with which each row of a pair is added to the other. */
 __device__ __forceinline__ float gain_of(float s, float y) { /* y - sigmoid(s) */
     return y - __fdividef(1.0f, 1.0f + __expf(-s));
 }
@@ -145,8 +143,7 @@ struct kept_words {
 /* Reads the words at 32 positions. BY = 1: at positions from `at` on that are below `stop`; BY = -1: backwards from at - 1 to
  * `stop`. Each lane may have another sentence. */
 template <int BY>
-__device__ __forceinline__ kept_words words_at(const struct example_source &s, uint64_t sentence, uint32_t epoch, uint64_t at,
-                                               uint64_t stop) {
+__device__ __forceinline__ kept_words words_at(const struct example_source &s, uint64_t sentence, uint32_t epoch, uint64_t at, uint64_t stop) {
     kept_words words;
     bool there = BY > 0 ? at + lane_number() < stop : lane_number() < at - stop;
     words.position = BY > 0 ? at + lane_number() : at - 1 - lane_number();
@@ -157,8 +154,7 @@ __device__ __forceinline__ kept_words words_at(const struct example_source &s, u
 
 /* ---- the kernels: they launch at most `warps` warps and return 0, or -1 after fail() ---- */
 
-/* hogwild_windows.cu: windows of a text, with sgd. hogwild_windows_can() returns 1 if this kernel can do the job; the second
- * function launches it. */
+/* hogwild_windows.cu: windows of a text, with sgd. hogwild_windows_can() returns 1 if this kernel can do the job; the second function launches it. */
 int hogwild_windows_can(const struct hogwild_job *job);
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
@@ -166,8 +162,7 @@ int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processo
 int hogwild_pooled_can(const struct hogwild_job *job);
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). It must be asked before the two above, since they
- * assume one row a word. */
+/* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). It must be asked before the two above, since they assume one row a word. */
 int hogwild_subwords_can(const struct hogwild_job *job);
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
@@ -185,8 +180,7 @@ int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStrea
 enum {
     WARPS = 4,  /* warps of a thread block */
     GRAIN = 64,     /* number of corpus positions of a piece */
-    LAST_GRAIN = 8, /* number of positions of the last pieces of a request: small, so that all warps finish at nearly the same
-                     * time */
+    LAST_GRAIN = 8, /* number of positions of the last pieces of a request: small, so that all warps finish at nearly the same time */
     WIDEST = HOGWILD_WIDEST,
     ROOM = GRAIN + 2 * (WIDEST + 31)
 };
@@ -206,8 +200,7 @@ struct stretch {
     uint64_t number, size, first;
 };
 
-/* Takes the next piece of a request. Returns false if all pieces are taken. If the order of examples is shuffled, a piece is one
- * example. */
+/* Takes the next piece of a request. Returns false if all pieces are taken. If the order of examples is shuffled, a piece is one example. */
 static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
     uint64_t piece = take_piece(job.totals), large = job.large_pieces, end = large * GRAIN;
     bool shuffled = job.source.shuffle, last = piece >= large;
@@ -277,8 +270,7 @@ static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t
 template <int VEC> struct row { float4 v[VEC]; };
 
 template <class F, int VEC, bool ON_HOST>
-__device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads, bool on,
-                                         hogwild_sums &sums) {
+__device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads, bool on, hogwild_sums &sums) {
     const char *weights = weights_of<ON_HOST>(rows, on ? id : 0);
     if (ON_HOST) sums.host_rows += on && is_on_host(rows, id);
 #pragma unroll
@@ -298,8 +290,7 @@ __device__ __forceinline__ void add_to_row(const row<VEC> &r, const row<VEC> &ol
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
         uint32_t quad = i * 32 + lane_number();
-        if (quad < quads)
-            gain_quad<F, ON_HOST>(weights, quad, old.v[i], r.v[i], ON_HOST && is_on_host(rows, id), row_key(key, id));
+        if (quad < quads) gain_quad<F, ON_HOST>(weights, quad, old.v[i], r.v[i], ON_HOST && is_on_host(rows, id), row_key(key, id));
     }
 }
 
@@ -330,8 +321,7 @@ template <int VEC> __device__ __forceinline__ row<VEC> scale_row(float k, const 
 
 /* Returns the negative that this lane draws for slot `slot` of an example, or DRAW_NONE. number: the example's position in the
  * corpus; middle: the word at that position. */
-static __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, uint64_t number, uint32_t middle,
-                                                     uint32_t slot, bool on) {
+static __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, uint64_t number, uint32_t middle, uint32_t slot, bool on) {
     if (!on) return DRAW_NONE;
     for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
         uint32_t id = example_negative(&job.source, job.epoch, number, slot, attempt);
@@ -381,8 +371,7 @@ static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count,
     __syncwarp();
     for (uint32_t base = 0; base < 2 * window; base += 32) {
         uint32_t i = base + lane_number(), neighbour = i < window ? at - window + i : at + 1 + i - window;
-        bool there =
-            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* below 0 it wraps to a large number */
+        bool there = i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* below 0 it wraps to a large number */
         unsigned mask = __ballot_sync(ALL_LANES, there);
         if (there) p.targets[found + lanes_below(mask)] = p.id[neighbour];
         found += __popc(mask);
@@ -391,8 +380,7 @@ static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count,
     return found;
 }
 
-/* Lists in p.targets the target rows of the example of the piece's entry `at`; returns how many there are. own: the entry's
- * number in piece.own. */
+/* Lists in p.targets the target rows of the example of the piece's entry `at`; returns how many there are. own: the entry's number in piece.own. */
 static __device__ uint32_t list_example(const example_source &s, windows &p, uint32_t at, uint32_t count, uint32_t own) {
     uint32_t window = own & 255;
     if (!s.documents || !window) return list_targets(p, at, count, window);
@@ -403,8 +391,7 @@ static __device__ uint32_t list_example(const example_source &s, windows &p, uin
 }
 
 /* Returns rate x (y - sigmoid(logit)) for this lane's logit. */
-static __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive,
-                                                    bool positive) {
+static __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive, bool positive) {
     float y = positive ? 1.0f : 0.0f;
     if (at.sampled) {
         sums.loss += alive ? logit_loss(logit, y) : 0.0f;
@@ -413,14 +400,11 @@ static __device__ __forceinline__ float coefficient(const position &at, hogwild_
     return alive ? at.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* Calls train() for each position of the request that this warp takes and whose window contains words; p.targets then has these
- * words. */
-template <class F, class Train>
-__device__ __forceinline__ void each_position(const hogwild_job &job, windows &p, Train train) {
+/* Calls train() for each position of the request that this warp takes and whose window contains words; p.targets then has these words. */
+template <class F, class Train> __device__ __forceinline__ void each_position(const hogwild_job &job, windows &p, Train train) {
     stretch s;
     while (take_stretch(job, s)) {
-        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
-                      entries = found >> 16;
+        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF, entries = found >> 16;
         for (uint32_t i = 0; i < own; i++, entry++) {
             uint32_t offset = p.own[i] >> 8;
             position at;

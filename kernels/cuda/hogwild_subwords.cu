@@ -1,6 +1,5 @@
-/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of
- * windows whose words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree, or with the row of a document
- * (PV-DM).
+/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of windows whose
+ * words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree, or with the row of a document (PV-DM).
  *
  *   position -> reads the rows of its word (or of the words around it) once, and pools them to one vector
  *            -> contexts, a few at a time: dot products with the vector, coefficients, updates; sums the vector's gradient
@@ -13,11 +12,8 @@
 
 namespace {
 
-/* Sizes, by the width of a row, chosen to fit into a thread's registers: numbers of rows and of contexts that are read at a
- * time. */
-template <int VEC> struct tile {
-    static constexpr int rows = 8 / VEC, contexts = 8 / VEC;
-};
+/* Sizes, by the width of a row, chosen to fit into a thread's registers: numbers of rows and of contexts that are read at a time. */
+template <int VEC> struct tile { static constexpr int rows = 8 / VEC, contexts = 8 / VEC; };
 
 /* A list of words; `rows`: number of rows of all these words. */
 struct word_list {
@@ -34,8 +30,7 @@ __device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint3
 
 /* Calls take(id, at) for N rows at a time, from the words' rows in order: id[n] is row number at + n of all rows, or DRAW_NONE
  * after a word's last row. If words do not share rows, each word has one row. */
-template <int N, bool PATHS, class Take>
-__device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
+template <int N, bool PATHS, class Take> __device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
     const example_subwords &subwords = job.source.subwords;
     const bool shared = subwords.starts != nullptr;
     uint32_t at = 0;
@@ -80,14 +75,12 @@ __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word
 
 /* Adds to each row its share of the vector's gradient. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
-__device__ __forceinline__ void move_rows(const hogwild_job &job, const word_list &words, const row<VEC> &moved, uint32_t key,
-                                          hogwild_sums &sums) {
+__device__ __forceinline__ void move_rows(const hogwild_job &job, const word_list &words, const row<VEC> &moved, uint32_t key, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::rows;
     const example_pool &pool = job.source.pool;
     each_rows<N, PATHS>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
         row<VEC> old[N];
-        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* read a second time, since registers
-                                                                                          * keep no rows */
+        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* read a second time, since registers keep no rows */
 #pragma unroll
         for (int n = 0; n < N; n++) {
             if (id[n] == DRAW_NONE) continue;
@@ -126,8 +119,7 @@ __device__ __forceinline__ uint32_t context_in(const hogwild_job &job, const pos
 
 /* Returns run number `i` of a block that predicts `count` words. */
 template <bool PATHS>
-__device__ __forceinline__ context_run run_of(const hogwild_job &job, const position &at, const uint32_t *predicted, uint32_t count,
-                                              uint32_t i) {
+__device__ __forceinline__ context_run run_of(const hogwild_job &job, const position &at, const uint32_t *predicted, uint32_t count, uint32_t i) {
     context_run run = {};
     run.words = predicted;
     run.positives = count;
@@ -183,8 +175,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
     move_rows<F, VEC, PATHS, ON_HOST>(job, words, moved, at.target_key, sums);
 }
 
-template <class F, int VEC, bool PATHS, bool ON_HOST>
-__global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job job) {
+template <class F, int VEC, bool PATHS, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job job) {
     __shared__ windows pieces[WARPS];
     __shared__ uint32_t middles[WARPS];
     windows &p = pieces[threadIdx.x / 32];
@@ -206,8 +197,7 @@ __global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job 
 }
 
 template <class F, int VEC> window_function *kernel_of(bool paths, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that
-                                                   * may be on the host */
+    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on the host */
     if (paths) return subwords_kernel<F, VEC, true, true>;
     return FEW || on_host ? subwords_kernel<F, VEC, false, true> : subwords_kernel<F, VEC, false, FEW>;
 }

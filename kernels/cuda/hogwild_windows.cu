@@ -15,10 +15,9 @@
  *   37 rows: addresses, reads and adds, 5 each                                        185
  *   together                                                                  about 1,100
  *
- * An H200 issues 924 G instructions a second. At 60% of that rate they would allow 500 M kept positions a second; of
- * wiki16 with examples.subsample = 1e-4, 45% of the words are kept. But traffic inside L2 is the limit. With shared
- * negatives a position reads and adds to 12 rows, 12 KB; with negatives of each pair to 37 rows, 38 KB. L2 reads some
- * 5 TB/s and adds perhaps 2.
+ * An H200 issues 924 G instructions a second. At 60% of that rate they would allow 500 M kept positions a second; of wiki16 with
+ * examples.subsample = 1e-4, 45% of the words are kept. But traffic inside L2 is the limit. With shared negatives a position reads and adds
+ * to 12 rows, 12 KB; with negatives of each pair to 37 rows, 38 KB. L2 reads some 5 TB/s and adds perhaps 2.
  *
  * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but other warps would not see
  * changes of hot words for eleven positions. If rows are added to at once, a gradient is only one position's time old,
@@ -32,11 +31,9 @@ namespace {
 
 /* ---- training ---- */
 
-/* Trains one position if each pair has negatives of its own, as in word2vec.c. TT targets, with NT negatives of each, are
- * trained at a time. */
+/* Trains one position if each pair has negatives of its own, as in word2vec.c. TT targets, with NT negatives of each, are trained at a time. */
 template <class F, int VEC, int TT, int NT, bool ON_HOST>
-__device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
-                                            hogwild_sums &sums) {
+__device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets, hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
     const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
     row<VEC> middle, gained = zero_row<VEC>();
@@ -89,16 +86,14 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
                     if (other == DRAW_NONE) continue;
                     fma_row(moved[j], negative, n[j][k]);
-                    add_to_row<F, VEC, ON_HOST>(scale_row(negative, t[j]), n[j][k], job.context, other, quads, at.context_key,
-                                                sums);
+                    add_to_row<F, VEC, ON_HOST>(scale_row(negative, t[j]), n[j][k], job.context, other, quads, at.context_key, sums);
                 }
             }
             n0 += NT;
         } while (n0 < negatives);
 #pragma unroll
         for (int j = 0; j < TT; j++)
-            if (id[j] != DRAW_NONE)
-                add_to_row<F, VEC, ON_HOST>(moved[j], t[j], job.target, id[j], quads, at.target_key, sums);
+            if (id[j] != DRAW_NONE) add_to_row<F, VEC, ON_HOST>(moved[j], t[j], job.target, id[j], quads, at.target_key, sums);
         fma_row(middle, 1.0f, gain);
         fma_row(gained, 1.0f, gain);
     }
@@ -150,8 +145,7 @@ template <> struct window_contexts<true> {
 
 /* Trains one position if all its pairs share their contexts. WIDTH contexts and TT targets are trained at a time. */
 template <class F, int VEC, int TT, int WIDTH, bool PATHS, bool ON_HOST>
-__device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
-                                             hogwild_sums &sums) {
+__device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets, hogwild_sums &sums) {
     constexpr int LOGITS = TT * WIDTH;
     const unsigned lane = lane_number(), quads = job.quads;
     const window_contexts<PATHS> contexts(job, at);
@@ -216,8 +210,7 @@ template <int VEC> struct tile {
 
 enum contexts { OF_PAIRS, OF_WINDOWS, OF_PATHS };
 
-template <class F, int VEC, enum contexts CONTEXTS, bool ON_HOST>
-__global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
+template <class F, int VEC, enum contexts CONTEXTS, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
     __shared__ windows pieces[WARPS];
     windows &p = pieces[threadIdx.x / 32];
     constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives;
@@ -239,11 +232,9 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row's width. contexts: words and negatives, or nodes of a tree; on_host: true: some rows are on the
- * host. */
+/* Returns the kernel for a row's width. contexts: words and negatives, or nodes of a tree; on_host: true: some rows are on the host. */
 template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on
-                                        * the host */
+    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on the host */
     if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;
     if (contexts == OF_PAIRS) return FEW || on_host ? window_kernel<F, VEC, OF_PAIRS, true> : window_kernel<F, VEC, OF_PAIRS, FEW>;
     return on_host ? window_kernel<F, VEC, OF_WINDOWS, true> : window_kernel<F, VEC, OF_WINDOWS, false>;
@@ -294,8 +285,7 @@ enum { MOST_WORDS = 2 * WIDEST + pooled_tile<1>::group };
 /* The words of a group's windows, in order. */
 struct words {
     uint32_t id[MOST_WORDS];
-    uint32_t in[MOST_WORDS]; /* bit g is 1 if window g contains the word; bit 16 + g is 1 if the word is the first word of window
-                              * g */
+    uint32_t in[MOST_WORDS]; /* bit g is 1 if window g contains the word; bit 16 + g is 1 if the word is the first word of window g */
 };
 
 /* A group of windows. All lanes hold the same values. */
@@ -309,8 +299,7 @@ template <int GROUP> struct group {
 /* Draws the first NT negatives of each position of a piece into `drawn`, one slot for each lane. If instead each group of
  * windows drew its own negatives, it would wait for them with most lanes idle. */
 template <int NT>
-__device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry,
-                                           uint32_t own, uint32_t *drawn) {
+__device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry, uint32_t own, uint32_t *drawn) {
     for (uint32_t i = lane_number(); i < own * NT; i += 32) {
         uint32_t slot = i % NT, which = i / NT;
         drawn[i] = draw_slot(job, first + (p.own[which] >> 8), p.id[entry + which], slot, slot < job.source.negatives);
@@ -326,8 +315,7 @@ __device__ __forceinline__ bool has_word(const piece &p, uint32_t middle, uint32
     return apart != 0 && apart <= window && p.sentence[at] == p.sentence[middle];
 }
 
-/* Lists the words in the windows around kept words i .. i + GROUP - 1 of the piece; entry `begin` of the piece is the first of
- * these. */
+/* Lists the words in the windows around kept words i .. i + GROUP - 1 of the piece; entry `begin` of the piece is the first of these. */
 template <int GROUP>
 __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uint32_t i, uint32_t own, uint32_t entry,
                                                    uint32_t entries, uint32_t widest) {
@@ -370,8 +358,7 @@ __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<G
             uint32_t in = j0 + j < of.words ? w.in[j0 + j] : 0;
 #pragma unroll
             for (int g = 0; g < GROUP; g++)
-                if (in >> g & 1)
-                    fma_row(vector[g], example_pool_weight(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), t[j]);
+                if (in >> g & 1) fma_row(vector[g], example_pool_weight(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), t[j]);
         }
     }
 }
@@ -386,8 +373,7 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
         uint32_t in = w.in[j];
 #pragma unroll
         for (int g = 0; g < GROUP; g++)
-            if (in >> g & 1)
-                fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
+            if (in >> g & 1) fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
         row<VEC> old = zero_row<VEC>();
         if (F::QUADS > 1) read_row<F, VEC, ON_HOST>(old, job.target, w.id[j], job.quads, true, sums); /* again, none was kept */
         add_to_row<F, VEC, ON_HOST>(gained, old, job.target, w.id[j], job.quads, key, sums);
@@ -396,8 +382,7 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
 
 /* ---- training ---- */
 
-/* The logit that a lane works on: logit number `lane` of the group. Each window has 1 + NT logits: of its middle word, then of
- * its negatives. */
+/* The logit that a lane works on: logit number `lane` of the group. Each window has 1 + NT logits: of its middle word, then of its negatives. */
 struct own_logit {
     uint64_t number; /* the corpus position of the logit's window, which determines what is drawn */
     uint32_t middle, slot;
@@ -411,8 +396,7 @@ struct group_keys {
 };
 
 /* Returns rate x (y - sigmoid(logit)) for this lane's logit. any: true: the loss of some window of the group is measured. */
-__device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive,
-                                             bool positive) {
+__device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive, bool positive) {
     float y = positive ? 1.0f : 0.0f;
     if (any) {
         bool taken = alive && own.sampled;
@@ -425,9 +409,8 @@ __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hog
 /* Trains a group of windows. The rows of contexts are requested first, so that they arrive together with the rows of words.
  * drawn_ahead: the first negatives of its first window, drawn by draw_ahead(). */
 template <class F, int VEC, bool ON_HOST>
-__device__ __forceinline__ void train_group(const hogwild_job &job, const group<pooled_tile<VEC>::group> &of, const words &w,
-                                            const own_logit &own, bool any, const uint32_t *drawn_ahead,
-                                            const group_keys &keys, hogwild_sums &sums) {
+__device__ __forceinline__ void train_group(const hogwild_job &job, const group<pooled_tile<VEC>::group> &of, const words &w, const own_logit &own,
+                                            bool any, const uint32_t *drawn_ahead, const group_keys &keys, hogwild_sums &sums) {
     constexpr int GROUP = pooled_tile<VEC>::group, NT = pooled_tile<VEC>::negatives, WIDTH = NT + 1, LOGITS = GROUP * WIDTH;
     const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
     row<VEC> vector[GROUP], moved[GROUP];
@@ -465,9 +448,8 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
 /* Trains kept words i .. i + GROUP - 1 of a piece as one group. The piece begins at position `number` of the request, which is
  * corpus position `first`. */
 template <class F, int VEC, bool ON_HOST>
-__device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number,
-                                              uint64_t first, uint32_t i, uint32_t own, uint32_t entry, uint32_t entries,
-                                              const uint32_t *drawn_ahead, hogwild_sums &sums) {
+__device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number, uint64_t first, uint32_t i,
+                                              uint32_t own, uint32_t entry, uint32_t entries, const uint32_t *drawn_ahead, hogwild_sums &sums) {
     constexpr int GROUP = pooled_tile<VEC>::group, WIDTH = pooled_tile<VEC>::negatives + 1;
     const group<GROUP> of = list_words<GROUP>(p, w, i, own, entry, entries, job.source.window);
     if (of.words == 0) return;
@@ -507,8 +489,7 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
     hogwild_sums sums = {};
     stretch s;
     while (take_stretch(job, s)) {
-        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
-                      entries = found >> 16;
+        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF, entries = found >> 16;
         draw_ahead<NT>(job, p, s.first, entry, own, ahead);
         for (uint32_t i = 0; i < own; i += GROUP)
             train_windows<F, VEC, ON_HOST>(job, p, w, s.number, s.first, i, own, entry + i, entries, ahead + i * NT, sums);
@@ -520,8 +501,7 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
 }
 
 template <class F, int VEC> window_function *kernel_of(bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on
-                                        * the host */
+    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on the host */
     return FEW || on_host ? pooled_kernel<F, VEC, true> : pooled_kernel<F, VEC, FEW>;
 }
 template <class F> window_function *pooled_kernel_for(uint32_t quads, bool on_host) {

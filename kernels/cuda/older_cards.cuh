@@ -29,10 +29,9 @@ constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 
 /* Copies 16 bytes into shared memory. After wait_for_copies() all lanes of the warp may read them. */
 static __device__ __forceinline__ void copy_to_shared(uint4 *to, const uint4 *from) {
-    NV_IF_TARGET(NV_PROVIDES_SM_80, (asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                                                      (uint32_t)__cvta_generic_to_shared(to)),
-                                                  "l"(from)
-                                                  : "memory");),
+    NV_IF_TARGET(NV_PROVIDES_SM_80,
+                 (asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from)
+                               : "memory");),
                  (*to = *from;))
 }
 
@@ -59,10 +58,9 @@ constexpr bool TOOLKIT_ADDS_FOUR = CUDART_VERSION >= 12010;
 /* Adds v to four floats in this GPU's memory, atomically. For host memory use add_each(). */
 static __device__ __forceinline__ void add_four(float *p, float4 v) {
     NV_IF_TARGET(NV_PROVIDES_SM_90,
-                 (if constexpr (TOOLKIT_ADDS_FOUR) asm volatile(
-                      "red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),
-                      "f"(v.z), "f"(v.w)
-                      : "memory");
+                 (if constexpr (TOOLKIT_ADDS_FOUR) asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x),
+                                                                "f"(v.y), "f"(v.z), "f"(v.w)
+                                                                : "memory");
                   else add_each(p, v);),
                  (add_each(p, v);))
 }

@@ -56,8 +56,7 @@ int cuda_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uin
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 int cuda_topk(struct backend *backend, const struct topk_request *request);
 int cuda_filter(struct backend *backend, const struct filter_request *request);
-int cuda_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count,
-                     struct backend_copies **copies);
+int cuda_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count, struct backend_copies **copies);
 int cuda_copies_merge(struct backend_copies *copies);
 void cuda_copies_close(struct backend_copies *copies);
 int cuda_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);

@@ -55,11 +55,9 @@ template <typename Call> static int find(void *library, const char *name, Call *
 }
 
 static int find_calls(void *library, struct calls *c) {
-    return find(library, "ncclGetUniqueId", &c->unique) && find(library, "ncclCommInitRank", &c->init) &&
-           find(library, "ncclCommAbort", &c->abort) && find(library, "ncclSend", &c->send) &&
-           find(library, "ncclRecv", &c->receive) && find(library, "ncclGroupStart", &c->begin) &&
-           find(library, "ncclGroupEnd", &c->end) && find(library, "ncclAllGather", &c->gather) &&
-           find(library, "ncclGetErrorString", &c->text);
+    return find(library, "ncclGetUniqueId", &c->unique) && find(library, "ncclCommInitRank", &c->init) && find(library, "ncclCommAbort", &c->abort) &&
+           find(library, "ncclSend", &c->send) && find(library, "ncclRecv", &c->receive) && find(library, "ncclGroupStart", &c->begin) &&
+           find(library, "ncclGroupEnd", &c->end) && find(library, "ncclAllGather", &c->gather) && find(library, "ncclGetErrorString", &c->text);
 }
 
 static int load(struct nccl *nccl) {
@@ -261,8 +259,7 @@ static int grow_near(struct backend *b, uint64_t slots) {
     if (!result) result = gpu_fill(x->box.data, NULL, x->box.bytes); /* zeroed before another rank can write to it */
     if (ranks_agree(x->ranks, result)) return -1;
     x->near_by = map_peers(x);
-    if (!x->near_by && x->asked == EXCHANGE_GPU)
-        return fail("device.exchange = gpu: the GPUs of these ranks do not reach each other's memory");
+    if (!x->near_by && x->asked == EXCHANGE_GPU) return fail("device.exchange = gpu: the GPUs of these ranks do not reach each other's memory");
     x->capacity = x->box.bytes / near_bytes(x, 1);
     return 0;
 }
@@ -283,9 +280,7 @@ static int grow_far(struct backend *b, uint64_t slots) {
     if (open_far(b, x)) return -1;
     uint64_t bytes = nccl_padded(slots, x->ranks->count) * sizeof *x->host;
     int result = gpu_grow(b, &x->box, bytes, "parts of sums");
-    if (!result)
-        result = x->nccl ? gpu_grow(b, &x->work, bytes, "parts of sums")
-                         : buffer_grow(b, (void **)&x->host, &x->host_bytes, bytes);
+    if (!result) result = x->nccl ? gpu_grow(b, &x->work, bytes, "parts of sums") : buffer_grow(b, (void **)&x->host, &x->host_bytes, bytes);
     if (ranks_agree(x->ranks, result)) return -1;
     x->capacity = slots;
     return 0;
@@ -354,8 +349,7 @@ static int check_missing(const struct exchange *x) {
                 missing - 1, x->ranks->count, x->ranks->patience);
 }
 
-/* Waits until an event is recorded, or another rank is missing. Our kernels stop waiting after `patience`; NCCL's kernels would
- * wait for ever. */
+/* Waits until an event is recorded, or another rank is missing. Our kernels stop waiting after `patience`; NCCL's kernels would wait for ever. */
 int exchange_await(const struct backend *b, cudaEvent_t event) {
     const struct exchange *x = b->exchange;
     const struct timespec pause = {0, 20000};

@@ -25,12 +25,10 @@ enum { NEAR_RANKS = 16 }; /* most ranks of one machine that exchange by mailboxe
 
 struct exchange_view {
     uint64_t *box;                /* near: this rank's mailbox of the two that this step uses; NULL: the ranks are far */
-    uint64_t *peers[NEAR_RANKS];  /* near: the address in rank r's mailbox to which this rank writes; NULL: r is this rank, or
-                                   * there is no rank r */
+    uint64_t *peers[NEAR_RANKS];  /* near: the address in rank r's mailbox to which this rank writes; NULL: r is this rank, or there is no rank r */
     float *parts;                 /* far: [slots] partial sums */
     uint64_t capacity;            /* number of slots */
-    const unsigned *beats;        /* pinned, mapped: a counter that does not grow while this process is stopped
-                                   * (ranks.cu) */
+    const unsigned *beats;        /* pinned, mapped: a counter that does not grow while this process is stopped (ranks.cu) */
     uint32_t patience;            /* how long a collect waits, in heartbeats */
     unsigned *missing;            /* pinned, mapped: 1 + the number of the rank that sent nothing in time; 0: no rank is missing */
     unsigned *gave_up;            /* on the GPU: a copy of *missing; if it is not 0, no kernel waits any more */
@@ -70,9 +68,8 @@ enum {
     EXCHANGE_LOOKS = 1024  /* how often a slot is read between two reads of host memory */
 };
 
-/* Waits for a value that has not arrived, at most `patience` heartbeats. Then it records in *missing which rank should have sent
- * the value, and returns what is in the slot. Heartbeats are counted instead of seconds because they stop if all processes are
- * stopped. */
+/* Waits for a value that has not arrived, at most `patience` heartbeats. Then it records in *missing which rank should have sent the value,
+ * and returns what is in the slot. Heartbeats are counted instead of seconds because they stop if all processes are stopped. */
 static __device__ __noinline__ uint64_t exchange_wait(const struct exchange_view &x, const uint64_t *at, uint32_t rank) {
     uint32_t began = 0;
     uint64_t word;
@@ -161,8 +158,7 @@ static __device__ __forceinline__ void exchange_collect_all(const struct exchang
 
 /* ---- the host's side (ranks.cu) ---- */
 
-/* Connects this backend to the backends of the other ranks; all ranks must call it. For a single rank, backend->exchange stays
- * NULL. */
+/* Connects this backend to the backends of the other ranks; all ranks must call it. For a single rank, backend->exchange stays NULL. */
 int exchange_open(struct backend *backend, const struct backend_options *options);
 void exchange_close(struct backend *backend);
 int exchange_is_near(const struct exchange *exchange);
@@ -189,8 +185,7 @@ struct nccl;
 /* Opens NCCL; all ranks must call it. If NCCL cannot be used, *nccl stays NULL and `why` says why. */
 void nccl_open(struct nccl **nccl, struct ranks *ranks, char *why, size_t capacity);
 void nccl_close(struct nccl *nccl);
-/* Returns the length of an array for `count` floats that are summed over ranks: `count`, rounded up so that all ranks' shares
- * have the same size. */
+/* Returns the length of an array for `count` floats that are summed over ranks: `count`, rounded up so that all ranks' shares have the same size. */
 uint64_t nccl_padded(uint64_t count, unsigned ranks);
 /* Enqueues the summing of parts[nccl_padded(count)] over ranks; the sums replace the values. work: scratch of the same length. */
 int nccl_sum(struct nccl *nccl, float *parts, float *work, uint64_t count, cudaStream_t stream);

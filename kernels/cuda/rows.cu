@@ -61,8 +61,7 @@ void gpu_give(struct backend *b, void *data, uint64_t bytes) {
 
 int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
     if (bytes <= array->bytes) return 0;
-    uint64_t capacity =
-        round_up(bytes, GPU_ARRAY_ALIGN); /* exactly this many bytes: callers that want a reserve for later batches ask for more */
+    uint64_t capacity = round_up(bytes, GPU_ARRAY_ALIGN); /* exactly this many bytes: callers that want a reserve for later batches ask for more */
     gpu_drop(b, array);
     if (gpu_take(b, &array->data, capacity, what)) return -1;
     array->bytes = capacity;
@@ -107,8 +106,7 @@ static void unpin(char *host, uint64_t registered) {
     for (uint64_t at = 0; at < registered; at += PIN_PIECE) cudaHostUnregister(host + at);
 }
 
-/* Registers `bytes` at `host` with the driver. Sets *registered to the number of bytes that were registered, even after an
- * error. */
+/* Registers `bytes` at `host` with the driver. Sets *registered to the number of bytes that were registered, even after an error. */
 static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registered) {
     for (uint64_t at = 0; at < bytes; at += PIN_PIECE) {
         uint64_t piece = bytes - at < PIN_PIECE ? bytes - at : PIN_PIECE;
@@ -122,11 +120,9 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
             cudaGetLastError();
             return fail("cannot pin %.2f GiB of host memory for %s (%.2f GiB are pinned of it, %.2f GiB of the machine's "
                         "%.2f are free): %s; use fewer rows or columns, memory.hot_rows, or the place 'file'",
-                        bytes / GIB, what, at / GIB, mem_available() / GIB, mem_total() / GIB,
-                        cudaGetErrorString(error));
+                        bytes / GIB, what, at / GIB, mem_available() / GIB, mem_total() / GIB, cudaGetErrorString(error));
         }
-        if (seen != host + at)
-            return fail("host memory for %s has another address on the GPU; this platform needs the place 'file' or 'gpu'", what);
+        if (seen != host + at) return fail("host memory for %s has another address on the GPU; this platform needs the place 'file' or 'gpu'", what);
     }
     return 0;
 }
@@ -190,8 +186,7 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
 /* The kinds of location for cudaMemAdvise(), as CUDA numbers them. Toolkits before 12.2 have no names for the two on the host. */
 enum { PLACE_DEVICE = 1, PLACE_HOST = 2, PLACE_HOST_NODE = 3 };
 
-/* Returns a location for cudaMemAdvise(): before CUDA 13 a device number, since then a struct. node: a NUMA node of the host, or
- * NUMA_NONE. */
+/* Returns a location for cudaMemAdvise(): before CUDA 13 a device number, since then a struct. node: a NUMA node of the host, or NUMA_NONE. */
 template <class Place> static Place place_of(int device, int node) {
     if constexpr (std::is_integral_v<Place>) {
         return device;
@@ -219,8 +214,7 @@ static cudaError_t keep_on_host(void *memory, uint64_t bytes, int device) {
     return advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, NUMA_NONE);
 }
 
-/* Returns managed memory on the host, which stays there and is mapped into the GPU. Returns NULL if the driver refuses; *error
- * says why. */
+/* Returns managed memory on the host, which stays there and is mapped into the GPU. Returns NULL if the driver refuses; *error says why. */
 static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     char *got = NULL;
     *error = cudaMallocManaged((void **)&got, bytes);
@@ -336,8 +330,7 @@ static void store_close(struct backend *b, struct store *store) {
 }
 
 /* Opens a store. Rows below gpu_rows are on the GPU; the other rows are on the host, in pinned memory or in a file. */
-static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, const struct store_shape *shape,
-                      const char *suffix) {
+static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, const struct store_shape *shape, const char *suffix) {
     char what[128];
     snprintf(what, sizeof what, "the %s table's %s", spec->name, suffix + 1);
     store->place = shape->place;
@@ -361,9 +354,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
 static struct part_view part_of(const struct store *store, uint64_t rows, uint64_t offset) {
     struct part_view view;
     view.hot = store->gpu + offset;
-    view.home = store->gpu_rows == rows    ? view.hot
-                : store->place == PLACE_FILE ? NULL
-                                             : gpu_home_of(store) + offset;
+    view.home = store->gpu_rows == rows ? view.hot : store->place == PLACE_FILE ? NULL : gpu_home_of(store) + offset;
     view.hot_rows = store->gpu_rows;
     view.stride = store->stride;
     return view;
@@ -424,8 +415,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     table->view.count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : 0;
     table->view.weights = part_of(&table->stores[0], spec->rows, 0);
     if (shape.state)
-        table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, shape.weights)
-                                          : part_of(&table->stores[1], spec->rows, 0);
+        table->view.state = table->shared ? part_of(&table->stores[0], spec->rows, shape.weights) : part_of(&table->stores[1], spec->rows, 0);
     *out = table;
     return 0;
 }
@@ -467,8 +457,7 @@ static int rows_from_host(const struct store *store, uint64_t first, uint64_t co
 }
 
 /* Transfers rows. In each store, they must be either all on the GPU or all on the host. */
-static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed,
-                         int write) {
+static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
     struct host_records records;
     char *at[2] = {NULL, NULL};
     for (int i = 0; i < table->parts; i++)
@@ -571,9 +560,8 @@ int row_set_grow(struct backend *b, struct row_set *set, uint64_t count, const c
     for (int copy = 0; copy < set->copies; copy++)
         if (gpu_grow(b, &set->distinct_ids[copy], bytes.distinct_ids, what)) return -1;
     return gpu_grow(b, &set->ids, bytes.ids, what) || gpu_grow(b, &set->distinct, bytes.distinct, what) ||
-                   gpu_grow(b, &set->distinct_starts, bytes.distinct_starts, what) ||
-                   gpu_grow(b, &set->order, bytes.order, what) || gpu_grow(b, &set->items, bytes.items, what) ||
-                   gpu_grow(b, &set->longs, bytes.longs, what)
+                   gpu_grow(b, &set->distinct_starts, bytes.distinct_starts, what) || gpu_grow(b, &set->order, bytes.order, what) ||
+                   gpu_grow(b, &set->items, bytes.items, what) || gpu_grow(b, &set->longs, bytes.longs, what)
                ? -1
                : 0;
 }
@@ -593,8 +581,7 @@ struct row_set_view row_set_view(const struct row_set *set) {
 /* ---- rows that the host's threads move ---- */
 
 void row_set_changes(struct row_set *set, int parts) {
-    for (int part = 0; part < 2; part++)
-        set->lands[part] = part < parts && part < set->table->parts && cuda_in_file(&set->table->stores[part]);
+    for (int part = 0; part < 2; part++) set->lands[part] = part < parts && part < set->table->parts && cuda_in_file(&set->table->stores[part]);
 }
 
 int row_set_send(struct backend *b, struct row_set *set, cudaStream_t stream) {
@@ -673,8 +660,7 @@ struct in_flight {
     const struct batch_counts *counts[BACKEND_STAGES];
 };
 
-/* Returns the first place in ids[count], which are sorted, whose id is at least `id`. A warp searches together, with 32 probes
- * at once. */
+/* Returns the first place in ids[count], which are sorted, whose id is at least `id`. A warp searches together, with 32 probes at once. */
 static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -722,15 +708,13 @@ struct record_move {
 };
 
 /* Returns the id of cold row number `row`; DRAW_NONE if its record is not to be copied. */
-template <bool OUT>
-static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m, uint32_t first, uint64_t row, uint32_t rows) {
+template <bool OUT> static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m, uint32_t first, uint64_t row, uint32_t rows) {
     if (row >= rows || (!OUT && m.forward[row] != DRAW_NONE)) return DRAW_NONE;
     return m.distinct_ids[first + row];
 }
 
-/* Copies records between slots and host. A warp copies several neighbouring records at a time, as if they were one: each lane
- * has several chunks in flight, and the ids of the next records, so that the link always has requests waiting, however short
- * records are. */
+/* Copies records between slots and host. A warp copies several neighbouring records at a time, as if they were one: each lane has several
+ * chunks in flight, and the ids of the next records, so that the link always has requests waiting, however short records are. */
 template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
@@ -816,9 +800,8 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     /* Each of these batches may have another builder, so each is waited for. Waiting for the newest is not enough: if it has no
      * cold rows, it has not waited for the batches before it. */
     for (int i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
-    find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
-        row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts, side, others,
-        (uint32_t *)set->forward.data);
+    find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts,
+                                                                             side, others, (uint32_t *)set->forward.data);
     CK_LAUNCH("find_forwards");
     return 0;
 }
@@ -835,8 +818,7 @@ int cuda_rows_plan(struct backend *b, struct stage *stage, int side) {
     set->count = side == SIDE_TARGET ? stage->sizes.targets : stage->sizes.contexts;
     set->capacity = side == SIDE_TARGET ? stage->capacity.targets : stage->capacity.contexts;
     uint64_t rows = most_cold(set, set->count), capacity = most_cold(set, set->capacity);
-    if (rows > SLOT_MASK)
-        return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
+    if (rows > SLOT_MASK) return fail("a batch of %llu host rows is more than 2^28; lower train.batch", (unsigned long long)rows);
     if (gpu_grow(b, &set->forward, forward_bytes(capacity), "a batch's rows")) return -1;
     for (int i = 0; i < set->table->parts; i++) {
         const struct store *store = &set->table->stores[i];
@@ -902,10 +884,8 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
         struct all_slots from;
         if (!cuda_is_cold(store)) continue;
         for (unsigned i = 0; i < b->depth; i++) from.slots[i] = (char *)b->stages[i].side[side].slots[part].data;
-        forward_records<<<2 * b->processors, ROW_THREADS, 0, b->compute>>>((char *)set->slots[part].data, from,
-                                                                           store->stride,
-                                                                           (const uint32_t *)set->forward.data,
-                                                                           set->counts, side);
+        forward_records<<<2 * b->processors, ROW_THREADS, 0, b->compute>>>((char *)set->slots[part].data, from, store->stride,
+                                                                           (const uint32_t *)set->forward.data, set->counts, side);
         CK_LAUNCH("forward_records");
     }
     return 0;
@@ -913,9 +893,8 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
 
 /* ---- copying back ---- */
 
-/* Copies the slots to staging. If blocks have one target, a batch has nearly as many distinct targets as blocks: then the copy
- * engine copies all slots, which does not slow the step. Otherwise a kernel copies only the slots in use, whose number the GPU
- * knows. */
+/* Copies the slots to staging. If blocks have one target, a batch has nearly as many distinct targets as blocks: then the copy engine
+ * copies all slots, which does not slow the step. Otherwise a kernel copies only the slots in use, whose number the GPU knows. */
 static int copy_to_staging(struct backend *b, const struct stage *stage, struct row_set *set, int part) {
     uint64_t stride = set->table->stores[part].stride;
     uint64_t most = most_cold(set, set->count) * stride, capacity = most_cold(set, set->capacity) * stride;

@@ -72,14 +72,11 @@ __host__ __device__ float score_of(answer_key key) {
 
 constexpr uint32_t MASKED = 0xFFC0BA2Du; /* replaces the product of a banned row: a NaN that no arithmetic produces */
 
-/* Replaces the products of each query's banned rows by MASKED, in a slice of rows first .. first + rows - 1. One thread block a
- * query. */
-__global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts,
-                            const uint32_t *banned, uint64_t base) {
+/* Replaces the products of each query's banned rows by MASKED, in a slice of rows first .. first + rows - 1. One thread block a query. */
+__global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts, const uint32_t *banned, uint64_t base) {
     uint64_t low = starts[blockIdx.x] - base, end = starts[blockIdx.x + 1] - base;
     for (uint64_t i = low + threadIdx.x; i < end; i += blockDim.x)
-        if (banned[i] >= first && banned[i] - first < rows)
-            scores[blockIdx.x * rows + banned[i] - first] = __uint_as_float(MASKED);
+        if (banned[i] >= first && banned[i] - first < rows) scores[blockIdx.x * rows + banned[i] - first] = __uint_as_float(MASKED);
 }
 
 /* Computes the squared length of the longest row, as the bits of a float: for positive floats, larger bits mean a larger float.
@@ -172,8 +169,7 @@ __device__ float least_product(const choice &products, const slice &s, const flo
 
 /* Scores the rows whose products are at least `least`, one row a warp. If `near` is given, writes the keys of the first NEAR of
  * these rows to it, and counts all of them. If `near` is NULL, replaces every product by the row's score, or by MASKED. */
-__device__ void score_rows(float *products, float least, const slice &s, const float *query, answer_key *near,
-                           uint32_t *count) {
+__device__ void score_rows(float *products, float least, const slice &s, const float *query, answer_key *near, uint32_t *count) {
     for (uint64_t base = threadIdx.x / 32 * 32; base < s.rows; base += THREADS) {
         uint64_t row = base + lane_number();
         float product = row < s.rows ? products[row] : __uint_as_float(MASKED), score = __uint_as_float(MASKED);
@@ -223,11 +219,9 @@ __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *befor
     for (uint64_t i = used + threadIdx.x; i < k; i += THREADS) out[i] = 0;
 }
 
-/* Counts two kinds of rows of a slice for each query: rows whose score is above `than`, and rows whose score equals it; MASKED
- * products are not counted. If a product is near `than`, the row's exact score decides. counts: [queries x 2]. One thread block a
- * query. */
-__global__ void __launch_bounds__(THREADS) count_kernel(const float *products, const float *queries, const float *than, slice s,
-                                                        answer_key *counts) {
+/* Counts two kinds of rows of a slice for each query: rows whose score is above `than`, and rows whose score equals it; MASKED products are
+ * not counted. If a product is near `than`, the row's exact score decides. counts: [queries x 2]. One thread block a query. */
+__global__ void __launch_bounds__(THREADS) count_kernel(const float *products, const float *queries, const float *than, slice s, answer_key *counts) {
     __shared__ unsigned long long found[2];
     const float *query = queries + blockIdx.x * (uint64_t)s.dim, *own = products + blockIdx.x * s.rows;
     float limit = than[blockIdx.x], margin = search_margin(s.dim, sum_of(query, query, s.dim), __uint_as_float(*s.longest));
@@ -291,8 +285,7 @@ int size_memory(backend *backend, topk_memory *m, const group &g) {
     uint64_t banned = r->banned_starts ? r->banned_starts[g.first + g.count] - r->banned_starts[g.first] : 0;
     int slices = g.slice < r->base_rows ? 2 : 1;
     for (int i = 0; i < slices; i++)
-        if (gpu_grow(backend, &m->base[i], g.slice * r->dim * sizeof(float), "a slice of the rows that are searched"))
-            return -1;
+        if (gpu_grow(backend, &m->base[i], g.slice * r->dim * sizeof(float), "a slice of the rows that are searched")) return -1;
     for (int i = 0; i < 2; i++)
         if (gpu_grow(backend, &m->best[i], g.count * g.k * sizeof(answer_key), "the answers of a search")) return -1;
     if (gpu_grow(backend, &m->queries, g.count * r->dim * sizeof(float), "the queries of a search")) return -1;
@@ -307,18 +300,13 @@ int size_memory(backend *backend, topk_memory *m, const group &g) {
 
 int send_queries(backend *backend, topk_memory *m, const group &g) {
     const topk_request *r = g.request;
-    CK(cudaMemcpyAsync(m->queries.data, r->queries + g.first * r->dim, g.count * r->dim * sizeof(float),
-                       cudaMemcpyHostToDevice, backend->compute));
+    CK(cudaMemcpyAsync(m->queries.data, r->queries + g.first * r->dim, g.count * r->dim * sizeof(float), cudaMemcpyHostToDevice, backend->compute));
     CK(cudaMemsetAsync(m->best[0].data, 0, g.count * g.k * sizeof(answer_key), backend->compute));
-    if (r->than)
-        CK(cudaMemcpyAsync(m->than.data, r->than + g.first, g.count * sizeof(float), cudaMemcpyHostToDevice, backend->compute));
+    if (r->than) CK(cudaMemcpyAsync(m->than.data, r->than + g.first, g.count * sizeof(float), cudaMemcpyHostToDevice, backend->compute));
     if (!r->banned_starts) return 0;
     uint64_t from = r->banned_starts[g.first], banned = r->banned_starts[g.first + g.count] - from;
-    CK(cudaMemcpyAsync(m->starts.data, r->banned_starts + g.first, (g.count + 1) * sizeof(uint64_t),
-                       cudaMemcpyHostToDevice, backend->compute));
-    if (banned)
-        CK(cudaMemcpyAsync(m->banned.data, r->banned + from, banned * sizeof(uint32_t), cudaMemcpyHostToDevice,
-                           backend->compute));
+    CK(cudaMemcpyAsync(m->starts.data, r->banned_starts + g.first, (g.count + 1) * sizeof(uint64_t), cudaMemcpyHostToDevice, backend->compute));
+    if (banned) CK(cudaMemcpyAsync(m->banned.data, r->banned + from, banned * sizeof(uint32_t), cudaMemcpyHostToDevice, backend->compute));
     return 0;
 }
 
@@ -343,9 +331,8 @@ int search_slice(backend *backend, topk_memory *m, group *g, const float *base, 
                                               (int)r->dim};
         if (cuda_multiply(backend, &products)) return -1;
         if (r->banned_starts) {
-            mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(
-                scores, first, rows, (const uint64_t *)m->starts.data + query, (const uint32_t *)m->banned.data,
-                r->banned_starts[g->first]);
+            mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(scores, first, rows, (const uint64_t *)m->starts.data + query,
+                                                                         (const uint32_t *)m->banned.data, r->banned_starts[g->first]);
             CK_LAUNCH("mask_kernel");
         }
         if (r->than) {
@@ -371,8 +358,7 @@ int search_slices(backend *backend, topk_memory *m, group *g) {
     for (uint64_t first = 0; first < r->base_rows; first += g->slice, turn = !turn) {
         uint64_t rows = std::min(r->base_rows - first, g->slice);
         if (used[turn]) CK(cudaStreamWaitEvent(backend->in, m->used[turn], 0));
-        CK(cudaMemcpyAsync(m->base[turn].data, r->base + first * r->dim, rows * r->dim * sizeof(float),
-                           cudaMemcpyHostToDevice, backend->in));
+        CK(cudaMemcpyAsync(m->base[turn].data, r->base + first * r->dim, rows * r->dim * sizeof(float), cudaMemcpyHostToDevice, backend->in));
         CK(cudaEventRecord(m->arrived[turn], backend->in));
         CK(cudaStreamWaitEvent(backend->compute, m->arrived[turn], 0));
         if (search_slice(backend, m, g, (const float *)m->base[turn].data, first, rows)) return -1;
@@ -417,8 +403,7 @@ int fetch_answers(backend *backend, topk_memory *m, const group &g) {
     const topk_request *r = g.request;
     answer_key *keys = (answer_key *)mem_alloc(g.count * g.k, sizeof *keys, "the answers of a search");
     if (!keys) return -1;
-    cudaError_t error = cudaMemcpyAsync(keys, m->best[g.newest].data, g.count * g.k * sizeof *keys,
-                                        cudaMemcpyDeviceToHost, backend->compute);
+    cudaError_t error = cudaMemcpyAsync(keys, m->best[g.newest].data, g.count * g.k * sizeof *keys, cudaMemcpyDeviceToHost, backend->compute);
     if (error == cudaSuccess) error = cudaStreamSynchronize(backend->compute);
     for (uint64_t q = 0; q < g.count && error == cudaSuccess; q++)
         for (uint64_t i = 0; i < r->k; i++) {

@@ -217,8 +217,7 @@ static int read_rows(struct snapshot *s, const struct backend_table *table, uint
         const struct store *store = &table->stores[i];
         at[i] = first < store->gpu_rows ? s->transfer[i] : cuda_home_of(store) + first * store->stride;
         if (first < store->gpu_rows)
-            CK(cudaMemcpyAsync(at[i], store->gpu + first * store->stride, count * store->stride, cudaMemcpyDeviceToHost,
-                               s->stream));
+            CK(cudaMemcpyAsync(at[i], store->gpu + first * store->stride, count * store->stride, cudaMemcpyDeviceToHost, s->stream));
     }
     CK(cudaStreamSynchronize(s->stream));
     struct host_records records = {at[0], at[table->shared ? 0 : 1] + table->state_offset, s->sizes[0], s->sizes[table->parts - 1]};

@@ -41,12 +41,9 @@ struct work {
     float *partials;       /* partial sums, in rows of span floats */
     float *row_sums;       /* if squares are summed over ranks: [distinct rows x span] whole sums of rows; otherwise NULL */
     uint64_t squares_slot; /* slot of the exchange for place 0 of the side */
-    const uint32_t *frozen; /* bit map of the side's frozen rows; NULL: no row is frozen. This field and the next two are used
-                             * only with LEARNED */
-    const float *pooled;    /* SUM_TARGETS: [blocks x span] pooled vectors, used instead of target rows; NULL: targets are not
-                             * pooled */
-    const float *own;       /* SUM_TARGETS: [places] factor of a place's row in its own gradient; NULL: rows are not in their own
-                             * gradients */
+    const uint32_t *frozen; /* bit map of the side's frozen rows; NULL: no row is frozen. This field and the next two are used only with LEARNED */
+    const float *pooled;    /* SUM_TARGETS: [blocks x span] pooled vectors, used instead of target rows; NULL: targets are not pooled */
+    const float *own;       /* SUM_TARGETS: [places] factor of a place's row in its own gradient; NULL: rows are not in their own gradients */
 };
 
 /* The work of one launch: on one side, or on both sides if neither side reads rows that the other side changes. blockIdx.y is
@@ -96,8 +93,7 @@ static __device__ __forceinline__ void take_blocks(struct coming &c, const struc
 }
 
 template <bool LEARNED, enum sum_of OF>
-static __device__ __forceinline__ void take_targets(struct coming &c, const struct step_view &v, const struct work &work,
-                                                    uint32_t lane) {
+static __device__ __forceinline__ void take_targets(struct coming &c, const struct step_view &v, const struct work &work, uint32_t lane) {
     c.target = c.target_id = 0;
     if (OF != SUM_TARGETS || lane >= c.item.count || (LEARNED && work.pooled)) return;
     c.target_id = v.target.rows.ids[c.block];
@@ -127,8 +123,7 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
-    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two summands, so the registers are better used for more pieces at
-                                           * once */
+    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two summands, so the registers are better used for more pieces at once */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
     uint32_t lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
@@ -151,8 +146,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
 }
 
 /* Returns the factor of the old row itself in the piece's gradient: the sum of the factors of the piece's places. */
-template <int G>
-static __device__ __forceinline__ float own_factor(const struct live_side &side, const struct work &work, const struct item &item) {
+template <int G> static __device__ __forceinline__ float own_factor(const struct live_side &side, const struct work &work, const struct item &item) {
     constexpr uint32_t LANES = lanes_of<G>();
     float own = 0;
     for (uint32_t i = threadIdx.x % LANES; i < item.count; i += LANES) own += work.own[side.rows.order[item.first + i]];
@@ -186,8 +180,7 @@ static __device__ __forceinline__ void post_squares(const struct step_view &v, c
 /* Returns true if the whole gradient of the row is stored for finish_rows, which needs its squares summed over ranks, instead of
  * updating the row now. */
 static __device__ __forceinline__ bool is_kept(const struct live_side &side, const struct work &work, const struct item &item) {
-    return work.row_sums && item.partial == DRAW_NONE &&
-           side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
+    return work.row_sums && item.partial == DRAW_NONE && side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
 }
 
 /* ---- records without state ---- */
@@ -195,9 +188,8 @@ static __device__ __forceinline__ bool is_kept(const struct live_side &side, con
 /* Updates the row by a piece's sum, or writes the sum to memory. All threads of a warp must call it. real: the group has a
  * piece; w: the weights of its row, needed if the row is updated. */
 template <class F, int G, int VEC>
-static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC],
-                                               char *weights, const struct step_view &v, const struct live_side &side,
-                                               const struct work &work, uint32_t id) {
+static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC], char *weights,
+                                               const struct step_view &v, const struct live_side &side, const struct work &work, uint32_t id) {
     uint32_t tid = threadIdx.x % G;
     float squares = sum_squares<G, VEC>(sum, v);
     if (!real) return;
@@ -233,8 +225,7 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
 /* Does the work of end_sum() for records with state, too; gained(chunk) computes the sum, B quads of a thread at a time. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state, uint32_t id,
-                                                   const struct step_view &v, const struct live_side &side,
-                                                   const struct work &work, Gained gained) {
+                                                   const struct step_view &v, const struct live_side &side, const struct work &work, Gained gained) {
     bool kept = real && is_kept(side, work, item);
     struct piece_end to = {side.rows.distinct_starts, work.partials, kept ? work.row_sums + item.row * v.span : NULL};
     float squares = end_piece<F, G, B>(real, item, weights, state, {id, work.side}, to, v, gained);
@@ -275,8 +266,7 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t lane = threadIdx.x % lanes_of<G>(), count = *work.count, cold_first = v.counts->cold_first[work.side];
     uint32_t first = blockIdx.x * GROUPS, step = gridDim.x * GROUPS, at = first + threadIdx.x / G;
-    struct coming coming[AHEAD]; /* the next pieces, each looked up one read further than the one after it: item; row and places;
-                                  * blocks; targets */
+    struct coming coming[AHEAD]; /* the next pieces, each looked up one read further than the one after it: item; row and places; blocks; targets */
 #pragma unroll
     for (int i = AHEAD - 1; i >= 0; i--) {
         take_item(coming[i], work, at, count);
@@ -301,8 +291,7 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work,
-                                              uint32_t cold) {
+    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
         work_off<F, G, VEC, LEARNED, OF>(c, v, side, work, cold);
     });
 }
@@ -310,8 +299,7 @@ static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
 template <class F, int G, int B, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
     accumulate_any(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work,
-                                              uint32_t cold) {
+    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
         work_off_any<F, G, B, LEARNED, OF>(c, v, side, work, cold);
     });
 }
@@ -351,8 +339,7 @@ static __device__ __forceinline__ void take_longs(const struct step_view &v, con
         const struct item item = work.items[at];
         uint32_t id = side.rows.distinct_ids[item.row];
         if (row_has_bit(work.frozen, id)) continue;
-        work_row(item, id, live_row(side.weights, id, item.row, cold_first), live_row(side.state, id, item.row, cold_first), first,
-                 side, work);
+        work_row(item, id, live_row(side.weights, id, item.row, cold_first), live_row(side.state, id, item.row, cold_first), first, side, work);
     }
 }
 
@@ -390,15 +377,13 @@ template <class F, int G, int VEC, bool LEARNED> static struct sum_kernels sum_k
     return {{accumulate<F, G, VEC, LEARNED, SUM_TARGETS>, accumulate<F, G, VEC, LEARNED, SUM_BUFFER>}, add_partials<F, G, VEC>};
 }
 template <class F, int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_any(void) {
-    return {{accumulate_any<F, G, B, LEARNED, SUM_TARGETS>, accumulate_any<F, G, B, LEARNED, SUM_BUFFER>},
-            add_partials_any<F, G, B>};
+    return {{accumulate_any<F, G, B, LEARNED, SUM_TARGETS>, accumulate_any<F, G, B, LEARNED, SUM_BUFFER>}, add_partials_any<F, G, B>};
 }
 
 /* Updates the rows whose gradients were stored: clips each gradient by its norm, for which all ranks' columns are known now, and
  * applies the optimizer's rule. One kernel serves all rules. */
 template <class F, int G>
-static __global__ void __launch_bounds__(CTA)
-    finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
+static __global__ void __launch_bounds__(CTA) finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G, LANES = lanes_of<G>();
     constexpr int B = F::QUADS;
     const struct work &work = works.of[blockIdx.y];
@@ -481,8 +466,7 @@ struct sums {
     uint32_t group; /* number of threads that work on a row */
 };
 
-constexpr uint32_t PLAIN_HALVES = 128; /* quads of a row: bfloat16 rows that are wider use the kernels for any record, which are
-                                        * a third faster */
+constexpr uint32_t PLAIN_HALVES = 128; /* quads of a row: bfloat16 rows that are wider use the kernels for any record, which are a third faster */
 
 template <class F, bool LEARNED> struct plain_sums {
     template <int G, int VEC, bool> struct family {
@@ -548,8 +532,7 @@ static int check_tables(const struct step_request *r) {
         return fail("the target and context tables have different records");
     if (!r->loss_only && (uint32_t)rule_slots(r->rule, slots) != t->slots)
         return fail("the rule has %d slots and the tables have %u", rule_slots(r->rule, slots), t->slots);
-    if (!r->loss_only && RULE_BY_ROW(r->rule->rule) != (int)t->by_row)
-        return fail("the rule and the tables differ in whether a row has one sum");
+    if (!r->loss_only && RULE_BY_ROW(r->rule->rule) != (int)t->by_row) return fail("the rule and the tables differ in whether a row has one sum");
     if (t->span % 4) return fail("rows of %u floats are not whole 16 bytes", t->span);
     if (t->dim < 1 || t->dim > COLUMNS_MOST) return fail("model.dim %u is not in 1..%d", t->dim, (int)COLUMNS_MOST);
     return 0;
@@ -586,9 +569,7 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
     view->by_row = layout->by_row;
     view->rule = view->by_row ? RULE_SGD : rule->rule;
     view->slots = view->by_row ? 0 : (uint32_t)rule_slots(rule, slots);
-    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset
-                     : view->by_row  ? (uint32_t)record_slot(layout, 0)->offset
-                                     : DRAW_NONE;
+    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : view->by_row ? (uint32_t)record_slot(layout, 0)->offset : DRAW_NONE;
     for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
     for (uint32_t &slot : view->slot_number) slot = 0;
     view->halves = state_halves(layout);
@@ -608,8 +589,7 @@ static int grow_buffers(struct backend *b, const struct stage *stage, const stru
     uint64_t span = request->target->spec.layout.span;
     struct sum_bytes bytes = sum_bytes(capacity->targets, capacity->contexts, span, stage->one_vector);
     int norms = b->exchange && !request->loss_only && request->rule->clip > 0;
-    if (norms && gpu_grow(b, &b->row_sums, row_sum_bytes(capacity->targets, capacity->contexts, span), "a batch's sums"))
-        return -1;
+    if (norms && gpu_grow(b, &b->row_sums, row_sum_bytes(capacity->targets, capacity->contexts, span), "a batch's sums")) return -1;
     return gpu_grow(b, &b->gradients, bytes.gradients, "a batch's gradients") ||
                    gpu_grow(b, &b->partials, bytes.partials, "a batch's partial sums") ||
                    gpu_grow(b, &b->context_gradients, bytes.context_gradients, "a batch's gradients")
@@ -622,9 +602,7 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     memset(v, 0, sizeof *v);
     v->target = live_side_of(stage, SIDE_TARGET);
     v->context = live_side_of(stage, SIDE_CONTEXT);
-    if (!request->loss_only &&
-        cuda_prepare_rule(b, request->rule, request->lr, request->global_step, layout, b->compute, &v->rule))
-        return -1;
+    if (!request->loss_only && cuda_prepare_rule(b, request->rule, request->lr, request->global_step, layout, b->compute, &v->rule)) return -1;
     v->counts = stage->counts;
     v->target_starts = (const uint32_t *)stage->target_starts.data;
     v->context_starts = (const uint32_t *)stage->context_starts.data;
@@ -661,8 +639,7 @@ static void add_side(struct sides *to, const struct work *work, uint32_t most) {
 
 /* Launches a kernel over the rows of one side (targets or contexts) or both, or over pieces of their work. *work->count, on the
  * GPU, is the number of rows or pieces. */
-static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, const struct step_view *v,
-                        const struct sides *sides) {
+static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, const struct step_view *v, const struct sides *sides) {
     uint32_t most = 0, widest = 16 * (uint32_t)b->processors;
     for (uint32_t i = 0; i < sides->count; i++)
         if (sides->most[i] > most) most = sides->most[i];
@@ -673,8 +650,7 @@ static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, c
     return 0;
 }
 
-static struct sides side_of(struct backend *b, const struct stage *stage, const struct step_view *v, const struct learn_view *l,
-                            int side) {
+static struct sides side_of(struct backend *b, const struct stage *stage, const struct step_view *v, const struct learn_view *l, int side) {
     const struct batch_sizes *sizes = &stage->sizes, *capacity = &stage->capacity;
     int behind = side == SIDE_CONTEXT, norms = has_parts(v) && v->rule.constants.clip > 0;
     struct sides alone;
@@ -735,8 +711,7 @@ static int finish(struct backend *b, const struct stage *stage, const struct ste
 /* Enqueues the second half of a step: sums each row's gradient, and updates the row. If blocks have one vector, contexts read
  * the old targets, so contexts are updated first; otherwise both sides are updated at once. The squares of both sides are posted
  * before any are collected. */
-static int launch_rows(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
-                       const struct learn_view *l) {
+static int launch_rows(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v, const struct learn_view *l) {
     struct sides contexts = side_of(b, stage, v, l, SIDE_CONTEXT), targets = side_of(b, stage, v, l, SIDE_TARGET);
     struct sides both = contexts;
     add_side(&both, &targets.works.of[0], targets.most[0]);
@@ -748,8 +723,7 @@ static int launch_rows(struct backend *b, const struct stage *stage, const struc
     return both.works.of[0].row_sums ? finish(b, stage, v, both) : 0;
 }
 
-static int begin_exchange(struct backend *b, const struct stage *stage, const struct step_request *request,
-                          struct exchange_view *view) {
+static int begin_exchange(struct backend *b, const struct stage *stage, const struct step_request *request, struct exchange_view *view) {
     const struct batch_sizes *capacity = &stage->capacity;
     int lengths = request->loss.score == SCORE_COSINE;
     if (request->apart) return 0;

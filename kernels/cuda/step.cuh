@@ -1,9 +1,8 @@
 /* step: shared by the kernels of a step: which kernels serve a row's width, a batch as kernels receive it, rows in registers, and an
  * optimizer's rule on a record.
  *
- * A group of G threads works on a row: a warp or a part of a warp for up to 512 columns, four warps for more.
- * Each thread has VEC quads of the row. F is the form of the tables' rows (values.cuh). Thread t has the quads of chunks t, t + G,
- * t + 2 G ..
+ * A group of G threads works on a row: a warp or a part of a warp for up to 512 columns, four warps for more. Each thread has VEC quads of
+ * the row. F is the form of the tables' rows (values.cuh). Thread t has the quads of chunks t, t + G, t + 2 G ..
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
@@ -119,8 +118,7 @@ enum {
 
 /* ---- what the kernels are given ---- */
 
-/* The weights, or the state, of a batch's rows: rows below hot_rows are in `resident`, by their ids; the others are in the
- * stage's slots. */
+/* The weights, or the state, of a batch's rows: rows below hot_rows are in `resident`, by their ids; the others are in the stage's slots. */
 struct live_part {
     char *resident, *slots;
     uint64_t stride, hot_rows;
@@ -150,8 +148,7 @@ struct rule_view {
     uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
     bool halves;                  /* slots are bfloat16 */
     bool by_row;                  /* records have the row's sum and no slots (RULE_BY_ROW); the rule is then RULE_SGD */
-    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates, or its sum;
-                                   * DRAW_NONE: rows have neither */
+    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates, or its sum; DRAW_NONE: rows have neither */
 };
 
 struct step_view {
@@ -193,8 +190,7 @@ struct found_row {
 };
 
 /* Finds a row. distinct: its number among the distinct rows, with SINGLE_BIT if it occurs once; id: its id. */
-static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct,
-                                                             uint32_t id) {
+static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct, uint32_t id) {
     uint32_t row = distinct & ~SINGLE_BIT;
     struct found_row found;
     found.single = (distinct & SINGLE_BIT) != 0;
@@ -204,8 +200,7 @@ static __device__ __forceinline__ struct found_row place_row(const struct live_s
     return found;
 }
 
-static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first,
-                                                            uint32_t occurrence, bool real) {
+static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first, uint32_t occurrence, bool real) {
     uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
     if (distinct == DRAW_NONE) return {0, 0, 0, 0};
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
@@ -244,8 +239,7 @@ template <class F, int VEC> struct stored_row {
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_stored(struct stored_row<F, VEC> &x, const char *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
-    for (int i = 0; i < VEC / F::QUADS; i++)
-        x.chunk[i] = i * G + tid < quads / F::QUADS ? read_chunk(row, i * G + tid) : make_float4(0, 0, 0, 0);
+    for (int i = 0; i < VEC / F::QUADS; i++) x.chunk[i] = i * G + tid < quads / F::QUADS ? read_chunk(row, i * G + tid) : make_float4(0, 0, 0, 0);
 }
 
 template <class F, int VEC> static __device__ __forceinline__ void clear_stored(struct stored_row<F, VEC> &x) {
@@ -254,19 +248,16 @@ template <class F, int VEC> static __device__ __forceinline__ void clear_stored(
 }
 
 /* Copies the quads of the thread's chunk i. */
-template <class F, int VEC>
-static __device__ __forceinline__ void take_chunk(float4 (&some)[F::QUADS], const float4 (&x)[VEC], int i) {
+template <class F, int VEC> static __device__ __forceinline__ void take_chunk(float4 (&some)[F::QUADS], const float4 (&x)[VEC], int i) {
 #pragma unroll
     for (int k = 0; k < F::QUADS; k++) some[k] = x[i * F::QUADS + k];
 }
-template <class F, int VEC>
-static __device__ __forceinline__ void put_chunk(float4 (&x)[VEC], const float4 (&some)[F::QUADS], int i) {
+template <class F, int VEC> static __device__ __forceinline__ void put_chunk(float4 (&x)[VEC], const float4 (&some)[F::QUADS], int i) {
 #pragma unroll
     for (int k = 0; k < F::QUADS; k++) x[i * F::QUADS + k] = some[k];
 }
 
-template <class F, int VEC>
-static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct stored_row<F, VEC> &row) {
+template <class F, int VEC> static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct stored_row<F, VEC> &row) {
 #pragma unroll
     for (int i = 0; i < VEC / F::QUADS; i++) {
         float4 some[F::QUADS];
@@ -276,14 +267,12 @@ static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct s
 }
 
 /* Reads a row of a table, or a row of working memory (values.cuh). */
-template <class F, int G, int VEC>
-static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
+template <class F, int G, int VEC> static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
     struct stored_row<F, VEC> stored;
     read_stored<F, G, VEC>(stored, row, tid, quads);
     open_row<F, VEC>(x, stored);
 }
-template <class F, int G, int VEC>
-static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const float *row, uint32_t tid, uint32_t quads) {
+template <class F, int G, int VEC> static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const float *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         uint32_t q = quad_of<F, G>(v, tid);
@@ -318,8 +307,7 @@ template <int VEC> static __device__ __forceinline__ void clear_row(float4 (&x)[
 
 /* Returns `sum` plus the dot product. Products are added in the order of columns, so a row that is read in parts gives the same
  * bits as the whole row. */
-template <int VEC>
-static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC], float sum = 0) {
+template <int VEC> static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC], float sum = 0) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
         sum = fmaf(x[v].x, y[v].x, sum);
@@ -330,8 +318,7 @@ static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const f
     return sum;
 }
 
-template <class F, int VEC>
-static __device__ __forceinline__ float dot_stored(const float4 (&x)[VEC], const struct stored_row<F, VEC> &stored) {
+template <class F, int VEC> static __device__ __forceinline__ float dot_stored(const float4 (&x)[VEC], const struct stored_row<F, VEC> &stored) {
     float4 y[VEC];
     open_row<F, VEC>(y, stored);
     return dot_rows<VEC>(x, y);
@@ -455,8 +442,7 @@ static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, ui
 }
 /* Sets the columns of a chunk that are not in the dimension to zero: a row's last chunk may have such columns, and a rule may
  * turn a zero gradient into another value. */
-template <class F>
-static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk, const struct step_view &v) {
+template <class F> static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk, const struct step_view &v) {
     constexpr uint32_t COLUMNS = 4 * F::QUADS;
     if (v.dim % COLUMNS && chunk == v.dim / COLUMNS)
 #pragma unroll
@@ -465,13 +451,11 @@ static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk,
 
 /* ---- a record's slots in registers ---- */
 
-/* A kernel is compiled twice: for records with state, of any rule (STATE = true), and for records without state (sgd without
- * momentum).
+/* A kernel is compiled twice: for records with state, of any rule (STATE = true), and for records without state (sgd without momentum).
  *
- * A slot's role is its number among the slots that its rule can have (rule_slots). Slots of the first two roles are kept in
- * registers. Few rules have a slot of the third role; it is read when it is changed, because registers for it would leave too few
- * for other uses. Kernels compiled for each number of roles were 1 to 4% faster with word2vec's loss, but there were three times as
- * many.
+ * A slot's role is its number among the slots that its rule can have (rule_slots). Slots of the first two roles are kept in registers. Few
+ * rules have a slot of the third role; it is read when it is changed, because registers for it would leave too few for other uses. Kernels
+ * compiled for each number of roles were 1 to 4% faster with word2vec's loss, but there were three times as many.
  */
 enum { HELD_ROLES = 2, THIRD = 2 };
 
@@ -505,8 +489,7 @@ static __device__ __forceinline__ void write_updates(const struct step_view &v, 
 }
 
 template <class F, int G, int VEC, bool STATE>
-static __device__ __forceinline__ void read_state(struct held_state<VEC, STATE> &held, char *state, uint32_t tid,
-                                                  const struct step_view &v) {
+static __device__ __forceinline__ void read_state(struct held_state<VEC, STATE> &held, char *state, uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int role = 0; role < held_roles(STATE); role++)
 #pragma unroll
@@ -514,16 +497,14 @@ static __device__ __forceinline__ void read_state(struct held_state<VEC, STATE> 
             float4 some[F::QUADS];
 #pragma unroll
             for (float4 &quad : some) quad = make_float4(0, 0, 0, 0);
-            if (i * G + tid < quads_of(v, role) / F::QUADS)
-                read_state_chunk(some, state + v.rule.slot_at[role], i * G + tid, v.rule.halves);
+            if (i * G + tid < quads_of(v, role) / F::QUADS) read_state_chunk(some, state + v.rule.slot_at[role], i * G + tid, v.rule.halves);
             put_chunk<F, VEC>(held.s[role], some, i);
         }
     held.updates = read_updates(v, state);
     if constexpr (STATE)
 #pragma unroll
         for (int i = 0; i < VEC / F::QUADS; i++)
-            if (i * G + tid < quads_of(v, THIRD) / F::QUADS)
-                prefetch_state_chunk<F>(state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
+            if (i * G + tid < quads_of(v, THIRD) / F::QUADS) prefetch_state_chunk<F>(state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
 }
 
 template <class F, int VEC, bool STATE>
@@ -549,8 +530,7 @@ static __device__ __forceinline__ void write_state(const struct held_state<VEC, 
             float4 some[F::QUADS];
             take_chunk<F, VEC>(some, held.s[role], i);
             if (i * G + tid < quads_of(v, role) / F::QUADS)
-                store_state_chunk(state + v.rule.slot_at[role], i * G + tid, some, v.rule.halves, v.rule.slot_number[role],
-                                  rounding);
+                store_state_chunk(state + v.rule.slot_at[role], i * G + tid, some, v.rule.halves, v.rule.slot_number[role], rounding);
         }
 }
 
@@ -570,8 +550,7 @@ struct record_quad {
         }                                                                                                              \
         break;
 /* Updates a quad by the rule RULE or, if RULE is ANY_RULE, by `rule`. */
-template <int RULE>
-static __device__ __forceinline__ void change_quad(struct record_quad &quad, const struct rule_step &k, float4 g, int rule) {
+template <int RULE> static __device__ __forceinline__ void change_quad(struct record_quad &quad, const struct rule_step &k, float4 g, int rule) {
     switch (RULE == ANY_RULE ? rule : RULE) { RULES(CHANGE_QUAD) }
 }
 #undef CHANGE_QUAD
@@ -616,9 +595,7 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, STA
             absent[part] = quad.s[THIRD];
         }
         mask_chunk<F>(absent, i * G + tid, v);
-        if (third)
-            store_state_chunk(state + v.rule.slot_at[THIRD], i * G + tid, absent, v.rule.halves, v.rule.slot_number[THIRD],
-                              rounding);
+        if (third) store_state_chunk(state + v.rule.slot_at[THIRD], i * G + tid, absent, v.rule.halves, v.rule.slot_number[THIRD], rounding);
     }
 }
 
@@ -647,12 +624,10 @@ static __device__ __forceinline__ void change_record(struct held_state<VEC, STAT
     write_state<F, G, VEC, STATE>(held, state, tid, v, rounding);
 }
 
-/* Updates a record that is in registers, and counts the update. All threads of the group must have read its count of updates
- * before. */
+/* Updates a record that is in registers, and counts the update. All threads of the group must have read its count of updates before. */
 template <class F, int G, int VEC, bool STATE>
-static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE> &held, const float4 (&g)[VEC],
-                                                   float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
-                                                   const struct step_view &v, const struct named_row &row) {
+static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE> &held, const float4 (&g)[VEC], float4 (&w)[VEC], char *weights,
+                                                   char *state, uint32_t tid, const struct step_view &v, const struct named_row &row) {
     if constexpr (!STATE) {
         change_record<F, G, VEC, false>(held, v.rule.constants, g, w, weights, state, tid, v, row);
     } else {
@@ -677,9 +652,8 @@ static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r
 /* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates.
  * `updates`: that count, or the bits of the row's new sum. */
 template <class F, int G, int B>
-static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights,
-                                                     char *state, uint32_t updates, uint32_t chunk, const struct step_view &v,
-                                                     const struct named_row &row) {
+static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights, char *state,
+                                                     uint32_t updates, uint32_t chunk, const struct step_view &v, const struct named_row &row) {
     float4 w[B];
     open_row<F, B>(w, r.weights);
     struct rule_step k = row_constants(v.rule, updates); /* computed here so that the record's reads need not wait for it */
@@ -690,8 +664,7 @@ static __device__ __forceinline__ void change_stored(struct stored_record<F, B> 
 /* Prefetches `bytes` of memory into the GPU's cache; the group reads them a little later. */
 template <int G> static __device__ __forceinline__ void ask_for_lines(const char *from, uint64_t bytes) {
     constexpr uint32_t LINE = 128;
-    for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
+    for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
 }
 
 /* ---- a piece of an update: some of a row's gradients, or all ---- */
@@ -718,10 +691,8 @@ static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float
     }
 }
 
-/* Returns the squared norm of a row's gradient `sum`; 0 if the rule does not bound gradients. All threads of a warp must call
- * it. */
-template <int G, int VEC>
-static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], const struct step_view &v) {
+/* Returns the squared norm of a row's gradient `sum`; 0 if the rule does not bound gradients. All threads of a warp must call it. */
+template <int G, int VEC> static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], const struct step_view &v) {
     if (!(v.rule.constants.clip > 0)) return 0;
     float squares[1] = {dot_rows<VEC>(sum, sum)};
     group_sum<G, 1>(squares);
@@ -730,8 +701,7 @@ static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], co
 
 /* Returns the factor that bounds a row's gradient, whose squared norm is `squares`; 1 if the rule does not bound gradients.
  * starts: distinct_starts of the row set. */
-static __device__ __forceinline__ float share_of_row(const struct step_view &v, const uint32_t *starts, uint32_t row,
-                                                     float squares) {
+static __device__ __forceinline__ float share_of_row(const struct step_view &v, const uint32_t *starts, uint32_t row, float squares) {
     float clip = v.rule.constants.clip;
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;
 }
@@ -740,17 +710,15 @@ static __device__ __forceinline__ float share_of_row(const struct step_view &v, 
 struct piece_end {
     const uint32_t *starts; /* distinct_starts of the row set: they give the row's number of places */
     float *partials;        /* rows of span floats; the sum is written here if the row has several pieces */
-    float *kept;            /* [span] the row's whole sum is written here, and another kernel updates the row; NULL: this kernel
-                             * updates the row */
+    float *kept;            /* [span] the row's whole sum is written here, and another kernel updates the row; NULL: this kernel updates the row */
 };
 
 /* Uses the sum of a piece of a record that may have state: updates the row, or stores the sum as the row's whole or partial sum.
  * gained(chunk, sum) sums B quads of a thread; all threads of a warp must call it. real: the thread's group has a piece. A row
  * wider than G x B quads is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule uses it. */
 template <class F, int G, int B, typename Gained>
-static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state,
-                                                  const struct named_row &row, const struct piece_end &to,
-                                                  const struct step_view &v, Gained gained) {
+static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state, const struct named_row &row,
+                                                  const struct piece_end &to, const struct step_view &v, Gained gained) {
     constexpr uint32_t STEP = G * B / F::QUADS;
     const uint32_t chunks = v.quads / F::QUADS;
     uint32_t tid = threadIdx.x % G;

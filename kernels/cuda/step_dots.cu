@@ -11,10 +11,8 @@ struct dot_kernels dot_kernels_alone(const struct step_view *v) {
 
 enum {
     RESIDENT = 4,        /* number of thread blocks of step_dots_ranks.cu that fit on a multiprocessor, roughly */
-    LONGEST_RUN = 4,     /* most consecutive blocks that a group of step_dots_ranks.cu works on: it waits for the first block of
-                          * each run */
-    SHARED_BLOCKS = 8192 /* if a batch has at most this many blocks of one target, groups of a thread block share the contexts of
-                          * a block */
+    LONGEST_RUN = 4,     /* most consecutive blocks that a group of step_dots_ranks.cu works on: it waits for the first block of each run */
+    SHARED_BLOCKS = 8192 /* if a batch has at most this many blocks of one target, groups of a thread block share the contexts of a block */
 };
 
 static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct dot_kernels *k) {
@@ -57,8 +55,7 @@ static uint32_t rows_of_a_warp(const struct backend *b, uint32_t contexts, uint3
     return blocks_for(share, blocks_for(share, fit));
 }
 
-/* Launches thread blocks that each work on a run of consecutive blocks. Runs are so short that some thread blocks begin while
- * others end. */
+/* Launches thread blocks that each work on a run of consecutive blocks. Runs are so short that some thread blocks begin while others end. */
 static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, struct step_view v) {
     uint32_t turns = wanted / (2 * RESIDENT * (uint32_t)b->processors);
     uint32_t bytes = HELD_WARPS * v.held * v.weights_bytes;
@@ -69,8 +66,7 @@ static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, s
     return 0;
 }
 
-/* If ranks can address each other's memory, launches one kernel that posts and collects; otherwise two kernels, which add in the
- * same order. */
+/* If ranks can address each other's memory, launches one kernel that posts and collects; otherwise two kernels, which add in the same order. */
 static int launch_held(struct backend *b, const struct stage *stage, struct step_view v, const struct held_kernels *k) {
     const struct batch_sizes *sizes = &stage->sizes;
     uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* average number of contexts of a block */

@@ -5,8 +5,7 @@
  *                    and written once. For all other contexts only the coefficients are stored
  *   several targets  the gradient of each occurrence of a context is written to a buffer
  *
- * If ranks share the columns, each rank computes a part of each dot product. It posts its parts, and collects their sums before
- * rows change:
+ * If ranks share the columns, each rank computes a part of each dot product. It posts its parts, and collects their sums before rows change:
  *
  *   DOTS_POST, DOTS_COLLECT   two kernels, which read the rows twice; between them the parts may be summed in any way
  *   DOTS_NEAR                 one kernel that posts and collects, if GPUs can address each other's memory. Meanwhile it holds the
@@ -92,8 +91,7 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
 /* Prefetches the records of U x rows_beside contexts, from number i on. Used for bfloat16, since a thread's registers hold too
  * few bytes of it to keep the memory busy; float32 rows were 5% slower with this. */
 template <class F, int G, bool STATE, int U>
-static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here,
-                                                        const struct step_view &v) {
+static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here, const struct step_view &v) {
     if constexpr (F::QUADS > 1)
 #pragma unroll
         for (int u = 0; u < U; u++) {
@@ -109,14 +107,12 @@ static __device__ __forceinline__ void ask_for_contexts(const struct found_row &
 
 /* Updates a context that occurs once in the batch: its whole gradient is known, and its record is in registers. */
 template <class F, int G, int VEC, bool STATE>
-static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, STATE> &held,
-                                                     float4 (&w)[VEC], const float4 (&gradient)[VEC], uint32_t tid,
-                                                     const struct step_view &v) {
+static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, STATE> &held, float4 (&w)[VEC],
+                                                     const float4 (&gradient)[VEC], uint32_t tid, const struct step_view &v) {
     update_held<F, G, VEC, STATE>(held, gradient, w, row.weights, row.state, tid, v, {row.id, SIDE_CONTEXT});
 }
 
-/* Returns, to lane l, the value of row l of the rows in flight. `value`: U values, one for each row that this thread's group has
- * in flight. */
+/* Returns, to lane l, the value of row l of the rows in flight. `value`: U values, one for each row that this thread's group has in flight. */
 template <int G, int U> static __device__ __forceinline__ float to_lanes(const float (&value)[U], uint32_t lane) {
     constexpr uint32_t R = rows_beside<G>();
     float mine = 0;
@@ -162,19 +158,17 @@ static __device__ __forceinline__ float coefficient_of(float logit, bool positiv
 
 /* If the lane has a context, writes its coefficient, and returns its loss; otherwise returns 0. Only one warp of a group writes. */
 template <int G>
-static __device__ __forceinline__ double keep_term(const struct step_view &v, const struct meeting &m, uint32_t context,
-                                                   bool real, float logit, float coefficient) {
-    if (threadIdx.x % (G < 32 ? 32 : G) < 32 && !v.loss_only && context < m.end)
-        v.coefficients[m.terms + context - m.start] = coefficient;
+static __device__ __forceinline__ double keep_term(const struct step_view &v, const struct meeting &m, uint32_t context, bool real, float logit,
+                                                   float coefficient) {
+    if (threadIdx.x % (G < 32 ? 32 : G) < 32 && !v.loss_only && context < m.end) v.coefficients[m.terms + context - m.start] = coefficient;
     return real ? (double)loss_of(logit, context - m.start < m.positives) : 0;
 }
 
 /* Adds coefficient x row to the target's gradient, for rows in registers. ONE: rows that occur once are updated, too. */
 template <class F, int G, int VEC, bool STATE, bool ONE, int U>
-static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
-                                                   const float (&coefficient)[U], const struct stored_row<F, VEC> (&stored)[U],
-                                                   struct held_state<VEC, STATE> (&held)[U], const struct context_row (&rows)[U],
-                                                   uint32_t tid, const struct step_view &v) {
+static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC], const float (&coefficient)[U],
+                                                   const struct stored_row<F, VEC> (&stored)[U], struct held_state<VEC, STATE> (&held)[U],
+                                                   const struct context_row (&rows)[U], uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
         float by = rows[u].weights ? coefficient[u] : 0;
@@ -188,8 +182,7 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
     }
 }
 
-/* Trains contexts with a target if this rank has all columns: adds to the target's gradient, updates rows that occur once, and
- * returns the loss. */
+/* Trains contexts with a target if this rank has all columns: adds to the target's gradient, updates rows that occur once, and returns the loss. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
@@ -215,8 +208,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
             float round_logit = to_lanes<G, U>(logit, (lane - i) & 31);
             if (lane - i < U * R) my_logit = round_logit;
 #pragma unroll
-            for (int u = 0; u < U; u++)
-                logit[u] = coefficient_of(logit[u], base + i + u * R + own_beside<G>() - m.start < m.positives, scale);
+            for (int u = 0; u < U; u++) logit[u] = coefficient_of(logit[u], base + i + u * R + own_beside<G>() - m.start < m.positives, scale);
             change_rows<F, G, VEC, STATE, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
         }
         bool real = lane < here && found.weights;
@@ -231,8 +223,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 
 /* Posts this rank's partial sums of the contexts' logits, one context for each lane. */
 template <class F, int G, int VEC, bool ONE>
-static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC],
-                                                     const struct meeting &m) {
+static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC], const struct meeting &m) {
     constexpr int U = contexts_at_once<F>(G, VEC, 0, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     for (uint32_t base = m.first; base < m.end; base += 32) {
@@ -281,8 +272,7 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
             float coefficient[U];
             read_contexts<F, G, VEC, STATE, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
-            for (int u = 0; u < U; u++)
-                coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
+            for (int u = 0; u < U; u++) coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
             if (STATE) group_wait<G>(); /* all threads have read the rows' counts of updates */
             change_rows<F, G, VEC, STATE, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
@@ -322,8 +312,7 @@ struct group_rows {
 };
 
 /* Adds the gradients of all groups, in the groups' order. All threads of the thread block work on it. */
-template <int THREADS, uint32_t GROUPS>
-static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float *out, uint32_t quads) {
+template <int THREADS, uint32_t GROUPS> static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float *out, uint32_t quads) {
     for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
         float4 sum = sums.rows[q];
 #pragma unroll
@@ -367,13 +356,10 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
     if constexpr (GROUPS > 1) finish_block<F, VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
 }
 
-/* Trains blocks of one target. v.parts groups of a thread block share a block's contexts; their sums are added in the groups'
- * order. */
+/* Trains blocks of one target. v.parts groups of a thread block share a block's contexts; their sums are added in the groups' order. */
 template <class F, int G, int VEC, bool STATE, int THREADS, int MODE>
-static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, THREADS))
-    dot_one(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* WIDTH: number of threads that work on a block's
-                                                                           * contexts together */
+static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, THREADS)) dot_one(const __grid_constant__ struct step_view v) {
+    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* WIDTH: number of threads that work on a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
     uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
@@ -394,8 +380,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, T
 
 /* ---- blocks of several targets ---- */
 
-/* Returns a context's gradient: the sum over targets t0 .. t1 - 1 of coefficient x target. The context's coefficients are
- * `stride` floats apart. */
+/* Returns a context's gradient: the sum over targets t0 .. t1 - 1 of coefficient x target. The context's coefficients are `stride` floats apart. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const struct step_view &v, uint32_t t0,
                                                    uint32_t t1, const float *coefficients, uint32_t stride) {
@@ -412,8 +397,7 @@ static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const str
 
 /* Trains blocks of several targets whose rows are too wide for a warp's registers: a thread block works on each block, and reads
  * rows again from the first cache. */
-template <class F, int G, int VEC, int MODE>
-static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
+template <class F, int G, int VEC, int MODE> static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = blockIdx.x;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
@@ -453,15 +437,12 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
 
 /* How many targets, and how many contexts, of a window G lanes hold at a time. Ranks that wait for one another within a block
  * must all hold the same number of contexts (step_dots_ranks.cu); their numbers of targets may differ. */
-template <int VEC> struct tile {
-    static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
-};
+template <int VEC> struct tile { static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4; };
 
 /* Reads N rows into registers. Lanes first .. first + N - 1 of the group have the rows' addresses in `found`. Places past the
  * end are read as zeros. */
 template <class F, int G, int N, int VEC>
-static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first,
-                                                 uint32_t quads) {
+static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first, uint32_t quads) {
 #pragma unroll
     for (int i = 0; i < N; i++) {
         const char *row = (const char *)__shfl_sync(ALL_LANES, found, first + i, G);
@@ -475,8 +456,7 @@ static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigne
 template <int G, int VEC> static constexpr int TERMS = (tile<VEC>::targets * tile<VEC>::contexts + G - 1) / G;
 
 template <int G, int TT, int CC, int VEC>
-static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], const float4 (&w)[CC][VEC],
-                                                float (&logit)[TERMS<G, VEC>]) {
+static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], const float4 (&w)[CC][VEC], float (&logit)[TERMS<G, VEC>]) {
     float products[TT * CC];
 #pragma unroll
     for (int j = 0; j < TT; j++)
@@ -488,10 +468,9 @@ static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], cons
 /* Adds to the gradients of a tile's `count` targets, in memory, and of its contexts, in registers, by the lanes' coefficients.
  * The block's first tile of contexts sets the targets' gradients; later tiles add to them. */
 template <class F, int G, int TT, int CC, int VEC>
-static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC],
-                                                 const float4 (&w)[CC][VEC], float4 (&gained)[CC][VEC],
-                                                 const float (&coefficient)[TERMS<G, VEC>], float *gradients, uint32_t count,
-                                                 bool begin) {
+static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC], const float4 (&w)[CC][VEC],
+                                                 float4 (&gained)[CC][VEC], const float (&coefficient)[TERMS<G, VEC>], float *gradients,
+                                                 uint32_t count, bool begin) {
     uint32_t tid = threadIdx.x % G, most = most_beside<G>(count);
 #pragma unroll
     for (int j = 0; j < TT; j++) {
@@ -540,8 +519,7 @@ static __device__ __forceinline__ double coefficients_of(const struct step_view 
     return loss;
 }
 
-/* A block: its first target, first context and first term, and its numbers of targets, contexts and positives. All are 0 past
- * the last block. */
+/* A block: its first target, first context and first term, and its numbers of targets, contexts and positives. All are 0 past the last block. */
 struct window {
     uint32_t target, targets, context, contexts, positives, terms;
 };
@@ -560,8 +538,7 @@ static __device__ __forceinline__ struct looked_up look_up(const struct live_sid
     if (!real) return {DRAW_NONE, 0};
     return {side.rows.distinct[occurrence], side.rows.ids[occurrence]};
 }
-static __device__ __forceinline__ unsigned long long row_of(const struct live_side &side, uint32_t cold_first,
-                                                            const struct looked_up &at) {
+static __device__ __forceinline__ unsigned long long row_of(const struct live_side &side, uint32_t cold_first, const struct looked_up &at) {
     return at.distinct == DRAW_NONE ? 0 : place_row(side, cold_first, at.distinct, at.id).weights;
 }
 
@@ -588,12 +565,10 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
         for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
         bool there[N]; /* for each of the lane's terms: true: its target and its context exist */
 #pragma unroll
-        for (int n = 0; n < N; n++)
-            there[n] = __shfl_sync(ALL_LANES, context, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
+        for (int n = 0; n < N; n++) there[n] = __shfl_sync(ALL_LANES, context, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
         for (uint32_t done = 0; done < most_targets; done += TT) {
             uint32_t left = done < own.targets ? own.targets - done : 0;
-            if (done && done % AHEAD == 0)
-                target = row_of(v.target, cold[SIDE_TARGET], look_up(v.target, own.target + done + lane, lane < left));
+            if (done && done % AHEAD == 0) target = row_of(v.target, cold[SIDE_TARGET], look_up(v.target, own.target + done + lane, lane < left));
             float4 x[TT][VEC];
             float logit[N];
             uint64_t term[N];
@@ -616,25 +591,21 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
         }
 #pragma unroll
         for (int k = 0; k < CC && !v.loss_only && MODE != DOTS_POST; k++)
-            if (first + k < own.contexts)
-                write_row<F, G, VEC>(gained[k], v.context_gradients + (own.context + first + k) * v.span, lane, v.quads);
+            if (first + k < own.contexts) write_row<F, G, VEC>(gained[k], v.context_gradients + (own.context + first + k) * v.span, lane, v.quads);
     }
     if (MODE == DOTS_POST) return;
     loss = warp_sum<G>(loss);
     for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* the first has the block's */
 }
 
-/* Returns the least number of thread blocks of dot_windows on a multiprocessor, chosen so that a thread has the registers for a
- * tile of one quad. */
+/* Returns the least number of thread blocks of dot_windows on a multiprocessor, chosen so that a thread has the registers for a tile of one quad. */
 static constexpr int resident_windows(int quads, int mode) {
     return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
 }
 
-/* Trains blocks of several targets. Thread blocks that wait for other ranks take their blocks in order, as in
- * step_dots_ranks.cu. */
+/* Trains blocks of several targets. Thread blocks that wait for other ranks take their blocks in order, as in step_dots_ranks.cu. */
 template <class F, int G, int VEC, int MODE>
-static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
-    dot_windows(const __grid_constant__ struct step_view v) {
+static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE)) dot_windows(const __grid_constant__ struct step_view v) {
     uint32_t blocks = v.counts->blocks; /* read before number_in_order(), which may wait */
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
@@ -657,8 +628,7 @@ enum {
     HELD_WARPS = 4, /* number of warps of a thread block */
     HELD_THREADS = 32 * HELD_WARPS,
     HELD_MOST = 32,        /* most rows that a warp holds: each lane looks up one of them */
-    HELD_BYTES = 72 << 10, /* most bytes of the rows that a thread block holds: three thread blocks fit on a multiprocessor of
-                            * sm_90 */
+    HELD_BYTES = 72 << 10, /* most bytes of the rows that a thread block holds: three thread blocks fit on a multiprocessor of sm_90 */
     HELD_SHARED_FROM = 16, /* if blocks have at least this many contexts, all warps of a thread block share a block */
     HELD_PAUSE = 600       /* nanoseconds before a warp first looks whether values of other ranks have arrived: few arrive
                             * sooner, and looking slows the warps that work */
@@ -702,8 +672,7 @@ static inline struct dot_kernels with_many(struct dot_kernels one, const struct 
 
 template <int MODE> static struct dot_kernels dot_kernels_of_halves(uint32_t quads, bool state) {
     typedef of_mode<bfloat16_rows, MODE> mode;
-    return with_many(kernels_for_narrow_halves<mode::template one>(quads, state),
-                     kernels_for_short_halves<mode::template many>(quads, false));
+    return with_many(kernels_for_narrow_halves<mode::template one>(quads, state), kernels_for_short_halves<mode::template many>(quads, false));
 }
 /* Returns the kernels for a width. halves: 1: rows are bfloat16; state: 1: records have state. */
 template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, bool state) {
@@ -719,8 +688,7 @@ struct dot_kernels dot_kernels_alone(const struct step_view *view); /* step_dots
 /* step_dots_ranks.cu. held: `near` is NULL if rows are not held. */
 struct dot_kernels dot_kernels_post(const struct step_view *view);
 struct dot_kernels dot_kernels_collect(const struct step_view *view);
-struct dot_kernels dot_kernels_near(const struct step_view *view); /* for blocks of several targets; many: NULL if they need two
-                                                                    * passes */
+struct dot_kernels dot_kernels_near(const struct step_view *view); /* for blocks of several targets; many: NULL if they need two passes */
 struct held_kernels dot_kernels_held(const struct step_view *view);
 
 #endif

@@ -18,8 +18,7 @@
 /* The target of a block, and one of its contexts for each lane, looked up before the block is worked on. */
 struct ahead {
     uint32_t start, end, positives;
-    uint32_t target, target_id, context, context_id; /* target, context: numbers among the distinct rows; target_id, context_id:
-                                                      * their ids */
+    uint32_t target, target_id, context, context_id; /* target, context: numbers among the distinct rows; target_id, context_id: their ids */
 };
 
 static __device__ __forceinline__ uint32_t first_of(const struct ahead &a, uint32_t part, uint32_t rows) {
@@ -41,8 +40,7 @@ static __device__ __forceinline__ void find_context(struct ahead &a, const struc
 }
 
 /* Looks up a block's target and the lane's context. The block's bounds (start, end, positives) must have been read. */
-static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct step_view &v, uint32_t block, uint32_t blocks,
-                                                  uint32_t part) {
+static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct step_view &v, uint32_t block, uint32_t blocks, uint32_t part) {
     if (block < blocks) {
         a.positives = v.positives[block];
         a.target = v.target.rows.distinct[block] & ~SINGLE_BIT;
@@ -65,8 +63,7 @@ static __device__ __forceinline__ bool has_row(unsigned bits, uint32_t row) {
     return row < 32 && (bits >> row & 1);
 }
 
-/* Returns the number of the row that this thread's group works on, if the warp works on as many consecutive rows, from row i on,
- * as it has groups. */
+/* Returns the number of the row that this thread's group works on, if the warp works on as many consecutive rows, from row i on, as it has groups. */
 template <int G> static __device__ __forceinline__ uint32_t group_row(uint32_t i) {
     return i + own_beside<G>();
 }
@@ -75,8 +72,7 @@ static __device__ __forceinline__ const char *held_row(const struct warp_rows &h
     return held.rows + row * v.weights_bytes;
 }
 
-template <class F, int G, int VEC>
-static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, const struct step_view &v) {
+template <class F, int G, int VEC> static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, const struct step_view &v) {
 #pragma unroll 4
     for (uint32_t i = 0; i < held.here; i += rows_beside<G>()) {
         uint32_t row = group_row<G>(i);
@@ -90,8 +86,7 @@ static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, 
 
 /* Returns the dot product of the target with the row that this lane has looked up. */
 template <class F, int G, int VEC>
-static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct warp_rows &held,
-                                                  const struct step_view &v) {
+static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct warp_rows &held, const struct step_view &v) {
     constexpr uint32_t U = 5, R = rows_beside<G>();
     uint32_t lane = threadIdx.x & 31;
     float own = 0;
@@ -154,9 +149,8 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 
 /* Trains the block's contexts from number `first` on, one for each lane. Returns the lane's loss. */
 template <class F, int G, int VEC, bool STATE, int MODE>
-static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
-                                                       float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
-                                                       uint32_t cold_first, float scale, char *rows) {
+static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC], float4 (&gradient)[VEC],
+                                                       const struct ahead &a, uint32_t first, uint32_t cold_first, float scale, char *rows) {
     uint32_t context = first + (threadIdx.x & 31);
     bool real = a.context != DRAW_NONE;
     struct warp_rows held = {rows, {0, 0, 0, 0}, 0, min(a.end - first, v.held)};
@@ -191,8 +185,7 @@ static constexpr int held_resident(int vec, bool state) {
 
 /* Trains blocks of one target. v.parts: number of warps that share a block's contexts: 1, or all warps of the thread block. */
 template <class F, int G, int VEC, bool STATE, int MODE>
-static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE))
-    dot_held(const __grid_constant__ struct step_view v) {
+static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)) dot_held(const __grid_constant__ struct step_view v) {
     extern __shared__ float4 all_rows[];
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
     uint32_t warp = threadIdx.x / 32, part = warp % v.parts, step = HELD_WARPS / v.parts;
@@ -253,9 +246,8 @@ template <class F> struct of_form {
     };
 };
 
-/* Narrow rows of bfloat16, such as one of four ranks has, get as many threads as `few` gives them, so the bits are the same. But
- * each thread has two quads instead of four, two of which would be past the row's end. That takes fewer registers, so more warps
- * run at once. */
+/* Narrow rows of bfloat16, such as one of four ranks has, get as many threads as `few` gives them, so the bits are the same. But each
+ * thread has two quads instead of four, two of which would be past the row's end. That takes fewer registers, so more warps run at once. */
 struct held_kernels dot_kernels_held(const struct step_view *v) {
     typedef of_form<float32_rows> floats;
     typedef of_form<bfloat16_rows> halves;

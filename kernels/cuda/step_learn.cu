@@ -23,9 +23,8 @@ template <class F, int VEC> static __device__ __forceinline__ float squares_of(c
 /* Computes the dot products of the group's contexts with a vector; the first of them is the term number `terms`. For a block's
  * first vector, also computes the squares of the contexts. */
 template <class F, int G, int VEC>
-static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l,
-                                                      const struct block_share &s, const float4 (&x)[VEC], uint64_t terms,
-                                                      bool squares) {
+static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l, const struct block_share &s,
+                                                      const float4 (&x)[VEC], uint64_t terms, bool squares) {
     constexpr int U = rows_at_once(4 * VEC, REGISTERS), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     for (uint32_t base = s.first; base < s.last; base += 32) {
@@ -63,13 +62,11 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
         uint32_t place = s.target + k;
         float4 x[VEC];
         read_vector<F, G, VEC>(v, l, s.block, place, x);
-        score_contexts<F, G, VEC>(v, l, s, x, v.term_starts[s.block] + (uint64_t)k * (s.end - s.start),
-                               k == 0 && l.lengths[SIDE_CONTEXT]);
+        score_contexts<F, G, VEC>(v, l, s, x, v.term_starts[s.block] + (uint64_t)k * (s.end - s.start), k == 0 && l.lengths[SIDE_CONTEXT]);
         if (!l.lengths[SIDE_TARGET] || s.part) continue;
         float squares[1] = {dot_rows<VEC>(x, x)};
         group_sum<G, 1>(squares);
-        if (threadIdx.x % learn_groups<G>::width == 0)
-            give_part(v, l.lengths[SIDE_TARGET], place, l.length_slots[SIDE_TARGET] + place, squares[0]);
+        if (threadIdx.x % learn_groups<G>::width == 0) give_part(v, l.lengths[SIDE_TARGET], place, l.length_slots[SIDE_TARGET] + place, squares[0]);
     }
 }
 
@@ -169,8 +166,7 @@ struct learn_launch_of learn_gain_many(const struct step_view *v) {
  * coefficients of its contexts; and updates contexts that occur once in the batch while they are in registers, since their whole
  * gradient is known. */
 
-/* A context of this lane, of the group's `here` contexts from number `base` on: its row, its coefficient, and its factor in its
- * own gradient. */
+/* A context of this lane, of the group's `here` contexts from number `base` on: its row, its coefficient, and its factor in its own gradient. */
 struct gained {
     struct found_row found;
     float coefficient, own;
@@ -187,9 +183,8 @@ static __device__ __forceinline__ struct gained find_gained(const struct step_vi
 
 /* Works on the group's contexts: adds to the vector's gradient, and updates rows that occur once. */
 template <class F, int G, int VEC, bool STATE>
-static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
-                                                     const struct block_share &s, const float4 (&x)[VEC],
-                                                     float4 (&gradient)[VEC]) {
+static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l, const struct block_share &s,
+                                                     const float4 (&x)[VEC], float4 (&gradient)[VEC]) {
     constexpr int U = contexts_at_once<F>(G, VEC, STATE, true), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
     uint64_t terms = v.term_starts[s.block];
@@ -277,15 +272,13 @@ enum { AT_ONCE = 8 }; /* number of rows in flight: a window has about ten rows, 
 
 /* Computes a block's vector: the weighted sum of its rows, in order. Each lane finds the address of one row of 32. */
 template <class F>
-static __global__ void __launch_bounds__(CTA)
-    pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+static __global__ void __launch_bounds__(CTA) pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32, cold_first = v.counts->cold_first[SIDE_TARGET];
     if (block >= v.counts->blocks) return;
     uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first, lane = threadIdx.x & 31;
     float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
     float *out = l.pooled + (uint64_t)block * v.span;
-    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* all lanes stay in the loop, since they
-                                                                                   * exchange values */
+    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* all lanes stay in the loop, since they exchange values */
         float4 sum[F::QUADS];
         clear_row<F::QUADS>(sum);
         for (uint32_t base = 0; base < targets; base += 32) {
@@ -312,8 +305,7 @@ static __global__ void __launch_bounds__(CTA)
 }
 
 /* Distributes the gradient of a block's vector, which is stored in the place of the block's first target, to all its targets. */
-static __global__ void __launch_bounds__(CTA)
-    share_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
+static __global__ void __launch_bounds__(CTA) share_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32;
     if (block >= v.counts->blocks) return;
     uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first;
@@ -380,21 +372,17 @@ struct line {
 
 /* ---- cosines ---- */
 
-/* Replaces the squared length of each of the block's contexts by 1 / length. Each thread converts the contexts that it reads
- * later. */
+/* Replaces the squared length of each of the block's contexts by 1 / length. Each thread converts the contexts that it reads later. */
 template <int WIDTH>
-static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s,
-                                      uint32_t place) {
+static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s, uint32_t place) {
     float *lengths = l.lengths[SIDE_CONTEXT] + place;
     uint64_t slot = l.length_slots[SIDE_CONTEXT] + place;
-    for (uint32_t i = s.tid; i < s.count; i += WIDTH)
-        lengths[i] = s.is_there(i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
+    for (uint32_t i = s.tid; i < s.count; i += WIDTH) lengths[i] = s.is_there(i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
 }
 
 /* Reads the vector's dot products, summed over ranks; if scores are cosines, divides them by the lengths of both rows. */
 template <int WIDTH>
-static __device__ void take_scores(const struct step_view &v, const struct line &s, uint64_t term, const float *lengths,
-                                   float inverse_length) {
+static __device__ void take_scores(const struct step_view &v, const struct line &s, uint64_t term, const float *lengths, float inverse_length) {
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
         float score = s.is_there(i) ? take_whole(v, s.score, i, term + i) : 0;
         s.score[i] = lengths ? score * inverse_length * lengths[i] : score;
@@ -415,8 +403,7 @@ template <int WIDTH> static __device__ float finish_cosines(const struct line &s
 }
 
 /* Computes each context's factor in its own gradient, from the products of all vectors. */
-template <int WIDTH>
-static __device__ void finish_contexts(const struct line &s, const float *products, uint32_t vectors, float *lengths) {
+template <int WIDTH> static __device__ void finish_contexts(const struct line &s, const float *products, uint32_t vectors, float *lengths) {
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
         float sum = 0;
         for (uint32_t k = 0; k < vectors; k++) sum += products[(uint64_t)k * s.count + i];
@@ -433,8 +420,7 @@ struct left {
     unsigned long long terms, pairs;
 };
 
-template <int WIDTH>
-static __device__ bool some_change(const uint32_t *frozen, const uint32_t *ids, uint32_t count, uint32_t tid) {
+template <int WIDTH> static __device__ bool some_change(const uint32_t *frozen, const uint32_t *ids, uint32_t count, uint32_t tid) {
     float change = 0;
     for (uint32_t i = tid; i < count; i += WIDTH)
         if (ids[i] != DRAW_NONE && !row_has_bit(frozen, ids[i])) change = 1;
@@ -442,8 +428,7 @@ static __device__ bool some_change(const uint32_t *frozen, const uint32_t *ids, 
 }
 
 template <int WIDTH>
-static __device__ struct left left_of(const struct step_view &v, const struct learn_view &l, const struct line &s, uint32_t place,
-                                      uint32_t targets) {
+static __device__ struct left left_of(const struct step_view &v, const struct learn_view &l, const struct line &s, uint32_t place, uint32_t targets) {
     struct left left = {true, true, false, 0, 0};
     if (!l.frozen[SIDE_TARGET] && !l.frozen[SIDE_CONTEXT]) return left;
     left.vectors = some_change<WIDTH>(l.frozen[SIDE_TARGET], v.target.rows.ids + place, targets, s.tid);
@@ -453,8 +438,7 @@ static __device__ struct left left_of(const struct step_view &v, const struct le
 }
 
 /* Returns true if some pairs of a vector are kept. Marks and counts the contexts whose pairs are left out. */
-template <int WIDTH>
-static __device__ bool leave_out(const struct learn_view &l, struct left &left, struct line &s, uint32_t target) {
+template <int WIDTH> static __device__ bool leave_out(const struct learn_view &l, struct left &left, struct line &s, uint32_t target) {
     uint32_t positives = 0, negatives = 0;
     bool some = left.vectors || left.contexts;
     if (left.by_pairs && left.vectors && !left.contexts) some = !row_has_bit(l.frozen[SIDE_TARGET], target);
@@ -489,8 +473,7 @@ template <int WIDTH> static __device__ uint32_t count_negatives(const struct lin
     return across<WIDTH>(negatives, plus());
 }
 
-template <int WIDTH>
-static __device__ struct line line_of(const struct step_view &v, const struct learn_view &l, uint32_t block) {
+template <int WIDTH> static __device__ struct line line_of(const struct step_view &v, const struct learn_view &l, uint32_t block) {
     struct line s;
     uint32_t first = v.context_starts[block];
     s.tid = threadIdx.x % WIDTH;
@@ -540,16 +523,14 @@ static __global__ void __launch_bounds__(LEARN_CTA)
     struct left left = left_of<WIDTH>(v, l, s, place, targets);
     double loss = 0;
     if (lengths && vectors) invert_lengths<WIDTH>(v, l, s, first);
-    for (uint32_t k = 0; k < vectors; k++)
-        loss += learn_vector<WIDTH>(v, l, s, left, terms + (uint64_t)k * s.count, place + k, lengths);
+    for (uint32_t k = 0; k < vectors; k++) loss += learn_vector<WIDTH>(v, l, s, left, terms + (uint64_t)k * s.count, place + k, lengths);
     s.coefficient = v.coefficients + terms;
     if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets has no vector, but it has terms */
     if (lengths) finish_contexts<WIDTH>(s, l.scores + terms, vectors, lengths);
     tell_left(l, left, s, vectors);
     loss = across<WIDTH>(loss, plus());
     for (uint32_t k = s.tid; k < (l.one_vector ? 1 : targets); k += WIDTH)
-        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* the first of a block's losses is the whole block's, the
-                                                                      * others are 0 */
+        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* the first of a block's losses is the whole block's, the others are 0 */
 }
 
 /* ---- launching ---- */
@@ -564,8 +545,7 @@ static int fill_learn(struct backend *b, const struct stage *stage, const struct
     uint64_t targets = capacity->targets, contexts = capacity->contexts, span = request->target->spec.layout.span;
     int cosines = request->loss.score == SCORE_COSINE;
     struct learn_bytes bytes = learn_bytes(capacity->blocks, targets + contexts, capacity->terms, span, cosines, stage->pool.on);
-    if (gpu_grow(b, &b->scores, bytes.scores, "a batch's scores") ||
-        gpu_grow(b, &b->lengths, bytes.lengths, "a batch's lengths") ||
+    if (gpu_grow(b, &b->scores, bytes.scores, "a batch's scores") || gpu_grow(b, &b->lengths, bytes.lengths, "a batch's lengths") ||
         gpu_grow(b, &b->pooled, bytes.pooled, "a batch's pooled targets"))
         return -1;
     l->loss = request->loss;
@@ -610,8 +590,7 @@ static int launch_learn(struct backend *b, const struct stage *stage, const stru
     return 0;
 }
 
-int learn_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
-                 struct learn_view *l) {
+int learn_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v, struct learn_view *l) {
     uint32_t blocks = stage->sizes.blocks;
     struct learn_launch_of score = learn_score(v);
     struct learn_launch_of gain = stage->one_vector ? learn_gain_one(v) : learn_gain_many(v);

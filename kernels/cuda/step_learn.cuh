@@ -28,11 +28,9 @@ enum { LEARN_CTA = 256 }; /* number of threads of a thread block; it is CTA for 
 struct learn_view {
     struct loss_options loss;
     struct example_pool pool;
-    float *scores;              /* [terms] first dot products; learn replaces them by scores, then, if scores are cosines, by
-                                 * coefficient x cosine */
-    float *lengths[2];          /* by side, [places]: first squares of the rows, then 1 / length, then the row's factor in its
-                                 * own gradient. A pooled vector uses the place of its block's first target. NULL: scores are not
-                                 * cosines */
+    float *scores;              /* [terms] first dot products; learn replaces them by scores, then, if scores are cosines, by coefficient x cosine */
+    float *lengths[2];          /* by side, [places]: first squares of the rows, then 1 / length, then the row's factor in its own gradient. A pooled
+                                 * vector uses the place of its block's first target. NULL: scores are not cosines */
     float *pooled;              /* [blocks x span] pooled vectors, span floats each; NULL: a block's vectors are its target rows */
     const float *weights;       /* [contexts] weights of positives; NULL: every positive weighs 1 */
     const uint32_t *frozen[2];  /* by side: bit map of the frozen rows; NULL: no row is frozen */
@@ -65,8 +63,7 @@ static __device__ __forceinline__ void read_vector(const struct step_view &v, co
     else read_target<F, G, VEC>(v, occurrence, x);
 }
 
-/* threads: number of threads of a thread block; width: number of threads that work together as a group; count: number of groups
- * in a thread block. */
+/* threads: number of threads of a thread block; width: number of threads that work together as a group; count: number of groups in a thread block. */
 template <int G> struct learn_groups {
     static constexpr int threads = G > 32 ? (int)CTA : (int)LEARN_CTA, width = G < 32 ? 32 : G, count = threads / width;
 };
@@ -212,8 +209,7 @@ template <int WIDTH, class Line> static __device__ double learn_softmax(const st
     return loss;
 }
 
-/* Bayesian personalized ranking. A thread visits the same negatives for every positive, so it adds up their coefficients in
- * place. */
+/* Bayesian personalized ranking. A thread visits the same negatives for every positive, so it adds up their coefficients in place. */
 template <int WIDTH, class Line> static __device__ double learn_bpr(const Line &s) {
     double loss = 0;
     float factor = s.scale * s.inverse;

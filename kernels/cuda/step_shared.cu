@@ -85,8 +85,7 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 struct number {
     float own, partner;
 };
-template <class F>
-__device__ __forceinline__ struct number number_at(const char *row, enum example_product product, uint32_t dim, uint32_t column) {
+template <class F> __device__ __forceinline__ struct number number_at(const char *row, enum example_product product, uint32_t dim, uint32_t column) {
     if (product != PRODUCT_COMPLEX) return {read_column<F>(row, column), 0};
     return {read_column<F>(row, column), read_column<F>(row, product_partner(product, dim, column))};
 }
@@ -107,8 +106,7 @@ __device__ struct triple_row row_of_triple(const struct step_view &v, const stru
 
 /* Writes the products of all examples to U; rows of zeros follow the last example. */
 template <class F>
-__global__ void __launch_bounds__(CTA)
-    multiply(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+__global__ void __launch_bounds__(CTA) multiply(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
     bool real = at < examples_of(v, s);
     const char *head = NULL, *relation = NULL;
@@ -135,8 +133,7 @@ template <int G, int VEC> __device__ float make_unit(float4 (&x)[VEC], const str
 }
 
 template <class F, int G, int VEC>
-__global__ void __launch_bounds__(CTA)
-    gather(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+__global__ void __launch_bounds__(CTA) gather(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     struct shared_row row = row_of_group<G>(v, s);
     bool target = row.side == SIDE_TARGET;
     float4 x[VEC], w[VEC];
@@ -168,8 +165,7 @@ struct four_scores {
 };
 
 /* Reads four scores from place `at` on. own: the id of the example's positive, which is left out; DRAW_NONE: none is left out. */
-__device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end,
-                                                          uint32_t own) {
+__device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end, uint32_t own) {
     struct four_scores four;
     alignas(16) uint32_t id[4];
     *(float4 *)four.score = *(const float4 *)(scores + at);
@@ -179,8 +175,7 @@ __device__ __forceinline__ struct four_scores read_scores(const float *scores, c
     return four;
 }
 
-/* A sum over some scores: how many there are, the largest, and the sum of their exponentials relative to the largest
- * (loss_power()). */
+/* A sum over some scores: how many there are, the largest, and the sum of their exponentials relative to the largest (loss_power()). */
 struct power_sum {
     uint32_t count;
     float most, sum;
@@ -213,16 +208,14 @@ __device__ void learn_none(const struct step_view &v, const struct shared_view &
 }
 
 /* Computes the loss and the coefficients of the softmax of losses.h. One thread block an example. */
-__global__ void __launch_bounds__(LEARN_CTA)
-    learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+__global__ void __launch_bounds__(LEARN_CTA) learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
     if (at >= examples_of(v, s)) return;
     const uint32_t *ids = v.context.rows.ids;
     uint32_t own = s.masked ? ids[positive_place(s, at)] : DRAW_NONE;
     float *scores = s.scores + at * s.stride, inverse = loss_inverse_temperature(&s.loss);
     struct power_sum all = {0, -INFINITY, 0};
-    for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA)
-        add_scores(all, read_scores(scores, ids, i, s.negatives, own), inverse);
+    for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) add_scores(all, read_scores(scores, ids, i, s.negatives, own), inverse);
     all = add_threads(all, inverse);
     if (!all.count) {
         learn_none(v, s, at, scores);
@@ -240,8 +233,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
     }
     if (threadIdx.x) return;
     s.positive_coefficient[at] = factor * coefficient;
-    v.losses[at] =
-        (double)weight * (s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z));
+    v.losses[at] = (double)weight * (s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z));
 }
 
 /* Scores of one example for learn_logistic(): first the positive's score, then the negatives' scores. */
@@ -291,8 +283,7 @@ template <int G, int VEC> __device__ void through_length(float4 (&g)[VEC], const
 }
 
 template <class F, int G, int VEC>
-__global__ void __launch_bounds__(CTA)
-    finish(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+__global__ void __launch_bounds__(CTA) finish(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     struct shared_row row = row_of_group<G>(v, s);
     uint32_t tid = threadIdx.x % G;
     bool target = row.side == SIDE_TARGET, has_positive = target && row.real;
@@ -320,11 +311,9 @@ __global__ void __launch_bounds__(CTA)
 
 /* ---- spread ---- */
 
-/* Writes the gradients of heads and relations, and adds the penalty of cubes to the gradients of tails. blockIdx.y: enum
- * triple_part. */
+/* Writes the gradients of heads and relations, and adds the penalty of cubes to the gradients of tails. blockIdx.y: enum triple_part. */
 template <class F>
-__global__ void __launch_bounds__(CTA)
-    spread(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+__global__ void __launch_bounds__(CTA) spread(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x, part = blockIdx.y;
     if (at >= examples_of(v, s)) return;
     const struct triple_row own = row_of_triple(v, s, at, part);
@@ -369,13 +358,11 @@ struct shared_kernels kernels_of_rows(const struct step_view *v) {
 int check(const struct step_request *request, const struct step_view *v, enum example_product product) {
     if ((request->loss.kind != LOSS_SOFTMAX && request->loss.kind != LOSS_LOGISTIC) || has_parts(v))
         return fail("shared negatives are trained by the softmax or the logistic loss, in one process");
-    if (product == PRODUCT_COMPLEX && v->dim % 2)
-        return fail("complex numbers need an even number of columns, and the tables have %u", v->dim);
+    if (product == PRODUCT_COMPLEX && v->dim % 2) return fail("complex numbers need an even number of columns, and the tables have %u", v->dim);
     return 0;
 }
 
-int fill_shared(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
-                struct shared_view *s) {
+int fill_shared(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v, struct shared_view *s) {
     uint32_t each = example_shared_targets(&stage->pool);
     uint64_t examples = stage->capacity.targets / each, negatives = stage->shared.count;
     struct shared_bytes bytes = shared_bytes(examples, negatives, v->span, stage->pool.product != PRODUCT_NONE);
@@ -406,8 +393,7 @@ int fill_shared(struct backend *b, const struct stage *stage, const struct step_
     return 0;
 }
 
-int launch(struct backend *b, shared_kernel *kernel, dim3 grid, const struct step_view *v, const struct shared_view *s,
-           const char *name) {
+int launch(struct backend *b, shared_kernel *kernel, dim3 grid, const struct step_view *v, const struct shared_view *s, const char *name) {
     kernel<<<grid, CTA, 0, b->compute>>>(*v, *s);
     cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? 0 : cuda_failed(error, name);
@@ -418,8 +404,7 @@ int launch_rows(struct backend *b, shared_kernel *kernel, uint64_t rows, const s
     return launch(b, kernel, dim3(blocks_for(rows, k->groups)), v, s, name);
 }
 
-/* Computes Z = U V^T. cuBLAS expects matrices stored by columns, and these are stored by rows, so it is told to multiply the
- * transposed matrices. */
+/* Computes Z = U V^T. cuBLAS expects matrices stored by columns, and these are stored by rows, so it is told to multiply the transposed matrices. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives;
     const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 1};
@@ -436,8 +421,7 @@ int multiply_gains(struct backend *b, const struct step_view *v, const struct sh
 
 } // namespace
 
-int shared_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
-                  struct learn_view *l) {
+int shared_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v, struct learn_view *l) {
     struct shared_view s;
     struct shared_kernels k = kernels_of_rows(v);
     l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;

@@ -23,8 +23,7 @@ extern "C" {
 #include "kernels/examples.h"
 }
 
-enum { CHUNK_BYTES = 16 }; /* number of bytes that a thread reads or writes at once; the bytes of every field of a record are a
-                            * multiple of it */
+enum { CHUNK_BYTES = 16 }; /* number of bytes that a thread reads or writes at once; the bytes of every field of a record are a multiple of it */
 
 /* ---- forms of rows ---- */
 
@@ -69,16 +68,14 @@ static __device__ __forceinline__ uint32_t upper_halves(uint32_t first, uint32_t
     return __byte_perm(first, second, 0x7632);
 }
 
-/* Returns 32 bits whose upper half is the result of bfloat16_round(). It compares floats, since a GPU does that in one
- * instruction. */
+/* Returns 32 bits whose upper half is the result of bfloat16_round(). It compares floats, since a GPU does that in one instruction. */
 static __device__ __forceinline__ uint32_t round_value(float x, uint32_t random16) {
     uint32_t bits = __float_as_uint(x);
     if (fabsf(x) < __uint_as_float(BFLOAT16_LARGEST)) bits += random16;
     if (x != x) bits |= BFLOAT16_NAN;
     return bits;
 }
-/* Round two values; each uses 16 of the random bits in `bits`. The second function is correct only if both values are below the
- * largest bfloat16. */
+/* Round two values; each uses 16 of the random bits in `bits`. The second function is correct only if both values are below the largest bfloat16. */
 static __device__ __forceinline__ uint32_t round_two(float first, float second, uint32_t bits) {
     return upper_halves(round_value(first, bits & 0xFFFFu), round_value(second, bits >> 16));
 }
@@ -101,10 +98,8 @@ static __device__ __noinline__ float4 close_large_halves(float4 x, float4 y, str
 }
 /* Rounds eight values. One sum shows whether all of them are finite and below the largest bfloat16, so each need not be checked. */
 static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], struct draw4 bits) {
-    if (!(sum_of_sizes(x[0]) + sum_of_sizes(x[1]) < __uint_as_float(BFLOAT16_LARGEST)))
-        return close_large_halves(x[0], x[1], bits);
-    return make_float4(__uint_as_float(round_two_small(x[0].x, x[0].y, bits.word[0])),
-                       __uint_as_float(round_two_small(x[0].z, x[0].w, bits.word[1])),
+    if (!(sum_of_sizes(x[0]) + sum_of_sizes(x[1]) < __uint_as_float(BFLOAT16_LARGEST))) return close_large_halves(x[0], x[1], bits);
+    return make_float4(__uint_as_float(round_two_small(x[0].x, x[0].y, bits.word[0])), __uint_as_float(round_two_small(x[0].z, x[0].w, bits.word[1])),
                        __uint_as_float(round_two_small(x[1].x, x[1].y, bits.word[2])),
                        __uint_as_float(round_two_small(x[1].z, x[1].w, bits.word[3])));
 }
@@ -121,12 +116,10 @@ static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored)
     open_halves(x, stored);
 }
 
-/* Keys of the random bits for stochastic rounding in a step. They are the keys of all fields of a table, or of one row
- * (kernels/rounding.h). */
+/* Keys of the random bits for stochastic rounding in a step. They are the keys of all fields of a table, or of one row (kernels/rounding.h). */
 struct rounding_keys {
     uint32_t weights, state;
-    uint32_t group; /* this process has some of a row's columns; the number, in the whole row, of its first group of eight
-                     * columns */
+    uint32_t group; /* this process has some of a row's columns; the number, in the whole row, of its first group of eight columns */
 };
 
 /* Returns a step's keys; for the host. purpose: the purpose of the random bits for the weights. */
@@ -141,12 +134,10 @@ static __device__ __forceinline__ struct rounding_keys keys_of_row(const struct 
     return {round_row_key(step.weights, row), round_row_key(step.state, row), step.group};
 }
 
-static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[1],
-                                                   const struct rounding_keys &) {
+static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[1], const struct rounding_keys &) {
     write_chunk(weights, chunk, x[0]);
 }
-static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[2],
-                                                   const struct rounding_keys &row) {
+static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[2], const struct rounding_keys &row) {
     write_chunk(weights, chunk, close_halves(x, round_words(row.weights, row.group + chunk)));
 }
 
@@ -198,8 +189,7 @@ template <class F> static __device__ __forceinline__ float4 read_quad_past_cache
 
 /* If `on` is false, the asm returns zeros: it writes them before it reads the address. It still needs no "=&f", which older
  * Toolkits refuse, because PTX keeps floats, integers and addresses in different registers. */
-template <>
-__device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char *field, uint32_t quad, bool on) {
+template <> __device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char *field, uint32_t quad, bool on) {
     float4 v;
     asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %5, 0;\n"
                  " mov.b32 %0, 0;\n mov.b32 %1, 0;\n mov.b32 %2, 0;\n mov.b32 %3, 0;\n"
@@ -210,8 +200,7 @@ __device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char 
     return v;
 }
 
-template <>
-__device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char *field, uint32_t quad, bool on) {
+template <> __device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char *field, uint32_t quad, bool on) {
     uint2 v;
     asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %3, 0;\n"
                  " mov.b32 %0, 0;\n mov.b32 %1, 0;\n"

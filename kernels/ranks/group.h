@@ -1,10 +1,9 @@
 /* group: processes that send each other messages. Counts and offsets are in bytes; no call moves 2^31 bytes or more.
  *
- * Messages are sent by an MPI, which is loaded only if a launcher has started several processes: the program itself is not
- * linked with an MPI, and runs on machines without one. MPIs differ in what their handles are (MPI_COMM_WORLD
- * is an address in one, a number in another), so mpi.c is compiled once for each MPI that is found at build time, as a
- * separate library (libsptx_openmpi.so, libsptx_mpich.so). These libraries are in the program's directory or in
- * ../lib/sptx, and call nothing in the program.
+ * Messages are sent by an MPI, which is loaded only if a launcher has started several processes: the program itself is not linked with an
+ * MPI, and runs on machines without one. MPIs differ in what their handles are (MPI_COMM_WORLD is an address in one, a number in another),
+ * so mpi.c is compiled once for each MPI that is found at build time, as a separate library (libsptx_openmpi.so, libsptx_mpich.so). These
+ * libraries are in the program's directory or in ../lib/sptx, and call nothing in the program.
  */
 #ifndef SPTX_GROUP_H
 #define SPTX_GROUP_H
@@ -28,9 +27,8 @@ struct group_ops {
      * arrive later. Waiting sleeps, because ranks may wait for hours while the first one reads a corpus. */
     int (*tell)(struct group *group, int code, int *codes, double seconds);
 
-    /* Like tell(), the calls below return 1 if they took more than `seconds`; their results must then not be used. swap() sends
-     * bytes [at[r], at[r] + counts[r]) of `own` to each rank r, and receives the bytes from r in [where[r], where[r] + come[r])
-     * of `others`. */
+    /* Like tell(), the calls below return 1 if they took more than `seconds`; their results must then not be used. swap() sends bytes
+     * [at[r], at[r] + counts[r]) of `own` to each rank r, and receives the bytes from r in [where[r], where[r] + come[r]) of `others`. */
     int (*swap)(struct group *group, const void *own, const int *counts, const int *at, void *others, const int *come,
                 const int *where, double seconds);
     /* Sends each process's bytes [at[number], at[number] + counts[number]) to all processes. */
@@ -51,8 +49,7 @@ struct group_ops {
 extern const struct group_ops group_over_mpi;
 #define GROUP_SYMBOL "group_over_mpi"
 
-/* Opens the group in which a launcher started this process. *group and *calls are NULL if the process is alone. Returns -1 after
- * fail(). */
+/* Opens the group in which a launcher started this process. *group and *calls are NULL if the process is alone. Returns -1 after fail(). */
 int group_open(struct group **group, const struct group_ops **calls, struct group_place *place);
 
 #endif

@@ -29,8 +29,7 @@ static void close_group(struct group *group) {
     free(group);
 }
 
-/* Returns how many cores this rank may use. mpirun may give each rank different cores, or the same cores to several: those are
- * divided. */
+/* Returns how many cores this rank may use. mpirun may give each rank different cores, or the same cores to several: those are divided. */
 static unsigned share_of_cores(MPI_Comm host) {
     cpu_set_t own, all;
     int mine, sum;
@@ -86,10 +85,9 @@ static void end(struct group *group, int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* Waits for a request. MPI's own calls wait in a busy loop. If ranks share cores, with each other or with other programs, that
- * loop takes the core from the very rank that is waited for: on two busy cores two ranks took 87 s, and take 27 s with this
- * function. It sleeps for short times once it has waited longer than a message takes between ranks that are both
- * awake.
+/* Waits for a request. MPI's own calls wait in a busy loop. If ranks share cores, with each other or with other programs, that loop takes
+ * the core from the very rank that is waited for: on two busy cores two ranks took 87 s, and take 27 s with this function. It sleeps for
+ * short times once it has waited longer than a message takes between ranks that are both awake.
  *
  * Returns 1 if it took more than `seconds` (0: no limit).
  */

@@ -61,8 +61,7 @@ enum {
 };
 enum {
     LOOK_NANOSECONDS = 100000, /* nanoseconds between two checks whether work is done */
-    TURN_SECONDS = 5,          /* seconds after the end of one rank with an error, within which mpirun ends all other ranks, even
-                                * on a busy machine */
+    TURN_SECONDS = 5,          /* seconds after the end of one rank with an error, within which mpirun ends all other ranks, even on a busy machine */
     TURNS = 4
 };
 
@@ -199,8 +198,7 @@ static int join(struct ranks_work *work, int result) {
 
 /* Asks all ranks once for their state. *busy: 1 if one of them is still working. */
 static unsigned look(struct ranks *ranks, const struct ranks_work *work, int result, int *busy) {
-    double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often, in seconds, this rank tells the others that it is
-                                                               * alive */
+    double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often, in seconds, this rank tells the others that it is alive */
     if (result >= 0) await(work, own < 1 ? own : 1);
     int done = result < 0 || is_done(work);
     unsigned failed = tell(ranks, done ? code_of(both(work, result)) : CODE_BUSY, ranks->patience);
@@ -230,8 +228,7 @@ int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user) {
     return ranks_meet(ranks, what ? &work : NULL, 0);
 }
 
-/* Seconds that mpirun may take from starting the first process to starting the last: programs are read over networks, and cores
- * are shared. */
+/* Seconds that mpirun may take from starting the first process to starting the last: programs are read over networks, and cores are shared. */
 enum { JOIN_SECONDS = 30, JOIN_SECONDS_A_RANK = 1 };
 static const double speaks_later = 2; /* seconds that each rank waits longer than the one before, so that the first one has
                                        * printed its message when mpirun ends the others */
@@ -241,9 +238,7 @@ static const double speaks_later = 2; /* seconds that each rank waits longer tha
 /* Environment variables of Open MPI, of MPICH and other MPIs that use its names, and of PMIx, which Slurm uses. */
 static const struct {
     const char *number, *count, *mpi;
-} launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"},
-                 {"PMI_RANK", "PMI_SIZE", "mpich"},
-                 {"PMIX_RANK", NULL, "openmpi"}};
+} launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"}, {"PMI_RANK", "PMI_SIZE", "mpich"}, {"PMIX_RANK", NULL, "openmpi"}};
 
 static unsigned number_of(const char *name) {
     const char *text = name ? getenv(name) : NULL;
@@ -254,8 +249,7 @@ static unsigned number_of(const char *name) {
 struct join_place join_place(void) {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (getenv(launchers[i].count ? launchers[i].count : launchers[i].number))
-            return (struct join_place){1, number_of(launchers[i].number), number_of(launchers[i].count),
-                                       launchers[i].mpi};
+            return (struct join_place){1, number_of(launchers[i].number), number_of(launchers[i].count), launchers[i].mpi};
     return (struct join_place){0};
 }
 
@@ -288,9 +282,8 @@ static void join_begin(struct join *join, const char *what) {
     if (gethostname(host, sizeof host - 1)) host[0] = 0;
     if (place.count) snprintf(rank, sizeof rank, "rank %u of %u", place.number, place.count);
     snprintf(join->sentence, sizeof join->sentence,
-             "%s, on %s: not all of the processes that mpirun began have joined within %" PRIu64
-             " s: it must begin '%s' as each of them",
-             rank, *host ? host : "a machine without a name", seconds, what);
+             "%s, on %s: not all of the processes that mpirun began have joined within %" PRIu64 " s: it must begin '%s' as each of them", rank,
+             *host ? host : "a machine without a name", seconds, what);
     pthread_mutex_init(&join->lock, NULL);
     pthread_cond_init(&join->changed, NULL);
     join->begun = !pthread_create(&join->thread, NULL, watch, join);
@@ -341,8 +334,7 @@ static void *load_globally(const char *path) {
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* Loads the library for an MPI. A library that was linked with its MPI loads it too; for one that was not (the wheel's), the MPI
- * is loaded first. */
+/* Loads the library for an MPI. A library that was linked with its MPI loads it too; for one that was not (the wheel's), the MPI is loaded first. */
 static void *load_with_mpi(const char *path, int number) {
     void *library = load_globally(path);
     for (int i = 0; !library && i < NAMES && mpis[number].library[i]; i++)
@@ -378,15 +370,13 @@ static const struct group_ops *find(struct search *search, const char *launcher)
 
 static int refuse(const struct search *search, unsigned count) {
     if (!search->met)
-        return fail(
-            "mpirun began %u of these processes, and this program was built without MPI: scripts/setup.sh installs one "
-            "(libopenmpi-dev), and make then finds it",
-            count);
+        return fail("mpirun began %u of these processes, and this program was built without MPI: scripts/setup.sh installs one "
+                    "(libopenmpi-dev), and make then finds it",
+                    count);
     return fail("mpirun began %u of these processes, and MPI cannot be loaded: %s", count, search->why);
 }
 
-static int open_over(struct group **group, const struct group_ops *calls, const struct join_place *launched,
-                     struct group_place *place) {
+static int open_over(struct group **group, const struct group_ops *calls, const struct join_place *launched, struct group_place *place) {
     const char *why = calls->open(group, place);
     if (why) return fail("%s", why);
     if (launched->count > 1 && place->count == 1)
@@ -495,15 +485,13 @@ static void share_out(const struct ranks *ranks, uint64_t count, int *counts, in
 /* Each rank sums its share of the values and sends it to all. If every rank sent everything to all, three ranks would send half
  * as much again, eight ranks four times as much. */
 static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
-    int *counts = ranks->calls->counts(ranks->group), *at = counts + ranks->count, *come = at + ranks->count,
-        *where = come + ranks->count;
+    int *counts = ranks->calls->counts(ranks->group), *at = counts + ranks->count, *come = at + ranks->count, *where = come + ranks->count;
     share_out(ranks, count, counts, at);
     int own = counts[ranks->number];
     for (unsigned r = 0; r < ranks->count; r++) come[r] = own, where[r] = (int)r * own;
     float *sum = values + (uint64_t)at[ranks->number] / sizeof(float);
     uint64_t floats = (uint64_t)own / sizeof(float);
-    agree_in_time(
-        ranks, ranks->calls->swap(ranks->group, values, counts, at, ranks->parts, come, where, ranks->patience), step);
+    agree_in_time(ranks, ranks->calls->swap(ranks->group, values, counts, at, ranks->parts, come, where, ranks->patience), step);
     memcpy(sum, ranks->parts, (uint64_t)own);
     for (unsigned r = 1; r < ranks->count; r++) {
         const float *part = ranks->parts + r * floats;
@@ -537,8 +525,7 @@ unsigned ranks_any(struct ranks *ranks, unsigned bits) {
 }
 
 void ranks_share(struct ranks *ranks, void *bytes, uint64_t size) {
-    if (!is_alone(ranks))
-        agree_in_time(ranks, ranks->calls->share(ranks->group, 0, bytes, size, ranks->patience), step);
+    if (!is_alone(ranks)) agree_in_time(ranks, ranks->calls->share(ranks->group, 0, bytes, size, ranks->patience), step);
 }
 
 /* Converts sizes to MPI's counts and offsets, one share behind the other. */
@@ -576,6 +563,5 @@ void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, voi
 
 void ranks_pass(struct ranks *ranks, unsigned from, unsigned to, void *bytes, uint64_t size) {
     if (is_alone(ranks) || from == to || (ranks->number != from && ranks->number != to)) return;
-    agree_in_time(ranks, ranks->calls->pass(ranks->group, from, to, bytes, size, ranks->patience),
-                  "a step or a checkpoint");
+    agree_in_time(ranks, ranks->calls->pass(ranks->group, from, to, bytes, size, ranks->patience), "a step or a checkpoint");
 }
