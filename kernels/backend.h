@@ -337,7 +337,7 @@ struct backend_ops {
     int (*fold_solve)(struct backend_fold *fold, const struct fold_lists *lists);
     void (*fold_close)(struct backend_fold *fold);
 
-    /* Copies of one table on several backends (hogwild.h): tables[i] belongs to backends[i], and all tables have the same spec.
+    /* Copies of one table on several GPUs, NULL without one (hogwild.h): tables[i] belongs to backends[i], and all tables have the same spec.
      * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs
      * or the GPUs cannot address one another's memory. No other call on these backends may run meanwhile. */
     int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count, struct backend_copies **copies);

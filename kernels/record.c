@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include "base/report.h"
+
 #include "kernels/record_width.h"
 
 #include <string.h>
@@ -38,6 +40,9 @@ struct record_layout record_layout_make(const struct rule_options *rule, uint32_
     add(&layout, "weights", weights, dim, 0);
     for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, state, layout.by_row ? 1 : dim, slots[i].initial);
     if (layout.counted) add(&layout, "updates", VALUE_UINT32, 1, 0);
+    /* a group of columns is read whole: fields begin on groups, and both parts of a record are whole groups */
+    INVARIANT(layout.span >= dim && layout.span % record_grain(&layout) == 0);
+    INVARIANT(layout.fields == RECORD_STATE + layout.slots + (layout.counted ? 1 : 0));
     return layout;
 }
 

@@ -222,7 +222,4 @@ const struct backend_ops backend_cpu = {
     .fold_open = cpu_fold_open,
     .fold_solve = cpu_fold_solve,
     .fold_close = cpu_fold_close,
-    .copies_open = cpu_copies_open,
-    .copies_merge = cpu_copies_merge,
-    .copies_close = cpu_copies_close,
 };

@@ -470,6 +470,10 @@ static int lay_out_chunks(void *context, unsigned worker) {
         const struct cpu_chunk *from = &build->chunk[chunk];
         const struct cpu_blocks *blocks = &from->blocks;
         struct cpu_block *block = stage->all.block + from->first_block;
+        /* chunks follow each other without gaps, and the last one ends where the batch ends */
+        INVARIANT(from->first_block + blocks->count == (chunk + 1 < build->chunks ? from[1].first_block : stage->all.count));
+        INVARIANT(from->first_target + blocks->targets == (chunk + 1 < build->chunks ? from[1].first_target : stage->all.targets));
+        INVARIANT(from->first_context + blocks->contexts == (chunk + 1 < build->chunks ? from[1].first_context : stage->all.contexts));
         for (uint64_t i = 0; i < blocks->count; i++) {
             block[i] = blocks->block[i];
             block[i].targets += from->first_target;
@@ -519,13 +523,6 @@ int cpu_index_batch(struct cpu_stage *stage) {
     return 0;
 }
 
-static int grow_chunks(struct cpu_shared *shared, uint64_t chunks) {
-    uint64_t before = shared->chunk_capacity;
-    if (mem_reserve(&shared->chunk, &shared->chunk_capacity, chunks, sizeof *shared->chunk, "a batch's chunks")) return -1;
-    if (shared->chunk_capacity > before) memset(shared->chunk + before, 0, (shared->chunk_capacity - before) * sizeof *shared->chunk);
-    return 0;
-}
-
 int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_request *request) {
     struct cpu_stage *stage = &backend->stage[number];
     struct cpu_blocks *all = &stage->all;
@@ -536,7 +533,11 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     stage->shared = (struct shared_negatives){0};
     stage->weighted = backend->source.weights != NULL;
     stage->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
-    if (grow_chunks(&backend->shared, build.chunks) || cpu_reserve_batch(backend, stage)) return -1;
+    struct cpu_shared *shared = &backend->shared;
+    uint64_t before = shared->chunk_capacity;
+    if (mem_reserve(&shared->chunk, &shared->chunk_capacity, build.chunks, sizeof *shared->chunk, "a batch's chunks")) return -1;
+    if (shared->chunk_capacity > before) memset(shared->chunk + before, 0, (shared->chunk_capacity - before) * sizeof *shared->chunk);
+    if (cpu_reserve_batch(backend, stage)) return -1;
     build.chunk = backend->shared.chunk;
     if (pool_run(backend->pool, build_chunks, &build)) return -1;
     if (build.stopped) return BATCH_STOPPED;

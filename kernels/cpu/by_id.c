@@ -69,21 +69,18 @@ static struct cpu_row_set own_rows(const struct by_id *call, unsigned worker) {
     return cpu_row_set(&call->backend->shared, call->ids, call->request->count, worker, call->workers, call->request->table->spec.rows);
 }
 
-static void store_row(const struct by_id *call, uint32_t row, const float *values) {
-    const struct backend_table *table = call->request->table;
-    const struct cpu_draws draws = {&table->spec.rounding, DRAW_ROUND_STORE, call->request->global_step, row, 0};
-    cpu_before_change(table, row);
-    if (cpu_halves(table)) call->backend->rows->write(cpu_weights(table, row), values, call->dim, &draws);
-    else memcpy(cpu_weights(table, row), values, call->dim * sizeof *values);
-}
-
 static int store_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
     struct cpu_row_set set = own_rows(call, worker);
     struct cpu_named_row row;
     for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
         uint64_t last = (uint32_t)row.key[row.places - 1];
-        store_row(call, row.row, call->request->values + last * call->dim);
+        const struct backend_table *table = call->request->table;
+        const struct cpu_draws draws = {&table->spec.rounding, DRAW_ROUND_STORE, call->request->global_step, row.row, 0};
+        const float *values = call->request->values + last * call->dim;
+        cpu_before_change(table, row.row);
+        if (cpu_halves(table)) call->backend->rows->write(cpu_weights(table, row.row), values, call->dim, &draws);
+        else memcpy(cpu_weights(table, row.row), values, call->dim * sizeof *values);
     }
     return 0;
 }
@@ -220,17 +217,13 @@ int cpu_snapshot_begin(struct backend *backend, struct backend_table *table, uin
     return 0;
 }
 
-static void tell_moved(struct cpu_snapshot *s) {
-    pthread_mutex_lock(&s->memory);
-    pthread_cond_broadcast(&s->moved);
-    pthread_mutex_unlock(&s->memory);
-}
-
 /* A call that already holds a lock may still copy a row; a call that takes a lock later copies none. */
 void cpu_snapshot_stop(struct backend_table *table) {
     struct cpu_snapshot *s = table->snapshot;
     __atomic_store_n(&s->seen.taken, s->end, __ATOMIC_RELEASE);
-    tell_moved(s);
+    pthread_mutex_lock(&s->memory);
+    pthread_cond_broadcast(&s->moved);
+    pthread_mutex_unlock(&s->memory);
     for (int i = 0; i < LOCKS; i++) {
         pthread_mutex_lock(&s->lock[i]);
         pthread_mutex_unlock(&s->lock[i]);
@@ -256,6 +249,7 @@ static uint32_t take_copy(struct cpu_snapshot *s) {
     uint32_t copy = s->unused;
     if (copy != NO_COPY) s->unused = s->before[copy];
     else if (s->used < s->copies) copy = s->used++;
+    INVARIANT(s->used <= s->copies && (copy == NO_COPY || copy < s->used));
     pthread_mutex_unlock(&s->memory);
     return copy;
 }

@@ -280,9 +280,6 @@ int cpu_topk(struct pool *pool, const struct topk_request *request);
 int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
 int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists);
 void cpu_fold_close(struct backend_fold *fold);
-int cpu_copies_open(struct backend *const *backends, struct backend_table *const *tables, unsigned count, struct backend_copies **copies);
-int cpu_copies_merge(struct backend_copies *copies);
-void cpu_copies_close(struct backend_copies *copies);
 
 /* ---- updates of rows (update.c) ---- */
 

@@ -62,6 +62,7 @@ static void sift_down(struct candidate *heap, uint64_t count, uint64_t at) {
 
 static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
     struct candidate found = {score, id};
+    INVARIANT(kept->count <= k && (kept->count < k || score >= kept->worst)); /* a full heap only gets what belongs in it */
     if (kept->count < k) {
         uint64_t at = kept->count++;
         for (; at && worse(found, kept->heap[(at - 1) / 2]); at = (at - 1) / 2) kept->heap[at] = kept->heap[(at - 1) / 2];

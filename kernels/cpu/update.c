@@ -2,6 +2,7 @@
 #include "cpu.h"
 
 #include "base/memory.h"
+#include "base/report.h"
 
 #include <string.h>
 
@@ -108,6 +109,7 @@ int cpu_next_row(const struct cpu_row_set *set, uint64_t *at, struct cpu_named_r
     row->key = set->key + end;
     while (end < set->count && set->key[end] >> 32 == row->row) end++;
     row->places = end - *at;
+    INVARIANT(end == set->count || set->key[end] >> 32 > row->row); /* rows rise, and each is met once */
     *at = end;
     return 1;
 }

@@ -128,14 +128,6 @@ int cuda_devices(struct backend_info *info, int capacity) {
 
 /* ---- opening ---- */
 
-/* Assigns the machine's GPUs to its ranks in turn, beginning with device.index; if there are more ranks than GPUs, some ranks share one. */
-static void share_out_gpus(struct backend *b, const struct backend_options *options, unsigned count) {
-    const struct ranks *ranks = options->ranks;
-    unsigned place = ranks ? ranks->place : 0, local = ranks ? ranks->local : 1;
-    b->device = (int)((options->index + place) % count);
-    b->sharers = (local - place % count + count - 1) / count;
-}
-
 static int open_device(struct backend *b, const struct backend_options *options) {
     struct cudaDeviceProp properties;
     size_t available = 0, total = 0;
@@ -144,7 +136,10 @@ static int open_device(struct backend *b, const struct backend_options *options)
     if (!cuda_present(why, sizeof why)) return fail("%s", why);
     CK(cudaGetDeviceCount(&count));
     if (options->index >= (unsigned)count) return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
-    share_out_gpus(b, options, (unsigned)count);
+    /* The machine's GPUs are given to its ranks in turn, beginning with device.index; with more ranks than GPUs, some share one. */
+    unsigned place = options->ranks ? options->ranks->place : 0, local = options->ranks ? options->ranks->local : 1;
+    b->device = (int)((options->index + place) % (unsigned)count);
+    b->sharers = (local - place % (unsigned)count + (unsigned)count - 1) / (unsigned)count;
     CK(cudaGetDeviceProperties(&properties, b->device));
     CK(cudaSetDevice(b->device));
     if (!has_kernels()) {
@@ -170,14 +165,6 @@ static int open_stream(cudaStream_t *stream, int first) {
     return 0;
 }
 
-static int open_builder(struct batch_builder *builder) {
-    if (builder->stream) return 0;
-    if (open_stream(&builder->stream, 1) || open_stream(&builder->beside, 1)) return -1;
-    CK(cudaEventCreateWithFlags(&builder->forked, cudaEventDisableTiming));
-    CK(cudaEventCreateWithFlags(&builder->joined, cudaEventDisableTiming));
-    return 0;
-}
-
 static void drop_scratch(struct backend *b, struct scratch *s) {
     cuda_walks_drop(b, &s->walks);
     for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->words, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
@@ -188,8 +175,13 @@ static void drop_scratch(struct backend *b, struct scratch *s) {
 /* Opens more builders if the source needs them. May be called only while no batch is being made. */
 int cuda_use_builders(struct backend *b, const struct example_source *source) {
     b->builders_in_use = batch_builders(source, b->depth);
-    for (unsigned i = 0; i < b->builders_in_use; i++)
-        if (open_builder(&b->builders[i])) return -1;
+    for (unsigned i = 0; i < b->builders_in_use; i++) {
+        struct batch_builder *builder = &b->builders[i];
+        if (builder->stream) continue;
+        if (open_stream(&builder->stream, 1) || open_stream(&builder->beside, 1)) return -1;
+        CK(cudaEventCreateWithFlags(&builder->forked, cudaEventDisableTiming));
+        CK(cudaEventCreateWithFlags(&builder->joined, cudaEventDisableTiming));
+    }
     for (unsigned i = b->builders_in_use; i < b->depth; i++) drop_scratch(b, &b->builders[i].scratch);
     return 0;
 }
@@ -238,14 +230,6 @@ static void close_stage(struct backend *b, struct stage *stage) {
     for (void *memory : stage->view_memory) free(memory);
 }
 
-static void close_builder(struct backend *b, struct batch_builder *builder) {
-    drop_scratch(b, &builder->scratch);
-    for (cudaEvent_t event : {builder->forked, builder->joined})
-        if (event) cudaEventDestroy(event);
-    for (cudaStream_t stream : {builder->stream, builder->beside})
-        if (stream) cudaStreamDestroy(stream);
-}
-
 void cuda_close(struct backend *b) {
     if (!b) return;
     struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials,    &b->row_sums,      &b->scores,         &b->lengths,
@@ -262,7 +246,13 @@ void cuda_close(struct backend *b) {
     exchange_close(b);
     for (unsigned i = 0; i < BACKEND_STAGES; i++) close_stage(b, &b->stages[i]);
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
-    for (struct batch_builder &builder : b->builders) close_builder(b, &builder);
+    for (struct batch_builder &builder : b->builders) {
+        drop_scratch(b, &builder.scratch);
+        for (cudaEvent_t event : {builder.forked, builder.joined})
+            if (event) cudaEventDestroy(event);
+        for (cudaStream_t stream : {builder.stream, builder.beside})
+            if (stream) cudaStreamDestroy(stream);
+    }
     buffer_give(b, b->counted, sizeof *b->counted);
     for (char *transfer : b->transfer) buffer_give(b, transfer, TRANSFER_BYTES);
     for (cudaEvent_t event : events)

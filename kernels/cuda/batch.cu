@@ -236,11 +236,6 @@ static int reserve_alike(struct backend *b, struct stage *stage, const struct ba
                                                                                                                                                  : 0;
 }
 
-/* Makes a batch whose sizes are at most `most`, without waiting for the GPU. */
-static int make_bounded(struct backend *b, struct stage *stage, struct batch_sizes most) {
-    return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
-}
-
 /* Returns a new capacity for at least `count` elements, with a margin: an eighth of the count for the first batch, later a thirty-second. */
 static uint32_t capacity_for(uint32_t capacity, uint32_t count) {
     if (count <= capacity) return capacity;
@@ -277,6 +272,7 @@ static int make_counted(struct backend *b, struct stage *stage) {
         return 0;
     }
     widen_capacity(b, &sizes);
+    INVARIANT(fits(&sizes, &b->capacity));
     stage->sizes = sizes;
     return reserve(b, stage, &b->capacity, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
@@ -325,6 +321,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     const struct example_source *s = &b->source.view;
     struct stage *stage = NULL;
     struct example_sizes most;
+    struct batch_sizes bound;
     if (!b->source.ready) return fail("a batch was asked for before its source was given");
     if (check_count(s, request->count) || cuda_stage_begin(b, number, &stage)) return -1;
     if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
@@ -336,7 +333,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     int failed = !request->count                           ? make_nothing(b, stage)
                  : request->held_out                       ? make_held_out(b, stage)
-                 : example_bound(s, request->count, &most) ? make_bounded(b, stage, cuda_sizes(&most))
+                 : example_bound(s, request->count, &most) ? (bound = cuda_sizes(&most), reserve_alike(b, stage, &bound) || make_alike(b, stage, 0))
                                                            : make_counted(b, stage);
     return failed ? -1 : cuda_stage_built(stage);
 }

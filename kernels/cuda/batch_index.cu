@@ -220,21 +220,15 @@ static int index_side(struct stage *stage, int side, uint32_t count, uint64_t ro
     return cuda_index(&stage->side[side], &by);
 }
 
-/* Indexes the targets on the stream `beside` while the builder's stream indexes the contexts, until the two streams are joined. */
-static int fork_targets(struct stage *stage, uint64_t rows) {
+/* Indexes the targets on the stream `beside` while the builder's stream indexes the contexts; then the two streams are joined. */
+int cuda_index_sides(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));
     CK(cudaStreamWaitEvent(builder->beside, builder->forked, 0));
-    return index_side(stage, SIDE_TARGET, stage->sizes.targets, rows, builder->beside);
-}
-static int join_targets(struct stage *stage) {
-    struct batch_builder *builder = stage->builder;
+    if (index_side(stage, SIDE_TARGET, stage->sizes.targets, rows, builder->beside) ||
+        index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, builder->stream))
+        return -1;
     CK(cudaEventRecord(builder->joined, builder->beside));
     CK(cudaStreamWaitEvent(builder->stream, builder->joined, 0));
     return 0;
-}
-
-int cuda_index_sides(struct stage *stage, uint64_t rows) {
-    if (fork_targets(stage, rows) || index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, stage->builder->stream)) return -1;
-    return join_targets(stage);
 }

@@ -188,6 +188,7 @@ static int cuda_cache_learn(struct backend *b, struct by_id *own, cudaStream_t s
     struct row_cache *cache = table->cache;
     uint64_t most = set->count / MOVES_SHARE + 1;
     if (!cache) return 0;
+    INVARIANT(cache->slots && cache->slots <= table->spec.rows - table->spec.first_row);
     for (const struct announced &a : own->announced) /* an announced list's rows are being copied from where they are now */
         if (a.set.table == table) CK(cudaStreamWaitEvent(stream, a.set.ticket, 0));
     if (gpu_grow(b, &cache->moves, most * sizeof(struct cache_move), "rows that are moved")) return -1;
@@ -274,26 +275,6 @@ static __global__ void take_ids(struct id_view from, uint32_t *to) {
     if (i < from.count) to[i] = read_id(from, i);
 }
 
-/* Returns the bytes to allocate for a list of this length. They are a power of two, so that a slightly longer list needs no new
- * memory: allocating would stop the GPU. */
-static uint64_t given_bytes(uint64_t count) {
-    uint64_t bytes = 4096;
-    while (bytes < count * sizeof(uint32_t)) bytes *= 2;
-    return bytes;
-}
-
-/* by_id_room() returns the memory to which the host's ids are to be written, as rows_ids() does. by_id_given() returns how
- * kernels read a request's ids: from that memory, or from the caller's array on the GPU. Call by_id_have_read() once the kernel
- * that reads them is enqueued. */
-static int by_id_room(struct backend *b, struct by_id *own, uint64_t count, uint32_t **ids) {
-    own->turn = (own->turn + 1) % GIVEN;
-    struct given *given = &own->given[own->turn];
-    CK(cudaEventSynchronize(given->sent));
-    if (buffer_grow(b, (void **)&given->ids, &given->bytes, given_bytes(count))) return -1;
-    *ids = given->ids;
-    return 0;
-}
-
 struct id_view by_id_given(const struct by_id *own, const struct rows_request *r) {
     const struct table_spec *spec = &r->table->spec;
     struct id_view ids = {r->ids, own->bad, spec->first_row, spec->rows, (uint32_t)r->count, id_view::TAKEN};
@@ -306,7 +287,7 @@ int by_id_have_read(struct by_id *own, const struct rows_request *r, cudaStream_
     return 0;
 }
 
-/* Copies a request's ids to set->ids; by_id_taken() returns a view of this copy. */
+/* Copies a request's ids to set->ids. */
 static int by_id_take(struct backend *b, struct by_id *own, struct row_set *set, const struct rows_request *r, cudaStream_t stream) {
     struct id_view from = by_id_given(own, r);
     if (row_set_grow(b, set, r->count, LIST)) return -1;
@@ -314,11 +295,6 @@ static int by_id_take(struct backend *b, struct by_id *own, struct row_set *set,
     take_ids<<<blocks_for(from.count, THREADS), THREADS, 0, stream>>>(from, (uint32_t *)set->ids.data);
     CK_LAUNCH("take_ids");
     return by_id_have_read(own, r, stream);
-}
-
-static struct id_view by_id_taken(const struct row_set *set) {
-    const struct table_spec *spec = &set->table->spec;
-    return {set->ids.data, NULL, spec->first_row, spec->rows, (uint32_t)set->count, id_view::TAKEN};
 }
 
 /* ---- order ---- */
@@ -527,13 +503,6 @@ static int open_by_id(struct backend *b, struct by_id *own) {
     return by_id_open_set(b, &own->set) || gpu_grow(b, &own->match, sizeof(uint32_t), "a list of ids") ? -1 : 0;
 }
 
-/* Waits until the rows of all batches in flight are copied back to their tables. */
-static int wait_for_batches(struct backend *b) {
-    for (unsigned i = 0; i < b->depth; i++)
-        if (cuda_in_flight(&b->stages[i])) return cuda_drain(b);
-    return 0;
-}
-
 static int find_by_id(struct backend *b, struct by_id **own) {
     CK(cudaSetDevice(b->device));
     if (!b->by_id) {
@@ -550,12 +519,24 @@ static int find_by_id(struct backend *b, struct by_id **own) {
 
 int cuda_by_id_room(struct backend *b, uint64_t count, uint32_t **ids) {
     struct by_id *own;
-    return find_by_id(b, &own) || by_id_room(b, own, count, ids) ? -1 : 0;
+    uint64_t bytes = 4096; /* a power of two, so that a slightly longer list needs no new memory: allocating would stop the GPU */
+    if (find_by_id(b, &own)) return -1;
+    own->turn = (own->turn + 1) % GIVEN;
+    INVARIANT(count <= UINT32_MAX && bytes % sizeof(uint32_t) == 0);
+    struct given *given = &own->given[own->turn];
+    CK(cudaEventSynchronize(given->sent));
+    while (bytes < count * sizeof(uint32_t)) bytes *= 2;
+    if (buffer_grow(b, (void **)&given->ids, &given->bytes, bytes)) return -1;
+    *ids = given->ids;
+    return 0;
 }
 
 static int begin(struct backend *b, const struct rows_request *r, struct by_id **own, cudaStream_t *stream) {
     *stream = (cudaStream_t)r->stream;
-    if (find_by_id(b, own) || wait_for_batches(b)) return -1;
+    if (find_by_id(b, own)) return -1;
+    bool in_flight = false; /* rows of batches in flight must be copied back to their tables first */
+    for (unsigned i = 0; i < b->depth; i++) in_flight |= cuda_in_flight(&b->stages[i]) != 0;
+    if (in_flight && cuda_drain(b)) return -1;
     (*own)->set.table = r->table;
     (*own)->step = r->global_step;
     CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* all calls use the same scratch memory, but perhaps different streams */
@@ -589,26 +570,19 @@ enum list_way {
     INDEXED   /* as SORTED, and the distinct rows are known: for files and caches, and if an announced list may contain the same rows */
 };
 
-/* Returns 1 if the link is faster with rows in the order of the table. 512-byte rows of 16 GiB are fetched at 50 GB/s in any
+/* The way of a long list. The order of the table helps where the link is faster with it: 512-byte rows of 16 GiB are fetched at 50 GB/s in any
  * order, and stored at 46 unsorted and 51 sorted, including sorting. Pinned rows reach 15 unsorted; sorted, 20 with 8,192 rows,
  * 26 with 262,144, 52 with 1,048,576. Rows of 1 GiB always reach 50. */
-static int order_helps(const struct store *store, uint64_t count) {
-    return cuda_is_cold(store) && store->bytes > NEAR_BYTES && count >= store->bytes / DENSE_BYTES;
-}
-
 static enum list_way long_way(const struct rows_request *r) {
-    return r->count > CLAIMED_MOST || order_helps(&r->table->stores[0], r->count) ? SORTED : CLAIMED;
+    const struct store *store = &r->table->stores[0];
+    bool order_helps = cuda_is_cold(store) && store->bytes > NEAR_BYTES && r->count >= store->bytes / DENSE_BYTES;
+    return r->count > CLAIMED_MOST || order_helps ? SORTED : CLAIMED;
 }
 
 static enum list_way fetch_way(const struct rows_request *r) {
     const struct store *store = &r->table->stores[0];
     if (cuda_in_file(store) || (r->table->cache && r->count > FEW)) return INDEXED;
     return r->count <= FEW || !cuda_is_cold(store) ? AS_GIVEN : long_way(r);
-}
-
-static enum list_way store_way(const struct by_id *own, const struct rows_request *r) {
-    if (cuda_in_file(&r->table->stores[0]) || by_id_is_announced(own, r->table)) return INDEXED;
-    return r->count <= FEW ? AS_GIVEN : long_way(r);
 }
 
 static int take_sorted(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
@@ -628,7 +602,8 @@ static int take_indexed(struct backend *b, struct by_id *own, const struct rows_
 static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_request *r, struct announced *announced,
                        struct value_view out, cudaStream_t stream) {
     if (by_id_take(b, own, &own->set, r, stream)) return -1;
-    struct id_view ids = by_id_taken(&own->set);
+    const struct table_spec *spec = &r->table->spec;
+    struct id_view ids = {own->set.ids.data, NULL, spec->first_row, spec->rows, (uint32_t)own->set.count, id_view::TAKEN};
     if (!announced) return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream);
     /* The GPU decides which of these two kernels does the work; the other one does nothing. */
     return by_id_fetch_announced(b, own, announced, out, stream) ||
@@ -690,7 +665,7 @@ static int end_change(struct backend *b, struct by_id *own, const struct rows_re
 }
 
 static int store(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view values, cudaStream_t stream) {
-    enum list_way way = store_way(own, r);
+    enum list_way way = cuda_in_file(&r->table->stores[0]) || by_id_is_announced(own, r->table) ? INDEXED : r->count <= FEW ? AS_GIVEN : long_way(r);
     struct id_view ids = by_id_given(own, r);
     if (way == AS_GIVEN) return by_id_store_few(b, own, &ids, values, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
     if (way == CLAIMED) return by_id_store_claimed(b, own, r, values, stream);

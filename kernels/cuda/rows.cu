@@ -337,6 +337,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     store->fd = -1;
     store->stride = shape->stride;
     store->gpu_rows = shape->gpu_rows;
+    INVARIANT(spec->first_row <= shape->gpu_rows && shape->on_gpu + shape->on_host == spec->rows - spec->first_row);
     if (spec->rows > (uint64_t)INT64_MAX / store->stride)
         return fail("%s of %llu rows x %llu bytes is more than any machine addresses", what, (unsigned long long)spec->rows,
                     (unsigned long long)store->stride);
@@ -595,6 +596,7 @@ int row_set_send(struct backend *b, struct row_set *set, cudaStream_t stream) {
 
 uint64_t row_set_cold(const struct row_set *set, const uint32_t **ids) {
     uint32_t first = set->host_counts->cold_first[set->side];
+    INVARIANT(first <= set->host_counts->distinct[set->side] && set->host_counts->distinct[set->side] <= set->count);
     *ids = set->host_ids + first;
     return set->host_counts->distinct[set->side] - first;
 }

@@ -63,6 +63,7 @@ int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
 }
 
 int cuda_stage_built(struct stage *stage) {
+    INVARIANT(stage->state == STAGE_EMPTY);
     CK(cudaEventRecord(stage->prepared, stage->builder->stream));
     stage->state = STAGE_BUILT;
     return 0;
@@ -141,6 +142,7 @@ static int scatter(struct backend *b, struct stage *stage) {
 
 /* Records in the stage how its batch will be stepped, before any work of the step is enqueued. */
 static void begin(struct backend *b, struct stage *stage, const struct step_request *request) {
+    INVARIANT(stage->state == STAGE_BUILT && request->target != request->context);
     stage->side[SIDE_TARGET].table = request->target;
     stage->side[SIDE_CONTEXT].table = request->context;
     stage->loss_only = request->loss_only;
@@ -175,6 +177,7 @@ static struct stage *oldest_going_home(struct backend *b) {
 static int land(struct backend *b, struct stage *stage) {
     while (stage->state == STAGE_GOING_HOME) {
         struct stage *oldest = oldest_going_home(b);
+        INVARIANT(oldest && oldest->sequence <= stage->sequence); /* at the latest the stage itself */
         if (exchange_await(b, oldest->done)) return -1; /* recorded after all of the GPU's work for this batch, whose step waited
                                                          * for all earlier work */
         for (int side = 0; side < 2; side++)

@@ -673,21 +673,15 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     return alone;
 }
 
-/* Returns the work on a side's rows that have several pieces: adding the pieces' sums. */
-static struct work longs_of(const struct stage *stage, const struct step_view *v, const struct work *pieces) {
-    struct work work = *pieces;
-    work.items = (pieces->side == SIDE_TARGET ? &v->target : &v->context)->rows.longs;
-    work.count = &stage->counts->longs[pieces->side];
-    return work;
-}
-
 /* Launches the work on pieces, then the work on rows that have several pieces. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
                        const struct sides *pieces, enum sum_of of) {
     struct sides longs;
     memset(&longs, 0, sizeof longs);
     for (uint32_t i = 0; i < pieces->count; i++) {
-        struct work work = longs_of(stage, v, &pieces->works.of[i]);
+        struct work work = pieces->works.of[i];
+        work.items = (work.side == SIDE_TARGET ? &v->target : &v->context)->rows.longs;
+        work.count = &stage->counts->longs[work.side];
         if (pieces->most[i] > UPDATE_PIECE) add_side(&longs, &work, pieces->most[i] / UPDATE_PIECE + 1);
     }
     uint32_t threads = k->group < 32 ? 32 : k->group; /* number of threads that work on a row of several pieces */
@@ -723,21 +717,6 @@ static int launch_rows(struct backend *b, const struct stage *stage, const struc
     return both.works.of[0].row_sums ? finish(b, stage, v, both) : 0;
 }
 
-static int begin_exchange(struct backend *b, const struct stage *stage, const struct step_request *request, struct exchange_view *view) {
-    const struct batch_sizes *capacity = &stage->capacity;
-    int lengths = request->loss.score == SCORE_COSINE;
-    if (request->apart) return 0;
-    return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms, lengths), view);
-}
-
-/* Enqueues the first half of a step, from old rows. learned: 1: by the passes of step_learn.cuh; 0: by the kernels of
- * step_dots.cu. With shared negatives, as matrix products. */
-static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
-                         const struct step_view *v, struct learn_view *l) {
-    if (stage->shared.count) return shared_launch(b, stage, request, v, l);
-    return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v);
-}
-
 int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_request *request) {
     const struct batch_sizes *sizes = &stage->sizes;
     const struct record_layout *layout = &request->target->spec.layout;
@@ -749,8 +728,13 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     if (check_tables(request)) return -1;
     if (layout->by_row && stage->early_singles) return fail("the batch was made before the tables were opened");
     if (!sizes->blocks) return 0;
-    if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v) ||
-        begin_exchange(b, stage, request, &v.exchange) || launch_blocks(b, stage, request, learned, &v, &l))
+    if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v)) return -1;
+    uint64_t slots = exchange_slots(stage->capacity.targets, stage->capacity.contexts, stage->capacity.terms, request->loss.score == SCORE_COSINE);
+    if (!request->apart && exchange_begin(b, slots, &v.exchange)) return -1;
+    /* the first half, from old rows: as matrix products, by the passes of step_learn.cuh, or by the kernels of step_dots.cu */
+    if (stage->shared.count ? shared_launch(b, stage, request, &v, &l)
+        : learned           ? learn_launch(b, stage, request, &v, &l)
+                            : cuda_launch_dots(b, stage, &v))
         return -1;
     return request->loss_only ? 0 : launch_rows(b, stage, &k, &v, &l);
 }

@@ -34,14 +34,6 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 /* ---- with other ranks ---- */
 
-/* Launches two kernels: the first posts partial dot products, the second uses their sums over ranks. */
-static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v) {
-    struct dot_kernels post = dot_kernels_post(v), collect = dot_kernels_collect(v);
-    if (launch(b, stage, *v, &post)) return -1;
-    if (!exchange_is_near(b->exchange) && exchange_sum(b, 0, stage->sizes.terms)) return -1;
-    return launch(b, stage, *v, &collect);
-}
-
 /* Returns the most bytes of rows that a thread block can hold. Older cards have less shared memory than HELD_BYTES. */
 static uint32_t held_bytes(const struct backend *b) {
     return b->shared_most < HELD_BYTES ? b->shared_most : (uint32_t)HELD_BYTES;
@@ -73,22 +65,25 @@ static int launch_held(struct backend *b, const struct stage *stage, struct step
     if (!contexts) contexts = 1;
     v.parts = contexts >= HELD_SHARED_FROM ? HELD_WARPS : 1;
     v.held = rows_of_a_warp(b, contexts, v.parts, v.weights_bytes);
+    INVARIANT(v.held && v.held <= HELD_MOST && HELD_WARPS * v.held * v.weights_bytes <= held_bytes(b)); /* a lane looks up one row */
     uint32_t wanted = blocks_for(sizes->blocks, HELD_WARPS / v.parts);
     if (exchange_is_near(b->exchange)) return launch_runs(b, k->near, wanted, v);
     if (launch_runs(b, k->post, wanted, v) || exchange_sum(b, 0, sizes->terms)) return -1;
     return launch_runs(b, k->collect, wanted, v);
 }
 
-static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v) {
+int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v) {
+    if (!has_parts(v)) {
+        struct dot_kernels k = dot_kernels_alone(v);
+        return launch(b, stage, *v, &k);
+    }
     struct held_kernels held = dot_kernels_held(v);
     struct dot_kernels near = dot_kernels_near(v);
     if (stage->one_target && held.near) return launch_held(b, stage, *v, &held);
     if (!stage->one_target && near.many && exchange_is_near(b->exchange)) return launch(b, stage, *v, &near);
-    return launch_passes(b, stage, v);
-}
-
-int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v) {
-    if (has_parts(v)) return launch_with_ranks(b, stage, v);
-    struct dot_kernels k = dot_kernels_alone(v);
-    return launch(b, stage, *v, &k);
+    /* two kernels: the first posts partial dot products, the second uses their sums over ranks */
+    struct dot_kernels post = dot_kernels_post(v), collect = dot_kernels_collect(v);
+    if (launch(b, stage, *v, &post)) return -1;
+    if (!exchange_is_near(b->exchange) && exchange_sum(b, 0, stage->sizes.terms)) return -1;
+    return launch(b, stage, *v, &collect);
 }

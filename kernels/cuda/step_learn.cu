@@ -575,28 +575,19 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
     return error == cudaSuccess ? 0 : cuda_failed(error, name);
 }
 
-static int sum_parts(struct backend *b, const struct stage *stage, const struct step_view *v, const struct learn_view *l) {
-    uint64_t lengths = stage->capacity.targets + (uint64_t)stage->sizes.contexts;
-    if (!has_parts(v) || exchange_is_near(b->exchange)) return 0;
-    if (exchange_sum(b, 0, stage->sizes.terms)) return -1;
-    return l->lengths[SIDE_TARGET] ? exchange_sum(b, l->length_slots[SIDE_TARGET], lengths) : 0;
-}
-
-static int launch_learn(struct backend *b, const struct stage *stage, const struct step_view *v, const struct learn_view *l) {
-    uint32_t blocks = stage->sizes.blocks;
-    if (stage->sizes.contexts / LEARN_CTA >= blocks) learn_blocks<LEARN_CTA><<<blocks, LEARN_CTA, 0, b->compute>>>(*v, *l);
-    else learn_blocks<32><<<blocks_for((uint64_t)blocks * 32, LEARN_CTA), LEARN_CTA, 0, b->compute>>>(*v, *l);
-    CK_LAUNCH("learn_blocks");
-    return 0;
-}
-
 int learn_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v, struct learn_view *l) {
     uint32_t blocks = stage->sizes.blocks;
     struct learn_launch_of score = learn_score(v);
     struct learn_launch_of gain = stage->one_vector ? learn_gain_one(v) : learn_gain_many(v);
-    if (fill_learn(b, stage, request, l) || (l->pooled && pool_launch(b, blocks, v, l)) ||
-        launch(b, stage, *v, l, &score, "score") || sum_parts(b, stage, v, l) || launch_learn(b, stage, v, l))
-        return -1;
+    if (fill_learn(b, stage, request, l) || (l->pooled && pool_launch(b, blocks, v, l)) || launch(b, stage, *v, l, &score, "score")) return -1;
+    if (has_parts(v) && !exchange_is_near(b->exchange)) {
+        uint64_t lengths = stage->capacity.targets + (uint64_t)stage->sizes.contexts;
+        if (exchange_sum(b, 0, stage->sizes.terms)) return -1;
+        if (l->lengths[SIDE_TARGET] && exchange_sum(b, l->length_slots[SIDE_TARGET], lengths)) return -1;
+    }
+    if (stage->sizes.contexts / LEARN_CTA >= blocks) learn_blocks<LEARN_CTA><<<blocks, LEARN_CTA, 0, b->compute>>>(*v, *l);
+    else learn_blocks<32><<<blocks_for((uint64_t)blocks * 32, LEARN_CTA), LEARN_CTA, 0, b->compute>>>(*v, *l);
+    CK_LAUNCH("learn_blocks");
     if (request->loss_only) return 0;
     if (launch(b, stage, *v, l, &gain, "gain")) return -1;
     return l->pooled ? pool_share(b, blocks, v, l) : 0;

@@ -90,16 +90,6 @@ static void agree_on_nothing(const struct ranks *ranks, int code) {
     ranks->calls->end(ranks->group, code);
 }
 
-/* Waits so that only one rank prints the error. All ranks that waited know which ranks are missing. The first rank that is not
- * missing prints the error; each of the others prints it only if the ranks before it have not. A rank for which no rank is
- * missing was itself stopped for a while: it continues until mpirun ends it. */
-static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
-    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
-    unsigned turn = !missing ? ranks->number - 1 : missing < ranks->count ? ranks->number : ranks->number + 1;
-    double until = progress_now() + TURN_SECONDS * (turn < TURNS ? turn : TURNS);
-    while (progress_now() < until) nanosleep(&pause, NULL); /* mpirun's signals cut this short */
-}
-
 /* If `late` is 1, a call took longer than ranks->patience, and nothing can continue: ends all ranks. The message names the rank
  * that did not answer, and `what` it should have sent. */
 static void agree_in_time(struct ranks *ranks, int late, const char *what) {
@@ -111,7 +101,13 @@ static void agree_in_time(struct ranks *ranks, int late, const char *what) {
              ranks->count, ranks->steps ? what : "the start", ranks->patience, ranks->steps ? "" : ", a minute at least");
     else
         fail("ranks waited for one another for more than %u s (device.rank_timeout)", ranks->patience);
-    wait_for_turn(ranks, r);
+    /* Only one rank prints the error. All ranks that waited know which ranks are missing. The first rank that is not missing prints the
+     * error; each of the others prints it only if the ranks before it have not. A rank for which no rank is missing was itself stopped
+     * for a while: it continues until mpirun ends it. */
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    unsigned turn = !r ? ranks->number - 1 : r < ranks->count ? ranks->number : ranks->number + 1;
+    double until = progress_now() + TURN_SECONDS * (turn < TURNS ? turn : TURNS);
+    while (progress_now() < until) nanosleep(&pause, NULL); /* mpirun's signals cut this short */
     agree_on_nothing(ranks, 1);
 }
 
@@ -413,6 +409,7 @@ struct columns ranks_columns(uint32_t dim, uint32_t group, unsigned count, unsig
     pool_share(groups < count ? dim : groups, number, count, &first, &end);
     first *= grain;
     end = end * grain < dim ? end * grain : dim;
+    INVARIANT(first <= end && end <= dim && (number + 1 < count || end == dim)); /* the last rank ends where the row ends */
     return (struct columns){(uint32_t)first, (uint32_t)(end - first)};
 }
 
@@ -452,16 +449,13 @@ void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps) {
     ranks->patience = (unsigned)(seconds && !steps && seconds < RANKS_START_SECONDS ? RANKS_START_SECONDS : seconds);
 }
 
-/* Once a rank has ended with an error, mpirun ends all others; so the first rank prints its message before any rank ends. */
-static void say_before_the_end(struct ranks *ranks) {
-    if (ranks_first(ranks)) report_last();
-    report_mute();
-    unsigned none;
-    if (ranks->calls->any(ranks->group, 0, &none, ranks->patience)) ranks->calls->end(ranks->group, 1);
-}
-
 void ranks_close(struct ranks *ranks) {
-    if (ranks->over) say_before_the_end(ranks);
+    if (ranks->over) { /* once a rank has ended with an error, mpirun ends all others; so the first rank prints its message before any ends */
+        unsigned none;
+        if (ranks_first(ranks)) report_last();
+        report_mute();
+        if (ranks->calls->any(ranks->group, 0, &none, ranks->patience)) ranks->calls->end(ranks->group, 1);
+    }
     if (ranks->group) ranks->calls->close(ranks->group);
     free(ranks->codes);
     free(ranks->parts);
@@ -479,6 +473,7 @@ static void share_out(const struct ranks *ranks, uint64_t count, int *counts, in
         pool_share(count, r, ranks->count, &first, &end);
         at[r] = (int)(first * sizeof(float));
         counts[r] = (int)((end - first) * sizeof(float));
+        INVARIANT(end * sizeof(float) <= INT32_MAX); /* a message's offsets are MPI's ints */
     }
 }
 
