@@ -1692,7 +1692,9 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
         int written = keys->separator != SEPARATOR_AUTO && keys->separator != SEPARATOR_BLANK;
         if (!written || 2 * try_separator(&l.lines, separator_of_key[keys->separator]).parted < l.lines.count) own.separator = SEPARATOR_AUTO;
     }
-    int cut = !result && !l.lines.count && !whole && length && (l.row->free || l.row->text); /* such a line may be longer than the look */
+    uint64_t blanks = 0;
+    while (blanks < length && token_is_white(bytes[blanks])) blanks++;
+    int cut = !result && !l.lines.count && !whole && blanks < length && (l.row->free || l.row->text); /* longer than the look, as lists may be */
     if (cut) l.lines.line[l.lines.count++] = (struct looked_line){.at = bytes, .end = bytes + length, .number = 1};
     if (!result && l.lines.count) result = decide(&l);
     free(l.lines.line);

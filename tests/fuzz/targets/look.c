@@ -15,9 +15,10 @@ static void check_form(const struct look *look, enum look_rows rows, uint64_t le
     const struct columns_form *form = &look->form;
     HOLDS(look->skip <= length, "the header ends behind the file");
     HOLDS(!*look->said || !strchr(look->said, '\n'), "what is said has several lines");
-    HOLDS(form->column[COLUMN_A] < COLUMNS_READ && form->column[COLUMN_B] < COLUMNS_READ && form->column[COLUMN_VALUE] <= NO_COLUMN,
+    unsigned most = rows == LOOK_DOCUMENTS ? NO_COLUMN : COLUMNS_READ - 1; /* a document's name and text may be no columns */
+    HOLDS(form->column[COLUMN_A] <= most && form->column[COLUMN_B] <= most && form->column[COLUMN_VALUE] <= NO_COLUMN,
           "a column is out of reach");
-    HOLDS(rows == LOOK_TEXT || form->column[COLUMN_A] != form->column[COLUMN_B], "one column is two");
+    HOLDS(rows == LOOK_TEXT || form->column[COLUMN_A] != form->column[COLUMN_B] || form->column[COLUMN_A] == NO_COLUMN, "one column is two");
     HOLDS(*form->separator, "nothing separates");
     HOLDS(rows != LOOK_TRIPLES || form->ntriples || !*look->said || form->column[COLUMN_VALUE] < NO_COLUMN, "a triple has no relation");
 }
@@ -44,9 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     static const char *const columns[] = {NULL, "1,2", "2,1,3", "user,item"};
     struct fuzz_input input = {bytes, length};
     unsigned what = fuzz_byte(&input), how = fuzz_byte(&input);
-    enum look_rows rows = what % 8 || what < 64 ? (enum look_rows)(what % 8) : LOOK_TRIPLES;
+    enum look_rows rows = what >= 192 ? LOOK_DOCUMENTS : what % 8 || what < 64 ? (enum look_rows)(what % 8) : LOOK_WORDS;
     struct look_keys keys = {.header = (enum corpus_header)(what / 8 % 3), .separator = (enum corpus_separator)(how % 7),
-                             .names = (enum corpus_names)(how / 8 % 3), .columns = columns[how / 32 % 4], .no_values = how / 128};
+                             .names = (enum corpus_names)(how / 8 % 4), .columns = columns[how / 32 % 4], .no_values = how / 128};
     char *copy = malloc(input.left + 1);
     struct look look, again;
     HOLDS(copy, "no memory");
