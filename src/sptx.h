@@ -339,6 +339,43 @@ enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *conf
                                   struct sptx_corpus **corpus);
 void sptx_corpus_close(struct sptx_corpus *corpus); /* call it before the context is closed; harmless on NULL */
 
+/* ---- what the data is ----
+ *
+ * Rows of fields (tuples, a table's rows) are looked at before they are given, by the same eyes as a file of rows: sptx_corpus_look()
+ * says which column means what, and if no setting names corpus.format, what the rows are. One line of text says what was found: it goes
+ * to the context's warning function, begins with "columns    ", and stands in the run's config.ini. */
+enum sptx_field_kind {
+    SPTX_FIELD_NONE = 0,    /* the row ends before this column */
+    SPTX_FIELD_MISSING = 1, /* no value: a null, NaN */
+    SPTX_FIELD_TEXT = 2,
+    SPTX_FIELD_INTEGER = 3, /* text: its digits */
+    SPTX_FIELD_REAL = 4,    /* text: "1.5" */
+    SPTX_FIELD_TRUTH = 5,   /* text: "True" or "False" */
+};
+struct sptx_field {
+    const char *text;
+    uint64_t length; /* bytes of text */
+    uint32_t kind;   /* enum sptx_field_kind */
+    uint32_t reserved;
+};
+struct sptx_rows {
+    uint64_t size;                   /* sizeof (struct sptx_rows) */
+    const struct sptx_field *fields; /* [rows x columns], in the order of rows */
+    uint64_t rows, columns;          /* the first 2000 rows are enough; at most 64 columns */
+    const char *const *names;        /* [columns] names of the columns; NULL: they have none */
+    const char *what;                /* the data in messages: "the frame" */
+};
+struct sptx_looked {
+    uint64_t size;      /* sizeof (struct sptx_looked), set by the caller */
+    const char *format; /* what the rows are, as corpus.format names it: "pairs". It is now the corpus' format */
+    int32_t column[3];  /* index of the column of: the list, the item, the rating; source, target, weight; head, tail, relation; a
+                         * document's name, its text, more of its text. -1: no column */
+    uint32_t events;    /* 1: the third column has words that say what happened; corpus.events names those that count */
+};
+enum sptx_status sptx_corpus_look(struct sptx_corpus *corpus, const struct sptx_rows *rows, struct sptx_looked *looked);
+/* For data whose form says what it is, such as a sparse matrix: says it in the same line, after "columns    ". */
+enum sptx_status sptx_corpus_say(struct sptx_corpus *corpus, const char *text);
+
 /* Adds words to the dictionary that SPTX_KNOWN tokens refer to. lists: 1: names of lists; 0: words or items. A word counts only
  * when sentences, pairs or edges use it. */
 enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words);
@@ -366,16 +403,6 @@ enum sptx_status sptx_corpus_counted(struct sptx_corpus *corpus, struct sptx_cou
 /* Changes settings for the next training, such as a vocabulary made of what sptx_corpus_counted() says. Settings that change how data
  * is read are refused once the corpus has data. */
 enum sptx_status sptx_corpus_set(struct sptx_corpus *corpus, const char *const *settings, uint64_t count);
-
-/* Returns what a column with this name contains in a table of pairs: 0: the list ("user_id"); 1: the item ("movieId"); 2: the
- * rating; -1: the name is unknown. Any thread may call it. */
-int sptx_column(const char *name);
-/* Returns what a column with this name contains in a table of edges: 0: the node that the edge leaves ("source"); 1: the node to
- * which it leads ("dst"); 2: the weight; -1: the name is unknown. Any thread may call it. */
-int sptx_edge_column(const char *name);
-/* Returns the meaning of a column's name in a table of triples: 0: the head; 1: the tail; 2: the relation; -1: the name is unknown.
- * Any thread may call it. */
-int sptx_triple_column(const char *name);
 
 /* Adds pairs: list lists[i] contains items[i], with the rating ratings[i] (NaN: no rating; ratings = NULL: no pair has one).
  * Pairs rated below corpus.min_rating are left out; corpus.weights turns ratings into weights. If either key is set, a pair

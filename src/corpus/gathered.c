@@ -461,7 +461,7 @@ static int check_ratings(const struct gathered *gathered, const double *ratings,
 /* Collects ratings that the options do not use, so that ratings_note() can report that they have no effect. */
 static int meet_ratings(struct gathered *gathered, const double *ratings, uint64_t count) {
     for (uint64_t i = 0; ratings && i < count; i++)
-        if (ratings_meet(&gathered->ratings, ratings[i])) return -1;
+        if (!(gathered->zeros_out && ratings[i] == 0) && ratings_meet(&gathered->ratings, ratings[i])) return -1;
     return 0;
 }
 

@@ -6,6 +6,8 @@
 #include "corpus/encode_block.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ struct sptx_corpus {
     struct config config; /* `keys`, resolved */
     struct corpus_options options; /* how `config` reads a corpus */
     struct gathered gathered;
+    char said[LOOK_SAID]; /* what the data was taken for; "": nothing was said */
     uint64_t *offsets, *counts; /* [words + 1], [words]: what sptx_corpus_counted() gave last */
     uint64_t offsets_capacity, counts_capacity;
     int closed; /* 1: no more calls: an earlier call failed after adding some of its data */
@@ -63,6 +66,102 @@ void sptx_corpus_close(struct sptx_corpus *corpus) {
     if (corpus) release(corpus);
 }
 
+/* ---- what the data is ---- */
+
+/* Returns a number that grows whenever data is added. */
+static uint64_t held(const struct sptx_corpus *corpus) {
+    return corpus->gathered.tokens + corpus->gathered.named + corpus->gathered.sentences;
+}
+
+/* Returns 1 if data that was given with one set of options is read alike with the other. */
+static int reads_alike(const struct corpus_options *one, const struct corpus_options *other) {
+    return one->format == other->format && one->order == other->order && one->min_rating == other->min_rating &&
+           one->pair_weights == other->pair_weights && one->weights == other->weights && one->max_word == other->max_word &&
+           !one->list_rows == !other->list_rows;
+}
+
+/* Prints what the data was taken for, and keeps it for the run's config.ini. */
+static void say_taken(struct sptx_corpus *corpus, const char *said) {
+    snprintf(corpus->said, sizeof corpus->said, "%s", said);
+    if (*said) remark("%s", said);
+}
+
+/* Changes settings: `keys` becomes the corpus' keys if they can be resolved and read the data that the corpus has as before. Takes
+ * `keys` over in any case. */
+static int change_keys(struct sptx_corpus *corpus, struct config *keys) {
+    struct config config = {0};
+    int result = config_copy(&config, keys) || config_resolve(&config) ? -1 : 0;
+    struct corpus_options options = result ? corpus->options : config_corpus(&config);
+    if (!result && held(corpus) && !reads_alike(&options, &corpus->options))
+        result = fail_usage("these settings change how data is read, and the corpus has data already: give them to sptx_corpus_open()");
+    config_release(result ? &config : &corpus->config);
+    config_release(result ? keys : &corpus->keys);
+    if (result) return -1;
+    corpus->config = config;
+    corpus->keys = *keys;
+    corpus->options = options;
+    return 0;
+}
+
+static int set_format(struct sptx_corpus *corpus, enum look_rows rows) {
+    struct config keys = {0};
+    unsigned format = 0;
+    while (format < CORPUS_FORMATS && corpus_formats[format].rows != rows) format++;
+    if (format == CORPUS_FORMATS) return fail("the data is rows of %s, which no corpus has", row_properties[rows].row);
+    return config_copy(&keys, &corpus->keys) || config_set(&keys, "corpus", "format", corpus_formats[format].name, "the data") ||
+                   change_keys(corpus, &keys) ? -1 : 0;
+}
+
+static int check_rows(const struct sptx_rows *rows, const struct sptx_looked *looked) {
+    if (!rows || rows->size != sizeof *rows || !looked || looked->size != sizeof *looked)
+        return fail_usage("rows and what is found in them are structs with their sizes in `size`");
+    if (!rows->what || (rows->rows && rows->columns && !rows->fields)) return fail_usage("fields, or the data's name, lie at NULL");
+    if (!rows->rows || !rows->columns) return fail_usage("%s: there are no rows", rows->what);
+    if (rows->columns > COLUMNS_READ || (rows->columns && rows->rows > UINT64_MAX / rows->columns / sizeof *rows->fields))
+        return fail_usage("%" PRIu64 " rows of %" PRIu64 " columns are too many to look at; wanted the first %d of at most %d", rows->rows,
+                          rows->columns, LOOKED_AT, COLUMNS_READ);
+    for (uint64_t i = 0; i < rows->rows * rows->columns; i++)
+        if (rows->fields[i].kind > SPTX_FIELD_TRUTH) return fail_usage("field %" PRIu64 " is of kind %u; wanted 0 to 5", i, rows->fields[i].kind);
+    return 0;
+}
+
+_Static_assert(sizeof(struct sptx_field) == sizeof(struct look_field) && offsetof(struct sptx_field, kind) == offsetof(struct look_field, kind) &&
+                   (int)SPTX_FIELD_TRUTH == (int)FIELD_TRUTH, "a field is handed to the look as it is");
+
+enum sptx_status sptx_corpus_look(struct sptx_corpus *corpus, const struct sptx_rows *rows, struct sptx_looked *looked) {
+    struct look look;
+    if (!corpus) return SPTX_USAGE;
+    enter(corpus->context);
+    int result = corpus->closed || held(corpus) ? fail_usage("data is looked at before the corpus has some of it") : check_rows(rows, looked);
+    if (!result) {
+        int given = config_is_given(&corpus->keys, "corpus", "format");
+        struct look_keys keys = corpus->options.look;
+        if (given && !corpus_formats[corpus->options.format].columns) keys.columns = NULL;
+        const struct look_data data = {(const struct look_field *)rows->fields, rows->rows, rows->columns, rows->names, rows->what};
+        result = look_at_rows(&look, &data, given ? corpus_formats[corpus->options.format].rows : LOOK_ANY, &keys) ||
+                         (!given && set_format(corpus, look.rows)) ? -1 : 0;
+    }
+    if (!result) {
+        looked->format = corpus_formats[corpus->options.format].name;
+        for (int c = 0; c < COLUMN_MEANINGS; c++)
+            looked->column[c] = look.form.column[c] == NO_COLUMN ? -1 : look.form.column[c];
+        looked->events = look.form.events;
+        corpus->gathered.zeros_out = look.form.zeros_out;
+        say_taken(corpus, look.said);
+    }
+    return leave(corpus->context, result);
+}
+
+enum sptx_status sptx_corpus_say(struct sptx_corpus *corpus, const char *text) {
+    char said[LOOK_SAID];
+    if (!corpus) return SPTX_USAGE;
+    enter(corpus->context);
+    if (!text || strpbrk(text, "\r\n")) return leave(corpus->context, fail_usage("what the data was taken for is one line of text"));
+    snprintf(said, sizeof said, "columns    %s", text);
+    say_taken(corpus, said);
+    return leave(corpus->context, 0);
+}
+
 /* ---- tokens ---- */
 
 static int read_tokens(struct tokens *out, const struct sptx_tokens *in, const char *what) {
@@ -80,11 +179,6 @@ static int read_tokens(struct tokens *out, const struct sptx_tokens *in, const c
 static int begin_adding(struct sptx_corpus *corpus) {
     enter(corpus->context);
     return corpus->closed ? fail_usage("the corpus is closed: a call has failed halfway") : 0;
-}
-
-/* Returns a number that grows whenever data is added. */
-static uint64_t held(const struct sptx_corpus *corpus) {
-    return corpus->gathered.tokens + corpus->gathered.named + corpus->gathered.sentences;
 }
 
 /* Ends a call that adds data. before: held() at its beginning. If the call failed after adding some of its data, closes the
@@ -169,18 +263,6 @@ enum sptx_status sptx_corpus_counted(struct sptx_corpus *corpus, struct sptx_cou
     return leave(corpus->context, result);
 }
 
-int sptx_column(const char *name) {
-    return name ? column_meaning(LOOK_PAIRS, name, strlen(name)) : -1;
-}
-
-int sptx_triple_column(const char *name) {
-    return name ? column_meaning(LOOK_TRIPLES, name, strlen(name)) : -1;
-}
-
-int sptx_edge_column(const char *name) {
-    return name ? column_meaning(LOOK_EDGES, name, strlen(name)) : -1;
-}
-
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings) {
     struct tokens named, given;
@@ -226,31 +308,15 @@ const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char 
 
 /* ---- training ---- */
 
-/* Returns 1 if data that was given with one set of options is read alike with the other. */
-static int reads_alike(const struct corpus_options *one, const struct corpus_options *other) {
-    return one->format == other->format && one->order == other->order && one->min_rating == other->min_rating &&
-           one->pair_weights == other->pair_weights && one->weights == other->weights && one->max_word == other->max_word &&
-           !one->list_rows == !other->list_rows;
-}
-
 enum sptx_status sptx_corpus_set(struct sptx_corpus *corpus, const char *const *settings, uint64_t count) {
-    struct config keys = {0}, config = {0};
+    struct config keys = {0};
     if (!corpus) return SPTX_USAGE;
     int result = begin_adding(corpus);
     if (!result && count && !settings) result = fail_usage("%" PRIu64 " settings at NULL", count);
     if (!result && config_copy(&keys, &corpus->keys)) result = -1;
     for (uint64_t i = 0; !result && i < count; i++) result = set_key(&keys, settings[i]);
-    if (!result && (config_copy(&config, &keys) || config_resolve(&config))) result = -1;
-    struct corpus_options options = result ? corpus->options : config_corpus(&config);
-    if (!result && held(corpus) && !reads_alike(&options, &corpus->options))
-        result = fail_usage("these settings change how data is read, and the corpus has data already: give them to sptx_corpus_open()");
-    config_release(result ? &config : &corpus->config);
-    config_release(result ? &keys : &corpus->keys);
-    if (!result) {
-        corpus->config = config;
-        corpus->keys = keys;
-        corpus->options = options;
-    }
+    if (result) config_release(&keys);
+    else result = change_keys(corpus, &keys);
     return leave(corpus->context, result);
 }
 
@@ -259,6 +325,7 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
     struct config config = {0};
     if (!corpus) return SPTX_USAGE;
     int result = begin_adding(corpus) || gathered_end_line(&corpus->gathered) || config_copy(&config, &corpus->keys) || config_resolve(&config) ? -1 : 0;
+    snprintf(config.said, sizeof config.said, "%s", corpus->said);
     if (!result) result = train(corpus->context, &config, &corpus->gathered, beginning, progress, user);
     config_release(&config);
     return leave_training(corpus->context, result);

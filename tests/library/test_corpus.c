@@ -186,17 +186,6 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_sentences(pairs, &good, one, 1, NULL), "given as pairs");
     REFUSED(sptx_corpus_pairs(pairs, &good, &two, NULL), "3 lists and 2 items");
     REFUSED(sptx_corpus_edges(pairs, &good, &good, NULL), "given as pairs");
-    assert_int_equal(sptx_edge_column("Source"), 0);
-    assert_int_equal(sptx_edge_column("to_node_id"), 1);
-    assert_int_equal(sptx_edge_column("Weight"), 2);
-    assert_int_equal(sptx_edge_column("user"), -1);
-    assert_int_equal(sptx_edge_column(NULL), -1);
-    assert_int_equal(sptx_triple_column("Subject"), 0);
-    assert_int_equal(sptx_triple_column("tail"), 1);
-    assert_int_equal(sptx_triple_column("relation_id"), 2);
-    assert_int_equal(sptx_triple_column("user"), -1);
-    assert_int_equal(sptx_triple_column(NULL), -1);
-    assert_int_equal(sptx_column("source"), -1);
     struct sptx_corpus *graph;
     const double weights[] = {1, 2, -3};
     assert_int_equal(open_corpus(context, "graph", "run", &graph), SPTX_OK);
@@ -317,9 +306,60 @@ static void what_a_corpus_has_is_counted(void **state) {
     sptx_close(context);
 }
 
+static char said[256];
+static void hear(void *user, const char *text) {
+    snprintf(said, sizeof said, "%s", text);
+}
+
+/* Rows of fields are looked at as a file's are; the line that says so stands in the run's config.ini. */
+static void rows_are_looked_at(void **state) {
+    const struct sptx_context_options machine = {sizeof machine, "cpu", 1, 0, 0, hear, NULL};
+    struct sptx_context *context;
+    struct sptx_corpus *corpus;
+    struct sptx_looked looked = {.size = sizeof looked};
+    struct sptx_field fields[60];
+    static char names[60][8];
+    const char *const called[] = {"item", "x", "user"};
+    char path[128], line[512] = "";
+    const char *none[] = {"model.dim=4", "corpus.min_count=1", "train.epochs=1", NULL};
+    char dir[128];
+    snprintf(dir, sizeof dir, "run.dir=%s/looked", directory);
+    none[3] = dir;
+    for (int i = 0; i < 60; i++) {
+        sprintf(names[i], "%c%d", "axb"[i % 3], i % 3 == 1 ? 1 : i * 7 % 5);
+        fields[i] = (struct sptx_field){names[i], strlen(names[i]), SPTX_FIELD_TEXT, 0};
+    }
+    const struct sptx_rows rows = {sizeof rows, fields, 20, 3, called, "the rows"}, empty = {sizeof rows, fields, 0, 3, NULL, "nothing"};
+    assert_int_equal(sptx_open(&context, &machine), SPTX_OK);
+    assert_int_equal(sptx_corpus_open(context, NULL, none, 4, &corpus), SPTX_OK);
+    REFUSED(sptx_corpus_look(corpus, &empty, &looked), "nothing: there are no rows");
+    REFUSED(sptx_corpus_look(corpus, &rows, NULL), "with their sizes");
+    REFUSED(sptx_corpus_say(corpus, "two\nlines"), "one line");
+    if (sptx_corpus_look(corpus, &rows, &looked)) fail_msg("%s", sptx_error(context));
+    assert_string_equal(looked.format, "pairs");
+    assert_true(looked.column[0] == 2 && looked.column[1] == 0 && looked.column[2] == -1 && !looked.events);
+    assert_string_equal(said, "columns    list = user, item = item, rating = none of 3; the rows");
+    for (int i = 0; i < 60; i += 3) {
+        const struct sptx_tokens user = {SPTX_TEXT, 64, names[i + 2], (const uint64_t[]){0, 2}, 1}, item = {SPTX_TEXT, 64, names[i], (const uint64_t[]){0, 2}, 1};
+        assert_int_equal(sptx_corpus_pairs(corpus, &user, &item, NULL), SPTX_OK);
+    }
+    REFUSED(sptx_corpus_look(corpus, &rows, &looked), "before the corpus has some of it");
+    char before[256];
+    strcpy(before, said);
+    if (sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL)) fail_msg("%s", sptx_error(context));
+    sptx_corpus_close(corpus);
+    snprintf(path, sizeof path, "%s/looked/config.ini", directory);
+    FILE *config = fopen(path, "r");
+    while (config && fgets(line, sizeof line, config) && strncmp(line, "# columns", 9)) {}
+    if (config) fclose(config);
+    assert_memory_equal(line + 2, before, strlen(before));
+    sptx_close(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines_of_text_are_the_file, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(rows_are_looked_at, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(what_a_corpus_has_is_counted, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(edges_are_the_file, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(every_kind_of_tokens_is_the_file, make_directory, remove_directory),

@@ -203,32 +203,36 @@ def test_tokens_keep_the_blanks_around_them(tmp_path):
     ([[-1, 2]], {"keys": {"corpus.order": "given"}}, sptx.Error, "'-1' is not an id"),
     (iter(["a", "b"]), {}, TypeError, "the data begins with 'a'"),
     (3, {}, TypeError, "a int is no data"),
-    ([["a", "b"]], {"format": "pairs"}, ValueError, "read as text or lists or adjacency"),
+    ([["a", "b", "c"], ["a", "b"]], {"format": "pairs"}, TypeError, "row 1 is .*wanted a tuple of 3 fields, as the first one is"),
+    ({"a": ["b"]}, {"format": "pairs"}, ValueError, "read as lists or documents"),
     ({"a": ["b", "c"], "": ["b"]}, {"keys": {"examples.mode": "user"}}, sptx.Error, "the name of list 1 is empty"),
     (scipy.sparse.eye(3), {"items": ["a", "b"]}, ValueError, "items = 2 names, and the matrix has 3 columns"),
     (scipy.sparse.eye(2), {"items": ["a", "a"]}, ValueError, "a name of items is there twice"),
-    (pyarrow.table({"a": [1], "b": [2], "c": [3]}), {}, ValueError, "which of the columns a, b, c"),
+    (pyarrow.table({"a": [1], "b": [2], "c": [3]}), {}, ValueError, "the table: 1 rows of 3 columns could be several things; say which by format=: pairs"),
     (pyarrow.table({"a": [1], "b": [2]}), {"columns": ("a", "x")}, ValueError, "no column 'x'; it has a, b"),
-    (pyarrow.table({"a": [1, 2], "b": [2, None]}), {}, ValueError, "row 1 has no item"),
-    (pyarrow.table({"a": [1], "b": [0.5]}), {}, TypeError, "the column of items holds float64 with 0.5, wanted text, whole numbers or categories"),
-    (pyarrow.table({"a": [1], "b": [1]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error, "have no ratings"),
+    (pyarrow.table({"user": [1, 2], "item": [2, None]}), {}, ValueError, "row 1 has no item"),
+    (pyarrow.table({"user": [1], "item": [0.5]}), {}, TypeError, "the column of items holds float64 with 0.5, wanted text, whole numbers or categories"),
+    (pyarrow.table({"user": [1], "item": [1]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error, "have no ratings"),
     (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [3, None]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
      "pair 1 of a block has no rating"),
-    (pyarrow.table({"a": [1, 2], "b": pyarrow.DictionaryArray.from_arrays([0, 1], pyarrow.array([5, None]))}), {}, ValueError,
+    (pyarrow.table({"user": [1, 2], "item": pyarrow.DictionaryArray.from_arrays([0, 1], pyarrow.array([5, None]))}), {}, ValueError,
      "the dictionary of the column of items has an entry without a value"),
-    ([["a", "b"]], {"columns": ("a", "b")}, ValueError, "columns= names those of a table or of a file, and the data is a list"),
+    ([("a", "b")], {"columns": ("a", "b")}, ValueError, r"the tuples has no column 'a'; it has no names: columns=\(1, 2\) counts from 1"),
     (scipy.sparse.eye(2, format="csr"), {"columns": ("a", "b")}, ValueError, "columns= names those of a table"),
-    ([["a", "b"]], {"users": ["a"]}, ValueError, "users= and items= name the rows and columns of a sparse matrix"),
+    ([["a", "b"]], {"users": ["a"]}, ValueError, "users= and items= name the rows and columns of a matrix"),
     (scipy.sparse.coo_array(([1, 1], ([0, 1],)), shape=(5,)), {}, ValueError, "is no matrix of users x items"),
     (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [2, float("nan")]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
      "pair 1 of a block has no rating"),
     (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.min_rating": 1}}, ValueError, "NaN"),
     (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.weights": "log"}}, sptx.Error, "pair 1 of a block has no rating"),
     (scipy.sparse.csr_matrix([[1, -2.0]]), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "the rating -2 of pair 1 of a block"),
-    (pyarrow.table({"a": [1], "b": [1]}), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "have no ratings"),
+    (pyarrow.table({"user": [1], "item": [1]}), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "have no ratings"),
     ([["a", "b"]], {"keys": {"corpus.weights": "linear"}}, sptx.Error, "corpus.weights = linear needs corpus.format = pairs"),
-    (pyarrow.table({"a": [-1], "b": [1]}), {}, ValueError, "token 0 is -1"),
-    (numpy.zeros((2, 3)), {}, TypeError, "array of floats holds no tokens"),
+    (pyarrow.table({"user": [-1], "item": [1]}), {}, ValueError, "token 0 is -1"),
+    (numpy.zeros((2, 3)), {}, ValueError, r"an array of shape \(2, 3\) could be several things; say which by format="),
+    (numpy.zeros((40, 12), int), {}, ValueError, r"an array of shape \(40, 12\) could be several things; say which by format="),
+    (numpy.zeros((40, 12), int), {"format": "documents"}, ValueError, "of numbers holds no documents"),
+    ([(1, 2), (3, 1)], {}, ValueError, "the tuples: 2 rows of 2 columns could be several things; say which by format="),
     ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),
     ([], {}, sptx.Error, "is empty"),
     ([["a", "b"]], {"keys": {"device.gpus": 2}}, sptx.Error, "device.gpus = 2 begins a process for each GPU"),
@@ -301,7 +305,7 @@ def test_a_run_that_is_there_is_refused_before_data_is_read(tmp_path):
 def test_the_format_may_be_a_key(tmp_path):
     assert fit(SENTENCES, tmp_path / "key", keys={"corpus.format": "lists"}) == fit(SENTENCES, tmp_path / "named", format="lists")
     with pytest.raises(ValueError, match="format = 'pairs'"):
-        fit(SENTENCES, tmp_path / "run", keys={"corpus.format": "pairs"})
+        fit({"a": ["b"]}, tmp_path / "run", keys={"corpus.format": "pairs"})
     with pytest.raises(ValueError, match="run.dir"):
         fit(SENTENCES, tmp_path / "run", keys={"run.dir": tmp_path / "other"})
 
@@ -346,7 +350,7 @@ def said_of(data, path, **more):
     return found, [str(one.message) for one in said]
 
 
-def test_ratings_are_said_as_the_program_says_them(tmp_path):
+def test_ratings_are_said_as_the_program_says_them(tmp_path, capsys):
     """A warning says that ratings are not used, whatever their column is called, for tables and files."""
     table = pyarrow.table({**PAIRS, "rating": [1 + i % 5 for i in range(90)]})
     sentence = ["ratings 1 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 40 in 100"]
@@ -355,8 +359,8 @@ def test_ratings_are_said_as_the_program_says_them(tmp_path):
     assert said_of(tmp_path / "pairs.csv", tmp_path / "run", format="pairs")[1] == sentence
     fit(table, tmp_path / "run", keys={**SAID, "corpus.min_rating": 4}, overwrite=True)  # no warning if ratings are used
     plays = table.rename_columns(["user", "item", "plays of a week"])
-    assert said_of(plays, tmp_path / "run")[1] == ["columns of the table: user = user, item = item; not used: plays of a week, so that "
-                                                   "all pairs count alike (columns=(user, item, rating) names others)"]
+    fit(plays, tmp_path / "run", keys=SAID, overwrite=True)
+    assert "columns    list = user, item = item, rating = none of 3; the table\n" in capsys.readouterr().err
     assert said_of(plays, tmp_path / "run", columns=("user", "item", "plays of a week"))[1] == sentence
 
 
@@ -454,3 +458,46 @@ def test_columns_of_a_file(tmp_path, capsys):
     edges.write_text("".join(f"n{i},likes,n{i * 7 % 10}\n" for i in range(30)))
     sptx.fit(edges, tmp_path / "graph", columns=(1, 3), format="graph", dim=4, device="cpu", progress=False)
     assert capsys.readouterr().err == ""
+
+
+ROWS = [("u%d" % (i % 20), "i%d" % (i * 7 % 15)) for i in range(300)]
+IDS = numpy.array([[i % 20, i * 7 % 15] for i in range(300)])
+ONES = numpy.array([[int((i + j * j) % 3 == 0) for j in range(12)] for i in range(40)])
+FACTS = [("e%d" % (i % 20), "r%d" % (i % 3), "e%d" % (i * 7 % 20)) for i in range(300)]
+DOCUMENTS = [("d%d" % i, " ".join("w%d" % (i * j % 9) for j in range(12))) for i in range(40)]
+
+
+@pytest.mark.filterwarnings("ignore:repeated", "ignore:left out")
+@pytest.mark.parametrize("data, options, said, words, lists", [
+    (ROWS, {}, "list = column 1, item = column 2, rating = none; the tuples", 15, 20),
+    ([list(row) for row in ROWS], {"format": "pairs"}, "list = column 1, item = column 2, rating = none; the tuples", 15, 20),
+    ([(*row, 2.0) for row in ROWS], {}, "list = column 1, item = column 2, rating = column 3; the tuples", 15, 20),
+    ([("x", *row) for row in ROWS], {"columns": (2, 3)}, "list = column 2, item = column 3, rating = none of 3; the tuples", 15, 20),
+    ([(*row, i % 2) for i, row in enumerate(ROWS)], {}, "rating = column 3 (lines of 0 are left out); the tuples", 15, 10),
+    ([(*row, ("view", "buy")[i % 2]) for i, row in enumerate(ROWS)], {"keys": {"corpus.events": "buy"}}, "event = column 3 (only buy)", 15, 10),
+    (FACTS, {}, "head = column 1, relation = column 2, tail = column 3; the tuples", 20, 6),
+    ([(a, c, b) for a, b, c in FACTS], {}, "head = column 1, relation = column 3, tail = column 2", 20, 6),
+    (DOCUMENTS, {}, "document = column 1, text = column 2; the tuples", 9, 40),
+    (IDS, {"format": "pairs"}, "list = column 1, item = column 2, rating = none; the array of shape [300, 2]", 15, 20),
+    ((IDS[:, 0], IDS[:, 1]), {"format": "pairs"}, "list = column 1, item = column 2, rating = none; the arrays", 15, 20),
+    (ONES, {"format": "lists"}, "list = row, item = column, rating = entry; a matrix of 40 x 12", 12, 40),
+    (ONES * 1.5, {"format": "pairs"}, "list = row, item = column, weight = entry; a matrix of 40 x 12", 12, 27),
+    (pyarrow.table(dict(zip(("id", "text"), zip(*DOCUMENTS)))), {}, "document = id, text = text; the table", 9, 40),
+    (pyarrow.table({"text": [text for _, text in DOCUMENTS]}), {"format": "documents"}, "document = row, text; a column of text", 9, 40),
+    (pyarrow.table(dict(zip(("a", "b"), IDS.T))), {"columns": ("b", "a")}, "list = b, item = a, rating = none; the table", 20, 15),
+    ({"a": ["x", "y", "z"] * 9, "b": ["x", "y"] * 9}, {}, "list = name, item = token; named lists", 3, 2),
+])
+def test_what_data_was_taken_for_is_said(tmp_path, capsys, data, options, said, words, lists):
+    keys = {"corpus.min_count": 1, "model.dim": 4, **options.pop("keys", {})}
+    run = sptx.fit(data, tmp_path / "run", device="cpu", keys=keys, **options)
+    line = capsys.readouterr().err.splitlines()[0]
+    assert line.startswith("columns    ") and said in line and run.about == line
+    assert (len(run), len(run.lists)) == (words, lists)
+    options["keys"] = keys
+
+
+def test_a_matrix_is_scipys_whatever_holds_it(tmp_path):
+    assert fit(ONES, tmp_path / "dense", format="lists") == fit(scipy.sparse.csr_matrix(ONES), tmp_path / "sparse")
+    square = (ONES[:12] | ONES[:12].T)
+    assert fit(square, tmp_path / "graph", format="graph") == fit(scipy.sparse.csr_matrix(square), tmp_path / "edges", format="graph")
+    assert fit(DOCUMENTS, tmp_path / "tuples") == fit({name: text.split() for name, text in DOCUMENTS}, tmp_path / "dict", format="documents")

@@ -9,8 +9,9 @@ from conftest import TOP
 from sptx import _library, _table
 
 HEADER = re.sub(r"/\*.*?\*/", "", (TOP / "src" / "sptx.h").read_text(), flags=re.S)
-STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 232),
-           "sptx_ids": (_library.Ids, 24), "sptx_tokens": (_library.Tokens, 32),
+STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 240),
+           "sptx_ids": (_library.Ids, 24), "sptx_tokens": (_library.Tokens, 32), "sptx_counted": (_library.Counted, 64),
+           "sptx_field": (_library.Field, 24), "sptx_rows": (_library.Rows, 48), "sptx_looked": (_library.Looked, 32),
            "sptx_view": (_library.View, 56), "sptx_progress": (_library.Progress, 80),
            "sptx_data": (_library.Data, 16), "sptx_pairs_score": (_library.PairsScore, 24), "sptx_analogies_score": (_library.AnalogiesScore, 40),
            "sptx_lists_score": (_library.ListsScore, 72), "sptx_groups_score": (_library.GroupsScore, 32),
@@ -31,7 +32,7 @@ def fields_of(name):
         if function:
             yield function.group(1)
         elif declaration.strip():
-            yield from re.findall(r"(\w+)\s*(?:,|$)", declaration)
+            yield from re.findall(r"(\w+)(?:\[\d+\])?\s*(?:,|$)", declaration)
 
 
 @pytest.mark.parametrize("name", STRUCTS)

@@ -185,7 +185,7 @@ def test_several_labels_of_a_node_count(graph):
 @pytest.mark.parametrize("given, kind, message", [
     ({"labels": 3}, TypeError, "labels= is a int"), ({"labels": [(1, "a"), (2,)]}, TypeError, "label 1 is"),
     ({"labels": [("a", "b", "c")]}, TypeError, "wanted a pair of a node"),
-    ({"edges": [(1, 2, 3, 4)]}, TypeError, "wanted .node, node."), ({"edges": [__file__, __file__]}, ValueError, "not a list of paths"),
+    ({"edges": [(1,)]}, TypeError, "wanted a tuple of two or more fields"), ({"edges": [__file__, __file__]}, ValueError, "not a list of paths"),
     ({"train": [__file__, __file__], "held_out": [["1"]]}, ValueError, "train= is one file, or a folder of files, or data"),
     ({"train": networkx.path_graph(4), "held_out": HELD}, ValueError, "train= is graph; wanted lists"),
     ({"train": TRAIN, "held_out": {1: "23"}}, TypeError, "split it"),

@@ -71,7 +71,7 @@ def test_tables(tmp_path, of_file, columns):
     with pytest.raises(ValueError, match="head, relation, tail"):
         fitted(tmp_path, table, "other", columns=called[:2])
     if columns:
-        with pytest.raises(ValueError, match="which of the columns .* are head, relation and tail"):
+        with pytest.raises(ValueError, match="say which columns are head, relation and tail by columns="):
             fitted(tmp_path, table.append_column("n", [list(range(len(head)))]), "other")
 
 
@@ -125,9 +125,9 @@ def test_evaluate(tmp_path, of_file):
 
 
 def test_data_that_holds_no_triples_is_refused(tmp_path):
-    for data, kind, words in (([("a", "b")], TypeError, "triple 0 is"), (numpy.zeros((4, 2), int), ValueError, r"\[triples, 3\]"),
-                              (numpy.zeros(3), ValueError, r"\[triples, 3\]"), (5, TypeError, "holds no triples"),
-                              ((numpy.zeros(2, int), numpy.zeros(3, int), numpy.zeros(2, int)), ValueError, "of the same length"),
+    for data, kind, words in (([("a", "b")], ValueError, "row 0 of the tuples: 2 fields; wanted head, relation, tail"),
+                              (numpy.zeros((4, 2), int), ValueError, "row 0 of the array of shape .4, 2.: 2 fields"), (numpy.zeros(3), ValueError, "the shape"), (5, TypeError, "holds no triples"),
+                              ((numpy.zeros(2, int), numpy.zeros(3, int), numpy.zeros(2, int)), ValueError, "of one length"),
                               ([("a", "", "b")], sptx.Error, "empty")):
         with pytest.raises(kind, match=words):
             fitted(tmp_path, data)

@@ -14,9 +14,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _library
-from ._library import library
 from ._corpus import Corpus, Source, Tokens, known, numbers
 from ._errors import tell
+from ._rows import COLUMNS_MOST, FieldRows
 
 
 class Schema(Structure):
@@ -145,13 +145,13 @@ class Reader:
     def __init__(self, corpus: Corpus, lists: bool, what: str) -> None:
         self._corpus = corpus
         self._lists = lists
-        self._what = what
+        self.what = what
         self._learned = 0  # number of words from dictionaries of earlier batches
 
     def tokens(self, column: Column, before: int, left: Any = None) -> Tokens:
         """Returns a column's tokens without the rows that the mask `left` marks True; left=None keeps all rows."""
         if column.missing() is None:
-            column.refuse_nulls(self._what, before)
+            column.refuse_nulls(self.what, before)
         if column.schema.dictionary:
             tokens = self._of_dictionary(column)
         else:
@@ -161,8 +161,8 @@ class Reader:
     def _kept(self, tokens: Tokens, kept: Any) -> Tokens:
         """Returns the tokens that the mask `kept` marks True, as numbers of words in the dictionary."""
         if tokens.struct.kind == _library.TOKENS_KNOWN:
-            return known(tokens.values[kept], self._what)
-        return known(numpy.flatnonzero(kept) + self._learn(tokens), self._what)
+            return known(tokens.values[kept], self.what)
+        return known(numpy.flatnonzero(kept) + self._learn(tokens), self.what)
 
     def _learn(self, words: Tokens) -> int:
         """Appends words to the dictionary. Returns the number of the first appended word."""
@@ -177,30 +177,32 @@ class Reader:
         odd = numpy.flatnonzero(~(numpy.abs(values) < 2.0 ** 53) | (values != numpy.floor(values)))
         if len(odd):
             raise TypeError("the column of %ss holds %s with %r, wanted text, whole numbers or categories"
-                            % (self._what, type_name(column.schema), float(values[odd[0]])))
-        return numbers(values.astype(numpy.int64), "the column of %ss" % self._what)
+                            % (self.what, type_name(column.schema), float(values[odd[0]])))
+        return numbers(values.astype(numpy.int64), "the column of %ss" % self.what)
 
     def _plain(self, column: Column, left: Any = None) -> Tokens:
         if column.format in INTEGERS:
-            return numbers(column.buffer(1, INTEGERS[column.format], column.array.length), "the column of %ss" % self._what)
+            return numbers(column.buffer(1, INTEGERS[column.format], column.array.length), "the column of %ss" % self.what)
         if column.format in TEXTS or column.format in VIEWS:
             return _text_of(column)
         if column.format in FLOATS:
             return self._whole(column, left)
         raise TypeError("the column of %ss holds %s, wanted text, whole numbers or categories: name another with columns=, or make text "
-                        "of it (pandas: .astype(str))" % (self._what, type_name(column.schema)))
+                        "of it (pandas: .astype(str))" % (self.what, type_name(column.schema)))
 
     def _of_dictionary(self, column: Column) -> Tokens:
         dictionary = Column(column.schema.dictionary.contents, column.array.dictionary.contents)
         nulls = dictionary.nulls()
         if nulls is not None and nulls.any():
-            raise ValueError("the dictionary of the column of %ss has an entry without a value" % self._what)
+            raise ValueError("the dictionary of the column of %ss has an entry without a value" % self.what)
         first = self._learn(self._plain(dictionary))
         places = column.buffer(1, INTEGERS[column.format], column.array.length)
-        return known(places.astype("i8") + first if first else places, "the column of %ss" % self._what)
+        return known(places.astype("i8") + first if first else places, "the column of %ss" % self.what)
 
 
 def _ratings(column: Column, what: str) -> Any:
+    if column.format == "b":
+        return _truths(column).astype("f8")
     dtype = {**INTEGERS, **FLOATS}.get(column.format)
     if dtype is None or column.schema.dictionary:
         raise TypeError("the column of %ss holds %s, wanted numbers" % (what, type_name(column.schema)))
@@ -214,7 +216,7 @@ def _ratings(column: Column, what: str) -> Any:
 def _give_lists(corpus: Corpus, reader: Reader, column: Column, before: int) -> None:
     if column.format not in LISTS:
         raise TypeError("the column holds %s, wanted lists of text or whole numbers (of sentences: .str.split() makes them in pandas); "
-                        "or name two: columns=(user, item)" % type_name(column.schema))
+                        "or name two: columns=(user, item); format=\"text\" and \"documents\" read texts" % type_name(column.schema))
     column.refuse_nulls("list", before)
     starts = column.buffer(1, LISTS[column.format], column.array.length + 1)
     tokens = _part(column.schema.children[0].contents, column.array.children[0].contents, starts)
@@ -231,21 +233,45 @@ def _part(schema: Any, array: Any, starts: Any) -> Column:
     return Column(schema, array)
 
 
-_TABLES = {  # kind of a table -> names of its three columns, and the function that knows usual names of columns
-    "pairs": (("user", "item", "rating"), library.sptx_column),
-    "graph": (("source", "target", "weight"), library.sptx_edge_column),
-    "triples": (("head", "relation", "tail"), library.sptx_triple_column),
-}
+def _plain_values(column: Column) -> List[Any]:
+    """Returns a column's values as Python has them, None for a missing one. Of a type that names nothing: the type's name."""
+    count, format = column.array.length, column.format
+    nulls = column.nulls()
+    if column.schema.dictionary:
+        words = _plain_values(Column(column.schema.dictionary.contents, column.array.dictionary.contents))
+        places = column.buffer(1, INTEGERS[format], count).tolist()
+        return [None if nulls is not None and nulls[i] else words[place] for i, place in enumerate(places)]
+    if format in INTEGERS or format in FLOATS:
+        found: List[Any] = column.buffer(1, {**INTEGERS, **FLOATS}[format], count).tolist()
+    elif format == "b":
+        found = _truths(column).tolist()
+    elif format in TEXTS or format in VIEWS:
+        tokens = _text_of(column)
+        ends = tokens._offsets.tolist()
+        data = ctypes.string_at(tokens.struct.data + ends[0], ends[-1] - ends[0]) if count and ends[-1] > ends[0] else b""
+        found = [data[a - ends[0]:b - ends[0]] for a, b in zip(ends, ends[1:])]
+    else:
+        found = [type_name(column.schema)] * count
+    return found if nulls is None else [None if null else value for value, null in zip(found, nulls)]
 
 
-class Table(Source):
-    """A table, read batch by batch: columns of pairs, of edges (kind "graph") or of triples, or a single column of lists."""
+def _truths(column: Column) -> Any:
+    array = column.array
+    bits = column.buffer(1, "u1", (array.offset + array.length + 7) // 8, 0)
+    return numpy.unpackbits(bits, bitorder="little")[array.offset:array.offset + array.length].astype(bool)
 
-    def __init__(self, data: Any, columns: Optional[Sequence[str]], kind: str) -> None:
-        super().__init__()
-        self._kind = kind
+
+def _shortened(column: Column, most: int) -> Column:
+    array = Array.from_buffer_copy(column.array)
+    array.length = min(array.length, most)
+    return Column(column.schema, array)
+
+
+class Table(FieldRows):
+    """A table, read batch by batch: rows of fields, or a single column of lists or of texts."""
+
+    def __init__(self, data: Any, columns: Any) -> None:
         self._missing: Dict[int, int] = {}  # {column: number of rows without a value}
-        self._parts, self._meaning_of = _TABLES[kind]
         self._capsule = data.__arrow_c_stream__()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = c_void_p, [ctypes.py_object, c_char_p]
@@ -253,133 +279,142 @@ class Table(Source):
         self._schema = Schema()
         self._check(self._stream.get_schema(ctypes.byref(self._stream), ctypes.byref(self._schema)))
         self._alone = self._schema.format != b"+s"  # True: the stream is a single column (a series), not a table
-        self._names = [""] if self._alone else [self._schema.children[i].contents.name.decode()
-                                                for i in range(self._schema.n_children)]
-        self._columns = self._choose(columns)
-        self._lists = len(self._columns) == 1
-        if kind == "graph" and self._lists:
-            raise ValueError("the edges of a graph are two columns of a table, and it has one, %s" % self._names[self._columns[0]])
-        self.format = "text" if self._lists else kind
-        self.formats = ("text", "lists", "adjacency") if self._lists else (self.format,)
+        names = [""] if self._alone else [self._schema.children[i].contents.name.decode() for i in range(self._schema.n_children)]
+        self._columns = self._choose(names, columns)
+        super().__init__("the table", [names[i] for i in self._columns], None if columns is None or len(self._columns) == 1 else
+                         range(1, len(self._columns) + 1))
+        self._held: List[Array] = []  # batches that were looked at and are not given yet
+        self._before = 0              # number of rows of earlier batches
+        self._left: Any = None        # mask of the batch's rows that are left out
+        self._one = len(self._columns) == 1
+        if self._one:
+            lists = self._schema_of(self._columns[0]).format.decode() in LISTS
+            self.format, self.formats = "text", ("text", "lists", "adjacency") if lists else ("text", "documents")
+            self._asked = lists
+
+    def read_as(self, format: Optional[str]) -> "Table":
+        if self._one and format is not None:
+            self._asked = True
+        super().read_as(format)
+        return self
 
     def __del__(self) -> None:
+        for array in getattr(self, "_held", ()):
+            array.release(ctypes.byref(array))
         if getattr(self, "_schema", None) is not None and self._schema.release:
             self._schema.release(ctypes.byref(self._schema))
 
-    def _check(self, error: int) -> None:
+    def _check(self, error: int) -> None:  # type: ignore[override]
         if error:
             why = self._stream.get_last_error(ctypes.byref(self._stream))
             raise ValueError("Arrow's stream failed: %s" % (why.decode("utf-8", "replace") if why else "error %d" % error))
 
-    def _choose(self, columns: Optional[Sequence[str]]) -> List[int]:
-        if columns is not None:
-            wanted = [columns] if isinstance(columns, str) else list(columns)
-            for name in wanted:
-                if name not in self._names:
-                    raise ValueError("the table has no column %r; it has %s" % (name, ", ".join(self._names)))
-            if self._kind == "triples" and len(wanted) != 3:
-                raise ValueError("columns = %r: wanted (head, relation, tail)" % (columns,))
-            if not 1 <= len(wanted) <= 3:
-                raise ValueError("columns = %r: wanted (%s, %s), (%s, %s, %s) or one column of lists"
-                                 % (columns, *self._parts[:2], *self._parts))
-            return [self._names.index(name) for name in wanted]
-        own = [i for i, name in enumerate(self._names) if not name.startswith("__index_level_")]  # not pandas' row numbers
-        if len(own) == 1 and self._kind != "triples":
-            return own
-        found: List[Optional[int]] = [None, None, None]  # by meaning: user, item, rating; source, target, weight; head, tail, relation
-        for i, name in enumerate(self._names):
-            meaning = self._meaning_of(name.encode())
-            if meaning >= 0 and found[meaning] is None:
-                found[meaning] = i
-        if self._kind == "triples":
-            return self._three([found[0], found[2], found[1]], own)
-        if found[0] is None or found[1] is None:
-            if len(own) != 2:
-                raise ValueError("which of the columns %s are %s and %s? Say columns=(%s, %s) or (%s, %s, %s)"
-                                 % (", ".join(self._names[i] for i in own), *self._parts[:2], *self._parts[:2], *self._parts))
-            return own
-        chosen = [i for i in found if i is not None]
-        if len(chosen) == 2:
-            self._tell_unused(chosen, own)
-        return chosen
+    def _schema_of(self, index: int) -> Any:
+        return self._schema if self._alone else self._schema.children[index].contents
 
-    def _three(self, found: List[Optional[int]], own: List[int]) -> List[int]:
-        """Returns the columns of head, relation and tail: those with known names, or else the only three."""
-        chosen = [i for i in found if i is not None]
-        if len(chosen) < 3 and len(own) != 3:
-            raise ValueError("which of the columns %s are head, relation and tail? Say columns=(head, relation, tail)"
-                             % ", ".join(self._names[i] for i in own))
-        return chosen if len(chosen) == 3 else own
+    @staticmethod
+    def _choose(names: List[str], columns: Any) -> List[int]:
+        """Returns the indexes of the columns that are looked at, in the user's order."""
+        if columns is None:
+            own = [i for i, name in enumerate(names) if not name.startswith("__index_level_")]  # not pandas' row numbers
+            return own[:COLUMNS_MOST]
+        wanted = [columns] if isinstance(columns, (str, int)) else list(columns)
+        for column in wanted:
+            if column not in names and not (isinstance(column, int) and 1 <= column <= len(names)):
+                raise ValueError("the table has no column %r; it has %s" % (column, ", ".join(names)))
+        if not 1 <= len(wanted) <= 3:
+            raise ValueError("columns = %r: wanted two or three, such as (\"user\", \"item\"), or one column of lists" % (columns,))
+        return [names.index(column) if column in names else column - 1 for column in wanted]
 
-    def _tell_unused(self, chosen: List[int], own: List[int]) -> None:
-        """Warns of unused columns, if the columns were chosen by their usual names and none of them has ratings or weights."""
-        unused = [self._names[i] for i in own if i not in chosen]
-        taken = ", ".join("%s = %s" % (part, self._names[i]) for part, i in zip(self._parts, chosen))
-        if unused:
-            tell("columns of the table: %s; not used: %s, so that all %s count alike (columns=(%s, %s, %s) names others)"
-                 % (taken, ", ".join(unused), "edges" if self._kind == "graph" else "pairs", *self._parts))
+    # ---- batches ----
+
+    def _next(self) -> Optional[Array]:
+        array = Array()
+        self._check(self._stream.get_next(ctypes.byref(self._stream), ctypes.byref(array)))
+        return array if array.release else None
 
     def _batches(self) -> Iterator[Array]:
         while True:
-            array = Array()
-            self._check(self._stream.get_next(ctypes.byref(self._stream), ctypes.byref(array)))
-            if not array.release:
+            array = self._held.pop(0) if self._held else self._next()
+            if array is None:
                 return
             try:
+                Column(self._schema, array).refuse_nulls("value in any column: the stream marks the whole row as null", self._before)
                 yield array
+                self._before += array.length
             finally:
                 array.release(ctypes.byref(array))
 
-    def _column(self, batch: Array, index: int) -> Column:
-        """Returns a column of a batch. If the batch starts at an offset into its buffers, so does the column."""
+    def _columns_of(self, batch: Array) -> List[Column]:
+        """Returns the columns of a batch. If the batch starts at an offset into its buffers, so do they."""
         if self._alone:
-            return Column(self._schema, batch)
-        array = batch.children[index].contents
-        array.offset += batch.offset
-        array.length = batch.length
-        return Column(self._schema.children[index].contents, array)
+            return [Column(self._schema, batch)]
+        found = []
+        for index in self._columns:
+            array = Array.from_buffer_copy(batch.children[index].contents)
+            array.offset += batch.offset
+            array.length = batch.length
+            found.append(Column(self._schema.children[index].contents, array))
+        return found
+
+    def first(self, count: int) -> List[Sequence[Any]]:
+        rows: List[Sequence[Any]] = []
+        while len(rows) < count:
+            batch = self._next()
+            if batch is None:
+                break
+            self._held.append(batch)
+            rows += zip(*(_plain_values(_shortened(column, count - len(rows))) for column in self._columns_of(batch)))
+        return rows
+
+    def blocks(self) -> Iterator[List[Any]]:
+        for batch in self._batches():
+            yield self._columns_of(batch)
+
+    # ---- given ----
 
     def give(self, corpus: Corpus) -> None:
-        readers = [Reader(corpus, True, "user"), Reader(corpus, False, "item")]
-        if self._kind == "graph":
-            readers = [Reader(corpus, False, "node")] * 2  # one dictionary for both columns
-        elif self._kind == "triples":
-            entities = Reader(corpus, False, "entity")
-            readers = [entities, Reader(corpus, True, "relation"), entities]
-        before = 0
-        for batch in self._batches():
-            Column(self._schema, batch).refuse_nulls("value in any column: the stream marks the whole row as null", before)
-            columns = [self._column(batch, index) for index in self._columns]
-            if self._lists:
-                _give_lists(corpus, readers[1], columns[0], before)
-            elif self._kind == "triples":
-                left = self._left(columns)
-                corpus.triples(*(reader.tokens(column, before, left) for reader, column in zip(readers, columns)))
-            else:
-                self._give_pairs(corpus, readers, columns, before)
-            before += batch.length
+        self._readers = {lists: Reader(corpus, lists, "item") for lists in (False, True)}
+        if self._one:
+            self._give_alone(corpus)
+        else:
+            super().give(corpus)
         for index, count in self._missing.items():
-            name = self._names[index]
+            name = (self.names or ())[index]
             tell("%d of %d rows have no value (NaN) in the column %s and are left out; frame.dropna(subset=[%r]).astype({%r: 'int64'}) "
-                 "says the same, and makes whole numbers of its floats" % (count, before, name, name, name))
+                 "says the same, and makes whole numbers of its floats" % (count, self._before, name, name, name))
 
-    def _give_pairs(self, corpus: Corpus, readers: List[Reader], columns: List[Column], before: int) -> None:
-        left = self._left(columns[:2])
-        firsts, seconds = (reader.tokens(column, before, left) for reader, column in zip(readers, columns))
-        values = _ratings(columns[2], self._parts[2]) if len(columns) > 2 else None
-        give = corpus.edges if self._kind == "graph" else corpus.pairs
-        give(firsts, seconds, values if values is None or left is None else values[~left])
+    def _give_alone(self, corpus: Corpus) -> None:
+        said = {"lists": "item = element", "adjacency": "target = first element, context = the others", "documents": "document = row, text"}
+        if self.format in said:
+            corpus.say("%s; a column of %s" % (said[self.format], type_name(self._schema_of(self._columns[0]))))
+        for columns in self.blocks():
+            if columns[0].format in LISTS or not self._asked:
+                _give_lists(corpus, self._readers[False], columns[0], self._before)
+            else:
+                self._documents(corpus, None, columns[0], None, False)
 
-    def _left(self, columns: List[Column]) -> Any:
-        """Returns a mask of the rows that are null or NaN in any of the columns of floats; None if no row is."""
-        left = None
-        for index, column in zip(self._columns, columns):
-            missing = column.missing()
+    def begin(self, columns: Sequence[Any]) -> None:
+        self._left = None
+        for index in columns:
+            missing = None if index is None else self.block[index].missing()
             if missing is not None and missing.any():
                 self._missing[index] = self._missing.get(index, 0) + int(missing.sum())
-                left = missing if left is None else left | missing
-        return left
+                self._left = missing if self._left is None else self._left | missing
+
+    def tokens(self, corpus: Corpus, column: Any, what: str, lists: bool) -> Tokens:
+        reader = self._readers[lists]
+        reader.what = what[:-1]
+        return reader.tokens(column, self._before, self._left)
+
+    def values(self, column: Any, what: str) -> Any:
+        values = _ratings(column, what)
+        return values if self._left is None else values[~self._left]
+
+    def texts(self, column: Any) -> List[bytes]:
+        column.refuse_nulls("text", self._before)
+        return super().texts(_plain_values(column))
 
 
-def source_of(data: Any, columns: Optional[Sequence[str]], kind: str = "pairs") -> Source:
-    return Table(data, columns, kind)
+def source_of(data: Any, columns: Any) -> Source:
+    return Table(data, columns)

@@ -1,6 +1,7 @@
 """Corpus: passes data to the library, block by block (sptx_corpus_* of sptx.h)."""
 
 import ctypes
+import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
@@ -8,6 +9,7 @@ import numpy
 from . import _library
 from ._compiled import walk
 from ._context import Context, Handle
+from ._errors import Error
 from ._library import library
 
 
@@ -102,7 +104,8 @@ class Dictionary(dict):
 _TOKENS = 1 << 20  # number of tokens that the library is given at a time
 
 
-def walked(sentences: Iterable, plain: Callable[[Any, int], List[bytes]], words_only: bool = False) -> Iterator[Tuple[Tokens, Any]]:
+def walked(sentences: Iterable, plain: Callable[[Any, int], List[bytes]], words_only: bool = False,
+           most: int = _TOKENS) -> Iterator[Tuple[Tokens, Any]]:
     """Yields blocks of sentences as their tokens, and as the index at which each sentence begins, then the number of tokens, uint64
     [sentences + 1].
 
@@ -110,7 +113,7 @@ def walked(sentences: Iterable, plain: Callable[[Any, int], List[bytes]], words_
     others than lists and tuples of str, bytes and int, or with words_only of str that a line of a file can hold."""
     iterator, number, ended = iter(sentences), 0, False
     while not ended:
-        text, offsets, starts, ended = walk(iterator, lambda sentence, i: plain(sentence, number + i), words_only, _TOKENS)
+        text, offsets, starts, ended = walk(iterator, lambda sentence, i: plain(sentence, number + i), words_only, most)
         found, ends = numpy.frombuffer(starts, numpy.uint64), numpy.frombuffer(offsets, numpy.int64)
         if len(found) > 1:
             yield Tokens(_library.TOKENS_TEXT, text, ends, len(ends) - 1), found
@@ -124,6 +127,19 @@ def strings(text: bytes, count: int, offsets: Any) -> List[str]:
     return [text[a - offsets[0]:b - 1 - offsets[0]].decode("utf-8", "surrogateescape") for a, b in zip(offsets, offsets[1:])]
 
 
+def _field_of(value: Any) -> Tuple[bytes, int, int]:
+    """Returns a field of a row as the library looks at it: text, length, enum sptx_field_kind."""
+    if value is None or value is numpy.ma.masked or value != value:
+        return b"", 0, 1
+    if isinstance(value, (bool, numpy.bool_)):
+        word, kind = b"True" if value else b"False", 5
+    elif isinstance(value, WHOLE):
+        word, kind = (b"%d" % int(value), 3) if value == value // 1 and abs(value) < 1e300 else (repr(float(value)).encode(), 4)
+    else:
+        word, kind = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape"), 2
+    return word, len(word), kind
+
+
 class Corpus:
     """A corpus that is being filled, for a run with these settings."""
 
@@ -132,6 +148,26 @@ class Corpus:
         self._handle = Handle(context, library.sptx_corpus_close)
         context.call(library.sptx_corpus_open, context._handle, None, (ctypes.c_char_p * len(settings))(*settings), len(settings),
                      ctypes.byref(self._handle.pointer))
+
+    def look(self, rows: Sequence[Sequence[Any]], names: Optional[Sequence[str]], what: str) -> Tuple[str, Tuple[Any, ...], bool]:
+        """Looks at first rows of fields. Returns the format, the indexes of columns by meaning (None: there is none), and whether the
+        third says in words what happened. ValueError if the rows are none of the format, or could be of several."""
+        fields = [_field_of(value) for row in rows for value in row]
+        columns = len(rows[0]) if rows else 0
+        about = _library.Rows(ctypes.sizeof(_library.Rows), (_library.Field * len(fields))(*fields), len(rows), columns,
+                              None if names is None else (ctypes.c_char_p * columns)(*(name.encode("utf-8", "replace") for name in names)),
+                              what.encode("utf-8", "replace"))
+        found = _library.Looked(ctypes.sizeof(_library.Looked))
+        try:
+            self._context.call(library.sptx_corpus_look, self._handle.pointer, about, ctypes.byref(found))
+        except Error as error:
+            said = re.sub(r"corpus\.columns ?= ?(\d[\d,]*)", r"columns=(\1)", str(error))
+            raise ValueError(said.replace("by corpus.format:", "by format=:").replace("by corpus.columns", "by columns=")) from None
+        return found.format.decode(), tuple(None if column < 0 else column for column in found.column), bool(found.events)
+
+    def say(self, said: str) -> None:
+        """Says what the data was taken for."""
+        self._context.call(library.sptx_corpus_say, self._handle.pointer, " ".join(said.split()).encode("utf-8", "replace"))
 
     def words(self, words: Tokens, lists: bool = False) -> None:
         """Appends words to the dictionary."""
@@ -187,7 +223,9 @@ class Corpus:
 class Source:
     """Base class of data that can be read once and passed to a corpus in blocks."""
 
-    format = "text"
+    format: Optional[str] = "text"  # None: the library finds it
+    said = ""                       # what the data is taken for; "": the library's look says it
+    events = ""                     # corpus.events
     formats: Sequence[str] = ("text", "lists", "adjacency", "documents")  # values of corpus.format with which the data can be read
 
     def __init__(self) -> None:
@@ -195,6 +233,10 @@ class Source:
         self.defaults: Dict[str, str] = {}  # keys that the caller's keys override
 
     def give(self, corpus: Corpus) -> None:
+        raise NotImplementedError
+
+    def find(self, corpus: Corpus) -> None:
+        """Sets `format` by what a corpus without data finds in the first rows. Called if `format` is None."""
         raise NotImplementedError
 
     def read_as(self, format: Optional[str]) -> "Source":

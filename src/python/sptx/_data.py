@@ -15,9 +15,9 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 import numpy
 
 from . import _arrow
-from ._corpus import Corpus, Dictionary, Source, as_word, is_token, known, numbers, text, walked
+from ._corpus import WHOLE, Corpus, Dictionary, Source, as_word, is_token, known, numbers, text, walked
 from ._errors import tell
-from ._triples import blocks, is_array, triples_of
+from ._rows import COLUMNS_MOST, LOOKED_AT, ArrayRows, FieldRows, Taken, TupleRows, is_missing
 
 
 class Paths(Source):
@@ -64,6 +64,10 @@ class Sentences(Source):
         self._sentences = sentences
 
     def give(self, corpus: Corpus) -> None:
+        said = {"lists": "item = token; a list without a name an element", "adjacency": "target = first token, context = the others",
+                "documents": "word = token; a document without a name an element"}
+        if self.format in said:
+            corpus.say(said[self.format])
         for tokens, starts in walked(self._sentences, _plain):
             corpus.sentences(tokens, starts)
 
@@ -83,6 +87,7 @@ class NamedLists(Source):
         self._lists = lists
 
     def give(self, corpus: Corpus) -> None:
+        corpus.say("list = name, item = token; named lists" if self.format == "lists" else "document = name, word = token; named documents")
         names: List[bytes] = []
         for tokens, starts in walked(self._items(names), _plain):
             corpus.sentences(tokens, starts, text(names))
@@ -105,7 +110,7 @@ class Sparse(Source):
     """A sparse matrix of SciPy: rows are lists, columns are items."""
 
     format = "lists"
-    formats = ("lists",)
+    formats = ("lists", "pairs")
 
     def __init__(self, matrix: Any, users: Any, items: Any) -> None:
         super().__init__()
@@ -122,6 +127,8 @@ class Sparse(Source):
         self.format = "pairs"
 
     def give(self, corpus: Corpus) -> None:
+        corpus.say("list = row, item = column, %s; a matrix of %d x %d, zeros are no entries"
+                   % ("weight = entry" if self.format == "pairs" else "rating = entry", *self._matrix.shape))
         matrix = self._matrix.tocsr()
         columns, starts = matrix.indices, matrix.indptr
         if self.format == "pairs":
@@ -204,30 +211,30 @@ def _learn(corpus: Corpus, labels: List[Any], lists: bool) -> Any:
     return known(places, "names")
 
 
-class Edges(Source):
+class Edges(ArrayRows):
     """Edges as two arrays of integers: from each node of the first to the node at the same index of the second."""
 
-    format = "graph"
-    formats = ("graph", "adjacency", "lists")
-
     def __init__(self, sources: Any, targets: Any, weights: Any = None) -> None:
-        super().__init__()
-        self._ends = [numpy.asarray(end) for end in (sources, targets)]
-        if any(end.ndim != 1 or end.dtype.kind not in "iu" for end in self._ends) or len(self._ends[0]) != len(self._ends[1]):
+        ends = [numpy.asarray(end) for end in (sources, targets)]
+        if any(end.ndim != 1 or end.dtype.kind not in "iu" for end in ends) or len(ends[0]) != len(ends[1]):
             raise ValueError("edges are two arrays of integers of the same length; these are %s of %s and %s of %s"
-                             % (self._ends[0].shape, self._ends[0].dtype, self._ends[1].shape, self._ends[1].dtype))
-        self._weights = None if weights is None else _weights(weights, len(self._ends[0]))
+                             % (ends[0].shape, ends[0].dtype, ends[1].shape, ends[1].dtype))
+        values = [] if weights is None else [_weights(weights, len(ends[0]))]
+        super().__init__(ends + values, "the arrays", None, Taken("graph", (0, 1, 2 if values else None)))
+        self.formats = ("graph", "adjacency", "lists")
 
     def give(self, corpus: Corpus) -> None:
         if self.format == "graph":
-            corpus.edges(numbers(self._ends[0], "nodes"), numbers(self._ends[1], "nodes"), self._weights)
+            corpus.say("source = first array, target = second, weight = %s; arrays" % ("third" if len(self._columns) > 2 else "none"))
+            super().give(corpus)
         else:
             self._give_lines(corpus)
 
     def _give_lines(self, corpus: Corpus) -> None:
         """For adjacency: gives the corpus one line a node, with the node and the nodes that its edges lead to."""
-        order = numpy.argsort(self._ends[0], kind="stable")
-        sources, targets = self._ends[0][order].astype(numpy.int64), self._ends[1][order].astype(numpy.int64)
+        corpus.say("target = first array, context = second; arrays")
+        order = numpy.argsort(self._columns[0], kind="stable")
+        sources, targets = self._columns[0][order].astype(numpy.int64), self._columns[1][order].astype(numpy.int64)
         begins = numpy.flatnonzero(numpy.diff(sources, prepend=sources[:1] - 1))
         lines = numpy.insert(targets, begins, sources[begins])
         starts = numpy.append(begins + numpy.arange(len(begins)), len(lines))
@@ -241,40 +248,6 @@ def _weights(weights: Any, count: int) -> Any:
     return found
 
 
-class NamedEdges(Source):
-    """An iterable of edges between named nodes: (node, node) or (node, node, weight)."""
-
-    format = "graph"
-    formats = ("graph",)
-
-    def __init__(self, edges: Iterable) -> None:
-        super().__init__()
-        self._edges = edges
-
-    def give(self, corpus: Corpus) -> None:
-        dictionary = Dictionary(corpus)
-        parts = None
-        for number, block in blocks(self._edges):
-            parts = self._parts(block, number, parts)
-            ends = numpy.fromiter((dictionary[end] for edge in block for end in edge[:2]), numpy.int32, 2 * len(block))
-            dictionary.tell()
-            weights = _weights([edge[2] for edge in block], len(block)) if parts == 3 else None
-            corpus.edges(known(ends[::2], "nodes"), known(ends[1::2], "nodes"), weights)
-
-    @staticmethod
-    def _parts(block: Sequence[Any], number: int, parts: Optional[int]) -> int:
-        """Returns the length of an edge's tuple; raises if edges differ in it."""
-        for i, edge in enumerate(block):
-            length = len(edge) if isinstance(edge, (tuple, list)) else 0
-            if length not in (2, 3):
-                raise TypeError("edge %d is %.80r, wanted (node, node) or (node, node, weight)" % (number + i, edge))
-            parts = parts or length
-            if length != parts:
-                raise ValueError("edge %d is %.80r, and the first one has %s weight"
-                                 % (number + i, edge, "a" if parts == 3 else "no"))
-        return parts or 2
-
-
 def _of_networkx(graph: Any) -> Sentences:
     _tell_alone(graph, list(graph.edges()))
     source = Sentences([node, *neighbours] for node, neighbours in graph.adjacency() if neighbours)
@@ -282,7 +255,7 @@ def _of_networkx(graph: Any) -> Sentences:
     return source
 
 
-def _edges_of_networkx(graph: Any, weights: Any) -> NamedEdges:
+def _edges_of_networkx(graph: Any, weights: Any) -> TupleRows:
     """Returns the edges of a networkx graph. Their weights are the edge attribute named by `weights`; by default "weight", if all
     edges have it."""
     if weights is not None and not isinstance(weights, str):
@@ -293,7 +266,10 @@ def _edges_of_networkx(graph: Any, weights: Any) -> NamedEdges:
     if lacking and (weights is not None or len(lacking) < len(edges)):
         raise ValueError("the edge %.80r has no attribute %r, and others have one: name another with weights="
                          % (lacking[0], weights or "weight"))
-    source = NamedEdges(_summed(edges) if _has_parallels(graph) else [edge[:2] for edge in edges] if lacking else edges)
+    edges = _summed(edges) if _has_parallels(graph) else [edge[:2] for edge in edges] if lacking else edges
+    weighed = bool(edges) and len(edges[0]) > 2
+    source = TupleRows(edges, "the graph", None, Taken("graph", (0, 1, 2 if weighed else None)))
+    source.said = "source = node, target = node, weight = %s; a graph of networkx" % (repr(weights or "weight") if weighed else "none")
     source.defaults["graph.directed"] = "yes" if graph.is_directed() else "no"
     return source
 
@@ -346,30 +322,102 @@ def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
     return Edges(places.row, places.col, None if alike else places.data)
 
 
-def _graph_of(data: Any, columns: Optional[Sequence[str]], weights: Any) -> Source:
-    """Returns the source of a graph's edges. An array is [2, edges], like edge_index of torch_geometric, or [edges, 2]."""
+def _graph_of(data: Any, columns: Optional[Sequence[Any]], weights: Any) -> Source:
+    """Returns the source of a graph's edges. An array is [2, edges], like edge_index of torch_geometric, or [edges, 2 or 3]; any other
+    square one is a matrix of nodes x nodes."""
     if hasattr(data, "tocoo") and hasattr(data, "shape"):
         return _edges_of_matrix(data, weights)
-    if hasattr(data, "__arrow_c_stream__"):
-        if weights is not None:
-            raise ValueError("weights= of a table are a column of it: columns=(source, target, weight)")
-        return _arrow.source_of(data, columns, "graph")
     if callable(getattr(data, "adjacency", None)):
         return _edges_of_networkx(data, weights)
-    if isinstance(data, (tuple, list)) and len(data) == 2 and all(is_array(end) for end in data):
-        return Edges(data[0], data[1], weights)
+    if isinstance(data, (tuple, list)) and len(data) in (2, 3) and all(is_array(end) for end in data):
+        if weights is not None and len(data) == 3:
+            raise ValueError("weights= and a third array are both weights of the edges: give one of them")
+        return Edges(*data[:2], weights if len(data) == 2 else data[2])
     if is_array(data):
         array = numpy.asarray(data)
-        if array.ndim != 2 or 2 not in array.shape:
-            raise ValueError("an array of edges has a shape of [2, edges] or [edges, 2], and this one is %s" % (array.shape,))
-        return Edges(*(array if array.shape[0] == 2 else array.T), weights)
-    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
-        if weights is not None:
-            raise ValueError("weights= of an iterable of edges are their third parts: (node, node, weight)")
-        return NamedEdges(data)
-    raise TypeError("a %s is no graph for fit(): wanted paths, two arrays of integers, an array [2, edges], an iterable of (node, "
-                    "node) or (node, node, weight), a table with such columns, a sparse matrix, or a networkx graph"
-                    % type(data).__name__)
+        if columns is not None and array.ndim == 2 and array.shape[0] == 2:
+            raise ValueError("columns= names parts of rows, and an array [2, edges] has the two ends of edges in its rows")
+        if columns is not None and array.ndim == 2 and weights is None:
+            return _rows_of_array(array, columns)
+        if array.ndim == 2 and array.shape[0] == array.shape[1] > 3:
+            return _edges_of_matrix(Dense(array), weights)
+        if array.ndim == 2 and array.shape[0] == 2 and array.shape[1] != 2 or array.shape == (2, 2):
+            return Edges(*array, weights)
+        if array.ndim != 2 or array.shape[1] not in (2, 3):
+            raise ValueError("an array of edges has a shape of [2, edges], [edges, 2] or [edges, 3], and this one is %s" % (array.shape,))
+        if array.shape[1] == 2 and array.dtype.kind in "iu":
+            return Edges(*array.T, weights)
+        if weights is None:
+            return _rows_of_array(array, columns)
+    if weights is not None:
+        raise ValueError("weights= of a table or of tuples are their third column: (source, target, weight)")
+    return _rows(data, columns, "graph", "two arrays of integers, an array [2, edges], an iterable of (node, node) or (node, node, weight), "
+                 "a table with such columns, a sparse matrix, or a networkx graph")
+
+
+def is_array(data: Any) -> bool:
+    return hasattr(data, "__array__") and len(getattr(data, "shape", ())) > 0 and not hasattr(data, "__arrow_c_stream__")
+
+
+class Dense:
+    """A two-dimensional array with the attributes of SciPy's matrices that are read here. NaN, like 0, is no entry."""
+
+    def __init__(self, array: Any) -> None:
+        array = numpy.asarray(array)
+        self.shape, self.format = array.shape, "dense"
+        self.row, self.col = numpy.nonzero((array != 0) & (array == array))
+        self.indices, self.data = self.col, array[self.row, self.col]
+        self.indptr = numpy.concatenate([[0], numpy.cumsum(numpy.bincount(self.row, minlength=self.shape[0]))])
+
+    def tocsr(self) -> "Dense":
+        return self
+
+    def tocoo(self, copy: bool = False) -> "Dense":
+        return self
+
+    def sum_duplicates(self) -> None:
+        """There are none."""
+
+
+def _rows_of_array(array: Any, columns: Any) -> FieldRows:
+    what = "the array of shape %s" % (list(array.shape),)
+    return TupleRows(array.tolist(), what, columns) if array.dtype.kind in "OSU" else ArrayRows(array.T, what, columns)
+
+
+def _rows(data: Any, columns: Any, format: str, wanted: str) -> Source:
+    """Returns rows of fields, whatever holds them."""
+    if hasattr(data, "__arrow_c_stream__"):
+        return _arrow.source_of(data, columns)
+    if isinstance(data, (tuple, list)) and len(data) in (2, 3) and all(is_array(column) for column in data):
+        return ArrayRows(data, "the arrays", columns)
+    if is_array(data):
+        array = numpy.asarray(data)
+        if array.ndim != 2 or not 2 <= array.shape[1] <= COLUMNS_MOST:
+            raise ValueError("an array of %s has a row for each, and two or three columns; this one has the shape %s" % (format, array.shape))
+        return _rows_of_array(array, columns)
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)) and not hasattr(data, "tocoo"):
+        return TupleRows(data, "the tuples", columns)
+    raise TypeError("a %s holds no %s for fit(): wanted paths, %s" % (type(data).__name__, format, wanted))
+
+
+def _of_array(array: Any, format: Optional[str], columns: Any, users: Any, items: Any) -> Source:
+    """Returns the source of a two-dimensional array of numbers, of which only the caller knows what it is."""
+    is_matrix = array.dtype.kind in "bf" or (array.size and bool(((array == 0) | (array == 1)).all()))
+    if format is None and columns is not None:
+        format = "pairs"
+    if format is None:
+        raise ValueError("an array of shape %s could be several things; say which by format=: \"pairs\" (%s), \"lists\" (%s), \"graph\" (%s), "
+                         "\"triples\" (rows of head, relation, tail), \"text\" (a row is a sentence of ids)"
+                         % (array.shape, "rows of list, item[, rating]; a wider array is a matrix of lists x items",
+                            "a matrix of lists x items if it has 0 and 1, or floats; otherwise a row is a list of ids",
+                            "[2, edges], rows of source, target[, weight], or a square matrix"))
+    if format == "pairs" and array.shape[1] in (2, 3) and users is None and items is None:
+        return _rows_of_array(array, columns)
+    if format == "pairs" or (format == "lists" and (is_matrix or users is not None or items is not None)):
+        return Sparse(Dense(array), users, items)
+    if format == "documents":
+        raise ValueError("an array of shape %s of numbers holds no documents; format=\"text\" reads rows as sentences of ids" % (array.shape,))
+    return Edges(*array) if format == "adjacency" and _is_edges(array) else Sentences(array)
 
 
 def _is_named(first: Any) -> bool:
@@ -377,8 +425,8 @@ def _is_named(first: Any) -> bool:
             and not isinstance(first[1], (str, bytes)))
 
 
-def _of_iterable(data: Iterable) -> Source:
-    """Returns the source of an iterable. Its first element tells whether it has paths, sentences or named lists."""
+def _of_iterable(data: Iterable, format: Optional[str], columns: Any) -> Source:
+    """Returns the source of an iterable. Its first elements tell whether it has paths, named lists, rows of fields or sentences."""
     rest = iter(data)
     first = list(itertools.islice(rest, 1))
     if first and isinstance(first[0], (str, os.PathLike)):
@@ -386,8 +434,19 @@ def _of_iterable(data: Iterable) -> Source:
             raise TypeError("the data begins with %.80r: wanted an iterable of iterables of tokens (of texts: [text.split() for text "
                             "in texts]), or a list of paths" % first[0])
         return Paths([os.fspath(path) for path in data])
-    everything = itertools.chain(first, rest)
-    return NamedLists(everything) if first and _is_named(first[0]) else Sentences(everything)
+    if columns is None and first and _is_named(first[0]):
+        return NamedLists(itertools.chain(first, rest))
+    if columns is not None or format in ("pairs", "documents") or (format is None and first and _is_row(first[0])):
+        first += itertools.islice(rest, LOOKED_AT)
+        if columns is not None or format == "pairs" or all(map(_is_row, first)) and len(set(map(len, first))) == 1:
+            return TupleRows(itertools.chain(first, rest), "the tuples", columns)
+    return Sentences(itertools.chain(first, rest))
+
+
+def _is_row(first: Any) -> bool:
+    """True for a tuple of two or three names or numbers: a row of fields. A list of words is a sentence."""
+    return isinstance(first, tuple) and len(first) in (2, 3) and all(is_token(field) or is_missing(field) or isinstance(field, WHOLE)
+                                                                     for field in first)
 
 
 def _are_paths(data: Any) -> bool:
@@ -395,32 +454,36 @@ def _are_paths(data: Any) -> bool:
                                                     and all(isinstance(path, (str, os.PathLike)) for path in data))
 
 
-def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: Any, format: Optional[str] = None,
+def source_of(data: Any, columns: Optional[Sequence[Any]], users: Any, items: Any, format: Optional[str] = None,
               weights: Any = None) -> Source:
     """Returns the source that reads this data. Raises if an argument names a part that the data lacks."""
     if weights is not None and (_are_paths(data) or format != "graph"):
         raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
-    if columns is not None and _are_paths(data):
-        return _columns_of_files(_without_columns(data, format), columns)
-    if format in ("graph", "triples") and not _are_paths(data):
-        for name, value, table in (("columns", columns, True), ("users", users, False), ("items", items, False)):
-            if value is not None and not (table and hasattr(data, "__arrow_c_stream__")):
-                raise ValueError("%s= names parts of a table or a matrix, and the data is %s"
-                                 % (name, "a graph's edges" if format == "graph" else "triples"))
-        return _graph_of(data, columns, weights) if format == "graph" else triples_of(data, columns)
+    if _are_paths(data):
+        if users is not None or items is not None:
+            raise ValueError("users= and items= name the rows and columns of a matrix, and the data is in files")
+        paths = Paths([os.fspath(path) for path in ([data] if isinstance(data, (str, os.PathLike)) else data)])
+        return paths if columns is None else _columns_of_files(paths, columns)
     is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # checked before Mapping, since a dok_matrix is a Mapping, too
-    if not is_sparse and (users is not None or items is not None):
-        raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s"
-                         % type(data).__name__)
-    if is_sparse and columns is None:
+    is_matrix = is_sparse or (isinstance(data, numpy.ndarray) and data.ndim == 2 and data.dtype.kind in "biuf")
+    if not is_matrix and (users is not None or items is not None):
+        raise ValueError("users= and items= name the rows and columns of a matrix, and the data is a %s" % type(data).__name__)
+    if columns is not None and (is_sparse or isinstance(data, Mapping) or callable(getattr(data, "adjacency", None))):
+        raise ValueError("columns= names those of a table, of tuples, of an array or of a file, and the data is a %s" % type(data).__name__)
+    if format == "graph":
+        return _graph_of(data, columns, weights)
+    if format == "triples":
+        return _rows(data, columns, "triples", "three arrays of integers, an array [triples, 3], an iterable of (head, relation, tail), or a "
+                     "table with such columns")
+    if is_sparse:
         return Sparse(data, users, items)
     if _is_series(data) and columns is None:
         return _of_series(data, format)
-    if not is_sparse and hasattr(data, "__arrow_c_stream__"):
+    if hasattr(data, "__arrow_c_stream__"):
         return _arrow.source_of(data, columns)
-    if columns is not None:
-        raise ValueError("columns= names those of a table or of a file, and the data is a %s" % type(data).__name__)
-    return _without_columns(data, format)
+    if is_matrix and not (format is None and columns is None and users is None and items is None and _is_edges(data)):
+        return _of_array(data, format, columns, users, items)
+    return _of_object(data, format, columns)
 
 
 def _columns_of_files(source: Paths, columns: Any) -> Paths:
@@ -441,21 +504,21 @@ def _of_series(data: Any, format: Optional[str]) -> Source:
     """Reads a Series as named lists if format is "lists", or if it is None and the index has a name (as from groupby());
     otherwise as sentences."""
     named = format == "lists" or (format is None and data.index.name is not None)
-    return NamedLists(data.items()) if named else _of_iterable(data)
+    return NamedLists(data.items()) if named else _of_iterable(data, format, None)
 
 
-def _without_columns(data: Any, format: Optional[str]) -> Source:
-    if isinstance(data, (str, os.PathLike)):
-        return Paths([os.fspath(data)])
+def _of_object(data: Any, format: Optional[str], columns: Any) -> Source:
     if isinstance(data, Mapping):
         return NamedLists(data.items())
-    if _is_edges(data):
+    if columns is None and _is_edges(data) and format != "pairs":
         return Edges(data[0], data[1])
     if callable(getattr(data, "adjacency", None)):
         return _of_networkx(data) if format == "adjacency" else _edges_of_networkx(data, None)
-    if isinstance(data, numpy.ndarray) and data.dtype.kind == "f":
-        raise TypeError("an array of floats holds no tokens; scipy.sparse.csr_matrix(data) makes lists of users x items of it")
+    if isinstance(data, (tuple, list)) and len(data) in (2, 3) and format == "pairs" and all(is_array(column) for column in data):
+        return ArrayRows(data, "the arrays", columns)
+    if isinstance(data, numpy.ndarray):
+        data = data.tolist() if data.ndim < 2 or data.dtype.kind not in "OSU" else [tuple(row) for row in data.tolist()]
     if isinstance(data, Iterable) and not isinstance(data, bytes):
-        return _of_iterable(data)
-    raise TypeError("a %s is no data for fit(): wanted paths, iterables of tokens, named lists, a sparse matrix, an Arrow table or "
-                    "edges" % type(data).__name__)
+        return _of_iterable(data, format, columns)
+    raise TypeError("a %s is no data for fit(): wanted paths, iterables of tokens, named lists, a matrix, a table, tuples, arrays or edges"
+                    % type(data).__name__)

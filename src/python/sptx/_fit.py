@@ -24,28 +24,31 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         run = sptx.fit(data, "runs/my", dim=128, epochs=10, keys={"train.loss": "softmax"})
 
     data                                               what it is
-    a path, or a list of paths                         files, as for corpus.path; columns=("user", "item") chooses columns by names
-                                                       in the header line, columns=(1, 2) by numbers
-    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A pandas
+    a path, or a list of paths                         files, as for corpus.path
+    an iterable of lists of str, bytes or int          sentences, or lists (format="lists"); a generator is read once. A pandas
                                                        Series of lists is read as named lists if its index has a name
     a dict, or pairs of (name, items)                  lists with names, or documents (format="documents")
-    a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns. keys={"corpus.weights":
-                                                       "linear"} (or "log"): pairs, which weigh as much as the entries say
-    anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
-                                                       pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
+    rows of fields: tuples of two or three; a table of pyarrow's, a frame of pandas' or polars', anything with __arrow_c_stream__
+                                                       pairs (list, item[, rating]), a graph's edges (source, target[, weight]),
+                                                       triples (head, relation, tail) or documents (name, text): the first rows are
+                                                       looked at, as a file's first lines are. Two columns of numbers without known
+                                                       names are refused with the choices. A table's one column of lists: sentences
+    a two-dimensional array of numbers                 what format says: rows of "pairs", "graph", "triples", "text", "lists"; with
+                                                       "pairs" or "lists" a wider array, or one of 0 and 1, is a matrix; without
+                                                       format it is refused with the choices
+    a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns. format="pairs", or
+                                                       keys={"corpus.weights": "linear"} (or "log"): pairs with the entries' weights
     a pair of integer arrays, or an array [2, edges]   edges of a graph, which is walked (format="adjacency": lines of them)
     a graph of networkx'                               its edges, likewise; parallel edges are merged, their weights added
-    an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
-                                                       ("source", "target") or with a third, the weight, and a sparse matrix
-
-    triples, with format="triples"                     (head, relation, tail): an iterable of tuples, an array [triples, 3], three
-                                                       arrays of integers, or a table with columns=("head", "relation", "tail")
+    a square matrix, with format="graph"               edges from rows to columns
 
     path       the run directory
     dim        columns of a vector (model.dim); epochs: passes over the data (train.epochs)
     keys       "section.key": value, as `sptx-w2v help keys` lists them
     format     how the data is read: "text" (sentences), "lists", "documents", "adjacency" (a target, then its contexts), "graph" (edges, which
-               are walked), "triples" (a knowledge graph) or, of files, "pairs"
+               are walked), "triples" (a knowledge graph) or "pairs"
+    columns    of rows of fields: ("user", "item"), or with a third, the rating; of a graph (source, target[, weight]), of triples
+               (head, relation, tail). Names, or numbers from 1 on. Without format, columns that are named are pairs
     weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" if all edges have it); format is
                then "graph". Such a graph is directed where the object is, unless keys say graph.directed
     overwrite  replaces a run that is there, when the new one has its first checkpoint
@@ -54,6 +57,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
 
     Tokens are not stripped: blanks at their ends stay. An empty token raises ValueError. Floats such as 7.0 are read as integers.
+    One line on standard error says what the data was taken for, as the command's does, unless progress is False; run.about keeps it.
     An SptxWarning reports data that is not used: ratings that all count alike, rows without a value, nodes without an edge.
 
     The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
@@ -95,7 +99,11 @@ def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: 
     source = source_of(data, columns, users, items, format, weights).read_as(format)
     if isinstance(source, Sparse) and str(keys.get("corpus.weights", "none")) != "none":
         source.weigh()
-    settings = {**source.defaults, **keys, **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
+    if source.format is None and {"corpus.events", "corpus.min_rating", "corpus.weights"} & set(keys):
+        source.read_as("pairs")
+    source.events = str(keys.get("corpus.events", ""))
+    form = {} if source.format is None else {"corpus.format": source.format}
+    settings = {**source.defaults, **keys, **source.settings, **form, "run.dir": os.fsdecode(path_of(path))}
     if isinstance(source, Sparse) and source.format == "lists" and "corpus.min_rating" in settings:
         source.min_rating = float(settings.pop("corpus.min_rating"))
     return source, [_setting(*item) for item in settings.items()]
@@ -111,10 +119,23 @@ def _work(context: Context, source: Source, settings: Any, beginning: int) -> Ca
     """Reads the data into a corpus, and returns the function that trains on it."""
     if isinstance(source, Paths):
         return _of_files(context, None, settings, beginning)
-    corpus = Corpus(context, settings)
+    return functools.partial(filled(context, source, settings).train, beginning)
+
+
+def filled(context: Context, source: Source, settings: List[bytes]) -> Corpus:
+    """Returns a corpus with the data. If nobody has said what rows of fields are, the library is asked first, since other settings depend
+    on the format."""
     try:
+        if source.format is None:
+            quiet, context.is_quiet = context.is_quiet, True  # the same line comes again
+            source.find(Corpus(context, [setting for setting in settings if setting.startswith(b"corpus.names=")]))
+            context.is_quiet = quiet
+            settings = [*settings, _setting("corpus.format", source.format)]
+        corpus = Corpus(context, settings)
+        if source.said:
+            corpus.say(source.said)
         source.give(corpus)
     except KeyboardInterrupt as interrupt:
         interrupt.args = interrupt.args or ("stopped while the data was read: nothing was written",)
         raise
-    return functools.partial(corpus.train, beginning)
+    return corpus

@@ -10,10 +10,10 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 import numpy
 
 from . import _library
-from ._corpus import Corpus, Dictionary, Source, known
+from ._corpus import Corpus, Source
 from ._data import Sparse, source_of
+from ._rows import Taken, TupleRows
 from ._table import path_of
-from ._triples import BLOCK
 
 
 def is_path(data: Any) -> bool:
@@ -30,7 +30,7 @@ class Judged:
 
 
 def _as_corpus(run: Any, source: Source, settings: Dict[str, Any]) -> Judged:
-    keys = {"corpus.format": source.format, **settings}
+    keys = {"corpus.format": source.format, **source.settings, **settings}
     corpus = Corpus(run._context, [("%s=%s" % key).encode() for key in keys.items()])
     source.give(corpus)
     return Judged(corpus=corpus)
@@ -94,29 +94,6 @@ def triples(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) ->
     return _lines(run, data, what, columns, "triples")
 
 
-class _Labels(Source):
-    """A source that gives a corpus pairs (node, label)."""
-
-    format = "pairs"
-    formats = ("pairs",)
-
-    def __init__(self, pairs: Iterator[Tuple[Any, Any]]) -> None:
-        super().__init__()
-        self._pairs = pairs
-
-    def give(self, corpus: Corpus) -> None:
-        nodes, names = Dictionary(corpus, lists=True), Dictionary(corpus)
-        while True:
-            block = list(itertools.islice(self._pairs, BLOCK))
-            if not block:
-                return
-            numbers = [numpy.fromiter((dictionary[pair[part]] for pair in block), numpy.int32, len(block))
-                       for part, dictionary in ((0, nodes), (1, names))]
-            nodes.tell()
-            names.tell()
-            corpus.pairs(known(numbers[0], "nodes"), known(numbers[1], "labels"))
-
-
 def _each_label(pairs: Iterable) -> Iterator[Tuple[Any, Any]]:
     """Yields (node, label) for each label. Each of `pairs` is (node, label) or (node, several labels)."""
     for number, pair in enumerate(pairs):
@@ -128,6 +105,10 @@ def _each_label(pairs: Iterable) -> Iterator[Tuple[Any, Any]]:
             yield node, label
 
 
+def _labels(pairs: Iterable) -> Source:
+    return TupleRows(_each_label(pairs), "the labels", None, Taken("pairs", (0, 1, None)))
+
+
 def labels(run: Any, data: Any, columns: Optional[Sequence[str]]) -> Judged:
     """Converts labels of nodes to test data: from a file, a dict or Series {node: label or labels}, pairs (node, label or labels),
     or a table of two columns."""
@@ -135,11 +116,11 @@ def labels(run: Any, data: Any, columns: Optional[Sequence[str]]) -> Judged:
         return Judged(path_of(data))
     series = hasattr(data, "index") and hasattr(data, "items") and not hasattr(data, "columns")
     if isinstance(data, Mapping) or series:
-        source: Source = _Labels(_each_label(data.items()))
+        source: Source = _labels(data.items())
     elif hasattr(data, "__arrow_c_stream__"):
         source = source_of(data, columns, None, None).read_as("pairs")
     elif isinstance(data, Iterable):
-        source = _Labels(_each_label(data.tolist() if isinstance(data, numpy.ndarray) else data))
+        source = _labels(data.tolist() if isinstance(data, numpy.ndarray) else data)
     else:
         raise TypeError("labels= is a %s; wanted a file, a dict of labels by node, pairs of both, or a table of two columns" %
                         type(data).__name__)

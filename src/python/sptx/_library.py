@@ -10,7 +10,7 @@ run. It adds up to ten microseconds to a call, which is much for calls on some h
 import ctypes
 import itertools
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_uint32, c_uint64, c_void_p)
 from typing import Iterator
 
 from . import _build
@@ -58,6 +58,19 @@ class Tokens(Structure):
 
 class Counted(Structure):
     _fields_ = [("size", c_uint64), ("words", Tokens), ("counts", c_void_p), ("sentences", c_uint64), ("tokens", c_uint64)]
+
+
+class Field(Structure):
+    _fields_ = [("text", c_char_p), ("length", c_uint64), ("kind", c_uint32), ("reserved", c_uint32)]
+
+
+class Rows(Structure):
+    _fields_ = [("size", c_uint64), ("fields", POINTER(Field)), ("rows", c_uint64), ("columns", c_uint64), ("names", POINTER(c_char_p)),
+                ("what", c_char_p)]
+
+
+class Looked(Structure):
+    _fields_ = [("size", c_uint64), ("format", c_char_p), ("column", c_int32 * 3), ("events", c_uint32)]
 
 
 TOKENS_TEXT, TOKENS_NUMBERS, TOKENS_KNOWN = range(3)
@@ -191,16 +204,15 @@ _CALLS = {
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
     "sptx_trained": (c_char_p, [c_void_p]),
     "sptx_stop": (None, [c_void_p]),
-    "sptx_column": (c_int, [c_char_p]),
-    "sptx_edge_column": (c_int, [c_char_p]),
     "sptx_corpus_open": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, POINTER(c_void_p)]),
     "sptx_corpus_close": (None, [c_void_p]),
     "sptx_corpus_words": (c_int, [c_void_p, c_uint32, POINTER(Tokens)]),
     "sptx_corpus_sentences": (c_int, [c_void_p, POINTER(Tokens), c_void_p, c_uint64, POINTER(Tokens)]),
     "sptx_corpus_pairs": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
     "sptx_corpus_edges": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
-    "sptx_triple_column": (c_int, [c_char_p]),
     "sptx_corpus_triples": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), POINTER(Tokens)]),
+    "sptx_corpus_look": (c_int, [c_void_p, POINTER(Rows), POINTER(Looked)]),
+    "sptx_corpus_say": (c_int, [c_void_p, c_char_p]),
     "sptx_corpus_text": (c_int, [c_void_p, c_char_p, c_uint64]),
     "sptx_corpus_counted": (c_int, [c_void_p, POINTER(Counted)]),
     "sptx_corpus_set": (c_int, [c_void_p, POINTER(c_char_p), c_uint64]),

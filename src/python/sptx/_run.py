@@ -129,6 +129,18 @@ class Run(Asked, Indexes):
         return Words(self, range(len(self)))
 
     @property
+    def about(self) -> str:
+        """What the run's data was taken for, as the command and fit() say it: "columns    list = user, item = film, rating = none of 3;
+        commas, a header". Empty for text, and for files of other programs."""
+        for folder in (self._path, os.path.dirname(os.path.abspath(self._path))):
+            try:
+                with open(os.path.join(os.fsdecode(folder), "config.ini"), encoding="utf-8", errors="surrogateescape") as file:
+                    return next((line[2:].rstrip("\n") for line in file if line.startswith("# columns    ")), "")
+            except OSError:
+                continue
+        return ""
+
+    @property
     def lists(self) -> Words:
         """Names of the lists that have rows of their own, "list:NAME", by row; in a run of triples, names of the relations,
         "relation:NAME", then "relation:NAME^-1": a sequence, empty if there are none."""

@@ -10,9 +10,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Un
 
 from . import _library
 from ._context import Context, count_of, number_of
-from ._corpus import Corpus, Source
+from ._corpus import Source
 from ._data import Paths
-from ._fit import _source_and_settings
+from ._fit import _source_and_settings, filled
 from ._library import library
 from ._table import path_of
 from ._train import Progress, _Training
@@ -101,6 +101,4 @@ def _work(context: Context, source: Source, settings: List[bytes], options: Any,
     if isinstance(source, Paths):
         texts = (ctypes.c_char_p * len(settings))(*settings)
         return lambda hear: context.call(library.sptx_tune, context._handle, None, texts, len(texts), options, hear, None, tuned)
-    corpus = Corpus(context, settings)
-    source.give(corpus)
-    return functools.partial(corpus.tune, options, tuned)
+    return functools.partial(filled(context, source, settings).tune, options, tuned)
