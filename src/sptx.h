@@ -657,13 +657,15 @@ enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities
 /* How high the right tails and heads of held-out triples are ranked among all entities, by the product of the other two rows. Other
  * answers that are known to be right are left out. */
 struct sptx_triples_score {
-    double mrr, hits1, hits3, hits10; /* mean of 1 / rank; share of ranks up to 1, 3 and 10. Equal scores share their middle rank */
+    double mrr, hits1, hits3, hits10; /* mean of 1 / rank; share of ranks up to 1, 3 and 10. Equal scores share their middle rank. Triples
+                                       * with a name that the run does not know are misses, as in published figures */
     double mrr_tails, mrr_heads;      /* mrr of tails and of heads; heads: NaN with triples.reciprocal = no: no head is asked for */
-    uint64_t triples, unknown;        /* number of held-out triples; number with a name that the run does not know (left out) */
+    uint64_t triples, unknown;        /* number of held-out triples; number with a name that the run does not know */
     uint64_t asked;                   /* number of ranks: one or two for each other triple */
     uint64_t trained;                 /* number of held-out triples that the run was trained on; they are ranked, too */
     uint64_t entities, among;         /* number of entities of the run; number of entities that answers are ranked among */
     uint64_t filtered_trained;        /* 1: known answers include the training triples; 0: their file is gone */
+    double mrr_known, hits1_known, hits3_known, hits10_known; /* the same without the triples that have an unknown name */
 };
 /* held_out, known: files, or corpora of triples (corpus.format = triples); known: NULL for none. sample: number of entities to rank
  * among; 0: all, or 10,000 if there are more than a million. */

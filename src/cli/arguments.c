@@ -151,6 +151,18 @@ int arguments_config(struct config *config, unsigned ranks, const char *path, co
     return config_resolve(config);
 }
 
+int arguments_config_beside(struct config *config, const struct arguments *a) {
+    struct arguments own = *a;
+    own.settings = mem_alloc((uint64_t)a->setting_count + 1, sizeof *own.settings, "arguments");
+    own.setting_count = 0;
+    if (!own.settings) return -1;
+    for (int i = 0; i < a->setting_count; i++)
+        if (strncmp(a->settings[i], "--corpus.", 9)) own.settings[own.setting_count++] = a->settings[i];
+    int result = arguments_config(config, 0, NULL, &own);
+    free(own.settings);
+    return result;
+}
+
 static int check_wanted(const char *command, const struct arguments *a) {
     if (a->count > 1)
         return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, a->count, command);

@@ -43,6 +43,9 @@ int arguments_number(const char *command, const char *option, const char *text, 
 
 /* Makes a resolved config from a file (NULL: the defaults) and the keys of the arguments. ranks: as config->ranks. */
 int arguments_config(struct config *config, unsigned ranks, const char *path, const struct arguments *arguments);
+/* Makes the config of a command that asks a run: without keys of [corpus], which say how the run's kind of files is read
+ * (arguments_config_of_run). */
+int arguments_config_beside(struct config *config, const struct arguments *arguments);
 
 /* Makes a resolved config for a command that needs one file, or keys in its place. */
 int arguments_config_wanted(struct config *config, unsigned ranks, const char *command, const struct arguments *arguments);

@@ -166,6 +166,14 @@ static int triples(const struct model *model, const struct sets *sets, const str
     if (model->reciprocal) print_number("heads", score.mrr_heads);
     printf(" triples %" PRIu64 " asked %" PRIu64 " unknown %" PRIu64 " trained %" PRIu64 " among %" PRIu64 "\n", score.triples, score.asked,
            score.unknown, score.trained, score.among);
+    if (!score.unknown) return 0;
+    print_name(sets->triples);
+    printf(" known");
+    print_number("mrr", score.mrr_known);
+    print_number("hits@1", score.hits1_known);
+    print_number("hits@3", score.hits3_known);
+    print_number("hits@10", score.hits10_known);
+    printf(" triples %" PRIu64 ", without those of unknown names, which the line above counts as misses\n", score.triples - score.unknown);
     return 0;
 }
 
@@ -269,7 +277,7 @@ int cmd_evaluate(int argc, char **argv) {
     sets.sample_given = sample != NULL;
     if (arguments_number("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
     if ((table && model_view_named(table) < 0) || (score && list_score_named(score) < 0)) goto out;
-    if (arguments_config(&config, 0, NULL, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
+    if (arguments_config_beside(&config, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
     if (choose_rows(&sets, &model, table, score, (unsigned)config.device_threads)) goto out;
     result = evaluate(&model, &sets, &config);
 out:

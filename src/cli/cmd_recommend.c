@@ -173,7 +173,7 @@ int cmd_recommend(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
     if (check_asked(&asked, arguments.count)) goto out;
-    if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
+    if (arguments_config_beside(&config, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
     if (take_numbers(&asked)) goto out;
     if (asked.relation)
         result = ask_triples(&asked, &config);

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct lists_job {
     struct sptx_lists_score *sums;
@@ -84,6 +85,13 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     if ((look_at_train && list_form_look(&train, request->train)) ||
         (look_at_held_out && list_form_look(&held_out, request->held_out)))
         return -1;
+    /* With one held-out item a list, the names of lists look like numbers of lines: the training file tells which columns are read. */
+    char columns[LIST_FORM_COLUMNS] = "";
+    int set = held_out.look.columns && *held_out.look.columns && strcmp(held_out.look.columns, "auto");
+    if (!set && !request->held_out_data && !request->train_data && corpus_formats[held_out.format].scattered &&
+        list_form_columns(&train, request->train, columns))
+        return -1;
+    if (*columns) held_out.look.columns = columns, held_out.look.hints = 1;
     int result = request->held_out_data
                      ? list_items_take(&job->held_out, request->held_out_data, model, &job->lists, &unknown)
                      : list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);

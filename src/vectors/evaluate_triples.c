@@ -272,10 +272,14 @@ static int rank_all(struct triples_job *job, struct block *block, float *row) {
 
 static void divide(struct triples_job *job) {
     struct sptx_triples_score *score = job->score;
-    double all = (double)job->count, triples = (double)(score->triples - score->unknown);
+    double asked = (double)job->count, triples = (double)score->triples, all = triples * (job->model->reciprocal ? 2 : 1);
     score->mrr = (job->mrr[0] + job->mrr[1]) / all;
     score->mrr_tails = job->mrr[0] / triples;
     score->mrr_heads = job->model->reciprocal ? job->mrr[1] / triples : NAN;
+    score->mrr_known = (job->mrr[0] + job->mrr[1]) / asked;
+    score->hits1_known = score->hits1 / asked;
+    score->hits3_known = score->hits3 / asked;
+    score->hits10_known = score->hits10 / asked;
     score->hits1 /= all;
     score->hits3 /= all;
     score->hits10 /= all;

@@ -279,3 +279,31 @@ int list_form_look(struct corpus_options *reading, const char *path) {
         note("read       '%s' as lists: a name and its items on each line; --format=pairs reads list, item[, rating]", path);
     return 0;
 }
+
+/* The columns of a file of pairs, while its first lines are examined. */
+struct columns_asked {
+    const struct corpus_options *reading;
+    char *columns;
+};
+
+static int look_at_columns(void *user, const struct corpus_block *block) {
+    struct columns_asked *asked = user;
+    struct look look;
+    if (*asked->columns) return 0;
+    if (look_at_lines(&look, block->bytes, block->length, 0, LOOK_PAIRS, &asked->reading->look, block->path)) return -1;
+    snprintf(asked->columns, LIST_FORM_COLUMNS, "%s", look.columns);
+    return 0;
+}
+
+int list_form_columns(const struct corpus_options *reading, const char *path, char columns[LIST_FORM_COLUMNS]) {
+    const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
+    char *paths[] = {(char *)path};
+    struct columns_asked asked = {reading, columns};
+    *columns = 0;
+    if (!strcmp(path, CORPUS_INPUT) || !corpus_formats[reading->format].scattered) return 0;
+    struct corpus *corpus = corpus_open(paths, 1);
+    if (!corpus) return -1;
+    int result = corpus_stream(corpus) ? 0 : corpus_look(corpus, &options, 1, look_at_columns, &asked);
+    corpus_close(corpus);
+    return result;
+}

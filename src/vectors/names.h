@@ -113,4 +113,9 @@ int64_t titles_find(const struct titles *titles, const struct model *model, cons
  * a note. Returns 0, or -1 after fail(). */
 int list_form_look(struct corpus_options *reading, const char *path);
 
+/* Writes which columns of a file of pairs are list, item and rating, in the form of corpus.columns; "" for a file of another format, and for
+ * standard input. Returns 0, or -1 after fail(). */
+enum { LIST_FORM_COLUMNS = 96 };
+int list_form_columns(const struct corpus_options *reading, const char *path, char columns[LIST_FORM_COLUMNS]);
+
 #endif

@@ -168,3 +168,18 @@ def test_lists_that_are_nodes_leave_out_their_links_and_not_those_of_their_items
     linked.path("known.txt").write_text(as_lists({node: [*items, *sorted(near[node])[:1]] for node, items in held.items()}))
     found = numbers_in(linked("evaluate", "learned", "--train=names.txt", "--held-out=known.txt", "--format=lists").stdout)
     assert found["trained"] == len(held) and found["held-out"] == 2 * len(held)  # the added items are links of the trained graph
+
+
+@pytest.mark.parametrize("trained_as", ["pairs", "lists"])
+def test_one_held_out_item_a_list(sptx, trained_as):
+    """Such a file of pairs looks as if its first column had the numbers of its lines: it is read by the training file's columns."""
+    pairs = [(number, item, 5, 900 + number) for number, items in enumerate(baskets().values()) for item in items]
+    held_out, train = pairs[::10], [pair for i, pair in enumerate(pairs) if i % 10]
+    for name, rows in ("train.tsv", train), ("test.tsv", held_out):
+        sptx.path(name).write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    sptx.path("lists.txt").write_text("".join(f"{n} " + " ".join(row[1] for row in train if row[0] == n) + "\n" for n in range(120)))
+    corpus = {"pairs": "train.tsv", "lists": "lists.txt"}[trained_as]
+    sptx("train", f"--corpus.path={corpus}", f"--corpus.format={trained_as}", "--run.dir=run", "--device.threads=2", "--device.backend=cpu")
+    ways = [[], ["--format=pairs"]] + ([["--corpus.columns=1,2"], ["--corpus.columns=1,2", "--format=pairs"]] if trained_as == "pairs" else [])
+    found = {sptx("evaluate", "run", "--train=train.tsv", "--held-out=test.tsv", *way).stdout for way in ways}
+    assert len(found) == 1 and numbers_in(found.pop())["lists"] == 120

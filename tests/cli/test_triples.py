@@ -97,13 +97,15 @@ def test_ranks_are_those_of_numpy(sptx, keys, real, reciprocal):
         assert ("tails      only" in done.stderr) == (not reciprocal)
 
 
-def test_unknown_names_are_left_out_and_trained_triples_counted(sptx):
+def test_unknown_names_are_misses_and_trained_triples_counted(sptx):
     train, valid, test = split(sptx)
     sptx("train", config(sptx))
     write(sptx, "test.txt", test[:20] + [("nobody", "r0", test[0][2]), (test[0][0], "r99", test[0][2])] + train[:5])
-    values, counts = measured(sptx("evaluate", "run", "--triples=test.txt", "--known=valid.txt").stdout)
+    field, known = sptx("evaluate", "run", "--triples=test.txt", "--known=valid.txt").stdout.splitlines()
+    values, counts = measured(field)
     wanted = ranks(sptx, test[:20] + train[:5], train + valid + test[:20])
-    assert values[0] == pytest.approx((1 / wanted).mean(), abs=6e-5)
+    assert values[0] == pytest.approx((1 / wanted).sum() / 54, abs=6e-5)
+    assert known.startswith(f"test known mrr {(1 / wanted).mean():.4f} hits@1 ") and " triples 25, without those of unknown names" in known
     assert (counts["triples"], counts["unknown"], counts["trained"], counts["asked"]) == ("27", "2", "5", "50")
     write(sptx, "none.txt", [("nobody", "r0", "noone")])
     assert "'none.txt' has no triple whose head, relation and tail 'run' knows" in sptx.refuses("evaluate", "run", "--triples=none.txt").replace(

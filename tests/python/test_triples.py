@@ -115,6 +115,7 @@ def test_evaluate(tmp_path, of_file):
     assert found == of_file.evaluate(triples=held_out)["triples"]
     assert found["triples"] == 3 and found["unknown"] == 1 and found["asked"] == 4 and 0 < found["mrr"] <= 1
     assert found["mrr"] == pytest.approx((found["mrr_tails"] + found["mrr_heads"]) / 2)
+    assert found["mrr_known"] == pytest.approx(found["mrr"] * 3 / 2) and found["hits10_known"] == pytest.approx(found["hits10"] * 3 / 2)
     known = names(triples())
     assert of_file.evaluate(triples=held_out, known=known)["triples"]["mrr"] == found["mrr"]  # they are known as trained ones
     assert of_file.evaluate(triples=held_out, sample=5)["triples"]["among"] <= 5

@@ -116,7 +116,8 @@ class Asked:
             run.evaluate(edges="held_out.tsv", known="train.tsv")
             # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
             run.evaluate(triples="test.txt", known="valid.txt")
-            # {"test": {"mrr": .., "hits1": .., "hits3": .., "hits10": .., "mrr_tails": .., "mrr_heads": .., "triples": .., ..}}
+            # {"test": {"mrr": .., "hits1": .., "hits3": .., "hits10": .., "mrr_tails": .., "mrr_heads": .., "triples": ..,
+            #           "unknown": .., "mrr_known": .., ..}}: triples with unknown names are misses, but not in "mrr_known", "hits1_known", ..
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
         train, held_out     the known items of each list, and the items that recommendations should find: files in the corpus's

@@ -125,7 +125,8 @@ class LinksCounts(Structure):
 class TriplesScore(Structure):
     _fields_ = [("mrr", c_double), ("hits1", c_double), ("hits3", c_double), ("hits10", c_double), ("mrr_tails", c_double),
                 ("mrr_heads", c_double), ("triples", c_uint64), ("unknown", c_uint64), ("asked", c_uint64), ("trained", c_uint64),
-                ("entities", c_uint64), ("among", c_uint64), ("filtered_trained", c_uint64)]
+                ("entities", c_uint64), ("among", c_uint64), ("filtered_trained", c_uint64), ("mrr_known", c_double),
+                ("hits1_known", c_double), ("hits3_known", c_double), ("hits10_known", c_double)]
 
 
 class AnswersOptions(Structure):
