@@ -491,6 +491,9 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
 /* Computes a vector, out [dim], for a word that has no row: the mean of the target rows of its n-grams. Works in runs with
  * examples.subwords and in models of fastText. Returns SPTX_USAGE if the word has no n-grams, or the table no rows for them. */
 enum sptx_status sptx_run_unseen(struct sptx_run *run, const char *table, const char *word, float *out);
+/* In a run whose words share rows of n-grams: stores the row of each bucket in the target table, rows [buckets], as the run's model.buckets
+ * says; UINT32_MAX: no n-gram has used the bucket, and it counts as zeros. */
+enum sptx_status sptx_run_buckets(struct sptx_run *run, uint32_t *rows, uint64_t buckets);
 /* Returns the number of rows that have a vector: all of them, or all but the lists if examples.own = 0. */
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
 /* Returns the number of rows that are words or items. The rows of lists have higher numbers. */

@@ -81,6 +81,17 @@ enum sptx_status sptx_run_words(struct sptx_run *run, uint64_t first, uint64_t c
     return leave(run->context, 0);
 }
 
+enum sptx_status sptx_run_buckets(struct sptx_run *run, uint32_t *rows, uint64_t buckets) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    const struct subwords *subwords = &run->model.vocab.subwords;
+    if (!rows || !subwords->starts || buckets != (uint64_t)run->model.trained.buckets)
+        return leave(run->context, fail_usage("the rows of %llu buckets are wanted, and the run has %llu", (unsigned long long)buckets,
+                                              subwords->starts ? (unsigned long long)run->model.trained.buckets : 0));
+    memcpy(rows, subwords->row_of, buckets * sizeof *rows);
+    return leave(run->context, 0);
+}
+
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row) {
     if (!run) return SPTX_USAGE;
     enter(run->context);

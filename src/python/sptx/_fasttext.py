@@ -7,8 +7,10 @@ from typing import Any, Dict, Iterable, List, Optional, Union
 
 import numpy
 
+from ._asked import NONE
 from ._corpus import as_word
 from ._keyed import KeyedVectors
+from ._library import library
 from ._refused import ones, refused
 from ._run import Run
 from ._word2vec import Path, Sentences, Word2Vec, _refuse
@@ -168,14 +170,11 @@ class FastText(Word2Vec):
         self.wv.vectors_ngrams = self._ngrams(run)
 
     def _ngrams(self, run: Run) -> Any:
-        """Returns the rows of all buckets, in order, from the exported fastText file: they precede the output matrix, which ends
-        the file."""
-        if not self.max_n:
-            return numpy.zeros((0, self.vector_size), numpy.float32)
-        path = os.path.join(os.path.dirname(run._path), "model.bin")
-        run.export(path, "fasttext")
-        output = 17 + len(run) * self.vector_size * 4
-        first = os.path.getsize(path) - output - self.bucket * self.vector_size * 4
-        rows = numpy.fromfile(path, "<f4", self.bucket * self.vector_size, offset=first)
-        os.remove(path)
-        return rows.reshape(self.bucket, self.vector_size)
+        """Returns the rows of all buckets, in the order of their numbers; zeros for those that no n-gram has used."""
+        buckets = self.bucket if self.max_n else 0
+        rows, found = numpy.empty(buckets, numpy.uint32), numpy.zeros((buckets, self.vector_size), numpy.float32)
+        if buckets:
+            run._context.call(library.sptx_run_buckets, run._open().pointer, rows.ctypes.data, buckets)
+            used = rows != NONE
+            found[used] = run.target[rows[used]]
+        return found

@@ -3,12 +3,14 @@
 import collections
 import functools
 import io
+import json
+import logging
 import os
 import re
 import tarfile
 import tempfile
 import zlib
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -16,18 +18,19 @@ from . import _library, _pickled
 from ._context import Context
 from ._corpus import Corpus, strings, walked
 from ._keyed import KeyedVectors
+from ._refused import refused
 from ._run import Run
 from ._train import _setting, _Training
-from ._word2vec_more import MoreOfWord2Vec, summed_loss
 
 Path = Union[str, "os.PathLike[str]"]
 Sentences = Iterable[Iterable[str]]
 
 _SENTENCE = 10000  # most words of a sentence, as in gensim; longer sentences are cut
+_INSIDE = "%s() is a step of gensim's own training and is not there: %s"
 _READ = 1 << 26    # bytes of a file that are read at a time
 
 
-class Word2Vec(MoreOfWord2Vec):
+class Word2Vec:
     """Vectors of words, as gensim.models.Word2Vec trains them.
 
         model = sptx.Word2Vec(sentences, vector_size=100, window=5, min_count=5)
@@ -232,13 +235,13 @@ class Word2Vec(MoreOfWord2Vec):
             keys["train.from"] = '"%s" "%s"' % (place.path("first.npy"), vocabulary)
         given.corpus.set([_setting(*key) for key in keys.items()])
         _Training(given.corpus.context, None, functools.partial(given.corpus.train, _library.ANEW), resumable=False).run()
-        with Run(place.path("run"), device=self.device) as run:
+        with Run(place.path("run"), device=given.corpus.context) as run:
             places = {name: row for row, name in enumerate(run.words)}
             self._take(run, [places[name.decode()] for name in names])
         self.wv.fill_norms(force=True)
         self._left = _sum_of(self.wv.vectors)
         if self.compute_loss:
-            self.running_training_loss += summed_loss(place.path(os.path.join("run", "metrics.jsonl")))
+            self.running_training_loss += _summed_loss(place.path(os.path.join("run", "metrics.jsonl")))
         self._place.remove()
         self._place = place
         self.train_count += 1
@@ -290,6 +293,65 @@ class Word2Vec(MoreOfWord2Vec):
 
     def __repr__(self) -> str:
         return "%s<vocab=%d, vector_size=%d, alpha=%s>" % (type(self).__name__, len(self.wv), self.vector_size, self.alpha)
+
+    # ---- less used members ----
+
+    lifecycle_events: Sequence[Dict[str, Any]] = ()
+    min_alpha_yet_reached = 0.0
+    cum_table = None  # None: the library draws the noise words, without gensim's table
+
+    def build_vocab_from_freq(self, word_freq: Mapping[str, int], keep_raw_vocab: bool = False, corpus_count: Optional[int] = None,
+                              trim_rule: Any = None, update: bool = False) -> None:
+        """Builds the vocabulary from known counts, {word: count}, instead of from sentences; call train() afterwards. update=True
+        adds words to the existing vocabulary."""
+        _refuse(trim_rule=trim_rule)
+        self._raw = dict(word_freq)
+        self._choose(list(word_freq), numpy.array(list(word_freq.values()), numpy.int64), update, sum(word_freq.values()))
+        self.corpus_count, self.corpus_total_words = corpus_count or 0, sum(word_freq.values())
+
+    def estimate_memory(self, vocab_size: Optional[int] = None, report: Optional[Dict[str, int]] = None) -> Dict[str, int]:
+        """Estimates the bytes of a model with vocab_size words (default: those it has now), as {kind: bytes} with a "total"."""
+        words, found = vocab_size or len(self.wv), dict(report or {})
+        found["vocab"] = words * 500
+        found["vectors"] = found["syn1neg"] = words * self.vector_size * 4
+        found["total"] = found["vocab"] + found["vectors"] + found["syn1neg"]
+        return found
+
+    def get_latest_training_loss(self) -> float:
+        """Returns the loss of the last train() with compute_loss=True, summed over all (word, context) pairs as gensim does; 0.0 if
+        there was none."""
+        return self.running_training_loss
+
+    def init_sims(self, replace: bool = False) -> None:
+        """The old name of wv.init_sims()."""
+        self.wv.init_sims(replace)
+
+    def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
+        """Appends an event to lifecycle_events and logs it."""
+        self.lifecycle_events = [*self.lifecycle_events, {**event, "event": event_name}]
+        logging.getLogger("sptx").log(log_level, "%s: %s", event_name, event)
+
+    def seeded_vector(self, seed_string: str, vector_size: int) -> Any:
+        """Returns a random vector whose seed is this text and the model's seed; values lie within +-0.5 / vector_size."""
+        words = [self.seed, *seed_string.encode("utf-8", "surrogatepass")]
+        return ((numpy.random.default_rng(words).random(vector_size) - 0.5) / vector_size).astype(numpy.float32)
+
+    @property
+    def random(self) -> Any:
+        """A new NumPy generator with the model's seed. Training does not use it."""
+        return numpy.random.RandomState(seed=self.seed)
+
+    score = refused("score() is not there: predict_output_word() gives a word's probability among others")
+    reset_from = refused("reset_from() is not there: build_vocab() of the same sentences, or build_vocab_from_freq(other.raw_vocab), gives "
+                         "the same vocabulary")
+    create_binary_tree = refused(_INSIDE % ("create_binary_tree", "training with hs=1 makes the tree"))
+    add_null_word = refused("add_null_word() serves models of concatenated words, which are not there")
+    scan_vocab = refused(_INSIDE % ("scan_vocab", "build_vocab() counts words and chooses among them"))
+    prepare_vocab = refused(_INSIDE % ("prepare_vocab", "build_vocab() does all of it"))
+    prepare_weights = refused(_INSIDE % ("prepare_weights", "build_vocab() makes the first vectors, in wv.vectors"))
+    init_weights = refused(_INSIDE % ("init_weights", "build_vocab() makes the first vectors, in wv.vectors"))
+    update_weights = refused(_INSIDE % ("update_weights", "build_vocab(update=True) adds words with their first vectors"))
+    make_cum_table = refused(_INSIDE % ("make_cum_table", "ns_exponent sets how noise words are drawn"))
 
 
 _WHAT_TO_DO = {
@@ -428,3 +490,15 @@ class _Place:
         self.__init__()  # type: ignore[misc]
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
             tar.extractall(self._folder.name)
+
+
+def _summed_loss(metrics: str) -> float:
+    """Returns the loss summed over all pairs of a run, from its metrics.jsonl: each line has the mean loss of the pairs since the
+    previous line."""
+    total, before = 0.0, 0
+    with open(metrics, encoding="utf-8") as lines:
+        for line in map(json.loads, lines):
+            pairs = line.get("pairs")
+            if pairs is not None and line.get("loss_pair") is not None:
+                total, before = total + line["loss_pair"] * (pairs - before), pairs
+    return total
