@@ -291,23 +291,24 @@ static void resolve_optimizer(struct config *c) {
 #include "kernels/optimizers.def"
 }
 
-enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text; found by experiment, configs/notes/rules.md */
+enum { CLIP_OF_SUMS = 30 }; /* for sgd in batches; found by experiment, configs/notes/rules.md */
 
-/* Text and walks are trained lock-free with sgd if possible. Several ranks train them in batches, in which plain sgd diverges
- * unless gradients are clipped. */
+/* Text and walks are trained lock-free with sgd if possible; several ranks train them in batches. In a batch the gradients of a row
+ * are summed over all its places, and sgd, whose step is as long as that sum, diverges unless the sum is clipped. */
 static void resolve_update(struct config *c) {
     char why[HOGWILD_WHY];
-    int many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO, no_clip = isnan(c->optimizer_clip);
+    int many = config_ranks(c) > 1, no_clip = isnan(c->optimizer_clip);
     struct hogwild_asked alone = config_hogwild(c);
     alone.ranks = 1;
     if (no_clip) alone.rule.clip = 0;
     int words = corpus_formats[c->corpus_format].sentences || c->examples_mode == MODE_WALK;
     int plain = words && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
-    c->update_auto |= automatic;
+    c->update_auto |= c->train_update == UPDATE_AUTO;
     c->clip_auto |= no_clip;
     choose(&c->device_matmul, MATMUL_AUTO, c->examples_mode == MODE_TRIPLE ? MATMUL_TF32 : MATMUL_FLOAT32);
     choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
-    config_choose_real(&c->optimizer_clip, automatic && plain && many ? CLIP_OF_TEXT : 0);
+    int sums = c->optimizer_rule == RULE_SGD && c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
+    config_choose_real(&c->optimizer_clip, sums ? CLIP_OF_SUMS : 0);
 }
 
 static int resolve_run(struct config *c) {

@@ -34,7 +34,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     if (!result) *kept = before.run_keep;
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;
-    if (!result && config->update_auto && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
+    if (!result && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
     if (!result && config->per_auto) config->negatives_per = before.negatives_per;
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);

@@ -710,8 +710,8 @@ static void print_step(const struct plan *plan, const struct config *config, int
         line(to_stdout, "a step", "lock-free; %s %s are counted as one", text_of_count(a, plan->batch), unit);
         if (cold_targets(plan))
             line(to_stdout, "  over the link",
-                 "%.1f%% of the target rows that it reads, one by one; for text, train.update = batch with train.batch = 65536 and "
-                 "optimizer.clip = 30 moves a row once a batch and is no worse",
+                 "%.1f%% of the target rows that it reads, one by one; for text, train.update = batch with train.batch = 65536 "
+                 "moves a row once a batch and is no worse",
                  100 * (1 - plan->hot_hits));
         return;
     }

@@ -215,8 +215,8 @@ static void auto_of_the_losses(void **state) {
     }
 }
 
-/* Several ranks train in exact steps, which on text need a bound on gradients (optimizer.clip). */
-static void text_over_several_ranks(void **state) {
+/* Several ranks train in exact steps. These need a bound on the sums of gradients (optimizer.clip) where the rule is sgd. */
+static void sums_of_sgd_are_bounded(void **state) {
     static const struct {
         const char *keys;
         int update;
@@ -227,7 +227,12 @@ static void text_over_several_ranks(void **state) {
                {"[device]\nranks = 3\n[optimizer]\nclip = 0\n", UPDATE_BATCH, 0},
                {"[device]\nranks = 3\n[optimizer]\nrule = adagrad\n", UPDATE_BATCH, 0},
                {"[device]\nranks = 3\n[corpus]\nformat = lists\n", UPDATE_BATCH, 0},
-               {"[device]\nranks = 3\n[train]\nupdate = batch\n", UPDATE_BATCH, 0},
+               {"[device]\nranks = 3\n[train]\nupdate = batch\n", UPDATE_BATCH, 30},
+               {"[train]\nupdate = batch\n", UPDATE_BATCH, 30},
+               {"[train]\nupdate = batch\n[optimizer]\nclip = 0\n", UPDATE_BATCH, 0},
+               {"[train]\nupdate = batch\nreduction = mean\n", UPDATE_BATCH, 0},
+               {"[corpus]\nformat = documents\n[examples]\nmode = cbow\n[train]\nupdate = batch\n", UPDATE_BATCH, 30},
+               {"[corpus]\nformat = lists\n[optimizer]\nrule = sgd\n", UPDATE_BATCH, 30},
                {"[optimizer]\nclip = 5\n", UPDATE_BATCH, 5}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         RESOLVES(all[i].keys);
@@ -584,7 +589,7 @@ int main(void) {
                                        TEST(a_rate_that_is_set_stays_with_any_rule),
                                        TEST(what_is_set_is_kept),
                                        TEST(auto_of_the_losses),
-                                       TEST(text_over_several_ranks),
+                                       TEST(sums_of_sgd_are_bounded),
                                        TEST(auto_of_means_and_cosines_of_text),
                                        TEST(the_gradient_and_rate_of_means),
                                        TEST(what_the_cpu_alone_trains),
