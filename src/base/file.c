@@ -20,10 +20,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 enum { LOOK_MILLISECONDS = 50 }; /* time between two checks whether the other end of a pipe is open */
 
@@ -173,6 +175,47 @@ int file_exists(const char *path) {
     return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? 0 : fail_system("look at", path);
 }
 
+int file_is_same(const char *a, const char *b) {
+    struct stat of_a, of_b;
+    if (!stat(a, &of_a) && !stat(b, &of_b))
+        return (S_ISREG(of_a.st_mode) || S_ISDIR(of_a.st_mode)) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    char *at_a = path_resolve(a), *at_b = path_resolve(b);
+    int same = at_a && at_b ? !strcmp(at_a, at_b) : -1;
+    free(at_a);
+    free(at_b);
+    return same;
+}
+
+int file_check_place(const char *path) {
+    struct stat about;
+    struct file_writer writer;
+    if (!stat(path, &about) && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) return 0;
+    if (file_writer_open_given(&writer, path)) return -1;
+    file_abandon(&writer);
+    return 0;
+}
+
+int file_checksum(int fd, const char *path, uint64_t *hash) {
+    XXH64_state_t *state = XXH64_createState();
+    char *piece = mem_alloc(FILE_BUFFER, 1, "reading a file");
+    int result = -1;
+    ssize_t n = 0;
+    if (!state) fail("not enough memory for a checksum");
+    if (!state || !piece) goto out;
+    XXH64_reset(state, 0);
+    do {
+        if (interrupt_check()) goto out;
+        n = read(fd, piece, FILE_BUFFER);
+        if (n > 0) XXH64_update(state, piece, (size_t)n);
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    *hash = XXH64_digest(state);
+    result = n < 0 ? fail_system("read", path) : 0;
+out:
+    XXH64_freeState(state);
+    free(piece);
+    return result;
+}
+
 int64_t file_size(const char *path) {
     struct stat about;
     if (stat(path, &about)) return fail_system("look at", path);
@@ -245,6 +288,7 @@ static int keep_rights(struct file_writer *writer, const struct stat *old) {
 static int open_partial(struct file_writer *writer, const struct stat *old) {
     writer->fd = make_own(writer->target, O_WRONLY, &writer->partial);
     if (writer->fd < 0) return fail_system("write", writer->path);
+    flock(writer->fd, LOCK_EX | LOCK_NB); /* shows that this process is at work, as long as the file is open (file_remove_left) */
     return old ? keep_rights(writer, old) : 0;
 }
 
@@ -467,6 +511,24 @@ int file_commit(struct file_writer *writer) {
     }
     file_abandon(writer);
     return result;
+}
+
+void file_remove_left(const char *path) {
+    int failed_before = report_exit_code();
+    char **names = NULL, *target = path_resolve(path), *parent = target ? path_parent(target) : NULL;
+    const char *slash = target ? strrchr(target, '/') : NULL;
+    int64_t count = parent ? directory_list(parent, &names) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        char *left = file_is_partial(names[i], slash ? slash + 1 : target) ? file_join(parent, names[i]) : NULL;
+        int fd = left ? retry_open(left, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+        if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB)) unlink(left);
+        if (fd >= 0) close(fd);
+        free(left);
+    }
+    mem_free_texts(names, count > 0 ? count : 0);
+    free(target);
+    free(parent);
+    if (!failed_before) report_clear(); /* what cannot be removed stays */
 }
 
 int file_replace(const char *path, const void *data, uint64_t length) {

@@ -74,6 +74,10 @@ char *file_own_name(const char *path);
  * left one. */
 int file_is_partial(const char *name, const char *of);
 
+/* Removes the temporary files that killed writers of `path` have left beside it. A writer that is still at work holds a lock on its
+ * file, which stays. */
+void file_remove_left(const char *path);
+
 /* Writes a whole small file atomically. */
 int file_replace(const char *path, const void *data, uint64_t length);
 
@@ -84,6 +88,15 @@ int file_append(const char *path, const void *data, uint64_t length);
 /* Returns 1 if a file of any kind has this name, even a link to nothing; 0 if none has; -1 after fail() if the system does not
  * tell. */
 int file_exists(const char *path);
+/* Returns 1 if both paths, with their links followed, name the same file, which need not exist yet; 0 if not. Pipes and devices are
+ * never the same: several may write to them. Returns -1 after fail(). */
+int file_is_same(const char *a, const char *b);
+/* Checks that a file can be written at a path that the user gave, before work that takes long. Leaves nothing behind, and leaves
+ * pipes and devices alone. Returns 0, or -1 after fail(). */
+int file_check_place(const char *path);
+/* Computes the XXH64 of the bytes of an open file from its position on. Returns 0, or -1 after fail(), also if the caller asked to
+ * stop (interrupt.h). `path`: for messages. */
+int file_checksum(int fd, const char *path, uint64_t *hash);
 int64_t file_size(const char *path); /* returns the size in bytes, or -1 after fail() */
 
 int file_remove(const char *path); /* it is no error if the file does not exist */

@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "corpus/phrases.h"
+#include "run/run_owns.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +18,14 @@ static int write_to_stdout(void *user, const char *bytes, uint64_t length) {
     return fwrite(bytes, 1, length, stdout) == length ? 0 : terminal_flush();
 }
 
-static int join_into(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, const char *out) {
+static int join_into(struct corpus *corpus, const char *const *paths, int count, const struct corpus_options *options, struct pool *pool,
+                     int margin, const char *out) {
     struct file_writer writer;
     if (!out || !strcmp(out, CORPUS_INPUT)) return phrases_join(corpus, options, pool, margin, write_to_stdout, NULL);
-    if (file_writer_open_given(&writer, out)) return -1;
+    for (int i = 0, same; i < count; i++)
+        if ((same = strcmp(paths[i], CORPUS_INPUT) ? file_is_same(out, paths[i]) : 0))
+            return same < 0 ? -1 : fail_usage("the output is the text '%s' itself, which would be lost; choose another file", paths[i]);
+    if (run_owns_refuse(out, "--out") || file_writer_open_given(&writer, out)) return -1;
     int result = phrases_join(corpus, options, pool, margin, take_joined, &writer);
     if (!result) return file_commit(&writer);
     file_abandon(&writer);
@@ -33,7 +38,7 @@ int command_join_words(const struct config *config, const char *const *paths, in
     struct corpus *corpus = pool ? corpus_open((char *const *)paths, (uint64_t)count) : NULL;
     struct interrupt watch;
     interrupt_watch(&watch);
-    int ends = interrupt_ends_work(1), result = corpus ? join_into(corpus, &options, pool, margin, out) : -1;
+    int ends = interrupt_ends_work(1), result = corpus ? join_into(corpus, paths, count, &options, pool, margin, out) : -1;
     interrupt_ends_work(ends);
     interrupt_end(&watch);
     corpus_close(corpus);

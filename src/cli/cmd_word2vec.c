@@ -1,11 +1,14 @@
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/path.h"
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
 #include "commands.h"
 #include "corpus/vocab.h"
 #include "run/run_directory.h"
+#include "run/run_owns.h"
 #include "train/trainer.h"
 #include "vectors/export.h"
 #include "vectors/judge.h"
@@ -20,9 +23,12 @@
 
 enum { MOST_CLASSES = 1000000 };
 
+static const struct directory_mark mark = {"word2vec", "sptx-w2v word2vec trains its run in this directory, and removes it\n"};
+
 /* A call of word2vec: the values of its flags. */
 struct call {
     struct word2vec_flag flags[WORD2VEC_FLAGS];
+    char *place; /* the directory that has the mark, in which the run is trained; owned; NULL: nothing is trained */
     uint64_t hs, threads, classes, debug, binary, cbow;
     const char *text, *output, *save, *read; /* paths; "": the flag is not given */
     int words;                               /* descriptor of an unnamed temporary file with the words of -read-vocab; -1: none */
@@ -79,6 +85,48 @@ static int set_keys(struct config *config, const struct call *call) {
     if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
     return set_text_key(config, "corpus.path", call->text, "") ||
                    (*call->output && set_text_key(config, "run.dir", call->output, ".run")) ? -1 : 0;
+}
+
+/* ---- what would be lost ---- */
+
+/* Refuses an output that is the same file as another file of the call. */
+static int refuse_same(const char *output, const char *path, const char *other, const char *other_path) {
+    int same = *path && *other_path && strcmp(other_path, CORPUS_INPUT) ? file_is_same(path, other_path) : 0;
+    return same == 1 ? fail_usage("word2vec: %s and %s are the same file, '%s'; choose another", output, other, path) : same;
+}
+
+/* Checks before any work that the outputs can be written, and that no file of the user's is lost for them. */
+static int check_outputs(const struct call *call, const char *run) {
+    const char *const files[][2] = {{"-train", call->text}, {"-read-vocab", call->read}, {"--run.dir", *call->output ? run : ""},
+                                    {"-output", call->output}, {"-save-vocab", call->save}};
+    for (int output = 3; output < 5; output++) {
+        const char *name = files[output][0], *path = files[output][1];
+        for (int other = 0; other < output; other++)
+            if (refuse_same(name, path, files[other][0], files[other][1])) return -1;
+        if (*path && (run_owns_refuse(path, name) || file_check_place(path))) return -1;
+    }
+    return 0;
+}
+
+/* Makes the directory in which the run is trained and which is removed at the end: run.dir, with a mark, unless an earlier word2vec
+ * that was stopped has left it. Sets run.dir to a directory in it. */
+static int make_place(struct call *call, struct config *config) {
+    char *place = path_resolve(config->run_dir), *parent = place ? path_parent(place) : NULL, *run = place ? file_join(place, "run") : NULL;
+    int there = run ? file_exists(place) : -1, own = there == 1 ? directory_mark_is_there(place, &mark) : there;
+    if (there == 1 && !own)
+        own = fail("'%s' is there, and word2vec, which would remove it at the end, has not made it: move it away, or name another "
+                   "directory by --run.dir", config->run_dir);
+    if (!there && (!parent || directory_make(parent) || directory_mark_make(place, &mark))) own = -1;
+    free(parent);
+    if (own < 0) {
+        free(place);
+        free(run);
+        return -1;
+    }
+    call->place = place;
+    free(config->run_dir);
+    config->run_dir = run;
+    return 0;
 }
 
 /* ---- vocabularies: lines of word, blank, count ---- */
@@ -160,14 +208,24 @@ static int write_output(const struct call *call, const struct config *config) {
     return result || run_directory_remove(config->run_dir) ? -1 : 0;
 }
 
+/* Removes the directory of the run, unless something is left in it: the run of a call that was stopped, or the encoded corpus. */
+static int leave_place(const struct call *call) {
+    char *run = file_join(call->place, "run");
+    int there = run ? file_exists(run) : -1;
+    free(run);
+    return there ? there < 0 ? -1 : 0 : directory_mark_remove(call->place, &mark);
+}
+
 static int train_and_write(struct call *call, struct config *config) {
     const struct trainer_options how = {.overwrite = 1, .judge = judge_checkpoint};
     if (*call->read && read_vocabulary(call, config)) return -1;
-    if (config_resolve(config)) return -1;
+    if (config_resolve(config) || check_outputs(call, config->run_dir)) return -1;
     if (config_ranks(config) > 1)
         return fail_usage("word2vec trains in one process; 'sptx-w2v train' takes device.gpus and device.ranks");
     if (!*call->output) return count_words(call, config);
-    return trainer_run(config, &how) ? -1 : write_output(call, config);
+    if (make_place(call, config)) return -1;
+    int result = trainer_run(config, &how) ? -1 : write_output(call, config);
+    return leave_place(call) || result ? -1 : 0;
 }
 
 /* sptx-w2v word2vec -train FILE -output FILE [-flag value ...] [--section.key=value ...] */
@@ -182,6 +240,7 @@ int cmd_word2vec(int argc, char **argv) {
         if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i]);
     if (!result) result = train_and_write(&call, &config);
     if (call.words >= 0) close(call.words);
+    free(call.place);
     config_release(&config);
     return result;
 }

@@ -27,9 +27,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
-
-enum { READ_PIECE = 1 << 20 };
 
 /* Prints a failure that does not stop the caller as a warning, and clears its message. Does nothing if an earlier failure had
  * already set a message (failed_before). */
@@ -49,33 +46,12 @@ static int has_state(const char *directory) {
     return has;
 }
 
-static int hash_open(int fd, const char *path, uint64_t *hash) {
-    XXH64_state_t *state = XXH64_createState();
-    char *piece = mem_alloc(READ_PIECE, 1, "reading a checkpoint");
-    int result = -1;
-    ssize_t n = 0;
-    if (!state) fail("not enough memory for a checksum");
-    if (!state || !piece) goto out;
-    XXH64_reset(state, 0);
-    do {
-        if (interrupt_check()) goto out;
-        n = read(fd, piece, READ_PIECE);
-        if (n > 0) XXH64_update(state, piece, (size_t)n);
-    } while (n > 0 || (n < 0 && errno == EINTR));
-    *hash = XXH64_digest(state);
-    result = n < 0 ? fail_system("read", path) : 0;
-out:
-    XXH64_freeState(state);
-    free(piece);
-    return result;
-}
-
 static int check_open(int fd, const char *path, const struct table_file *wanted, int *broken) {
     struct stat about;
     uint64_t seen = 0;
     if (fstat(fd, &about)) return fail_system("look at", path);
     if ((uint64_t)about.st_size == wanted->bytes) {
-        if (hash_open(fd, path, &seen)) return -1;
+        if (file_checksum(fd, path, &seen)) return -1;
         if (seen == wanted->xxh64) return 0;
     }
     *broken = 1;

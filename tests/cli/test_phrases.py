@@ -153,3 +153,14 @@ def test_other_formats_are_refused(sptx):
     assert "corpus.phrases = yes needs corpus.format = text, and it is lists" in sptx.refuses(
         "train", sptx.config(), "--corpus.phrases=yes", "--corpus.format=lists")
     assert "phrases wants a file of text" in sptx.refuses("phrases", code=2)
+
+
+def test_a_text_or_a_run_is_never_the_output(sptx):
+    before = sptx.path("corpus.txt").read_bytes()
+    assert "is the text 'corpus.txt' itself, which would be lost" in sptx.refuses("phrases", "corpus.txt", "--out=./corpus.txt", code=2)
+    assert "is the text 'corpus.txt' itself, which would be lost" in \
+        sptx.refuses("word2phrase", "-train", "corpus.txt", "-output", "corpus.txt", code=2)
+    sptx("train", sptx.config())
+    words = sptx.path("run/vocab.tsv").read_bytes()
+    assert "is a file of the run in 'run'" in sptx.refuses("phrases", "corpus.txt", "--out=run/vocab.tsv")
+    assert (sptx.path("corpus.txt").read_bytes(), sptx.path("run/vocab.tsv").read_bytes()) == (before, words)

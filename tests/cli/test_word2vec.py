@@ -6,7 +6,7 @@ import subprocess
 import numpy
 import pytest
 
-from conftest import PROGRAM, SLOWER, sentences
+from conftest import PROGRAM, SLOWER, sentences, wait_for
 
 TOOLS = ["word2vec", "word2phrase", "distance", "word-analogy", "compute-accuracy"]
 QUESTIONS = ": capital\nt0w1 t0w2 t1w1 t1w2\nT0w1 t0w2 t2w1 t2w2\nt0w1 absent t1w1 t1w2\n: gram1\nt3w1 t3w2 t1w1 t1w2\n"
@@ -126,7 +126,34 @@ def test_vocabularies_are_saved_and_read(place):
     assert done.returncode == 1 and "'few' line 1: wanted a word and its count" in done.stderr
 
 
+def test_a_run_that_word2vec_has_not_made_stays(place):
+    for run in ("v.run", "precious"):
+        bash(place, f"{PROGRAM} train --corpus.path=text8 --train.epochs=1 --model.dim=8 --run.dir={run} --quiet")
+    before = sorted((str(path), path.stat().st_mtime_ns) for run in ("v.run", "precious") for path in place.path(run).rglob("*"))
+    for more in [], ["--run.dir=precious"], ["--run.dir=."]:
+        done = subprocess.run(["./word2vec", "-train", "text8", "-output", "v", "-size", "8", *more], cwd=place.path("."), capture_output=True, text=True)
+        assert done.returncode == 1 and "is there, and word2vec, which would remove it at the end, has not made it" in done.stderr
+        assert "training" not in done.stderr and not place.path("v").exists()
+    assert sorted((str(path), path.stat().st_mtime_ns) for run in ("v.run", "precious") for path in place.path(run).rglob("*")) == before
+    bash(place, "./word2vec -train text8 -output w -size 8 -iter 1 -debug 0 --run.dir=deep/er; test ! -e deep/er; ls w")
+
+
+def test_a_word2vec_that_was_stopped_is_done_again(place):
+    process = subprocess.Popen(["./word2vec", "-train", "text8", "-output", "v", "-size", "8", "-iter", "100000"], cwd=place.path("."),
+                               stderr=subprocess.DEVNULL)
+    assert wait_for(lambda: place.path("v.run", "run", "vocab.tsv").exists(), process)
+    process.kill()
+    process.wait()
+    bash(place, "./word2vec -train text8 -output v -size 8 -iter 1 -debug 0; test ! -e v.run; ls v")
+
+
 @pytest.mark.parametrize("arguments, sentence, code", [
+    (["-train", "text8", "-output", "."], "cannot write '.': ", 1),
+    (["-train", "text8", "-output", "none/v"], "cannot write 'none/v': No such file or directory", 1),
+    (["-train", "text8", "-output", "./text8"], "-output and -train are the same file", 2),
+    (["-train", "text8", "-save-vocab", "text8"], "-save-vocab and -train are the same file", 2),
+    (["-train", "text8", "-output", "v", "-save-vocab", "./v"], "-save-vocab and -output are the same file", 2),
+    (["-train", "text8", "-output", "v", "--run.dir=v"], "-output and --run.dir are the same file", 2),
     (["-train", "text8", "-output", "v", "-hs", "1"], "add -negative 0, or take -hs 0", 1),
     (["-train", "text8"], "word2vec wants -output FILE, or -save-vocab FILE", 2),
     (["-output", "v"], "word2vec wants -train FILE", 2),
