@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -35,9 +36,9 @@ static int write_rows(struct export *export, enum export_format format, const ch
 }
 
 /* sptx-w2v export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N]
- * [--lists] */
+ * [--lists], or sptx-w2v export --check=FILE */
 int cmd_export(int argc, char **argv) {
-    const char *format_name = NULL, *path = NULL, *table = NULL, *type_name = NULL;
+    const char *check = NULL, *format_name = NULL, *path = NULL, *table = NULL, *type_name = NULL;
     const char *classes_text = NULL, *columns_text = NULL;
     uint64_t classes = 0, columns = 0;
     int lists = 0, measure = 0;
@@ -49,11 +50,21 @@ int cmd_export(int argc, char **argv) {
                                      {.name = "table", .text = &table},
                                      {.name = "classes", .text = &classes_text},
                                      {.name = "lists", .flag = &lists},
+                                     {.name = "check", .text = &check},
                                      {0}};
     struct arguments arguments;
     struct model model = {.rows = 0};
     int result = -1;
     if (arguments_read(&arguments, "export", argc, argv, options, NULL)) goto out;
+    if (check && !arguments.count && !format_name && !path) {
+        int beside = export_check(check);
+        if (!beside) note("'%s' has no file of an export beside it that decodes its rows", check);
+        if (beside > 0) note("one export  '%s' and %d file%s beside it", check, beside, text_plural((uint64_t)beside));
+        result = beside < 0 ? -1 : 0;
+        goto out;
+    }
+    if (check) fail_usage("export --check=FILE wants nothing else; see 'sptx-w2v help export'");
+    if (check) goto out;
     if (arguments.count != 1) {
         fail_usage("export wants one run directory, %d given; see 'sptx-w2v help export'", arguments.count);
         goto out;
@@ -70,7 +81,9 @@ int cmd_export(int argc, char **argv) {
         fail_usage("export: --classes=N is for --format=classes, which wants it, and the format is %s", format_name);
         goto out;
     }
-    if (type < 0 || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
+    int same = type < 0 ? 0 : file_is_same(path, arguments.given[0]);
+    if (same == 1) fail_usage("export: --out = '%s' is the file that is read, which would be lost; choose another", path);
+    if (type < 0 || same || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
     int view = answers_view_named(&model, table, 0);
     if (view < 0) goto out;
     struct quantizer_loss loss = {.most = measure ? UINT64_MAX : MEASURED};

@@ -60,7 +60,7 @@
 static const char word2vec_help[] =
     "Takes all flags of word2vec.c with its defaults and writes the same files. A link to this program that is named\n"
     "word2vec runs this command, so that scripts which call ./word2vec need no change; word2phrase, distance, word-analogy\n"
-    "and compute-accuracy work likewise. OUTPUT.run is the run directory while training, and is removed at the end. A line\n"
+    "and compute-accuracy work likewise. OUTPUT.run is made for the run, and removed at the end. A line\n"
     "end is no word: there is no vector of </s>.\n"
     "\n"
 #include "word2vec_flags.def"
@@ -151,7 +151,8 @@ const struct command commands[] = {
      "continues from them. Only one process at a time can use RUN.tune; tune refuses a RUN.tune that contains files of\n"
      "others.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N] [--lists]",
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N] [--lists]\n"
+     "sptx-w2v export --check=FILE",
      "write the vectors in a format that other programs read",
      RUN_HELP
      "\n"
@@ -190,6 +191,8 @@ const struct command commands[] = {
      "                zeros stays zeros) or propagated\n"
      "  --classes=N   divides the words into at most N classes by the directions of their vectors (k-means of unit vectors)\n"
      "  --lists       also the rows of lists, after those of items; with triples, of relations, after those of entities\n"
+     "  --check=FILE  says whether FILE and those beside it (FILE.rotation.npy, .mean.npy, .scales.npy) are of one export:\n"
+     "                they are not if a later one was killed while it put them in place\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists] "

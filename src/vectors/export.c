@@ -6,14 +6,18 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/retry.h"
 #include "base/text.h"
 #include "run/run_owns.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, SIDES = 3, NAMES_BYTES = 256, HEADER_BYTES = 1024 };
 
@@ -270,15 +274,20 @@ static int check_columns(const struct export *export, const struct format *forma
 
 /* ---- writing ---- */
 
-/* Opens one file of a format. If it is the format's only file, the path may be a pipe. */
-static int open_part(struct file_writer *writer, const char *suffix, const char *path, int files) {
+static char *with_suffix(const char *path, const char *suffix) {
     uint64_t capacity = strlen(path) + strlen(suffix) + 1;
     char *name = mem_alloc(capacity, 1, "a path");
-    int result = -1;
-    if (name) {
-        snprintf(name, capacity, "%s%s", path, suffix);
-        if (!run_owns_refuse(name, "--out"))
-            result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
+    if (name) snprintf(name, capacity, "%s%s", path, suffix);
+    return name;
+}
+
+/* Opens one file of a format. If it is the format's only file, the path may be a pipe. */
+static int open_part(struct file_writer *writer, const char *suffix, const char *path, int files) {
+    char *name = with_suffix(path, suffix);
+    int result = !name || run_owns_refuse(name, "--out") ? -1 : 0;
+    if (!result) {
+        file_remove_left(name);
+        result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
     }
     free(name);
     return result;
@@ -345,10 +354,101 @@ static int write_side(const struct side *side, struct file_writer *writer) {
     return npy_write_header(&npy, writer) || file_write(writer, side->values, side->rows * side->columns * sizeof(float)) ? -1 : 0;
 }
 
+/* ---- files that belong together ----
+ *
+ * A file that decodes quantized rows ends with a mark behind its array, which names the checksum of the file of --out. So a reader
+ * can tell whether both are of one export: a process that is killed between two renames leaves the older file beside a newer one.
+ */
+
+static const char *const side_suffixes[SIDES] = {".rotation.npy", ".mean.npy", ".scales.npy"};
+static const char mark_words[] = "sptx-w2v: beside the file with XXH64 ";
+enum { MARK_BYTES = sizeof mark_words - 1 + 16 + 1 };
+
+/* Reads the mark of a file. Returns 1 and the checksum in it; 0 if there is no such file, or no mark; -1 after fail(). */
+static int read_mark(const char *path, uint64_t *hash) {
+    char mark[MARK_BYTES + 1] = "";
+    int there = file_exists(path);
+    if (there != 1) return there;
+    int64_t size = file_size(path);
+    int fd = size < 0 ? -1 : file_open(path, O_RDONLY), result = fd < 0 ? -1 : 0;
+    if (!result && size >= MARK_BYTES && retry_read_at(fd, mark, MARK_BYTES, (uint64_t)size - MARK_BYTES) < 0)
+        result = fail_system("read", path);
+    if (fd >= 0) close(fd);
+    if (result || strncmp(mark, mark_words, sizeof mark_words - 1)) return result;
+    return sscanf(mark + sizeof mark_words - 1, "%16" SCNx64, hash) == 1;
+}
+
+static int hash_of(const char *path, uint64_t *hash) {
+    int fd = file_open(path, O_RDONLY), result = fd < 0 ? -1 : file_checksum(fd, path, hash);
+    if (fd >= 0) close(fd);
+    return result;
+}
+
+int export_check(const char *path) {
+    uint64_t own, named;
+    int found = 0, result = hash_of(path, &own);
+    for (int i = 0; !result && i < SIDES; i++) {
+        char *side = with_suffix(path, side_suffixes[i]);
+        int marked = side ? read_mark(side, &named) : -1;
+        found += marked == 1;
+        if (marked == 1 && named != own)
+            result = fail("'%s' and '%s' are of two exports, the later of which was stopped: export them again", path, side);
+        else if (marked < 0) result = -1;
+        free(side);
+    }
+    return result ? -1 : found;
+}
+
+/* Removes files that decode the rows of an older export to the same path; only files that have the mark. */
+static int remove_older_sides(const char *path, const struct side *sides, int count) {
+    int result = 0;
+    for (int i = 0; !result && i < SIDES; i++) {
+        uint64_t hash;
+        int stays = 0;
+        for (int j = 0; j < count; j++) stays |= !strcmp(sides[j].suffix, side_suffixes[i]);
+        char *side = stays ? NULL : with_suffix(path, side_suffixes[i]);
+        if (!stays && !side) result = -1;
+        if (side && read_mark(side, &hash) == 1) result = file_remove(side);
+        free(side);
+    }
+    return result;
+}
+
+/* Puts all files in place, that of --out last. If one cannot be put there, those before it are put back as they were. */
+static int commit_all(struct file_writer *writers, int count) {
+    char *target[FILES + SIDES] = {NULL}, *older[FILES + SIDES] = {NULL}; /* older: a second name of the file that was there */
+    int was[FILES + SIDES] = {0}, result = 0, at = count;
+    for (int i = 0; !result && i < count; i++) result = file_finish(&writers[i]); /* so that renames can hardly fail */
+    while (!result && at) {
+        if (--at) {
+            target[at] = mem_text(writers[at].target, strlen(writers[at].target), "a path");
+            older[at] = target[at] ? file_own_name(target[at]) : NULL;
+            was[at] = older[at] ? file_exists(target[at]) : -1;
+            if (was[at] < 0) result = -1;
+            else if (was[at] && link(target[at], older[at]) && errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK)
+                result = fail_system("link", target[at]);
+        }
+        if (!result) result = file_commit(&writers[at]);
+    }
+    for (int i = at + 1; i < count; i++) {
+        if (result && (!was[i] ? unlink(target[i]) : rename(older[i], target[i])))
+            warn("'%s' is of the export that failed", target[i]);
+        if (!result && was[i]) unlink(older[i]);
+    }
+    if (result && at && at < count && older[at]) unlink(older[at]);
+    for (int i = 0; i < count; i++) {
+        free(target[i]);
+        free(older[i]);
+        file_abandon(&writers[i]);
+    }
+    return result;
+}
+
 /* Writes all files of an export, whose quantizer is open. */
 static int write_files(const struct export_job *job, const struct format *format, const char *path) {
     struct file_writer writers[FILES + SIDES];
     struct side sides[SIDES];
+    uint64_t hash = 0;
     int files = 0, opened = 0, result = 0;
     while (files < FILES && format->parts[files].suffix) files++;
     int beside = format == &formats[EXPORT_SAFETENSORS] ? 0 : sides_of(&job->quantizer, sides), all = files + beside;
@@ -357,12 +457,13 @@ static int write_files(const struct export_job *job, const struct format *format
     uint32_t *classes = !result && format == &formats[EXPORT_CLASSES] ? find_classes(&job->export) : NULL;
     if (!result && format == &formats[EXPORT_CLASSES] && !classes) result = -1;
     if (!result) result = write_parts(job, format->parts, files, writers, classes);
-    for (int i = 0; !result && i < beside; i++) result = write_side(&sides[i], &writers[files + i]);
     free(classes);
-    /* The file of --out is renamed last, so that the export's other files exist whenever it does. */
-    while (!result && opened) result = file_commit(&writers[--opened]);
+    if (!result && beside) result = file_finish(&writers[0]) || hash_of(writers[0].partial, &hash) ? -1 : 0;
+    for (int i = 0; !result && i < beside; i++)
+        result = write_side(&sides[i], &writers[files + i]) || file_print(&writers[files + i], "%s%016" PRIx64 "\n", mark_words, hash) ? -1 : 0;
+    if (!result) return commit_all(writers, opened) || remove_older_sides(path, sides, beside) ? -1 : 0;
     while (opened) file_abandon(&writers[--opened]);
-    return result;
+    return -1;
 }
 
 int export_write(const struct export *export, enum export_format format, const char *path) {

@@ -3,7 +3,8 @@
  * Most formats have one file; projector has two. What decodes quantized rows (quantizer.h) is stored beside FILE as float32:
  * FILE.scales.npy [rows x 1], FILE.mean.npy [1 x columns], FILE.rotation.npy [a run's columns x columns]; safetensors holds these
  * arrays as tensors of their own. Each file is written under a temporary name, and none is renamed before all are
- * complete. A format of one file can also be written to a pipe or a device, directly.
+ * complete; if one cannot be renamed, the others are put back. A killed export's temporary files are removed by the next one.
+ * Behind the array of a file that decodes rows is a line with the checksum of FILE (export_check). A format of one file can also be written to a pipe or a device, directly.
  */
 #ifndef SPTX_EXPORT_H
 #define SPTX_EXPORT_H
@@ -42,6 +43,9 @@ int export_format_named(const char *name); /* returns an export_format; -1 after
 /* Returns the export_type with this name; NULL: the first type that the format can hold. Returns -1 after fail_usage() for an
  * unknown type, or one that the format cannot hold. */
 int export_type_for(enum export_format format, const char *name);
+/* Checks whether a file and those beside it that decode its rows are of one export. Returns the number of those; -1 after fail() if they
+ * differ: an export was killed while it put its files in place. */
+int export_check(const char *path);
 /* Writes the vectors. Fails for a type or a word that the format cannot represent, a vector with NaN or infinity, or a path that
  * is not allowed. After any failure an older file at the path is unchanged. Returns 0, or -1. */
 int export_write(const struct export *export, enum export_format format, const char *path);

@@ -5,7 +5,8 @@ import re
 import numpy
 import pytest
 
-from conftest import sentences
+from conftest import FAULTS, sentences
+from test_train import failing
 
 gensim_models = pytest.importorskip("gensim.models")
 
@@ -361,3 +362,60 @@ def test_a_file_in_a_runs_place_that_holds_no_vectors_is_refused(sptx):
     assert sptx.refuses("nearest", "notes.txt", "some") == (
         "'notes.txt' begins neither with its numbers of rows and columns nor with a word and its vector; wanted word2vec's binary or "
         "text form, GloVe's text, or an npy")
+
+
+# ---- files that belong together ----
+
+PAIR = ["--format=npy", "--type=int8", "--columns=5"]
+
+
+def two_runs(sptx):
+    for seed in "12":
+        sptx("train", sptx.config(), f"--train.seed={seed}", f"--run.dir=r{seed}")
+    sptx("export", "r1", *PAIR, "--out=x")
+    return {name: sptx.path(name).read_bytes() for name in ("x", "x.rotation.npy", "x.scales.npy")}
+
+
+def files(sptx):
+    return {path.name: path.read_bytes() for path in sptx.path(".").glob("x*")}
+
+
+@pytest.mark.skipif(not FAULTS.exists(), reason="make tests builds the library that makes calls fail")
+@pytest.mark.parametrize("kind", ["rename", "write", "sync"])
+def test_an_export_that_fails_puts_all_files_back(sptx, kind):
+    before = two_runs(sptx)
+    for number in range(1, 6 if kind == "rename" else 4):
+        assert "Input/output error" in sptx("export", "r2", *PAIR, "--out=x", env=failing(kind, number, "EIO"), expect=1).stderr
+        assert files(sptx) == before
+    assert "one export  'x' and 2 files beside it" in sptx("export", "--check=x").stderr
+
+
+@pytest.mark.skipif(not FAULTS.exists(), reason="make tests builds the library that makes calls fail")
+def test_an_export_that_is_killed_is_noticed_and_the_next_one_clears_up(sptx):
+    before = two_runs(sptx)
+    for number in range(1, 6):  # a second name for an older file counts as a renaming, too
+        sptx("export", "r2", *PAIR, "--out=x", env=failing("rename", number, "KILL"), expect=-9)
+        left = set(files(sptx)) - set(before)
+        assert left and all(name.endswith(".partial") for name in left)
+        if number > 2:  # a file beside x is the newer one
+            assert re.fullmatch(r"'x' and 'x\.(scales|rotation)\.npy' are of two exports, the later of which was stopped: export them again",
+                                sptx.refuses("export", "--check=x"))
+        sptx.path("x.npy.partial").write_text("the user's")
+        sptx("export", "r1", *PAIR, "--out=x")
+        assert files(sptx) == {**before, "x.npy.partial": b"the user's"}
+
+
+def test_files_of_an_older_export_that_no_longer_belong_go(sptx):
+    two_runs(sptx)
+    numpy.save(sptx.path("x.mean.npy"), numpy.zeros((1, 5), "f4"))  # the user's own
+    sptx("export", "r1", "--format=npy", "--out=x")
+    assert set(files(sptx)) == {"x", "x.mean.npy"}
+    assert "has no file of an export beside it" in sptx("export", "--check=x").stderr
+
+
+def test_an_export_never_replaces_the_file_that_it_reads(trained):
+    trained("export", "run", "--format=word2vec-bin", "--out=v.bin")
+    before = trained.path("v.bin").read_bytes()
+    assert trained.refuses("export", "v.bin", "--format=npy", "--out=./v.bin", code=2) == \
+        "export: --out = './v.bin' is the file that is read, which would be lost; choose another"
+    assert trained.path("v.bin").read_bytes() == before
