@@ -76,6 +76,11 @@ struct columns ranks_columns(uint32_t dim, uint32_t grain, unsigned count, unsig
  */
 int ranks_agree(struct ranks *ranks, int result);
 
+/* Lets ranks go on after a failure on which all of them have agreed. All ranks call it. */
+static inline void ranks_forgive(struct ranks *ranks) {
+    if (ranks) ranks->over = 0;
+}
+
 /* Work of this rank that may be slow, such as reading a disk. It runs on a thread of its own, while the caller's thread tells
  * the other ranks that this rank is alive. */
 struct ranks_work {

@@ -103,7 +103,7 @@ int directory_sync(const char *path) {
 int directory_space(const char *path, uint64_t *bytes) {
     struct statvfs about;
     if (statvfs(path, &about)) return fail_system("look at the disk of", path);
-    *bytes = about.f_blocks ? (uint64_t)(geteuid() ? about.f_bavail : about.f_bfree) * about.f_frsize : UINT64_MAX;
+    *bytes = about.f_blocks ? (uint64_t)about.f_bavail * about.f_frsize : UINT64_MAX;
     return 0;
 }
 

@@ -33,7 +33,8 @@ int64_t directory_list(const char *path, char ***names);
 
 int directory_sync(const char *path);
 
-/* Stores the number of bytes that this process may still write to the directory's file system; UINT64_MAX if that is not known.
+/* Stores the number of bytes that users may still write to the directory's file system; UINT64_MAX if that is not known. What a file
+ * system reserves for root is not counted: root in a container has no right to it.
  * Returns 0, or -1 after fail(). */
 int directory_space(const char *path, uint64_t *bytes);
 

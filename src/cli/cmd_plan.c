@@ -24,7 +24,7 @@ static int print_plan(void *user) {
         else
             planner_print(&session.plan, config, 1);
         if (!p->json) launch_print(&p->launch, 1);
-        if (!session.plan.fits) result = fail("the run does not fit: %s", session.plan.advice);
+        if (!session.plan.fits || !session.plan.fits_disk) result = fail("the run does not fit: %s", session.plan.advice);
     }
     session_close(&session);
     return result;

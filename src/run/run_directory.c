@@ -215,6 +215,21 @@ static int bytes_of_run(const char *path, uint64_t *bytes) {
     return 0;
 }
 
+int run_directory_space(const char *path, uint64_t *space, uint64_t *older) {
+    char *place = path_resolve(path);
+    int there = place ? directory_exists(place) : -1, result = there < 0 ? -1 : 0;
+    *older = 0;
+    if (there == 1) result = bytes_of_run(place, older);
+    while (!there && !result) { /* the directory will be on the disk of the nearest one that exists */
+        char *slash = strrchr(place, '/');
+        slash[slash == place] = 0;
+        if ((there = directory_exists(place)) < 0) result = -1;
+    }
+    if (!result) result = directory_space(place, space);
+    free(place);
+    return result;
+}
+
 /* Checks that the disk has space for a checkpoint of the new run, in addition to the older run; if the older run is removed
  * first, its space counts as free. */
 static int check_space(const struct run_directory *run, int has_older, int now, uint64_t bytes) {

@@ -46,6 +46,10 @@ int run_directory_remove(const char *path);
 /* Returns 1 if the directory has checkpoints of an older run, whole or not; 0 if not; -1 after fail(). */
 int run_directory_has_run(const struct run_directory *run);
 
+/* Stores in *space the free bytes of the disk on which a run directory is or would be made, and in *older the bytes of the checkpoints
+ * that are in it now. Returns 0, or -1 after fail(). */
+int run_directory_space(const char *path, uint64_t *space, uint64_t *older);
+
 /* Prepares the directory for a new run, whose checkpoint takes `bytes`. An older run's checkpoints stay until the new run has
  * one, or are removed at once if `now` is 1. If `now` is 0, refuses if the disk has no space for both. Files of an older run
  * without a checkpoint are removed. */

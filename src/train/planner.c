@@ -544,6 +544,24 @@ static void judge(struct planning *p) {
         advise_gpu(p);
 }
 
+/* Computes what a run needs on the disk of run.dir. */
+static void measure_disk(struct planning *p, const struct vocab *vocab) {
+    struct plan *plan = p->plan;
+    struct record_layout whole = record_layout_make(&p->rule, plan->dim);
+    struct table_spec target = spec_of(plan, TABLE_TARGET), context = spec_of(plan, TABLE_CONTEXT);
+    char needed[TEXT_BYTES], space[TEXT_BYTES];
+    plan->checkpoint_bytes = (table_row_count(&target) + table_row_count(&context)) * whole.packed + vocab->words.used + 8 * vocab->size +
+                             BESIDE_BYTES;
+    plan->disk_needed = plan->checkpoint_bytes + plan->file_bytes;
+    plan->disk_free = p->machine->disk_free ? p->machine->disk_free : UINT64_MAX;
+    plan->disk_older = p->machine->disk_older;
+    plan->fits_disk = plan->disk_needed <= plan->disk_free || plan->disk_needed - plan->disk_free <= plan->disk_older;
+    if (plan->fits && !plan->fits_disk)
+        snprintf(plan->advice, sizeof plan->advice, "a checkpoint%s takes %s, and the disk of run.dir has %s free: free some, or choose "
+                 "another run.dir", plan->file_bytes ? " with the tables' files" : "", text_of_bytes(needed, plan->disk_needed),
+                 text_of_bytes(space, plan->disk_free));
+}
+
 /* ---- traffic ---- */
 
 /* Returns the bytes that cross the link for one touch of a row that is not hot. */
@@ -624,6 +642,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     measure_smaller(p);
     add_up(p);
     judge(p);
+    measure_disk(p, vocab);
     measure_traffic(p);
 }
 
@@ -773,8 +792,14 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_bytes(to_stdout, "resident", plan->host_needed - plan->stream_pinned + plan->stream_bytes,
                 plan->graph ? "with the graph in memory" : "with the corpus ids in memory");
     if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
+    uint64_t kept;
+    if (__builtin_mul_overflow(plan->checkpoint_bytes, config->run_keep + 1, &kept)) kept = UINT64_MAX;
+    if (plan->disk_free != UINT64_MAX)
+        line(to_stdout, "disk needed", "%10s  of %s free: a checkpoint%s; run.keep = %" PRIu64 " and the one being written take %s",
+             text_of_bytes(a, plan->disk_needed), text_of_bytes(b, plan->disk_free), plan->file_bytes ? " and the tables' files" : "",
+             config->run_keep, text_of_bytes(c, kept));
     print_step(plan, config, to_stdout);
-    line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);
+    line(to_stdout, "fits", "%s%s", plan->fits && plan->fits_disk ? "yes" : "no: ", plan->advice);
 }
 
 /* ---- for machines ---- */
@@ -810,6 +835,9 @@ void planner_print_json(const struct plan *plan) {
                   {"host_available", plan->host_available},
                   {"gpu_needed", plan->gpu_needed},
                   {"gpu_available", plan->gpu_available},
+                  {"checkpoint_bytes", plan->checkpoint_bytes},
+                  {"disk_needed", plan->disk_needed},
+                  {"disk_free", plan->disk_free},
                   {"hot_rows", plan->hot_rows},
                   {"batch", plan->batch},
                   {"ranks", plan->ranks},
@@ -825,6 +853,6 @@ void planner_print_json(const struct plan *plan) {
            plan->hot_hits, plan->batch_blocks, plan->batch_pairs, plan->batch_targets, plan->batch_contexts,
            plan->link_bytes, plan->memory_bytes, plan->floor_pairs);
     printf(", \"by_size\": \"%s\"", plan->defaults);
-    printf(", \"fits_host\": %s, \"fits_gpu\": %s, \"fits\": %s, \"advice\": \"%s\"}\n", truth[plan->fits_host],
-           truth[plan->fits_gpu], truth[plan->fits], plan->advice);
+    printf(", \"fits_host\": %s, \"fits_gpu\": %s, \"fits_disk\": %s, \"fits\": %s, \"advice\": \"%s\"}\n",
+           truth[plan->fits_host], truth[plan->fits_gpu], truth[plan->fits_disk], truth[plan->fits && plan->fits_disk], plan->advice);
 }

@@ -13,12 +13,17 @@
 #include "kernels/backend.h"
 #include "rows/table.h"
 
+enum { BESIDE_BYTES = 64 << 10 }; /* bytes of a checkpoint beside its tables: headers, state.ini, config.ini, metrics.jsonl, and
+                                   * rounding by the file system */
+
 /* The machine for which a plan is made. It need not exist: a plan for a GPU needs no GPU. */
 struct planner_machine {
     const struct backend_ops *ops; /* says what memory it will need; need not be open */
     struct backend_info info;
     unsigned local; /* number of ranks that share this host's memory; 0 or 1: this process shares it with no other rank */
     uint64_t host_available;   /* bytes of host memory that all its ranks together can still allocate; 0: unknown */
+    uint64_t disk_free;        /* free bytes of the disk of run.dir; 0 or UINT64_MAX: unknown */
+    uint64_t disk_older;       /* bytes of the checkpoints that are in run.dir now, which a new run may replace */
     struct bench_limits rates; /* measured rates of plain copies, in bytes a second; zeros: unknown */
 };
 
@@ -54,6 +59,9 @@ struct plan {
                                        * otherwise 0 */
     uint64_t host_needed, gpu_needed; /* bytes that the run needs; they must not exceed host_available and gpu_available */
     uint64_t host_available, gpu_available; /* host_available = 0: unknown, and counts as enough */
+    uint64_t checkpoint_bytes;        /* bytes of a checkpoint with the files beside it */
+    uint64_t disk_needed;             /* bytes of a checkpoint and of the tables' working files */
+    uint64_t disk_free, disk_older;   /* as in struct planner_machine */
     uint64_t hot_rows;
     double hot_hits;           /* of all touches of targets: the share whose row is hot */
     uint64_t batch;            /* settled train.batch */
@@ -66,6 +74,7 @@ struct plan {
     double floor_pairs;            /* pairs per second at which the link or the memory is saturated; 0: unknown */
     int floor_link;                /* 1: the link limits the speed; 0: the memory does */
     int fits_host, fits_gpu, fits; /* fits: 1: host and GPU have enough memory, and training can reach every table in its place */
+    int fits_disk;                 /* 1: the disk of run.dir has space for a checkpoint, at least if what an older run has there goes */
     char defaults[DEFAULTS_TEXT];  /* text: each key whose default was chosen by the size of the data, with its value; "" if
                                     * there is no such key */
     char advice[HOGWILD_WHY];      /* text: what to change if the plan does not fit; otherwise "" */

@@ -195,10 +195,14 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
         ranks_do(s->ranks, find_examples, s) || machine(s))
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
+    uint64_t space = UINT64_MAX, older = 0;
+    if (ranks_first(s->ranks) && run_directory_space(config->run_dir, &space, &older)) return -1;
     const struct planner_machine planned = {.ops = s->ops,
                                             .info = s->machine,
                                             .local = s->local,
                                             .host_available = mem_available(),
+                                            .disk_free = space,
+                                            .disk_older = older,
                                             .rates = find_rates(s, measure)};
     if (planner_make(&s->plan, config, &s->vocab, &s->examples, &planned)) return -1;
     if (config_has_documents(config)) s->plan.sentences = s->vocab.lists;

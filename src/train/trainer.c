@@ -24,8 +24,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { BESIDE_BYTES = 64 << 10 }; /* bytes for headers, state.ini, config.ini, metrics.jsonl, and for rounding by the file system */
-
 /* ---- getting ready ---- */
 
 /* Does everything up to opening the tables. Nothing of an older run is changed. */
@@ -59,7 +57,7 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 static int write_last(struct trainer *t, int stopped) {
     t->steps.state.finished = !stopped;
     if (!stopped && trainer_is_judged(t)) return trainer_end_at_best(t);
-    return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
+    return trainer_write_last(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
 }
 
 /* Warns if the rows in which answers are searched hardly differ: rows of documents; for other corpora context rows if lists have

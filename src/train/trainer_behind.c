@@ -73,8 +73,12 @@ int trainer_end_checkpoint(struct trainer *t) {
     int result = moved ? 0 : behind_end(&w->work);
     drop_behind(w);
     if (result == TABLE_NOT_FINITE) return diverged_say(t->config, t->ranks, t->run->place, step, report_sentence());
-    if (moved) return report_exit_code() ? -1 : trainer_write_checkpoint(t);
-    if (result || trainer_settle(t)) return -1;
+    if (moved) return report_exit_code() || trainer_write_checkpoint(t) < 0 ? -1 : 0;
+    if (result || trainer_settle(t)) {
+        trainer_forgive(t);
+        trainer_pass_over(t, step);
+        return 0;
+    }
     checkpoint_due_written(&t->due, step, took, progress_now());
     return 0;
 }

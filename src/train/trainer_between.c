@@ -1,14 +1,25 @@
 /* trainer_between: the work between a run's steps and after them: reports, checkpoints, held-out losses. */
 #include "trainer_inner.h"
 
+#include "base/directory.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "health.h"
 #include "run/checkpoint.h"
 #include "run/schedule.h"
 
-enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* most examples of an epoch in which held-out ones are looked for, to measure their loss */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+enum {
+    HELD_OUT_EXAMPLES = 1 << 21, /* most examples of an epoch in which held-out ones are looked for, to measure their loss */
+    RETRY_SECONDS = 60,          /* seconds between two attempts to write the last checkpoint, if the disk gets no space meanwhile */
+    LOOK_NANOSECONDS = 200000000,
+    MISSING_BYTES = 64 /* bytes of the text of missing_text() */
+};
 
 int trainer_writes(const struct trainer *t) {
     return ranks_first(t->ranks);
@@ -136,21 +147,90 @@ int trainer_ready_checkpoint(struct trainer *t) {
     return t->steps.ops->drain(t->steps.backend) || ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t) ? -1 : 0;
 }
 
-static int write_tables(struct trainer *t) {
-    struct checkpoint what = {t->steps.target, t->steps.context, t->steps.state, t->corpus, &t->session.frozen};
-    return checkpoint_write(t->run->place, &what, t->config->run_keep);
+int trainer_forgive(struct trainer *t) {
+    snprintf(t->unwritten, sizeof t->unwritten, "%s", report_sentence());
+    report_clear();
+    ranks_forgive(t->ranks);
+    return NOT_WRITTEN;
 }
 
-/* All ranks write the tables; only the first rank changes directories. */
-int trainer_write_checkpoint(struct trainer *t) {
-    if (trainer_end_checkpoint(t)) return -1;
+/* Writes a checkpoint of this step. All ranks write the tables; only the first rank changes directories. Returns 0; NOT_WRITTEN, with
+ * the reason in t->unwritten; -1 after fail(). */
+static int try_checkpoint(struct trainer *t) {
     double began = progress_now();
     if (trainer_ready_checkpoint(t)) return -1;
-    int result = write_tables(t);
+    struct checkpoint what = {t->steps.target, t->steps.context, t->steps.state, t->corpus, &t->session.frozen};
+    int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
-    if (result || trainer_settle(t)) return -1;
+    if (ranks_agree(t->ranks, result || trainer_settle(t) ? -1 : 0)) return trainer_forgive(t);
     checkpoint_due_written(&t->due, t->steps.state.step, progress_now() - began, progress_now());
     return 0;
+}
+
+/* Writes "; 1.2 GiB are missing" if the disk has too little space for a checkpoint, otherwise "". */
+static char *missing_text(const struct trainer *t, char text[MISSING_BYTES]) {
+    char missing[TEXT_BYTES];
+    uint64_t space = UINT64_MAX, wanted = trainer_checkpoint_bytes(t) + BESIDE_BYTES;
+    *text = 0;
+    if (directory_space(t->run->path, &space)) report_clear();
+    if (space < wanted) snprintf(text, MISSING_BYTES, "; %s are missing", text_of_bytes(missing, wanted - space));
+    return text;
+}
+
+int trainer_pass_over(struct trainer *t, uint64_t step) {
+    char missing[MISSING_BYTES];
+    warn("checkpoint-%" PRIu64 " is not written: %s%s; the older one stays, and training goes on", step, t->unwritten,
+         missing_text(t, missing));
+    checkpoint_due_begun(&t->due, t->steps.state.step, progress_now());
+    return NOT_WRITTEN;
+}
+
+int trainer_write_checkpoint(struct trainer *t) {
+    if (trainer_end_checkpoint(t)) return -1;
+    int result = try_checkpoint(t);
+    return result == NOT_WRITTEN ? trainer_pass_over(t, t->steps.state.step) : result;
+}
+
+/* ---- the last checkpoint ---- */
+
+/* The wait for a disk that has space again. */
+struct awaiting {
+    struct trainer *t;
+    double until;     /* time of progress_now() at which the last checkpoint is given up */
+    int asked_before; /* 1: a signal had stopped the run already; a second one then ends the process at once */
+};
+
+/* Waits until the last checkpoint may be tried again: the disk has more space, or a minute has passed. Returns 0, or 1 if it is given
+ * up. */
+static int await_disk(void *user) {
+    const struct awaiting *w = user;
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    char missing[MISSING_BYTES], left[TEXT_BYTES];
+    uint64_t before = UINT64_MAX, space, wanted = trainer_checkpoint_bytes(w->t) + BESIDE_BYTES;
+    double began = progress_now(), next = began + RETRY_SECONDS < w->until ? began + RETRY_SECONDS : w->until;
+    if (began >= w->until) return 1;
+    warn("the last checkpoint is not written: %s%s; it is tried again for %s, or until Ctrl-C", w->t->unwritten, missing_text(w->t, missing),
+         text_of_time(left, w->until - began));
+    if (directory_space(w->t->run->path, &before)) report_clear();
+    while (progress_now() < next) {
+        if (interrupt_asked() && (!w->asked_before || interrupt_used())) return 1;
+        if (!directory_space(w->t->run->path, &space) && space > before && space >= wanted) return 0;
+        nanosleep(&pause, NULL);
+    }
+    report_clear();
+    return 0;
+}
+
+int trainer_write_last(struct trainer *t) {
+    if (trainer_end_checkpoint(t)) return -1;
+    struct awaiting waiting = {t, progress_now() + t->config->run_retry_seconds, interrupt_asked()};
+    int result = try_checkpoint(t);
+    while (result == NOT_WRITTEN) {
+        int given_up = ranks_do(t->ranks, trainer_writes(t) ? await_disk : NULL, &waiting);
+        if (given_up) return given_up < 0 ? -1 : fail("%s", t->unwritten);
+        result = try_checkpoint(t);
+    }
+    return result;
 }
 
 int trainer_start_due(struct trainer *t) {
@@ -220,7 +300,7 @@ static int between(void *user, int epoch_ended, unsigned wished) {
     if (t->impatient) return 1;
     if (finished) return 0;
     if (wished & WISH_STOP) return 1;
-    return wished & WISH_CHECKPOINT ? do_beside(t, trainer_begin_checkpoint) : 0;
+    return wished & WISH_CHECKPOINT && do_beside(t, trainer_begin_checkpoint) < 0 ? -1 : 0;
 }
 
 struct steps_watch trainer_watch(struct trainer *t) {

@@ -38,6 +38,7 @@ struct trainer {
     double beside; /* seconds, since began_training, of work that is not training: held-out losses and checkpoints */
     struct checkpoint_due due;
     struct trainer_behind behind;
+    char unwritten[4096]; /* why a checkpoint could not be written */
     struct metrics metrics;
 };
 
@@ -46,7 +47,16 @@ int trainer_writes(const struct trainer *t);
 
 uint64_t trainer_checkpoint_bytes(const struct trainer *t); /* returns the bytes of the files of a checkpoint */
 int trainer_start_due(struct trainer *t);
-int trainer_write_checkpoint(struct trainer *t); /* waits until it is written; so does trainer_judge_epoch() */
+/* Write a checkpoint of this step, and wait until it is written. If it cannot be written, for example on a full disk,
+ * trainer_write_checkpoint() warns and returns NOT_WRITTEN: older checkpoints stay, and training goes on. trainer_write_last(), at the
+ * end of a run, tries again for run.retry_seconds. Both return 0, or -1 after fail(). */
+int trainer_write_checkpoint(struct trainer *t);
+int trainer_write_last(struct trainer *t);
+enum { NOT_WRITTEN = 1 };
+/* For a checkpoint that failed on all ranks: trainer_forgive() moves the reason to t->unwritten, so that the ranks can go on;
+ * trainer_pass_over() warns of it. Both return NOT_WRITTEN. */
+int trainer_forgive(struct trainer *t);
+int trainer_pass_over(struct trainer *t, uint64_t step);
 int trainer_ready_checkpoint(struct trainer *t); /* makes the tables and the state ready for a checkpoint of this step */
 int trainer_follow(struct trainer *t); /* if the run directory was moved, continues in its new place; if it was removed, fails */
 int trainer_settle(struct trainer *t); /* called after each checkpoint: lets a new run replace the older one */
@@ -54,7 +64,7 @@ int trainer_settle(struct trainer *t); /* called after each checkpoint: lets a n
 /* ---- trainer_behind.c ---- */
 
 /* trainer_begin_checkpoint() begins a checkpoint that is written while training goes on, or writes it at once if the plan has no
- * memory for that. trainer_end_checkpoint() waits until it is written, and fails if writing has failed; trainer_leave_checkpoint()
+ * memory for that. trainer_end_checkpoint() waits until it is written, and warns if it could not be written; trainer_leave_checkpoint()
  * only waits. Both do nothing if none is being written. */
 int trainer_begin_checkpoint(struct trainer *t);
 int trainer_is_writing(const struct trainer *t);

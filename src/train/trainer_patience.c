@@ -87,7 +87,9 @@ static void look_at_patience(struct trainer *t) {
 int trainer_judge_epoch(struct trainer *t) {
     struct trainer_score score;
     if (t->steps.state.step == t->steps.state.judged_step) return 0;
-    if (trainer_write_checkpoint(t) || find_score(t, &score)) return -1;
+    int written = trainer_write_checkpoint(t);
+    if (written) return written < 0 ? -1 : 0; /* an epoch without a checkpoint is not scored */
+    if (find_score(t, &score)) return -1;
     if (isnan(score.score))
         return fail("train.patience = %" PRIu64 " found nothing that is held out after epoch %" PRIu64 "; raise train.held_out",
                     t->config->train_patience, t->steps.state.epoch);
@@ -116,7 +118,7 @@ int trainer_end_at_best(struct trainer *t) {
     const struct progress_state *state = &t->steps.state;
     int items = t->session.held_out.lists > 0;
     if (trainer_end_checkpoint(t)) return -1;
-    if (!state->best_step) return trainer_write_checkpoint(t); /* too few examples for a step */
+    if (!state->best_step) return trainer_write_last(t); /* too few examples for a step, or no checkpoint could be written */
     note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
          text_plural(state->step), items ? "recall@20" : "loss a pair", items ? state->best : -state->best);
     tell_score(t, (struct trainer_score){state->best, (uint64_t)items});

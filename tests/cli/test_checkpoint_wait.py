@@ -108,8 +108,9 @@ def test_a_new_run_replaces_the_older_one(trained):
 
 
 @pytest.mark.skipif(not FAULTS.exists(), reason="make tests builds the library that makes calls fail")
-def test_a_disk_that_fails_ends_the_run_which_can_go_on(sptx):
-    config, failed = sptx.config(**both(SHORT_KEYS, {"run": {"checkpoint_wait": "no"}})), 0
+def test_a_disk_that_fails_once_costs_one_checkpoint_and_the_run_can_go_on(sptx):
+    config, failed = sptx.config(**both(SHORT_KEYS, {"run": {"checkpoint_wait": "no", "retry_seconds": "0"}})), 0
+    passed_over = 0
     sptx("train", config, "--run.dir=whole", env=failing("rename", 0, "EIO"))
     calls = int(re.search(r"^counted rename (\d+)$", sptx.path("log").read_text(), re.M)[1])
     for number in range(1, calls + 1):
@@ -117,11 +118,12 @@ def test_a_disk_that_fails_ends_the_run_which_can_go_on(sptx):
         done = sptx("train", config, env=failing("rename", number, "EIO"), expect=None)
         failed += done.returncode
         assert done.returncode in (0, 1) and (done.returncode == 0) == ("Input/output error" not in done.stderr.split("\n")[-2])
+        passed_over += "; the older one stays, and training goes on" in done.stderr
         assert not list(sptx.path("run").glob("*.partial"))
         if done.returncode:
             sptx("train", config, "--resume")
         assert sptx.tables() == sptx.tables("whole")
-    assert failed > 3
+    assert failed and passed_over
 
 
 def test_the_plan_says_what_copies_take(sptx):

@@ -495,13 +495,14 @@ def test_a_disk_that_fills_up_while_the_older_run_is_there(sptx, small_disk):
     config = small(sptx, model={"dim": "1000"}, run={"dir": disk / "run"})
     sptx("train", config)
     before = {name: data for name, data in snapshot(disk / "run").items() if not name.startswith("corpus.")}
-    process = sptx.start("train", config, OTHER, "--overwrite", "--train.epochs=20000", "--run.checkpoint_every=3s")
+    process = sptx.start("train", config, OTHER, "--overwrite", "--train.epochs=20000", "--run.checkpoint_every=3s", "--run.retry_seconds=1")
     assert wait_for(lambda: (disk / "run" / "replacement" / "metrics.jsonl").exists(), process)
     filler = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT)  # a file of another user, which fills the disk
     with pytest.raises(OSError):
         while True:
             os.write(filler, b"x" * 4096)
     os.close(filler)
+    process.send_signal(signal.SIGINT)
     said = end(process)[1].rstrip("\n").split("\n")[-1]
     assert process.returncode == 1 and "No space left on device" in said
     os.remove(disk / "filler")

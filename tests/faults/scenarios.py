@@ -37,6 +37,7 @@ threads = 2
 dir = {dir}
 checkpoint_every = 5 steps
 keep = 2
+retry_seconds = 0
 """
 CONFIGS = {
     "run.ini": {"path": "corpus.txt"},

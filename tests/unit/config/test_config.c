@@ -63,7 +63,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
     assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
 }
 
-/* An optimizer must have the same default options in a run without keys as in a table of libsptx. */
+/* An optimizer must have the same default options in a run without keys as in a table of libsptx. A run also clips the sums of sgd. */
 static void optimizers_have_the_defaults_of_their_rules(void **state) {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         char text[256];
@@ -75,6 +75,8 @@ static void optimizers_have_the_defaults_of_their_rules(void **state) {
         resolved = tables_rule(&c);
         resolved.lr = usual.lr; /* learning rates are an exception: a run has other defaults */
         resolved.count_rows = usual.count_rows;
+        assert_true(resolved.clip == (rule == RULE_SGD ? 30 : 0));
+        resolved.clip = usual.clip;
         assert_memory_equal(&resolved, &usual, sizeof usual);
         config_release(&c);
     }
@@ -426,7 +428,7 @@ static void difference_names_what_changes_numbers(void **state) {
                                        "--train.epochs=9", "--train.steps=9",    "--train.report_seconds=9",
                                        "--corpus.cache=x"};
     static const char *const other[] = {"--model.dim=3",    "--corpus.path=x",          "--optimizer.lr=0.02500001",
-                                        "--train.seed=2",   "--examples.shrink=no",     "--train.update=batch",
+                                        "--train.seed=2",   "--examples.shrink=no",     "--examples.window=3",
                                         "--train.batch=77", "--model.target_init=zeros"};
     for (size_t i = 0; i < 7 + 8; i++) {
         const char *argument = i < 7 ? same[i] : other[i - 7];
