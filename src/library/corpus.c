@@ -17,7 +17,7 @@ struct sptx_corpus {
     struct config config; /* `keys`, resolved */
     struct corpus_options options; /* how `config` reads a corpus */
     struct gathered gathered;
-    char said[LOOK_SAID]; /* what the data was taken for; "": nothing was said */
+    char said[LOOK_SAID]; /* the line that says what the data was taken for; "": there is none */
     uint64_t *offsets, *counts; /* [words + 1], [words]: what sptx_corpus_counted() gave last */
     uint64_t offsets_capacity, counts_capacity;
     int closed; /* 1: no more calls: an earlier call failed after adding some of its data */
@@ -80,7 +80,7 @@ static int reads_alike(const struct corpus_options *one, const struct corpus_opt
            !one->list_rows == !other->list_rows;
 }
 
-/* Prints what the data was taken for, and keeps it for the run's config.ini. */
+/* Prints the line that says what the data was taken for, and keeps it for the run's config.ini. */
 static void say_taken(struct sptx_corpus *corpus, const char *said) {
     snprintf(corpus->said, sizeof corpus->said, "%s", said);
     if (*said) remark("%s", said);
@@ -324,7 +324,8 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
                                    sptx_progress_fn *progress, void *user) {
     struct config config = {0};
     if (!corpus) return SPTX_USAGE;
-    int result = begin_adding(corpus) || gathered_end_line(&corpus->gathered) || config_copy(&config, &corpus->keys) || config_resolve(&config) ? -1 : 0;
+    int result = begin_adding(corpus) || gathered_end_line(&corpus->gathered) || config_copy(&config, &corpus->keys) ||
+                         config_resolve(&config) ? -1 : 0;
     snprintf(config.said, sizeof config.said, "%s", corpus->said);
     if (!result) result = train(corpus->context, &config, &corpus->gathered, beginning, progress, user);
     config_release(&config);

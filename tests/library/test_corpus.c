@@ -340,7 +340,8 @@ static void rows_are_looked_at(void **state) {
     assert_true(looked.column[0] == 2 && looked.column[1] == 0 && looked.column[2] == -1 && !looked.events);
     assert_string_equal(said, "columns    list = user, item = item, rating = none of 3; the rows");
     for (int i = 0; i < 60; i += 3) {
-        const struct sptx_tokens user = {SPTX_TEXT, 64, names[i + 2], (const uint64_t[]){0, 2}, 1}, item = {SPTX_TEXT, 64, names[i], (const uint64_t[]){0, 2}, 1};
+        const uint64_t whole[] = {0, 2};
+        const struct sptx_tokens user = {SPTX_TEXT, 64, names[i + 2], whole, 1}, item = {SPTX_TEXT, 64, names[i], whole, 1};
         assert_int_equal(sptx_corpus_pairs(corpus, &user, &item, NULL), SPTX_OK);
     }
     REFUSED(sptx_corpus_look(corpus, &rows, &looked), "before the corpus has some of it");

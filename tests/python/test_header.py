@@ -16,7 +16,7 @@ STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_op
            "sptx_data": (_library.Data, 16), "sptx_pairs_score": (_library.PairsScore, 24), "sptx_analogies_score": (_library.AnalogiesScore, 40),
            "sptx_lists_score": (_library.ListsScore, 72), "sptx_groups_score": (_library.GroupsScore, 32),
            "sptx_labels_score": (_library.LabelsScore, 64), "sptx_links_score": (_library.LinksScore, 24),
-           "sptx_links_counts": (_library.LinksCounts, 64), "sptx_triples_score": (_library.TriplesScore, 104),
+           "sptx_links_counts": (_library.LinksCounts, 64), "sptx_triples_score": (_library.TriplesScore, 136),
            "sptx_answers_options": (_library.AnswersOptions, 24),
            "sptx_tune_options": (_library.TuneOptions, 64), "sptx_tuned": (_library.Tuned, 48),
            "sptx_report_options": (_library.ReportOptions, 80), "sptx_nearest_options": (_library.NearestOptions, 40),

@@ -10,7 +10,7 @@ Nothing is imported for a kind of data: what a library's object can do is asked 
 import itertools
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import numpy
 

@@ -337,8 +337,8 @@ class Run(Asked, Indexes):
             run.infer(documents=[["some", "words"], ["others"]])   # several in one call, on all threads: [documents x dim]
 
         The same words always give the same bytes. Words that the run does not know are skipped; without any other the row is zeros, and
-        an SptxWarning counts such documents. epochs: passes over the document; 0: as many as the run made. lr, min_lr: the first and the last learning rate; lr=0: the
-        run's."""
+        an SptxWarning counts such documents. epochs: passes over the document; 0: as many as the run made. lr, min_lr: the first and the
+        last learning rate; lr=0: the run's."""
         if (words is None) == (documents is None):
             raise TypeError("infer wants the words of a document, or documents=, and only one of the two")
         if is_token(words):
