@@ -10,7 +10,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/encode.h"
-#include "corpus/graph_make.h"
+#include "corpus/graph.h"
 #include "corpus/numbered.h"
 #include "corpus/words.h"
 #include "kernels/ranks.h"

@@ -7,7 +7,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "encode.h"
-#include "graph_make.h"
+#include "graph.h"
 #include "numbered.h"
 #include "phrases.h"
 

@@ -12,7 +12,108 @@
 #ifndef SPTX_ENCODE_H
 #define SPTX_ENCODE_H
 
+#include "base/pool.h"
+#include "corpus.h"
+#include "gathered.h"
 #include "idstream.h"
+#include "numbered.h"
+#include "vocab.h"
+
+#include <stdint.h>
+
+/* encode_block: turns the words of a part of a numbered corpus into ids, and finds where its lines end. encode.c then takes the
+ * blocks in the corpus' order and handles what spans several blocks: an open sentence, a target in an earlier block. */
+/* An encoded block: the ids of consecutive numbers of the corpus. */
+struct encoded {
+    uint64_t number;     /* number of the block in the corpus, from 0 */
+    int continues;       /* 1: the block's first line began in an earlier block, and has a word there */
+    int line_open;       /* 1: the block's last line continues in the next block, and already has a word */
+    uint32_t *ids; /* [count]; ids[-1] may be written */
+    uint64_t count;
+    uint32_t *memory; /* [memory_capacity]: begins one element before `ids` */
+    uint64_t memory_capacity;
+    uint64_t *ends; /* [lines] ids[ends[i]] is the first id after line i; lines that end in a later block are not counted */
+    uint64_t lines, ends_capacity;
+    int target_lost; /* only for lines with targets: 1: the last line began in this block, and its target is not in the
+                      * vocabulary */
+};
+void encoded_release(struct encoded *encoded); /* may be called on a struct of zeros */
+
+/* Returns 1 if each sentence is a target and its contexts: because of the format, or because lists have rows. */
+static inline int encode_has_targets(const struct corpus_options *options) {
+    return corpus_formats[options->format].targets || options->list_rows;
+}
+
+/* Returns 1 if each word is the number of its row: corpus.order = given, and no vocabulary of corpus.vocab gives words other
+ * rows. */
+int encode_are_rows(const struct corpus_options *options);
+
+/* Stores in rows[] the rows of the words of `count` queries (prepared by words_ask(), WORDS_BATCH at most); WORDS_ABSENT if a
+ * word has no row. */
+void encode_rows(const struct vocab *vocab, const struct corpus_options *options, const struct word_query *queries, unsigned count,
+                 uint32_t *rows);
+
+/* Stores in *numbered the corpus as vocab_build() has numbered it (corpus_set_numbered). If it has not, numbers it in *own, with the
+ * vocabulary's rows as numbers, in a nameless file beside `path`. The caller closes *own in any case. Gathered data is
+ * not numbered: *numbered is then NULL. Returns 0, or -1 after fail(). */
+int encode_numbers(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
+                   const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool);
+
+/* Encodes the numbers first .. end - 1 of the corpus into the arrays of `encoded`, whose earlier contents are overwritten. Not for
+ * scattered lists. Returns 0, or -1 after fail(). */
+int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,
+                    uint64_t end);
+
+/* The rows of gathered words, indexed by the words' numbers; WORDS_ABSENT if a word has no row. */
+struct gathered_rows {
+    uint32_t *items; /* [items.words.size] */
+    uint32_t *lists; /* [lists.words.size]; NULL if lists have no rows */
+};
+int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
+void gathered_rows_release(struct gathered_rows *rows); /* may be called on a struct of zeros */
+
+/* Encodes the gathered sentences first .. end - 1; the result is that of encode_numbered() for these lines. */
+int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
+                     uint64_t first, uint64_t end);
+
+/* encode_triples: writes triples as an id stream (idstream.h), sorted by their ids and each of them once. */
+/* All triples in the corpus' order, as numbers of words: head i is heads[i * stride], its tail is tails[i * stride], its relation
+ * is relations[i * relation_stride]. */
+struct triples_met {
+    uint64_t count, stride, relation_stride;
+    const uint32_t *heads, *relations, *tails;
+    const uint32_t *rows;          /* by number: rows of entities; NULL: a number is its row */
+    const uint32_t *relation_rows; /* by number: rows of relations */
+    uint64_t entities;             /* rows of entities: 0 .. entities - 1 */
+    uint64_t at_once;              /* most triples that are sorted in memory at a time; 0: a third of the free memory */
+};
+
+/* Writes the triples whose terms all have rows. Says how many are left out, and how many are repeated. Returns 0, or -1 after
+ * fail(). */
+int encode_triples(struct idstream_writer *writer, const struct triples_met *met, struct pool *pool);
+
+/* group_pairs: puts the items of pairs together by list. Each list becomes a sentence of an id stream: its items in the order met;
+ * lists are in the order of their first item that has a row.
+ *
+ *   pairs -> number of items and first pair of each list -> lists, numbered -> buckets of lists -> sorted by list
+ *
+ * Threads share each step. The result does not depend on their number.
+ */
+/* All pairs, in their order in the corpus. Pair i is at index stride * i of each array. */
+struct pairs_met {
+    uint64_t count;
+    unsigned stride;
+    const uint32_t *ids, *names;      /* numbers of the pairs' items and lists */
+    const float *weights;             /* NULL: pairs have no weights */
+    const uint32_t *rows, *list_rows; /* by number: rows of items, and of lists. rows = NULL: an item's number is its row;
+                                       * list_rows = NULL: lists have no rows */
+    uint64_t list_numbers;            /* 1 + the highest number of a list */
+    uint64_t bucket_ids, round_ids;   /* usual number of ids of a bucket, and most ids of a round; 0: as cache and memory allow */
+};
+
+/* Writes the lists' items to a stream, whose `pool` is set, and their weights if weighed = 1. If lists have rows, a list's sentence
+ * begins with the list's row, of weight 0. Pairs whose item has no row are left out. Returns 0, or -1 after fail(). */
+int group_pairs(struct idstream_writer *writer, const struct pairs_met *met, int weighed, struct pool *pool);
 
 /* Opens the id stream of a corpus. If the file `path` already has it (by its fingerprint), maps that file and sets *reused to 1;
  * otherwise encodes the corpus into it (atomically, with all threads) and sets *reused to 0. A corpus that is an id stream

@@ -2,11 +2,158 @@
 #include "first_bytes.h"
 
 #include "base/memory.h"
+#include "base/report.h"
 #include "base/text.h"
 #include "reader.h"
 
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- formats with a magic number ---- */
+
+static const char unpack[] = "unpack it first", as_lines[] = "write it as lines of text first (in Python: pandas, then to_csv)",
+                  want_text[] = "wanted a file with text in it";
+
+/* A binary format. letters = 1: a text may begin with the same bytes, so a control character must follow within SOON bytes. */
+static const struct kind {
+    const char *magic;
+    unsigned length, at, letters;
+    const char *what, *then;
+} kinds[] = {
+#define MAGIC(magic) magic, sizeof magic - 1
+    {MAGIC("\x1F\x8B\x08"), 0, 0, "a gzip file", unpack},
+    {MAGIC("\x28\xB5\x2F\xFD"), 0, 0, "a zstd file", unpack},
+    {MAGIC("\xFD\x37zXZ"), 0, 0, "an xz file", unpack},
+    {MAGIC("BZh91AY&SY"), 0, 0, "a bzip2 file", unpack},
+    {MAGIC("\x5D\0\0"), 0, 0, "an lzma file", unpack},
+    {MAGIC("LZIP\1"), 0, 0, "an lzip file", unpack},
+    {MAGIC("\x04\x22\x4D\x18"), 0, 0, "an lz4 file", unpack},
+    {MAGIC("\xFF\x06\0\0sNaPpY"), 0, 0, "a snappy file", unpack},
+    {MAGIC("\x1F\x9D"), 0, 0, "a file of compress (.Z)", unpack},
+    {MAGIC("PK\x03\x04"), 0, 0, "a zip archive (as documents, spreadsheets and .npz are)", unpack},
+    {MAGIC("PK\x05\x06"), 0, 0, "an empty zip archive", unpack},
+    {MAGIC("7z\xBC\xAF\x27\x1C"), 0, 0, "a 7z archive", unpack},
+    {MAGIC("Rar!\x1A\x07"), 0, 0, "a rar archive", unpack},
+    {MAGIC("ustar"), 257, 0, "a tar archive", unpack},
+    {MAGIC("!<arch>\n"), 0, 0, "an ar archive (.deb, .a)", unpack},
+    {MAGIC("PAR1"), 0, 1, "a Parquet file", as_lines},
+    {MAGIC("ARROW1"), 0, 1, "an Arrow file", as_lines},
+    {MAGIC("FEA1"), 0, 1, "a Feather file", as_lines},
+    {MAGIC("ORC"), 0, 1, "an ORC file", as_lines},
+    {MAGIC("Obj\x01"), 0, 0, "an Avro file", as_lines},
+    {MAGIC("\x89HDF\r\n\x1A\n"), 0, 0, "an HDF5 file", as_lines},
+    {MAGIC("SQLite format 3\0"), 0, 0, "an SQLite database", "write a table of it as lines first (sqlite3 -csv)"},
+    {MAGIC("\x93NUMPY"), 0, 0, "a NumPy array", "write it as lines of text first (in Python: numpy.savetxt)"},
+    {MAGIC("\x80\x02"), 0, 1, "a Python pickle", as_lines},
+    {MAGIC("\x80\x03"), 0, 1, "a Python pickle", as_lines},
+    {MAGIC("\x80\x04\x95"), 0, 0, "a Python pickle", as_lines},
+    {MAGIC("\x80\x05\x95"), 0, 0, "a Python pickle", as_lines},
+    {MAGIC("%PDF-"), 0, 0, "a PDF document", "write its text into a file first (pdftotext)"},
+    {MAGIC("\xD0\xCF\x11\xE0"), 0, 0, "an Office document", "save it as plain text first"},
+    {MAGIC("\x7F\x45LF"), 0, 0, "a program or a library", want_text},
+    {MAGIC("MZ"), 0, 1, "a program or a library", want_text},
+    {MAGIC("\xCF\xFA\xED\xFE"), 0, 0, "a program or a library", want_text},
+    {MAGIC("\xCA\xFE\xBA\xBE"), 0, 0, "a program or a library", want_text},
+    {MAGIC("\0asm"), 0, 0, "a program or a library", want_text},
+    {MAGIC("\x89PNG\r\n"), 0, 0, "a picture", want_text},
+    {MAGIC("\xFF\xD8\xFF"), 0, 0, "a picture", want_text},
+    {MAGIC("GIF8"), 0, 1, "a picture", want_text},
+    {MAGIC("RIFF"), 0, 1, "a picture, sound or film", want_text},
+    {MAGIC("OggS\0"), 0, 0, "sound", want_text},
+    {MAGIC("ID3"), 0, 1, "sound", want_text},
+    {MAGIC("SPTX-IDS"), 0, 1, "an encoded corpus", "unpack it first"},
+#undef MAGIC
+};
+
+enum { SOON = 64 };
+
+/* Returns 1 for control characters that do not occur in text. BEL to CR do occur, and so do SO, SI and ESC, by which old
+ * encodings switch their alphabets. */
+static int is_control(unsigned char byte) {
+    return byte < 7 || (byte > 15 && byte < ' ' && byte != 27) || byte == 127;
+}
+
+static int has_control(const char *bytes, uint64_t length) {
+    for (uint64_t i = 0; i < length; i++)
+        if (is_control((unsigned char)bytes[i])) return 1;
+    return 0;
+}
+
+static int is_of(const struct kind *kind, const char *bytes, uint64_t length) {
+    uint64_t end = kind->at + kind->length;
+    if (length < end || memcmp(bytes + kind->at, kind->magic, kind->length)) return 0;
+    return !kind->letters || has_control(bytes + end, length - end < SOON ? length - end : SOON);
+}
+
+/* ---- files without a magic number ---- */
+
+/* Control characters in a file's first bytes: how many there are, how many different ones, and how many zeros at even and at odd
+ * offsets. */
+struct controls {
+    uint64_t count, kinds, zeros[2];
+};
+
+static struct controls count_controls(const char *bytes, uint64_t length) {
+    struct controls controls = {.count = 0};
+    unsigned char seen[128] = {0};
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (!is_control(byte)) continue;
+        controls.count++;
+        controls.kinds += !seen[byte];
+        seen[byte] = 1;
+        if (!byte) controls.zeros[i & 1]++;
+    }
+    return controls;
+}
+
+/* Limits for binary data. Of random bytes 9 in 100 are control characters, of all 24 kinds; arrays and programs have even more.
+ * A text may contain a few odd characters, but many times. */
+enum { KINDS_LEAST = 8, KINDS_SHARE = 100, FEW_LEAST = 32, FEW_SHARE = 5 };
+static int are_of_no_text(const struct controls *controls, uint64_t length) {
+    if (controls->kinds >= KINDS_LEAST) return controls->count >= length / KINDS_SHARE;
+    return controls->count >= FEW_LEAST && controls->count >= length / FEW_SHARE;
+}
+
+static int begins(const char *bytes, uint64_t length, const char *mark, uint64_t mark_length) {
+    return length >= mark_length && !memcmp(bytes, mark, mark_length);
+}
+
+/* Returns the name of the encoding if each character has 16 or 32 bits, otherwise NULL. Such a text begins with a byte order
+ * mark and has at least one zero byte, of a blank or a line end (Chinese has hardly more). Without a mark, nearly all bytes at
+ * even offsets are zero and hardly any at odd ones, or the reverse. */
+static const char *wide_encoding(const char *bytes, uint64_t length, const struct controls *controls) {
+    uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
+    if (begins(bytes, length, "\xFF\xFE\0\0", 4) || begins(bytes, length, "\0\0\xFE\xFF", 4)) return "UTF-32";
+    if ((begins(bytes, length, "\xFF\xFE", 2) || begins(bytes, length, "\xFE\xFF", 2)) && even + odd) return "UTF-16";
+    if (even + odd <= length / 4) return NULL;
+    return (odd > half / 4 * 3 && even < half / 16) || (even > half / 4 * 3 && odd < half / 16) ? "UTF-16" : NULL;
+}
+
+static const char *verb_of(int holds) {
+    return holds ? "holds" : "is";
+}
+
+int kind_check_format(const char *path, const char *bytes, uint64_t length, int holds) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (is_of(&kinds[i], bytes, length))
+            return fail("'%s' %s %s and no text: %s", path, verb_of(holds), kinds[i].what, kinds[i].then);
+    return 0;
+}
+
+int kind_check(const char *path, const char *bytes, uint64_t length, int holds) {
+    if (kind_check_format(path, bytes, length, holds)) return -1;
+    struct controls controls = count_controls(bytes, length);
+    const char *wide = wide_encoding(bytes, length, &controls);
+    if (wide) return fail("'%s' %s text in %s: write it in UTF-8 first (iconv -f %s -t UTF-8)", path, verb_of(holds), wide, wide);
+    if (!are_of_no_text(&controls, length)) return 0;
+    return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64
+                " bytes are control characters; wanted lines of text, lists or "
+                "pairs",
+                path, verb_of(holds), controls.count, length);
+}
 
 /* An open file, and its first bytes. */
 struct beginning {

@@ -1,14 +1,26 @@
 #include "graph.h"
 
+#include "base/file.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/pool.h"
+#include "base/progress.h"
 #include "base/report.h"
-#include "graph_file.h"
+#include "base/retry.h"
+#include "edges.h"
+#include "encode.h"
+#include "gathered.h"
 #include "piece_sum.h"
+#include "word_counts.h"
+#include "words.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted) {
     return GRAPH_HEADER + graph_arcs_bytes(arcs, weighted) + (nodes + 1) * sizeof(uint64_t);
@@ -124,4 +136,584 @@ int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint
 void graph_close(struct graph *graph) {
     file_map_close(&graph->map);
     *graph = (struct graph){0};
+}
+
+int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted) {
+    if (!sort->ends || arcs > sort->capacity) { /* even a group without arcs needs `ends` */
+        uint64_t need = arcs > SORT_ARCS ? arcs : SORT_ARCS;
+        graph_sort_release(sort);
+        sort->ends = mem_alloc(SORT_ROWS, sizeof *sort->ends, "sorting arcs");
+        sort->keys = mem_alloc(need, sizeof *sort->keys, "sorting arcs");
+        sort->other = mem_alloc(need, sizeof *sort->other, "sorting arcs");
+        sort->weights = weighted ? mem_alloc(need, sizeof *sort->weights, "sorting arcs") : NULL;
+        sort->other_weights = weighted ? mem_alloc(need, sizeof *sort->weights, "sorting arcs") : NULL;
+        if (!sort->ends || !sort->keys || !sort->other || (weighted && (!sort->weights || !sort->other_weights)))
+            return -1;
+        sort->capacity = need;
+    }
+    return 0;
+}
+
+void graph_sort_release(struct graph_sort *sort) {
+    free(sort->ends);
+    free(sort->keys);
+    free(sort->other);
+    free(sort->weights);
+    free(sort->other_weights);
+    *sort = (struct graph_sort){0};
+}
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+/* Sorts the keys by one digit of the neighbour; keys with equal digits keep their order. */
+static void sort_by_digit(struct graph_sort *sort, uint64_t count, unsigned shift, int weighted) {
+    uint64_t next[DIGITS] = {0}, sum = 0;
+    for (uint64_t i = 0; i < count; i++) next[sort->keys[i] >> shift & (DIGITS - 1)]++;
+    for (int d = 0; d < DIGITS; d++) {
+        uint64_t here = next[d];
+        next[d] = sum;
+        sum += here;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t place = next[sort->keys[i] >> shift & (DIGITS - 1)]++;
+        sort->other[place] = sort->keys[i];
+        if (weighted) sort->other_weights[place] = sort->weights[i];
+    }
+    uint64_t *keys = sort->keys;
+    float *weights = sort->weights;
+    sort->keys = sort->other;
+    sort->weights = sort->other_weights;
+    sort->other = keys;
+    sort->other_weights = weights;
+}
+
+/* Copies the keys, and finds where each row ends. */
+static void take_keys(struct graph_sort *sort, const uint64_t *keys, uint64_t count, const float *weights, uint64_t rows) {
+    memset(sort->ends, 0, rows * sizeof *sort->ends);
+    for (uint64_t i = 0; i < count; i++) {
+        sort->keys[i] = keys[i];
+        sort->ends[keys[i] >> 32]++;
+    }
+    for (uint64_t row = 1; row < rows; row++) sort->ends[row] += sort->ends[row - 1];
+    if (weights && count) memcpy(sort->weights, weights, count * sizeof *weights);
+}
+
+/* Stores each neighbour at the next free place of its row, so each row's neighbours rise. */
+static void put_keys(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t count) {
+    uint64_t begin = 0;
+    for (uint64_t row = 0; row < rows; row++) {
+        uint64_t end = sort->ends[row];
+        sort->ends[row] = begin;
+        begin = end;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t place = sort->ends[sort->keys[i] >> 32]++;
+        neighbours[place] = (uint32_t)sort->keys[i];
+        if (weights) weights[place] = sort->weights[i];
+    }
+}
+
+static int by_value(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the sum of weights[count]. They are added from the smallest up, so that their order does not change the result. */
+static double sum_of(float *weights, uint64_t count) {
+    double sum = 0;
+    if (count > 1) qsort(weights, count, sizeof *weights, by_value);
+    for (uint64_t i = 0; i < count; i++) sum += weights[i];
+    return sum;
+}
+
+/* Joins arc `at` and the arcs after it with the same neighbour into arc `to`. Returns how many arcs were joined; 0 if the sum of
+ * their weights is too large for a float. */
+static uint64_t join(uint32_t *neighbours, float *weights, uint64_t at, uint64_t end, uint64_t to) {
+    uint64_t stop = at + 1;
+    while (stop < end && neighbours[stop] == neighbours[at]) stop++;
+    neighbours[to] = neighbours[at];
+    if (weights) {
+        double sum = sum_of(weights + at, stop - at);
+        if (sum > FLT_MAX) return 0;
+        weights[to] = (float)sum;
+    }
+    return stop - at;
+}
+
+static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows) {
+    uint64_t at = 0, to = 0;
+    for (uint64_t row = 0; row < rows; row++) {
+        while (at < sort->ends[row]) {
+            uint64_t joined = join(neighbours, weights, at, sort->ends[row], to);
+            if (!joined) {
+                sort->wrong_row = row;
+                sort->wrong_neighbour = neighbours[at];
+                return -1;
+            }
+            at += joined;
+            to++;
+        }
+        sort->ends[row] = to;
+    }
+    return 0;
+}
+
+/* Returns 1 if the neighbours of each row are in rising order, each once. */
+static int neighbours_rise(const struct graph_sort *sort, const uint32_t *neighbours, uint64_t rows) {
+    for (uint64_t row = 0, at = 0; row < rows; at = sort->ends[row++])
+        for (uint64_t next = at + 1; next < sort->ends[row]; next++)
+            if (neighbours[next - 1] >= neighbours[next]) return 0;
+    return 1;
+}
+
+int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, uint32_t *neighbours, float *weights, uint64_t rows,
+               uint64_t nodes) {
+    take_keys(sort, keys, count, weights, rows);
+    for (unsigned shift = 0; shift < 32 && (nodes - 1) >> shift; shift += DIGIT_BITS)
+        sort_by_digit(sort, count, shift, weights != NULL);
+    put_keys(sort, neighbours, weights, rows, count);
+    int result = join_doubles(sort, neighbours, weights, rows);
+    INVARIANT(result || neighbours_rise(sort, neighbours, rows));
+    return result;
+}
+
+/* A graph is written in ranges of rows, each as large as memory allows. First all threads store the range's arcs in groups of rows, in
+ * any order: a thread collects some arcs of each group before it stores them, so memory is written in runs. Then each thread sorts
+ * groups, which fit its core's cache. */
+
+enum {
+    EDGES = 1 << 15,        /* number of edges that a thread handles at a time */
+    LEAST_AT_ONCE = 1 << 24 /* lowest limit for the arcs of a range, even if memory is short */
+};
+
+/* Rows first .. end - 1, whose arcs are sorted together. The first arc is at index `begin` of the range; the next one that is stored,
+ * at `next`. `kept` arcs are left after doubles are joined. */
+struct group {
+    uint64_t first, end, begin, next, kept;
+};
+
+/* State of writing one graph; the workers share it. */
+struct writing {
+    const struct graph_wanted *wanted;
+    const struct edges *edges;
+    struct pool *pool;
+    struct progress progress;
+    uint64_t arcs, placed; /* arcs: number of arcs of the whole graph, counting doubles; placed: arcs of finished ranges */
+
+    /* [nodes + 1]: at first the number of a row's arcs; for rows of the current range, the row's group; of finished ranges, the
+     * number of arcs without doubles; in the end graph.starts */
+    uint64_t *at;
+    uint64_t first, end; /* rows first .. end - 1 are the current range */
+    uint64_t range;      /* number of arcs of the current range */
+    uint64_t *keys; /* [range] arcs (graph_sort.h); of a sorted group, its neighbours */
+    float *weights; /* [range]; NULL: edges have no weights */
+    struct group *groups;
+    uint64_t group_count, groups_capacity;
+    _Atomic uint64_t next, loops;
+
+    struct file_writer file;
+    struct piece_sum sum;
+    int kept_weights; /* descriptor of a nameless file with the weights of finished ranges; -1: edges have no weights */
+    uint64_t kept;    /* number of arcs written so far, without doubles */
+};
+
+/* ---- counting ---- */
+
+static inline uint32_t row_of(const struct edges *edges, uint64_t edge, int end) {
+    uint32_t node = edges->ends[edges->stride * edge + (unsigned)end];
+    return edges->rows ? edges->rows[node] : node;
+}
+
+/* Arcs that are counted or stored together, so that their waits for memory overlap. */
+enum { ARCS = 64 };
+struct arcs {
+    uint32_t row[ARCS], neighbour[ARCS];
+    float weight[ARCS];
+    unsigned count;
+};
+
+static void count_arcs_of(struct writing *w, struct arcs *arcs) {
+    for (unsigned i = 0; i < arcs->count; i++) __atomic_fetch_add(&w->at[arcs->row[i]], 1, __ATOMIC_RELAXED);
+    arcs->count = 0;
+}
+
+static inline void count_arc(struct writing *w, struct arcs *arcs, uint32_t row) {
+    __builtin_prefetch(&w->at[row], 1);
+    arcs->row[arcs->count] = row;
+    if (++arcs->count == ARCS) count_arcs_of(w, arcs);
+}
+
+static int count_arcs(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct arcs arcs = {.count = 0};
+    uint64_t edge, end, loops = 0;
+    while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
+        if (interrupt_check()) return -1;
+        for (; edge < end; edge++) {
+            uint32_t from = row_of(w->edges, edge, 0), to = row_of(w->edges, edge, 1);
+            if (from == WORDS_ABSENT || to == WORDS_ABSENT) continue;
+            if (from == to) {
+                loops++;
+                continue;
+            }
+            count_arc(w, &arcs, from);
+            if (!w->wanted->directed) count_arc(w, &arcs, to);
+        }
+    }
+    count_arcs_of(w, &arcs);
+    atomic_fetch_add(&w->loops, loops);
+    return 0;
+}
+
+/* ---- a range ---- */
+
+static int add_group(struct writing *w, uint64_t first, uint64_t begin) {
+    if (mem_grow(&w->groups, &w->groups_capacity, w->group_count + 1, sizeof *w->groups, "the rows of a graph"))
+        return -1;
+    if (w->group_count) w->groups[w->group_count - 1].end = first;
+    w->groups[w->group_count++] = (struct group){.first = first, .begin = begin, .next = begin};
+    return 0;
+}
+
+/* Chooses the rows of the next range, at least one, and their groups. Sets w->at of each row to its group. */
+static int choose_range(struct writing *w, uint64_t most) {
+    uint64_t row = w->first = w->end, place = 0;
+    w->group_count = 0;
+    for (; row < w->wanted->nodes; row++) {
+        uint64_t arcs = w->at[row];
+        struct group *group = w->group_count ? &w->groups[w->group_count - 1] : NULL;
+        if (group && place + arcs > most) break;
+        if ((!group || place + arcs - group->begin > SORT_ARCS || row - group->first == SORT_ROWS) &&
+            add_group(w, row, place))
+            return -1;
+        w->at[row] = w->group_count - 1;
+        place += arcs;
+    }
+    if (w->group_count) w->groups[w->group_count - 1].end = row;
+    w->end = row;
+    w->range = place;
+    return 0;
+}
+
+/* Arcs that a thread has collected for each group. */
+enum { COLLECTED = 16 };
+struct collected {
+    uint64_t (*keys)[COLLECTED];
+    float (*weights)[COLLECTED]; /* NULL: edges have no weights */
+    uint8_t *counts;
+    struct arcs arcs; /* arcs that are not yet sorted into groups (struct group) */
+};
+
+static int collected_open(struct collected *c, const struct writing *w) {
+    c->keys = mem_alloc(w->group_count, sizeof *c->keys, "the arcs of groups");
+    c->weights = w->weights ? mem_alloc(w->group_count, sizeof *c->weights, "the arcs of groups") : NULL;
+    c->counts = mem_zalloc(w->group_count, 1, "the arcs of groups");
+    c->arcs.count = 0;
+    return c->keys && c->counts && (c->weights || !w->weights) ? 0 : -1;
+}
+
+static void collected_close(struct collected *c) {
+    free(c->keys);
+    free(c->weights);
+    free(c->counts);
+}
+
+/* Stores the collected arcs of a group. */
+static void store_group(struct writing *w, struct collected *c, uint64_t g) {
+    uint64_t count = c->counts[g], at = __atomic_fetch_add(&w->groups[g].next, count, __ATOMIC_RELAXED);
+    memcpy(w->keys + at, c->keys[g], count * sizeof *w->keys);
+    if (w->weights) memcpy(w->weights + at, c->weights[g], count * sizeof *w->weights);
+    c->counts[g] = 0;
+}
+
+static void collect_arcs(struct writing *w, struct collected *c) {
+    for (unsigned i = 0; i < c->arcs.count; i++) {
+        uint64_t g = w->at[c->arcs.row[i]];
+        unsigned n = c->counts[g]++;
+        c->keys[g][n] = (c->arcs.row[i] - w->groups[g].first) << 32 | c->arcs.neighbour[i];
+        if (w->weights) c->weights[g][n] = c->arcs.weight[i];
+        if (n + 1 == COLLECTED) store_group(w, c, g);
+    }
+    c->arcs.count = 0;
+}
+
+static inline void take_arc(struct writing *w, struct collected *c, uint32_t row, uint32_t neighbour, uint64_t edge) {
+    struct arcs *arcs = &c->arcs;
+    if (row - w->first >= w->end - w->first) return;
+    __builtin_prefetch(&w->at[row]);
+    arcs->row[arcs->count] = row;
+    arcs->neighbour[arcs->count] = neighbour;
+    if (w->weights) arcs->weight[arcs->count] = w->edges->weights[w->edges->weight_stride * edge];
+    if (++arcs->count == ARCS) collect_arcs(w, c);
+}
+
+static int place_edges(struct writing *w, struct collected *c) {
+    uint64_t edge, end;
+    while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
+        if (interrupt_check()) return -1;
+        progress_show(&w->progress,
+                      w->placed + (uint64_t)((double)w->range / 2 * (double)edge / (double)w->edges->count), w->arcs,
+                      "arc");
+        for (; edge < end; edge++) {
+            uint32_t from = row_of(w->edges, edge, 0), to = row_of(w->edges, edge, 1);
+            if (from == WORDS_ABSENT || to == WORDS_ABSENT || from == to) continue;
+            take_arc(w, c, from, to, edge);
+            if (!w->wanted->directed) take_arc(w, c, to, from, edge);
+        }
+    }
+    collect_arcs(w, c);
+    for (uint64_t g = 0; g < w->group_count; g++) store_group(w, c, g);
+    return 0;
+}
+
+static int place_arcs(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct collected c;
+    int result = collected_open(&c, w) || place_edges(w, &c) ? -1 : 0;
+    collected_close(&c);
+    return result;
+}
+
+/* Sorts the arcs of a group and joins doubles. Sets w->at to the number of each row's arcs. */
+static int sort_group(struct writing *w, struct group *group, struct graph_sort *sort) {
+    uint64_t rows = group->end - group->first, count = group->next - group->begin, *keys = w->keys + group->begin;
+    if (graph_sort_grow(sort, count, w->weights != NULL)) return -1;
+    if (graph_sort(sort, keys, count, (uint32_t *)(void *)keys, w->weights ? w->weights + group->begin : NULL, rows, w->wanted->nodes))
+        return fail("the weights of the edge from row %" PRIu64 " to row %" PRIu32
+                    " of the vocabulary add up to more than 32 bits hold (3.4e38)",
+                    group->first + sort->wrong_row, sort->wrong_neighbour);
+    for (uint64_t i = 0; i < rows; i++) w->at[group->first + i] = sort->ends[i] - (i ? sort->ends[i - 1] : 0);
+    group->kept = sort->ends[rows - 1];
+    return 0;
+}
+
+static int sort_groups(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct graph_sort sort = {0};
+    uint64_t at, end;
+    int result = 0;
+    while (!result && pool_take(&w->next, w->group_count, 1, &at, &end)) {
+        result = interrupt_check() ? -1 : sort_group(w, &w->groups[at], &sort);
+        progress_show(&w->progress, w->placed + w->range / 2 + w->groups[at].begin / 2, w->arcs, "arc");
+    }
+    graph_sort_release(&sort);
+    return result;
+}
+
+static int run(struct writing *w, pool_job *job) {
+    w->next = 0;
+    return pool_run(w->pool, job, w);
+}
+
+/* ---- the file ---- */
+
+static int put(struct writing *w, const void *data, uint64_t length) {
+    piece_sum_add(&w->sum, data, length);
+    return length ? file_write(&w->file, data, length) : 0;
+}
+
+static int keep_weights(struct writing *w, const float *weights, uint64_t count) {
+    int result = retry_write_at(w->kept_weights, weights, count * sizeof *weights, w->kept * sizeof *weights);
+    return result ? fail_system("write beside", w->file.path) : 0;
+}
+
+static int put_range(struct writing *w) {
+    for (uint64_t i = 0; i < w->group_count; i++) {
+        const struct group *group = &w->groups[i];
+        if (put(w, w->keys + group->begin, group->kept * sizeof(uint32_t)) ||
+            (w->weights && keep_weights(w, w->weights + group->begin, group->kept)))
+            return -1;
+        w->kept += group->kept;
+    }
+    w->placed += w->range;
+    return 0;
+}
+
+static int put_weights(struct writing *w) {
+    char piece[1 << 16];
+    int64_t n = 0;
+    for (uint64_t at = 0, all = w->kept * sizeof *w->weights; at < all; at += (uint64_t)n) {
+        n = retry_read_at(w->kept_weights, piece, sizeof piece, at);
+        if (n < 0) return fail_system("read beside", w->file.path);
+        if (!n) return fail("what was written beside '%s' is cut short", w->file.path);
+        if (put(w, piece, (uint64_t)n)) return -1;
+    }
+    return 0;
+}
+
+static int put_starts(struct writing *w) {
+    uint64_t sum = 0;
+    for (uint64_t row = 0; row <= w->wanted->nodes; row++) {
+        uint64_t arcs = w->at[row];
+        w->at[row] = sum;
+        sum += arcs;
+    }
+    return put(w, w->at, (w->wanted->nodes + 1) * sizeof *w->at);
+}
+
+static int commit(struct writing *w) {
+    struct graph_header header = {.version = GRAPH_VERSION,
+                                  .flags = (w->wanted->directed ? GRAPH_DIRECTED : 0) |
+                                           (w->edges->weighted ? GRAPH_WEIGHTED : 0),
+                                  .fingerprint = w->wanted->fingerprint,
+                                  .nodes = w->wanted->nodes,
+                                  .arcs = w->kept,
+                                  .sum = piece_sum_end(&w->sum)};
+    memcpy(header.magic, GRAPH_MAGIC, sizeof header.magic);
+    return file_write_at(&w->file, 0, &header, sizeof header) || file_commit(&w->file) ? -1 : 0;
+}
+
+/* Returns the limit for the arcs of a range: they may take a quarter of the free memory. */
+static uint64_t most_at_once(const struct writing *w) {
+    uint64_t free_bytes = mem_available(), bytes = w->edges->weighted ? 12 : 8;
+    if (w->wanted->at_once) return w->wanted->at_once;
+    return free_bytes / 4 / bytes > LEAST_AT_ONCE ? free_bytes / 4 / bytes : LEAST_AT_ONCE;
+}
+
+static int put_rows(struct writing *w) {
+    uint64_t most = most_at_once(w), capacity = 0, weights_capacity = 0, room = most < w->arcs ? most : w->arcs;
+    while (w->end < w->wanted->nodes) {
+        if (choose_range(w, most)) return -1;
+        room = w->range > room ? w->range : room; /* a single row may exceed `most` */
+        int fresh = room > capacity;
+        if (mem_reserve(&w->keys, &capacity, room, sizeof *w->keys, "the arcs of a graph") ||
+            (w->edges->weighted &&
+             mem_reserve(&w->weights, &weights_capacity, room, sizeof *w->weights, "the weights of a graph")))
+            return -1;
+        if (fresh) mem_prefer_huge(w->keys, room * sizeof *w->keys);
+        if (fresh) mem_prefer_huge(w->weights, room * sizeof *w->weights);
+        if (run(w, place_arcs) || run(w, sort_groups) || put_range(w)) return -1;
+    }
+    return 0;
+}
+
+static int write_all(struct writing *w) {
+    static const struct graph_header none;
+    static const char padding[8];
+    if (!w->edges->degrees && run(w, count_arcs)) return -1;
+    for (uint64_t row = 0; w->edges->degrees && row < w->wanted->nodes; row++) w->at[row] = vocab_count(w->edges->degrees, row);
+    for (uint64_t row = 0; row < w->wanted->nodes; row++) w->arcs += w->at[row];
+    if (!w->arcs)
+        return fail("no edge of the graph joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->nodes);
+    progress_start(&w->progress, "building", w->wanted->report_seconds);
+    if (file_write(&w->file, &none, sizeof none) || put_rows(w) || (w->edges->weighted && put_weights(w))) return -1;
+    uint64_t used = w->kept * (w->edges->weighted ? 8 : 4);
+    return put(w, padding, graph_arcs_bytes(w->kept, w->edges->weighted) - used) || put_starts(w) || commit(w) ? -1 : 0;
+}
+
+int graph_write(const char *path, const struct graph_wanted *wanted, const struct edges *edges, struct pool *pool,
+                uint64_t *loops) {
+    struct writing w = {.wanted = wanted, .edges = edges, .pool = pool, .file.fd = -1, .kept_weights = -1};
+    int result = -1;
+    w.at = mem_zalloc(wanted->nodes + 1, sizeof *w.at, "the nodes of a graph");
+    mem_prefer_huge(w.at, wanted->nodes * sizeof *w.at);
+    if (w.at && !piece_sum_open(&w.sum) && !file_writer_open(&w.file, path)) {
+        w.kept_weights = edges->weighted ? file_open_unnamed(path) : -1;
+        result = edges->weighted && w.kept_weights < 0 ? -1 : write_all(&w);
+    }
+    progress_end(&w.progress);
+    *loops = w.loops;
+    file_abandon(&w.file);
+    piece_sum_close(&w.sum);
+    if (w.kept_weights >= 0) close(w.kept_weights);
+    free(w.at);
+    free(w.keys);
+    free(w.weights);
+    free(w.groups);
+    return result;
+}
+
+int graph_settle(struct corpus_options *options, const struct corpus *corpus) {
+    const struct gathered *gathered = corpus_gathered(corpus);
+    if (options->weights != WEIGHTS_AUTO) return 0;
+    int weighted = gathered ? gathered->weights != NULL : edges_look_weighted(corpus, options);
+    if (weighted > 0) options->weights = WEIGHTS_YES;
+    return weighted < 0 ? -1 : 0;
+}
+
+uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab,
+                           const struct corpus_options *options) {
+    uint64_t facts[] = {encode_fingerprint(corpus, vocab, options), (uint64_t)options->directed,
+                        options->weights == WEIGHTS_YES};
+    return XXH3_64bits(facts, sizeof facts);
+}
+
+static void say_left_out(uint64_t loops, uint64_t zeros) {
+    if (loops) note("graph      %" PRIu64 " self-loop%s left out", loops, loops == 1 ? "" : "s");
+    if (zeros) note("graph      %" PRIu64 " edge%s of weight 0 left out", zeros, zeros == 1 ? "" : "s");
+}
+
+/* The data and files from which a graph is made: edges read from files (numbered), or edges that the caller passed (gathered). */
+struct making {
+    const char *path; /* path of the graph's file */
+    uint64_t fingerprint, nodes;
+    const struct corpus_options *options;
+    struct pool *pool;
+};
+
+static int write_edges(const struct making *making, const struct edges *edges, const struct corpus_left *left) {
+    const struct corpus_options *options = making->options;
+    struct graph_wanted wanted = {.fingerprint = making->fingerprint,
+                                  .nodes = making->nodes,
+                                  .directed = options->directed,
+                                  .report_seconds = options->report_seconds};
+    uint64_t loops = 0;
+    if (graph_write(making->path, &wanted, edges, making->pool, &loops)) return -1;
+    say_left_out(left->loops + loops, left->zeros);
+    return 0;
+}
+
+/* Returns 1 if each node's count is the number of its arcs: edges lead both ways, every node of the edges has a row of its own,
+ * and the counts were made from this corpus alone. */
+static int counts_are_degrees(const struct corpus_options *options, const struct numbered *numbered, const struct vocab *vocab) {
+    return numbered->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
+}
+
+static int make_of_files(const struct making *making, struct corpus *corpus, const struct vocab *vocab) {
+    struct numbered own;
+    const struct numbered *numbered;
+    int result = encode_numbers(&numbered, &own, corpus, making->options, vocab, making->path, making->pool) ||
+                         corpus_check_unchanged(corpus)
+                     ? -1
+                     : 0;
+    unsigned fields = numbered_fields(making->options);
+    if (!result) {
+        struct edges edges = {.ends = numbered->numbers,
+                              .rows = numbered->items,
+                              .weights = fields == 3 ? (const float *)(const void *)(numbered->numbers + 2) : NULL,
+                              .stride = fields,
+                              .weight_stride = fields,
+                              .weighted = fields == 3,
+                              .count = numbered->count / fields};
+        if (counts_are_degrees(making->options, numbered, vocab)) edges.degrees = vocab;
+        result = write_edges(making, &edges, &numbered->left);
+    }
+    numbered_close(&own);
+    return result;
+}
+
+static int make_of_gathered(const struct making *making, const struct gathered *gathered, const struct vocab *vocab) {
+    struct gathered_rows rows = {0};
+    int weighted = making->options->weights == WEIGHTS_YES;
+    if (weighted && !gathered->weights) return fail("graph.weights = yes, and the edges have none");
+    int result = gathered_rows_find(&rows, gathered, vocab);
+    struct edges edges = {.ends = gathered->ids,
+                          .rows = rows.items,
+                          .weights = weighted ? gathered->weights : NULL,
+                          .stride = 2,
+                          .weight_stride = 1,
+                          .weighted = weighted,
+                          .count = gathered->tokens / 2};
+    if (!result) result = write_edges(making, &edges, &gathered->left);
+    gathered_rows_release(&rows);
+    return result;
+}
+
+int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
+               const struct corpus_options *options, struct pool *pool) {
+    const struct gathered *gathered = corpus_gathered(corpus);
+    const struct making making = {path, graph_fingerprint(corpus, vocab, options), vocab->size, options, pool};
+    *graph = (struct graph){0};
+    if (gathered ? make_of_gathered(&making, gathered, vocab) : make_of_files(&making, corpus, vocab)) return -1;
+    return graph_open(graph, path, making.fingerprint, vocab->size, pool);
 }

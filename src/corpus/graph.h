@@ -14,6 +14,8 @@
 #define SPTX_GRAPH_H
 
 #include "base/file.h"
+#include "base/pool.h"
+#include "vocab.h"
 
 #include <stdint.h>
 
@@ -39,5 +41,96 @@ uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted);
 /* Maps a graph's file, which must have this fingerprint and `rows` nodes, and checks all of it. Returns 0, or -1 after fail(). */
 int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 void graph_close(struct graph *graph); /* may be called on a struct of zeros */
+
+/* graph_file: the layout of a graph's file (graph.h), for the code that writes it and the code that maps it. */
+enum { GRAPH_VERSION = 1, GRAPH_DIRECTED = 1, GRAPH_WEIGHTED = 2 };
+
+struct graph_header {
+    char magic[8];
+    uint32_t version, flags;                /* flags: GRAPH_DIRECTED | GRAPH_WEIGHTED */
+    uint64_t fingerprint, nodes, arcs, sum; /* sum: checksum of all bytes after this header (piece_sum.h) */
+    char rest[GRAPH_HEADER - 48];
+};
+_Static_assert(sizeof(struct graph_header) == GRAPH_HEADER, "neighbours start at byte 128");
+
+/* Returns the bytes of neighbours and weights, with the padding after them. */
+static inline uint64_t graph_arcs_bytes(uint64_t arcs, int weighted) {
+    return (arcs * (weighted ? 8 : 4) + 7) / 8 * 8;
+}
+
+/* graph_sort: sorts the arcs of some rows of a graph, and joins arcs that lead to the same neighbour. */
+/* Limits for a group of rows, so that it fits a core's cache; a single row may have more arcs. */
+enum { SORT_ARCS = 1 << 15, SORT_ROWS = 1 << 15 };
+
+/* Memory of one worker for sorting. */
+struct graph_sort {
+    uint64_t *ends;         /* [SORT_ROWS] result of graph_sort(): for each row, the index after its last arc */
+    uint64_t *keys, *other; /* [capacity] each */
+    float *weights, *other_weights;
+    uint64_t capacity;
+    uint64_t wrong_row; /* after a failure: the row, and the neighbour, of the arc whose summed weight is too large */
+    uint32_t wrong_neighbour;
+};
+
+/* Reserves memory for `arcs` arcs. */
+int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted);
+void graph_sort_release(struct graph_sort *sort);
+
+/* Sorts `count` arcs by row and then by neighbour, and stores the neighbours. A key is the number of the row, below `rows`, in its
+ * upper 32 bits, and the neighbour, below `nodes`. weights: [count], or NULL. Arcs of a row to the same neighbour are joined, and their
+ * weights added. `neighbours` may be the memory of the keys. Returns 0, or -1 without a sentence if a sum is too large for a float. */
+int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, uint32_t *neighbours, float *weights, uint64_t rows,
+               uint64_t nodes);
+
+/* graph_write: writes a graph's file (graph.h) from edges in any order.
+ *
+ *   edges -> number of arcs of each node -> arcs stored by groups of nodes -> each group sorted -> doubles joined -> the file
+ *
+ * An edge that occurs more than once becomes one edge, whose weight is the sum of the weights (added from the smallest up, so that
+ * the order of edges does not change the sum). Self-loops are left out. Memory: 8 bytes a node, and 8 bytes (12 with weights) for
+ * each of the arcs that are sorted at a time. The file does not depend on the number of threads, or of arcs at a time.
+ */
+/* The edges of which a graph is made, in the caller's memory. */
+struct edges {
+    const uint32_t *ends; /* edge i connects nodes ends[stride * i] and ends[stride * i + 1] */
+    const uint32_t *rows; /* row of each node; WORDS_ABSENT: the node's edges are left out. NULL: a node's number is its row */
+    const float *weights; /* if `weighted` is 1: the weight of edge i is weights[weight_stride * i] */
+    unsigned stride, weight_stride;
+    int weighted;
+    uint64_t count;
+    const struct vocab *degrees; /* its counts are the number of arcs of each row, in which equal arcs count each time; NULL:
+                                  * graph_write() counts them */
+};
+
+struct graph_wanted {
+    uint64_t fingerprint;
+    uint64_t nodes; /* number of rows of the vocabulary */
+    int directed;
+    uint64_t at_once; /* number of arcs that are sorted at a time; 0: as many as memory allows */
+    double report_seconds;
+};
+
+/* Writes the graph atomically. *loops: number of self-loops, which are left out. Returns 0, or -1 after fail(). */
+int graph_write(const char *path, const struct graph_wanted *wanted, const struct edges *edges, struct pool *pool,
+                uint64_t *loops);
+
+/* graph_make: makes a graph (graph.h) from a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
+ * edge with a word that is not in the vocabulary is left out.
+ *
+ *   lines -> numbers of the edges' nodes (numbered.h; of gathered edges: in memory), and the row of each number
+ *         -> the graph's file (graph_write.h)
+ */
+/* Replaces options->weights = WEIGHTS_AUTO by WEIGHTS_YES if the corpus' first edges all have weights. Returns 0, or -1 after
+ * fail(). */
+int graph_settle(struct corpus_options *options, const struct corpus *corpus);
+
+/* Returns the fingerprint of the graph that this corpus gives with these options, after graph_settle(), and this vocabulary. */
+uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab,
+                           const struct corpus_options *options);
+
+/* Makes the graph's file `path` (atomically, with all threads) and opens it. Prints how many self-loops and edges of weight 0
+ * were left out. Returns 0, or -1 after fail(). */
+int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
+               const struct corpus_options *options, struct pool *pool);
 
 #endif

@@ -14,6 +14,94 @@
 
 #include "base/pool.h"
 #include "corpus.h"
+#include "numbered.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+/* phrase_tokens: a whole text as the numbers of its words, in a nameless file that is mapped into memory. Joining phrases reads
+ * the text several times, and reading numbers is twenty times as fast as looking words up. */
+#define PHRASE_LINE_END NUMBERED_END /* stored after the last word of each line, and once for an empty line */
+
+struct phrase_tokens {
+    uint32_t *ids; /* [size]: numbers of words, and PHRASE_LINE_END; may be overwritten */
+    uint64_t size;
+    uint64_t mapped; /* bytes of the mapping */
+};
+
+/* Maps the words of a numbered text, with the rows of a vocabulary that has all of them as their numbers. Returns 0, or -1 after
+ * fail(); the caller must call phrase_tokens_release() in both cases. */
+int phrase_tokens_numbered(struct phrase_tokens *tokens, const struct numbered *numbered);
+/* Copies the word numbers of gathered data. Fails if a word contains a blank: in the joined text it would be two words. */
+struct gathered;
+int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered);
+void phrase_tokens_release(struct phrase_tokens *tokens);
+
+/* bigrams: counts all bigrams of a text exactly, in bounded memory.
+ *
+ *   a bigram -> its 64-bit hash -> top 6 bits: one of 64 shards, each with its own lock -> open addressing, 16 bytes a slot
+ *
+ * A shard that has used its part of the memory drops the bigrams in the upper half of its hashes, and counts only the lower half
+ * from then on. The text is then read once more (a sweep) for the hashes that were dropped. Between sweeps, bigrams that are too
+ * rare to become phrases are dropped. Counts do not depend on the memory or the number of threads.
+ */
+/* A key that identifies a bigram: the numbers of its two words (tag 0), or 95 bits of the hash of its text (tag above 0). */
+struct bigram {
+    uint64_t key;
+    uint32_t tag;
+};
+
+/* A slot of a shard's hash table: a bigram and its count. */
+struct bigram_slot {
+    uint64_t key;
+    uint32_t tag;
+    uint32_t count; /* number of times that the bigram occurs; 0: the slot is free; with BIGRAM_KEPT set, sweeps never drop the
+                     * bigram */
+};
+
+#define BIGRAM_KEPT ((uint32_t)1 << 31)
+#define BIGRAM_MOST (BIGRAM_KEPT - 1) /* the highest count that is stored; higher counts are stored as this one */
+
+/* The bigrams whose hashes have the same highest 6 bits. */
+struct bigram_shard {
+    pthread_mutex_t lock;
+    struct bigram_slot *slots; /* [slot_count] */
+    uint64_t slot_count, size;
+    uint64_t low, high;        /* the current sweep counts bigrams whose order_of() (32 bits of the hash) is low .. high - 1; low
+                                * = 2^32: all bigrams are counted */
+};
+
+enum { BIGRAM_SHARDS = 64, BIGRAM_BATCH = 1 << 16 };
+struct bigrams {
+    struct bigram_shard shards[BIGRAM_SHARDS];
+    uint64_t shard_most; /* most slots of a shard */
+    uint64_t memory;     /* bytes that all shards together may use; for messages */
+    uint64_t distinct;   /* number of different bigrams that finished sweeps have counted */
+};
+
+static inline struct bigram bigram_of_words(uint32_t first, uint32_t second) {
+    return (struct bigram){(uint64_t)first << 32 | second, 0};
+}
+struct bigram bigram_of_text(const char *text, uint64_t length);
+
+/* Prepares an empty table of at most `memory` bytes. The caller must call bigrams_release(). */
+void bigrams_init(struct bigrams *bigrams, uint64_t memory);
+void bigrams_release(struct bigrams *bigrams);
+
+/* Counts `count` bigrams (at most BIGRAM_BATCH), in any order. counts: [count] how often each occurs; NULL: each occurs once.
+ * kept: 1: sweeps never drop these bigrams. Any thread may call it. Returns 0, or -1 after fail(). */
+int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_t *counts, uint32_t count, int kept);
+
+/* Ends a sweep. Returns 0 if all bigrams are counted. Returns 1 if the text must be read again; bigrams that occur fewer than
+ * `least` times are then dropped. Returns -1 after fail(). */
+int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
+
+/* After the last sweep, drops every bigram for which `keeps` returns 0. Returns 0, or -1 after fail(). */
+typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count);
+int bigrams_filter(struct bigrams *bigrams, bigrams_keeps *keeps, void *user);
+
+/* Returns how often the bigram occurs; 0 if it is not in the table. */
+uint32_t bigrams_count(const struct bigrams *bigrams, struct bigram bigram);
 
 /* Receives the joined text, in order, some bytes at a time. Returns 0, or -1 after fail(). */
 typedef int phrases_take(void *user, const char *bytes, uint64_t length);

@@ -1,13 +1,15 @@
 #include "vocab.h"
 
+#include "base/file.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "vocab_choose.h"
-#include "vocab_older.h"
+#include "first_bytes.h"
 #include "word_counts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,4 +311,879 @@ const char *vocab_near(const struct vocab *vocab, const char *word) {
     const char *near = text_nearest(word, names, count);
     free(names);
     return near;
+}
+
+/* Collects the words of all shards in one list, sorted by count. The first words of the list become the vocabulary.
+ *
+ *   counts of all words -> the list of words that will have rows, in buckets -> each bucket sorted -> rows and counts -> the words' bytes
+ *
+ * All steps are done by all threads. */
+
+/* A word that may get a row. */
+struct candidate {
+    uint64_t count : 48, number_low : 16;  /* count, first: as in struct word_count */
+    uint64_t first : 48, number_high : 16; /* number: of the word (word_counts.h) */
+};
+
+static inline struct candidate candidate_of(uint64_t count, uint64_t first, uint64_t number) {
+    return (struct candidate){count, number & UINT16_MAX, first, number >> 16};
+}
+
+static inline uint64_t number_of(const struct candidate *word) {
+    return (uint64_t)word->number_high << 16 | word->number_low;
+}
+
+struct candidates {
+    struct candidate *words;
+    uint64_t size;
+};
+
+enum { SINGLE_COUNTS = 64, SLICES = 256, LARGE_COUNTS = 42, BUCKETS = LARGE_COUNTS + SINGLE_COUNTS * SLICES };
+
+typedef void row_taker(struct words *words, uint64_t row, const char *word, uint64_t length);
+
+/* State of choosing. The workers share it, and each has an equal range of the words' numbers. */
+struct choosing {
+    struct word_counts *counts;
+    const struct corpus_options *options;
+    struct vocab *vocab;
+    struct pool *pool;
+    uint64_t numbers;       /* word_counts_numbers() */
+    uint64_t least;         /* fewest occurrences of a word that will have a row */
+    int by_first;           /* 1: words are ordered by their first places alone; 0: by falling counts, then by first places */
+    unsigned shift;         /* the corpus is cut into slices of 2^shift bytes */
+    struct worker_sums *sums; /* [pool_threads()] */
+    struct candidates candidates;
+    uint32_t *rows;         /* [numbers]: the row of each word; WORDS_ABSENT: it has none */
+    row_taker *take;        /* for_rows() calls it for each word that has a row */
+    _Atomic uint64_t next;  /* counter of pool_take() */
+};
+
+/* Sums over one worker's words. */
+struct worker_sums {
+    uint64_t distinct, tokens, kept;
+    struct candidate top;       /* the most frequent word, which the message names if no word stays */
+    uint64_t starts[BUCKETS];   /* for each bucket: how many of the worker's words will have rows; later the index in the list where the
+                                 * worker stores its next word of the bucket */
+};
+
+/* ---- sorting ---- */
+
+/* Words are sorted in two steps, so that the list is in memory once: the workers write each word into its bucket, then sort each
+ * bucket. A bucket has words of one count, or of counts from 2^n to 2^(n + 1) - 1, of the same slice of the corpus. */
+static inline uint64_t bucket_of(const struct choosing *c, const struct candidate *word) {
+    uint64_t count = c->by_first ? SINGLE_COUNTS - 1 : word->count, slice = word->first >> c->shift;
+    if (count >= SINGLE_COUNTS) return (uint64_t)(LARGE_COUNTS + 5 - (63 - __builtin_clzll(count)));
+    return LARGE_COUNTS + (SINGLE_COUNTS - 1 - count) * SLICES + (slice < SLICES ? slice : SLICES - 1);
+}
+
+static int by_count(const struct candidate *a, const struct candidate *b) {
+    return a->count != b->count ? a->count > b->count : a->first < b->first;
+}
+
+static int comes_before(const struct candidate *a, const struct candidate *b, int by_first) {
+    return by_first ? a->first < b->first : by_count(a, b);
+}
+
+static void sort_few(struct candidate *words, uint64_t size, int by_first) {
+    for (uint64_t i = 1; i < size; i++) {
+        struct candidate word = words[i];
+        uint64_t to = i;
+        for (; to && comes_before(&word, &words[to - 1], by_first); to--) words[to] = words[to - 1];
+        words[to] = word;
+    }
+}
+
+/* Sorts words[size] by falling counts if `counts` is 1, otherwise by rising first places; words of equal keys keep their order. It is a
+ * radix sort by 11 bits at a time. Bits that are the same in all keys are left out. other: scratch for `size` words. */
+static void sort(struct candidate *words, uint64_t size, struct candidate *other, int counts) {
+    enum { BITS = 11, DIGITS = 1 << BITS };
+    struct candidate *from = words, *to = other;
+    uint64_t varying = 0;
+#define KEY(word) (counts ? ~(uint64_t)(word).count : (uint64_t)(word).first)
+    for (uint64_t i = 1; i < size; i++) varying |= KEY(from[i]) ^ KEY(from[0]);
+    for (unsigned shift = 0; shift < 64; shift += BITS) {
+        uint64_t next[DIGITS] = {0}, sum = 0;
+        if (!(varying >> shift & (DIGITS - 1))) continue;
+        for (uint64_t i = 0; i < size; i++) next[KEY(from[i]) >> shift & (DIGITS - 1)]++;
+        for (int d = 0; d < DIGITS; d++) sum += next[d], next[d] = sum - next[d];
+        for (uint64_t i = 0; i < size; i++) to[next[KEY(from[i]) >> shift & (DIGITS - 1)]++] = from[i];
+        struct candidate *sorted = to;
+        to = from;
+        from = sorted;
+    }
+#undef KEY
+    if (from != words) memcpy(words, from, size * sizeof *words);
+}
+
+/* Sorts all words of the list by their first places. */
+static int sort_by_first(struct candidates *candidates) {
+    struct candidate *other = mem_alloc(candidates->size + 1, sizeof *other, "sorting words");
+    if (!other) return -1;
+    sort(candidates->words, candidates->size, other, 0);
+    free(other);
+    return 0;
+}
+
+/* Sorts the buckets that this worker takes. */
+static int sort_buckets(void *context, unsigned worker) {
+    enum { FEW = 48 };
+    struct choosing *c = context;
+    const uint64_t *ends = c->sums[pool_threads(c->pool) - 1].starts; /* the last worker's words end each bucket */
+    struct candidate *other = NULL;
+    uint64_t capacity = 0, bucket, end;
+    int result = 0;
+    (void)worker;
+    while (!result && pool_take(&c->next, BUCKETS, 1, &bucket, &end)) {
+        uint64_t first = bucket ? ends[bucket - 1] : 0, size = ends[bucket] - first;
+        struct candidate *words = c->candidates.words + first;
+        if (interrupt_check()) {
+            result = -1;
+        } else if (size <= FEW) {
+            sort_few(words, size, c->by_first);
+        } else if (!(result = mem_grow(&other, &capacity, size, sizeof *other, "sorting words"))) {
+            sort(words, size, other, 0);
+            if (!c->by_first) sort(words, size, other, 1);
+        }
+    }
+    free(other);
+    return result;
+}
+
+/* ---- which words stay ---- */
+
+/* Returns 1 if the word will be in the vocabulary: it occurs at least `least` times, or it occurs and an older run has it too. */
+static int stays(const struct choosing *c, const struct candidate *word) {
+    uint64_t length;
+    char digits[WORD_DIGITS];
+    if (word->count >= c->least || !word->count || !c->options->older) return word->count >= c->least;
+    const char *text = word_counts_word(c->counts, number_of(word), digits, &length);
+    return vocab_find(c->options->older, text, length) >= 0;
+}
+
+/* Returns the word of a number. Its count is 0 if no word has the number, or if it does not occur. */
+static inline struct candidate candidate_at(const struct word_counts *counts, uint64_t number) {
+    if (number < counts->integers.size) {
+        const struct integer_count *met = &counts->integers.counts[number];
+        return candidate_of(met->count, ~met->after, number);
+    }
+    const struct word_shard *shard = word_counts_shard(counts, number);
+    uint64_t n = word_counts_in_shard(counts, number);
+    struct word_count met = n < shard->words.size ? shard->counts[n] : (struct word_count){0};
+    return candidate_of(met.count, met.first, number);
+}
+
+/* Computes struct worker_sums for a worker's words. */
+static int add_up(void *context, unsigned worker) {
+    struct choosing *c = context;
+    struct worker_sums *sums = &c->sums[worker];
+    uint64_t number, end;
+    pool_share(c->numbers, worker, pool_threads(c->pool), &number, &end);
+    for (; number < end; number++) {
+        struct candidate word = candidate_at(c->counts, number);
+        if (!word.count) continue; /* a gathered dictionary may have words that no token of the data uses */
+        sums->distinct++;
+        sums->tokens += word.count;
+        if (!sums->top.count || by_count(&word, &sums->top)) sums->top = word;
+        if (stays(c, &word)) sums->starts[bucket_of(c, &word)]++;
+    }
+    return 0;
+}
+
+/* Computes the size of the list, and where in it each worker stores its words of each bucket. */
+static void begin_buckets(struct choosing *c) {
+    uint64_t sum = 0;
+    for (uint64_t bucket = 0; bucket < BUCKETS; bucket++)
+        for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) {
+            uint64_t *start = &c->sums[worker].starts[bucket], count = *start;
+            *start = sum;
+            sum += count;
+        }
+    c->candidates.size = sum;
+}
+
+/* Goes through a worker's words. A word that will have a row is written into the list, in its bucket. */
+static int put_in_buckets(void *context, unsigned worker) {
+    struct choosing *c = context;
+    uint64_t number, end;
+    pool_share(c->numbers, worker, pool_threads(c->pool), &number, &end);
+    for (; number < end; number++) {
+        struct candidate word = candidate_at(c->counts, number);
+        if (word.count && stays(c, &word)) c->candidates.words[c->sums[worker].starts[bucket_of(c, &word)]++] = word;
+    }
+    return 0;
+}
+
+/* Fails if a program gave no tokens at all. Such data has no file that the message could name. */
+static int nothing_given(const struct corpus_options *options) {
+    return fail("the corpus that was given is empty: %s",
+                corpus_formats[options->format].edges ? "no edge (from a node to itself, or of weight 0, is none)"
+                                                      : "not one word");
+}
+
+static int no_word(const struct word_counts *counts, const struct vocab *vocab, const struct corpus_options *options,
+                   uint64_t corpus_bytes, const struct candidate *top) {
+    const char *format = corpus_formats[options->format].name;
+    uint64_t length;
+    if (!vocab->tokens && !isinf(options->min_rating))
+        return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
+                    " bytes",
+                    options->path, options->min_rating, corpus_bytes);
+    if (!vocab->tokens && !*options->path) return nothing_given(options);
+    if (!vocab->tokens && corpus_formats[options->format].edges)
+        return fail("the corpus '%s' has no edge in its %" PRIu64 " bytes (from a node to itself, or of weight 0, is none)",
+                    options->path, corpus_bytes);
+    if (!vocab->tokens)
+        return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", options->path,
+                    format, corpus_bytes);
+    const char *word = word_counts_word(counts, number_of(top), (char[WORD_DIGITS]){0}, &length);
+    return fail("no word of the corpus comes %" PRIu64 " times (corpus.min_count): the most frequent of %" PRIu64
+                ", '%.*s', comes %" PRIu64 " times; lower corpus.min_count",
+                options->min_count, vocab->distinct, text_shown(length), word, (uint64_t)top->count);
+}
+
+/* Adds up all words. Fails if none stays. */
+static int add_up_all(struct choosing *c, uint64_t corpus_bytes) {
+    struct candidate top = {0};
+    while (corpus_bytes >> c->shift >= SLICES) c->shift++;
+    for (int s = 0; s < WORD_SHARDS; s++) words_drop_index(&c->counts->shards[s].words);
+    mem_give_back();
+    if (pool_run(c->pool, add_up, c)) return -1;
+    for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) {
+        const struct worker_sums *sums = &c->sums[worker];
+        c->vocab->distinct += sums->distinct;
+        c->vocab->tokens += sums->tokens;
+        if (sums->top.count && (!top.count || by_count(&sums->top, &top))) top = sums->top;
+    }
+    begin_buckets(c);
+    return c->candidates.size ? 0 : no_word(c->counts, c->vocab, c->options, corpus_bytes, &top);
+}
+
+/* Makes the list of the words that will have rows, in the order of their rows, and frees the counts of the shards. */
+static int list_words(struct choosing *c) {
+    c->candidates.words = mem_alloc(c->candidates.size, sizeof *c->candidates.words, "the list of words");
+    if (!c->candidates.words || pool_run(c->pool, put_in_buckets, c)) return -1;
+    free(c->counts->integers.counts);
+    c->counts->integers.counts = NULL;
+    for (int s = 0; s < WORD_SHARDS; s++) {
+        free(c->counts->shards[s].counts);
+        c->counts->shards[s].counts = NULL;
+    }
+    mem_give_back();
+    return pool_run(c->pool, sort_buckets, c);
+}
+
+/* ---- filling the vocabulary ---- */
+
+enum { GRAIN = 1 << 14 }; /* words that a worker takes at once */
+
+/* Allocates c->rows. No word has a row yet. */
+static int open_rows(struct choosing *c) {
+    c->rows = mem_alloc(c->numbers + 1, sizeof *c->rows, "the rows of words");
+    if (c->rows) memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
+    return c->rows ? 0 : -1;
+}
+
+/* Stores the row of each word of the list in c->rows, and the row's count in the vocabulary. */
+static int set_rows(void *context, unsigned worker) {
+    struct choosing *c = context;
+    uint64_t row, end;
+    pool_share(c->candidates.size, worker, pool_threads(c->pool), &row, &end);
+    for (; row < end; row++) {
+        const struct candidate *word = &c->candidates.words[row];
+        c->rows[number_of(word)] = (uint32_t)row;
+        c->vocab->counts[row] = vocab_small_count(word->count);
+        c->sums[worker].kept += word->count;
+    }
+    return 0;
+}
+
+static int take_rows(void *context, unsigned worker) {
+    struct choosing *c = context;
+    uint64_t number, end, length;
+    char digits[WORD_DIGITS];
+    (void)worker;
+    while (pool_take(&c->next, c->numbers, GRAIN, &number, &end))
+        for (; number < end; number++)
+            if (c->rows[number] != WORDS_ABSENT) {
+                const char *word = word_counts_word(c->counts, number, digits, &length);
+                c->take(&c->vocab->words, c->rows[number], word, length);
+            }
+    return 0;
+}
+
+static void put_length(struct words *words, uint64_t row, const char *word, uint64_t length) {
+    (void)word;
+    words_set_offset(words, row, length + 1);
+}
+
+static void put_word(struct words *words, uint64_t row, const char *word, uint64_t length) {
+    char *to = words->bytes + words_offset(words, row);
+    memcpy(to, word, length);
+    to[length] = 0;
+}
+
+/* Calls `take` for all words that have rows. */
+static int for_rows(struct choosing *c, row_taker *take) {
+    c->take = take;
+    c->next = 0;
+    return pool_run(c->pool, take_rows, c);
+}
+
+/* Fills the vocabulary. The list is freed before memory for the words' bytes is reserved; then each counted word is copied to its row. */
+static int fill(struct choosing *c) {
+    struct vocab *vocab = c->vocab;
+    uint64_t size = c->candidates.size;
+    if (open_rows(c) || vocab_reserve(vocab, size, 0) || pool_run(c->pool, set_rows, c)) return -1;
+    for (uint64_t row = 0; row < size; row++)
+        if (vocab->counts[row] == VOCAB_LARGE && vocab_set_count(vocab, row, c->candidates.words[row].count)) return -1;
+    for (unsigned worker = 0; worker < pool_threads(c->pool); worker++) vocab->kept += c->sums[worker].kept;
+    free(c->candidates.words);
+    c->candidates.words = NULL;
+    if (for_rows(c, put_length) || words_place(&vocab->words, size) || for_rows(c, put_word)) return -1;
+    vocab->size = size;
+    return 0;
+}
+
+/* Returns the bytes of all numbers 0 .. highest, written in decimal, each with a NUL. */
+static uint64_t bytes_of_numbers(uint64_t highest) {
+    uint64_t bytes = highest + 1 + 1; /* the NULs, and the digit of 0 */
+    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* the numbers with a digit at this
+                                                                                           * power of ten */
+    return bytes;
+}
+
+/* Fills the vocabulary if corpus.order = given: each number up to the highest gets a row. The count of a row is 0 if its number
+ * was left out or does not occur. */
+static int fill_given(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
+    uint64_t highest = 0, length, id = 0;
+    char digits[WORD_DIGITS];
+    for (uint64_t i = 0; i < candidates->size; i++) {
+        const char *word = word_counts_word(counts, number_of(&candidates->words[i]), digits, &length);
+        vocab_given_id(word, length, &id);
+        if (id > highest) highest = id;
+    }
+    if (vocab_reserve(vocab, highest + 1, bytes_of_numbers(highest))) return -1;
+    for (id = 0; id <= highest; id++)
+        vocab_append(vocab, digits, (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, id), 0);
+    for (uint64_t i = 0; i < candidates->size; i++) {
+        const char *word = word_counts_word(counts, number_of(&candidates->words[i]), digits, &length);
+        vocab_given_id(word, length, &id);
+        /* "7" and "07" are the same number */
+        if (vocab_set_count(vocab, id, vocab_count(vocab, id) + candidates->words[i].count)) return -1;
+        vocab->kept += candidates->words[i].count;
+    }
+    return 0;
+}
+
+/* ---- the rows of all words ---- */
+
+static void set_given(uint32_t *rows, const struct vocab *vocab, const struct word_counts *counts, uint64_t number) {
+    char digits[WORD_DIGITS];
+    uint64_t length, id;
+    const char *word = word_counts_word(counts, number, digits, &length);
+    if (!vocab_given_id(word, length, &id) && id < vocab->size && vocab_count(vocab, id)) rows[number] = (uint32_t)id;
+}
+
+static int find_given_rows(struct choosing *c) {
+    const struct word_counts *counts = c->counts;
+    if (open_rows(c)) return -1;
+    for (uint64_t number = 0; number < c->numbers; number++)
+        if (word_counts_has(counts, number)) set_given(c->rows, c->vocab, counts, number);
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int choose_rows(struct choosing *c, uint64_t corpus_bytes, int wants_rows) {
+    const struct corpus_options *options = c->options;
+    struct candidates *candidates = &c->candidates;
+    if (add_up_all(c, corpus_bytes) || list_words(c)) return -1;
+    if (options->max_vocab && candidates->size > options->max_vocab) candidates->size = options->max_vocab;
+    if (candidates->size > WORDS_MOST)
+        return fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
+                    candidates->size, WORDS_MOST);
+    if (options->order == ORDER_FIRST_SEEN && !c->by_first && sort_by_first(candidates)) return -1;
+    INVARIANT(candidates->size < 2 || comes_before(&candidates->words[0], &candidates->words[candidates->size - 1],
+                                                   options->order == ORDER_FIRST_SEEN));
+    if (options->order != ORDER_GIVEN) return fill(c);
+    return fill_given(c->vocab, c->counts, candidates) || (wants_rows && find_given_rows(c)) ? -1 : 0;
+}
+
+int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options, uint64_t corpus_bytes,
+                 struct pool *pool, uint32_t **rows) {
+    struct choosing c = {.counts = counts,
+                         .options = options,
+                         .vocab = vocab,
+                         .pool = pool,
+                         .numbers = word_counts_numbers(counts),
+                         .least = options->min_count ? options->min_count : 1,
+                         .by_first = options->order == ORDER_FIRST_SEEN && !options->max_vocab,
+                         .sums = mem_zalloc(pool_threads(pool), sizeof *c.sums, "choosing words")};
+    int result = c.sums ? choose_rows(&c, corpus_bytes, rows != NULL) : -1;
+    free(c.sums);
+    free(c.candidates.words);
+    if (rows && !result) *rows = c.rows;
+    else free(c.rows);
+    return result;
+}
+
+/* Reads and writes vocab.tsv: line n is the word of id n, a TAB, its count and an LF. Files of other programs are read too: they
+ * may have blanks instead of the TAB, CR LF, or no LF at the end. */
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* ---- reading ---- */
+
+/* A line of the file: its word and its count. */
+struct line {
+    const char *word;
+    uint64_t length, count;
+};
+
+/* Returns 1 for bytes that may separate a word from its count. VT and FF are not among them: words in other programs' files may
+ * contain them. */
+static int separates(char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+/* Parses a line as this program writes it: a word, the line's only TAB, and at most 19 digits. Returns 0 if it is no such line. */
+static int read_own_line(struct line *out, const char *text, uint64_t length) {
+    const char *tab = memchr(text, '\t', length), *end = text + length;
+    uint64_t count = 0;
+    if (!tab || tab == text || tab + 1 == end || end - tab > 20) return 0;
+    for (const char *at = tab + 1; at < end; at++) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        if (digit > 9) return 0;
+        count = count * 10 + digit;
+    }
+    *out = (struct line){text, (uint64_t)(tab - text), count};
+    return 1;
+}
+
+/* Parses a line, without its LF: "word TAB count" or "word blank count". A word may contain spaces, or begin or end with them,
+ * only if a TAB follows it: quoted names and tokens that a program gave can have spaces. */
+static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
+    if (read_own_line(out, text, length)) return 0; /* nearly all lines */
+    uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
+    while (stop && (separates(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
+    for (digits = stop; digits && !separates(text[digits - 1]); digits--) continue;
+    for (end = digits; end && separates(text[end - 1]); end--) continue;
+    const char *tab = memchr(text + end, '\t', digits - end); /* the word may then have spaces in it */
+    int ours = tab && tab + 1 == text + digits;               /* the only TAB, directly before the count: this program wrote the
+                                                               * line */
+    if (ours) end = digits - 1;
+    if (!stop) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
+    if (*text == '\t' || (*text == ' ' && !ours))
+        return fail("vocabulary '%s' line %" PRIu64 " has no word; wanted word TAB count", path, number);
+    if (!end)
+        return fail("vocabulary '%s' line %" PRIu64 ": '%.*s' has no count; wanted word TAB count", path, number,
+                    text_shown(stop), text);
+    *out = (struct line){text, end, 0};
+    for (uint64_t i = digits; i < stop; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9 || __builtin_mul_overflow(out->count, 10, &out->count) ||
+            __builtin_add_overflow(out->count, digit, &out->count))
+            return fail("vocabulary '%s' line %" PRIu64 ": the count '%.*s' is not a whole number below 2^64", path,
+                        number, text_shown(stop - digits), text + digits);
+    }
+    for (uint64_t i = 0; i < end; i++)
+        if (text[i] == '\t' || (text[i] == ' ' && !tab))
+            return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' has a blank in it; wanted word TAB count",
+                        path, number, text_shown(end), text);
+    return 0;
+}
+
+/* Returns 1 if the row is a list or a relation: only they have such a prefix and a count of 0. */
+static int is_list(const struct vocab *vocab, uint64_t id) {
+    const char *word = vocab_word(vocab, id, NULL);
+    return !vocab_count(vocab, id) &&
+           (!strncmp(word, VOCAB_LIST, strlen(VOCAB_LIST)) || !strncmp(word, VOCAB_RELATION, strlen(VOCAB_RELATION)));
+}
+
+/* The lines of a vocabulary file that are still to be read, after its byte order mark. */
+struct lines {
+    const char *path, *at, *end;
+    uint64_t number; /* number of the next line: the file's first line is 1 or, in a chunk that a worker reads, the chunk's first */
+};
+
+/* Bytes of a line. A longer line cannot be of a vocabulary, so its end is not searched. */
+enum { LINE_MOST = CORPUS_WORD_MOST + 64 };
+
+/* Stores the next line, without its LF. Returns 1, 0 at the end of the file, -1 after fail(). */
+static int next_line(struct lines *lines, const char **text, uint64_t *length) {
+    uint64_t left = (uint64_t)(lines->end - lines->at), looked = left < LINE_MOST ? left : LINE_MOST;
+    const char *newline = left ? memchr(lines->at, '\n', looked) : NULL;
+    if (!left) return 0;
+    if (!newline && looked < left)
+        return fail("vocabulary '%s' line %" PRIu64 " has more than %d bytes; wanted word TAB count", lines->path,
+                    lines->number, LINE_MOST);
+    *text = lines->at;
+    *length = (uint64_t)((newline ? newline : lines->end) - lines->at);
+    lines->at = newline ? newline + 1 : lines->end;
+    lines->number++;
+    return 1;
+}
+
+/* Reads the next line. Returns 1, 0 at the end of the file, -1 after fail(). Adds its count to *sum. */
+static int take_counted_line(struct lines *lines, struct line *line, uint64_t *sum) {
+    const char *text = "";
+    uint64_t length = 0;
+    int more = next_line(lines, &text, &length);
+    if (more <= 0) return more;
+    if (read_line(line, lines->path, lines->number - 1, text, length)) return -1;
+    if (__builtin_add_overflow(*sum, line->count, sum))
+        return fail("vocabulary '%s' line %" PRIu64 ": the counts add up to more than 2^64", lines->path, lines->number - 1);
+    return 1;
+}
+
+/* A part of the file. It begins with the first line that begins in it. */
+struct chunk {
+    uint64_t words, bytes, tokens; /* numbers of words and of their bytes with NULs, and the sum of their counts: of the chunk before this
+                                    * one; after count_file(): of all chunks before this one */
+    int large;                     /* 1: a count is VOCAB_LARGE or more */
+};
+enum { CHUNK = 1 << 20 };
+
+/* State of reading a file by all threads: each chunk is read once to count its words, and again to store them. */
+struct reading {
+    struct vocab *vocab;
+    struct lines all;
+    struct chunk *chunks; /* [chunk_count + 1]: chunk i is counted in chunks[i + 1] */
+    uint64_t chunk_count;
+    int (*take)(const struct reading *reading, uint64_t chunk);
+    _Atomic uint64_t next;
+    _Atomic int failed;   /* 1: a line cannot be read */
+};
+
+/* Finds the first line that begins at `at` or later, and returns its beginning. Returns NULL if no line begins within LINE_MOST bytes. */
+static const char *next_begin(const struct lines *all, const char *at) {
+    if (at <= all->at || at >= all->end) return at <= all->at ? all->at : all->end;
+    uint64_t left = (uint64_t)(all->end - at);
+    const char *newline = memchr(at - 1, '\n', left < LINE_MOST ? left + 1 : LINE_MOST);
+    return newline ? newline + 1 : left < LINE_MOST ? all->end : NULL;
+}
+
+/* Returns the lines of a chunk; `at` is NULL if a line is too long. */
+static struct lines lines_of(const struct reading *reading, uint64_t chunk) {
+    struct lines lines = reading->all;
+    const char *begin = lines.at + chunk * CHUNK;
+    uint64_t left = (uint64_t)(lines.end - begin);
+    lines.at = next_begin(&reading->all, begin);
+    lines.end = next_begin(&reading->all, begin + (left < CHUNK ? left : CHUNK));
+    if (!lines.end) lines.at = NULL;
+    return lines;
+}
+
+static int count_chunk(const struct reading *reading, uint64_t number) {
+    struct chunk *chunk = &reading->chunks[number + 1];
+    struct lines lines = lines_of(reading, number);
+    struct line line;
+    int more;
+    if (!lines.at) return -1;
+    while ((more = take_counted_line(&lines, &line, &chunk->tokens)) > 0) {
+        chunk->words++;
+        chunk->bytes += line.length + 1;
+        chunk->large |= line.count >= VOCAB_LARGE;
+    }
+    return more;
+}
+
+static int store_chunk(const struct reading *reading, uint64_t number) {
+    const struct chunk *chunk = &reading->chunks[number], *after = chunk + 1;
+    struct words *words = &reading->vocab->words;
+    struct lines lines = lines_of(reading, number);
+    struct line line;
+    uint64_t at = chunk->bytes, tokens = 0;
+    for (uint64_t id = chunk->words; id < after->words; id++) {
+        if (!lines.at || take_counted_line(&lines, &line, &tokens) <= 0 || line.length + 1 > after->bytes - at) return -1;
+        words_set_offset(words, id, at);
+        memcpy(words->bytes + at, line.word, line.length);
+        words->bytes[at + line.length] = 0;
+        at += line.length + 1;
+        reading->vocab->counts[id] = vocab_small_count(line.count);
+    }
+    return at == after->bytes ? 0 : -1;
+}
+
+/* Fails at the first line that cannot be read. Threads find mistakes in any order, so the lines are then read once more. */
+static int refuse_lines(struct lines lines) {
+    struct line line;
+    uint64_t tokens = 0;
+    int more;
+    report_clear();
+    while ((more = take_counted_line(&lines, &line, &tokens)) > 0) continue;
+    return more < 0 ? -1 : fail("vocabulary '%s' changed while it was read", lines.path);
+}
+
+/* Stores the large counts of a chunk, whose other counts are stored. */
+static int store_large(const struct reading *reading, uint64_t number) {
+    struct lines lines = lines_of(reading, number);
+    struct line line;
+    uint64_t tokens = 0;
+    for (uint64_t id = reading->chunks[number].words; id < reading->chunks[number + 1].words; id++) {
+        if (!lines.at || take_counted_line(&lines, &line, &tokens) <= 0) return refuse_lines(reading->all);
+        if (line.count >= VOCAB_LARGE && vocab_set_count(reading->vocab, id, line.count)) return -1;
+    }
+    return 0;
+}
+
+static int take_chunks(void *context, unsigned worker) {
+    struct reading *reading = context;
+    uint64_t chunk, end;
+    (void)worker;
+    while (!reading->failed && pool_take(&reading->next, reading->chunk_count, 1, &chunk, &end)) {
+        if (interrupt_check()) return -1;
+        if (reading->take(reading, chunk)) reading->failed = 1;
+    }
+    return 0;
+}
+
+/* Calls `take` for all chunks. Fails if it failed, or if the user has interrupted the program. */
+static int for_chunks(struct reading *reading, struct pool *pool, int (*take)(const struct reading *, uint64_t chunk)) {
+    reading->take = take;
+    reading->next = 0;
+    if (pool_run(pool, take_chunks, reading)) return -1;
+    return reading->failed ? refuse_lines(reading->all) : 0;
+}
+
+/* Counts the words of all chunks. Fails if the file is no vocabulary. */
+static int count_file(struct reading *reading, struct pool *pool) {
+    if (for_chunks(reading, pool, count_chunk)) return -1;
+    for (uint64_t i = 0; i < reading->chunk_count; i++) {
+        struct chunk *chunk = &reading->chunks[i];
+        chunk[1].words += chunk->words;
+        chunk[1].bytes += chunk->bytes;
+        if (__builtin_add_overflow(chunk[1].tokens, chunk->tokens, &chunk[1].tokens)) return refuse_lines(reading->all);
+    }
+    uint64_t count = reading->chunks[reading->chunk_count].words;
+    if (!count) return fail("vocabulary '%s' is empty; wanted lines of word TAB count", reading->all.path);
+    if (count <= WORDS_MOST) return 0;
+    return fail("vocabulary '%s' has %" PRIu64 " words, more than the %u that ids can name", reading->all.path, count, WORDS_MOST);
+}
+
+/* Stores the words of all chunks in the vocabulary. */
+static int store_words(struct reading *reading, struct pool *pool) {
+    const struct chunk *all = &reading->chunks[reading->chunk_count];
+    struct vocab *vocab = reading->vocab;
+    if (vocab_reserve(vocab, all->words, all->bytes)) return -1;
+    if (for_chunks(reading, pool, store_chunk)) return -1;
+    for (uint64_t i = 0; i < reading->chunk_count; i++)
+        if (reading->chunks[i + 1].large && store_large(reading, i)) return -1;
+    vocab->size = vocab->words.size = vocab->distinct = all->words;
+    vocab->words.used = all->bytes;
+    words_set_offset(&vocab->words, all->words, all->bytes);
+    vocab->kept = vocab->tokens = all->tokens;
+    while (vocab->lists < vocab->size && is_list(vocab, vocab->size - 1 - vocab->lists)) vocab->lists++;
+    return 0;
+}
+
+static int read_chunks(struct reading *reading, struct pool *pool) {
+    uint64_t bytes = (uint64_t)(reading->all.end - reading->all.at);
+    reading->chunk_count = bytes / CHUNK + (bytes % CHUNK > 0);
+    reading->chunks = mem_zalloc(reading->chunk_count + 1, sizeof *reading->chunks, "a vocabulary");
+    int result = reading->chunks ? count_file(reading, pool) || store_words(reading, pool) : -1;
+    free(reading->chunks);
+    return result ? -1 : 0;
+}
+
+int vocab_read_words(struct vocab *vocab, const char *path, int given, struct pool *pool) {
+    struct file_map map;
+    *vocab = (struct vocab){0};
+    if (file_map_open(&map, path)) return -1;
+    uint64_t mark = given ? text_mark(map.data, map.size) : 0;
+    struct reading reading = {.vocab = vocab, .all = {path, map.data, map.data, 1}}; /* if the file is empty, map.data is NULL */
+    if (map.size) reading.all = (struct lines){path, map.data + mark, map.data + map.size, 1};
+    int result = (given && kind_check_format(path, map.data, map.size, 0)) || read_chunks(&reading, pool) ? -1 : 0;
+    file_map_close(&map);
+    if (result) vocab_release(vocab);
+    return result;
+}
+
+/* ---- writing ---- */
+
+enum { TAIL_MOST = 22, BLOCK = 1 << 16 };
+
+/* Writes "TAB count LF" and returns its end. */
+static char *put_tail(char *at, uint64_t count) {
+    char digits[TAIL_MOST], *first = digits + TAIL_MOST;
+    do *--first = (char)('0' + count % 10);
+    while (count /= 10);
+    *at++ = '\t';
+    for (; first < digits + TAIL_MOST; first++) *at++ = *first;
+    *at++ = '\n';
+    return at;
+}
+
+/* Gives the bytes of vocab.tsv to `take`, in blocks. Returns what `take` returned, if it was not 0. */
+static int for_blocks(const struct vocab *vocab, int (*take)(void *user, const void *bytes, uint64_t count), void *user) {
+    char block[BLOCK], *at = block;
+    uint64_t length;
+    int result = 0;
+    for (uint64_t id = 0; id < vocab->size && !result; id++) {
+        const char *word = vocab_word(vocab, id, &length);
+        if (length + TAIL_MOST > (uint64_t)(block + BLOCK - at)) {
+            result = take(user, block, (uint64_t)(at - block));
+            at = block;
+        }
+        if (length + TAIL_MOST > BLOCK) result = result ? result : take(user, word, length);
+        else at = (char *)memcpy(at, word, length) + length;
+        at = put_tail(at, vocab_count(vocab, id));
+    }
+    return result ? result : take(user, block, (uint64_t)(at - block));
+}
+
+static int write_block(void *writer, const void *bytes, uint64_t count) {
+    return file_write(writer, bytes, count);
+}
+
+int vocab_write(const struct vocab *vocab, const char *path) {
+    struct file_writer writer;
+    if (file_writer_open(&writer, path)) return -1;
+    if (!for_blocks(vocab, write_block, &writer)) return file_commit(&writer);
+    file_abandon(&writer);
+    return -1;
+}
+
+static int hash_block(void *state, const void *bytes, uint64_t count) {
+    XXH3_64bits_update(state, bytes, count);
+    return 0;
+}
+
+uint64_t vocab_fingerprint(const struct vocab *vocab) {
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset(&state);
+    for_blocks(vocab, hash_block, &state);
+    return XXH3_64bits_digest(&state);
+}
+
+/* One word or list of the joined vocabulary. */
+struct kept_word {
+    uint64_t count, number; /* number: its id in `vocab`, or in `older` if of_older is 1 */
+    int of_older;           /* 1: only the older run has this word */
+};
+
+/* State of joining two vocabularies. */
+struct joining {
+    const struct vocab *vocab, *older;
+    const struct corpus_options *options;
+    struct kept_word *words; /* [items + lists] */
+    uint64_t items, lists;
+};
+
+static uint64_t items_of(const struct vocab *vocab) {
+    return vocab->size - vocab->lists;
+}
+
+static const char *word_of(const struct joining *joining, const struct kept_word *word, uint64_t *length) {
+    return vocab_word(word->of_older ? joining->older : joining->vocab, word->number, length);
+}
+
+/* Returns the count of a word (not of a list) in a vocabulary. *found: 1 if the vocabulary has it; if not, 0 and the count is 0. */
+static uint64_t count_in(const struct vocab *vocab, const char *word, uint64_t length, int *found) {
+    int64_t row = vocab_find(vocab, word, length);
+    *found = row >= 0 && (uint64_t)row < items_of(vocab);
+    return *found ? vocab_count(vocab, row) : 0;
+}
+
+static void join_items(struct joining *joining) {
+    const struct vocab *vocab = joining->vocab, *older = joining->older;
+    uint64_t length;
+    int found;
+    for (uint64_t id = 0; id < items_of(vocab); id++) {
+        const char *word = vocab_word(vocab, id, &length);
+        joining->words[joining->items++] = (struct kept_word){vocab_count(vocab, id) + count_in(older, word, length, &found), id, 0};
+    }
+    for (uint64_t id = 0; id < items_of(older); id++) {
+        const char *word = vocab_word(older, id, &length);
+        count_in(vocab, word, length, &found);
+        if (!found) joining->words[joining->items++] = (struct kept_word){vocab_count(older, id), id, 1};
+    }
+}
+
+static void join_older_lists(struct joining *joining) {
+    const struct vocab *vocab = joining->vocab, *older = joining->older;
+    struct kept_word *lists = joining->words + joining->items;
+    uint64_t ways = vocab_is_reciprocal(vocab) ? 2 : 1, own = vocab->lists / ways, others = older->lists / ways, length;
+    for (uint64_t way = 0; way < ways; way++) { /* all relations, then all reciprocals */
+        uint64_t first = items_of(vocab) + way * own, from = items_of(older) + way * others;
+        for (uint64_t id = first; id < first + own; id++) lists[joining->lists++] = (struct kept_word){0, id, 0};
+        for (uint64_t id = from; id < from + others && joining->options->list_rows; id++) {
+            const char *word = vocab_word(older, id, &length);
+            if (vocab_find(vocab, word, length) < 0) lists[joining->lists++] = (struct kept_word){0, id, 1};
+        }
+    }
+}
+
+/* Fails if both vocabularies have relations, and only one of them has reciprocals. */
+static int check_relations(const struct vocab *vocab, const struct vocab *older) {
+    int ways = vocab_is_reciprocal(vocab), relations = older->lists && !strcmp(vocab_prefix(older), VOCAB_RELATION);
+    if (!relations || !vocab->lists || vocab_is_reciprocal(older) == ways) return 0;
+    return fail("train.from was trained with triples.reciprocal = %s, and this run has %s: give this run the same value, "
+                "or set train.from_words = drop",
+                ways ? "no" : "yes", ways ? "yes" : "no");
+}
+
+static int by_frequency(const void *a, const void *b) {
+    const struct kept_word *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    if (x->of_older != y->of_older) return x->of_older - y->of_older;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Checks, if corpus.order = given, that the word of each added row is the row's number. */
+static int check_given(const struct joining *joining) {
+    uint64_t length, id;
+    for (uint64_t row = items_of(joining->vocab); row < joining->items; row++) {
+        const char *word = word_of(joining, &joining->words[row], &length);
+        if (vocab_given_id(word, length, &id) || id != row)
+            return fail("train.from has the word '%.*s', which cannot be row %" PRIu64
+                        " where rows are numbers (corpus.order = given): set train.from_words = drop",
+                        text_shown(length), word, row);
+    }
+    return 0;
+}
+
+static int fill_joined(struct vocab *out, const struct joining *joining) {
+    uint64_t size = joining->items + joining->lists, length;
+    if (size > WORDS_MOST)
+        return fail("%" PRIu64 " words of the corpus and of train.from are more than the %u that ids can name; "
+                    "set train.from_words = drop",
+                    size, WORDS_MOST);
+    if (vocab_reserve(out, size, joining->vocab->words.used + joining->older->words.used)) return -1;
+    for (uint64_t row = 0; row < size; row++) {
+        const char *word = word_of(joining, &joining->words[row], &length);
+        if (vocab_append(out, word, length, joining->words[row].count)) return -1;
+        out->kept += joining->words[row].count;
+    }
+    out->tokens = joining->vocab->tokens + joining->older->tokens;
+    out->lists = joining->lists;
+    out->older = size - joining->vocab->size;
+    out->distinct = joining->vocab->distinct + out->older;
+    return 0;
+}
+
+int vocab_keep_older(struct vocab *vocab, const struct vocab *older, const struct corpus_options *options) {
+    struct joining joining = {.vocab = vocab, .older = older, .options = options};
+    struct vocab joined = {0};
+    if (check_relations(vocab, older)) return -1;
+    joining.words = mem_alloc(vocab->size + older->size, sizeof *joining.words, "the words of the older run");
+    if (!joining.words) return -1;
+    join_items(&joining);
+    join_older_lists(&joining);
+    if (options->order == ORDER_FREQUENCY) qsort(joining.words, joining.items, sizeof *joining.words, by_frequency);
+    int result = (options->order == ORDER_GIVEN && check_given(&joining)) || fill_joined(&joined, &joining) ||
+                         vocab_index(&joined, options->path, NULL)
+                     ? -1
+                     : 0;
+    free(joining.words);
+    if (result) {
+        vocab_release(&joined);
+        return -1;
+    }
+    vocab_release(vocab);
+    *vocab = joined;
+    return 0;
 }

@@ -18,6 +18,7 @@
 #include "base/pool.h"
 #include "corpus.h"
 #include "subwords.h"
+#include "word_counts.h"
 #include "words.h"
 
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct vocab_large {
 static inline uint32_t vocab_small_count(uint64_t count) {
     return count < VOCAB_LARGE ? (uint32_t)count : VOCAB_LARGE;
 }
+
+struct word_counts;
 
 struct vocab {
     uint64_t size;      /* number of words, and of their rows; at most WORDS_MOST */
@@ -115,5 +118,21 @@ int vocab_set_count(struct vocab *vocab, uint64_t id, uint64_t count); /* return
 /* Builds the hash table that vocab_find() uses. Returns 0, or -1 after fail(), also if two words are equal; `path` names the
  * file that the message calls the source of the words. pool: NULL: the caller's thread does it. */
 int vocab_index(struct vocab *vocab, const char *path, struct pool *pool);
+
+/* vocab_choose: chooses which of the counted words become rows, and in which order. */
+/* Fills a zeroed vocabulary by the options (min_count, max_vocab, order), but builds no hash table. The shards of `counts` keep
+ * their words; their counts and hash tables are freed. rows: if not NULL, *rows is a new array with the row of each number of a
+ * word (word_counts.h), WORDS_ABSENT for a word that is left out; the caller frees it. corpus_bytes is the corpus' size, for the
+ * message if no word is left. Returns 0, or -1 after fail(). */
+int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options, uint64_t corpus_bytes,
+                 struct pool *pool, uint32_t **rows);
+
+/* vocab_older: adds the words of an older run to the vocabulary of a corpus (train.from_words = keep), as gensim's
+ * build_vocab(update=True) does. A word that both have gets the sum of both counts. */
+/* Adds the words of the vocabulary `older` to `vocab`; both must have hash tables (vocab_index). With corpus.order = frequency,
+ * all words are then sorted by their new counts; otherwise the added words follow those of the corpus. Names of lists are added
+ * only if options->list_rows is 1. Stores the number of added words and lists in vocab->older. Returns 0, or -1 after fail();
+ * the caller then releases `vocab`. */
+int vocab_keep_older(struct vocab *vocab, const struct vocab *older, const struct corpus_options *options);
 
 #endif

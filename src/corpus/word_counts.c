@@ -4,17 +4,175 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "encode_block.h"
+#include "encode.h"
 #include "fields.h"
 #include "gathered.h"
 #include "pairs.h"
 #include "scan.h"
-#include "tally.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PLACES_A_WORD = 16 }; /* largest allowed number of table entries for each word of the vocabulary: a larger table would be
+                              * nearly empty */
+
+/* Returns the highest integer among the words, plus one; 0 if a table of that size would be nearly empty. */
+static uint64_t table_size(const struct vocab *vocab) {
+    uint64_t size = 0, length;
+    for (uint64_t row = 0; row < vocab->size; row++) {
+        const char *word = vocab_word(vocab, row, &length);
+        uint32_t integer = integer_of(word, length);
+        if (integer != NO_INTEGER && integer >= size) size = (uint64_t)integer + 1;
+    }
+    return size / PLACES_A_WORD < vocab->size ? size : 0;
+}
+
+int integer_rows_make(struct integer_rows *rows, const struct vocab *vocab) {
+    uint64_t length;
+    *rows = (struct integer_rows){.size = table_size(vocab)};
+    if (!rows->size) return 0;
+    rows->rows = mem_alloc(rows->size, sizeof *rows->rows, "the rows of integers");
+    if (!rows->rows) return -1;
+    mem_prefer_huge(rows->rows, rows->size * sizeof *rows->rows);
+    memset(rows->rows, 0xff, rows->size * sizeof *rows->rows);
+    for (uint64_t row = 0; row < vocab->size; row++) {
+        const char *word = vocab_word(vocab, row, &length);
+        uint32_t integer = integer_of(word, length);
+        if (integer != NO_INTEGER) rows->rows[integer] = (uint32_t)row;
+    }
+    return 0;
+}
+
+void integer_rows_release(struct integer_rows *rows) {
+    free(rows->rows);
+    *rows = (struct integer_rows){0};
+}
+
+void integer_counts_make(struct integer_counts *counts, uint64_t most) {
+    uint64_t size = most / sizeof *counts->counts;
+    *counts = (struct integer_counts){.size = size < INTEGERS ? size : INTEGERS};
+    if (counts->size) counts->counts = mem_zalloc(counts->size, sizeof *counts->counts, "the counts of integers");
+    mem_prefer_huge(counts->counts, counts->size * sizeof *counts->counts);
+    if (counts->counts || !counts->size) return;
+    report_clear(); /* integers are then counted like other words */
+    counts->size = 0;
+}
+
+/* Returns the prefix of a word that consists of a prefix and an integer, in the form of integer_counts.prefix. Returns 0 for any
+ * other word. */
+static uint64_t prefix_of_word(const char *word, uint64_t length) {
+    uint64_t digits = length, packed = 0;
+    while (digits && word[digits - 1] >= '0' && word[digits - 1] <= '9') digits--;
+    if (digits == length || digits > PREFIX_MOST || integer_of(word + digits, length - digits) == NO_INTEGER) return 0;
+    memcpy(&packed, word, digits);
+    return packed | (digits + 1) << 56;
+}
+
+struct integer_prefix integer_counts_prefix(struct integer_counts *counts, const char *word, uint64_t length) {
+    uint64_t packed = atomic_load(&counts->prefix), own = packed ? 0 : prefix_of_word(word, length);
+    if (own && atomic_compare_exchange_strong(&counts->prefix, &packed, own)) packed = own;
+    uint64_t bytes = packed ? (packed >> 56) - 1 : 0, mask = ((uint64_t)1 << 8 * bytes) - 1;
+    return (struct integer_prefix){packed & mask, mask, bytes, packed != 0};
+}
+
+void integer_counts_release(struct integer_counts *counts) {
+    free(counts->counts);
+    *counts = (struct integer_counts){0};
+}
+
+static struct tally_slot *new_slots(uint64_t count) {
+    struct tally_slot *slots = mem_zalloc(count, sizeof *slots, "counting");
+    mem_prefer_huge(slots, count * sizeof *slots);
+    return slots;
+}
+
+int tally_open(struct tally *tally, uint64_t most) {
+    *tally = (struct tally){.slots = new_slots(TALLY_SLOTS), .slot_count = TALLY_SLOTS, .slots_most = TALLY_SLOTS};
+    while (tally->slots_most < TALLY_SLOTS_MOST && tally->slots_most * 2 * sizeof *tally->slots <= most) tally->slots_most *= 2;
+    return tally->slots ? 0 : -1;
+}
+
+void tally_close(struct tally *tally) {
+    words_release(&tally->texts);
+    free(tally->slots);
+}
+
+void tally_clear(struct tally *tally) {
+    words_clear(&tally->texts);
+    tally->size = 0;
+    memset(tally->slots, 0, tally->slot_count * sizeof *tally->slots);
+}
+
+int tally_add(struct tally *tally, const struct tally_query *query, uint32_t number) {
+    struct tally_slot *slot = tally_find(tally, query);
+    if (slot->end || tally_is_full(tally) || query->length > TALLY_LONGEST) return 0;
+    if (query->length > 16 && words_put(&tally->texts, query->word, query->length)) return -1;
+    *slot = (struct tally_slot){
+        {query->key[0], query->key[1]}, (uint32_t)query->length + 1, (uint32_t)tally->texts.size - 1, 0, number};
+    tally->size++;
+    return 0;
+}
+
+/* The hash of a word in a slot. */
+static uint64_t hash_of(const struct tally *tally, const struct tally_slot *slot) {
+    uint64_t length = slot->end - 1;
+    char bytes[TALLY_LONGEST] = {0};
+    memcpy(bytes, length > 16 ? words_get(&tally->texts, slot->text, NULL) : (const char *)slot->key, length);
+    return tally_ask(bytes, length).hash;
+}
+
+int tally_double(struct tally *tally) {
+    uint64_t before = tally->slot_count;
+    struct tally_slot *old = tally->slots, *slots = before < tally->slots_most ? new_slots(before * 2) : NULL;
+    if (!slots) {
+        if (before < tally->slots_most) report_clear(); /* counting goes on with what memory there is */
+        return 0;
+    }
+    tally->slots = slots;
+    tally->slot_count = before * 2;
+    for (uint64_t i = 0; i < before; i++) {
+        if (!old[i].end) continue;
+        uint64_t at = hash_of(tally, &old[i]) >> 32 & (tally->slot_count - 1);
+        while (slots[at].end) at = (at + 1) & (tally->slot_count - 1);
+        slots[at] = old[i];
+    }
+    free(old);
+    return 1;
+}
+
+/* The counted words by their numbers. word_counts.c counts them. */
+
+void word_counts_release(struct word_counts *counts) {
+    if (counts->lent) counts->lent->words = counts->shards[0].words, counts->shards[0].words = (struct words){0};
+    for (int s = 0; s < WORD_SHARDS; s++) {
+        words_release(&counts->shards[s].words);
+        free(counts->shards[s].counts);
+        pthread_mutex_destroy(&counts->shards[s].lock);
+    }
+    integer_counts_release(&counts->integers);
+    *counts = (struct word_counts){0};
+}
+
+uint64_t word_counts_numbers(const struct word_counts *counts) {
+    uint64_t most = 0;
+    for (int s = 0; s < WORD_SHARDS; s++) most = counts->shards[s].words.size > most ? counts->shards[s].words.size : most;
+    return word_counts_number(counts, 0, most);
+}
+
+const char *word_counts_word(const struct word_counts *counts, uint64_t number, char digits[WORD_DIGITS], uint64_t *length) {
+    if (number < counts->integers.size) {
+        char *end = digits + WORD_DIGITS, *at = end; /* snprintf() takes five times as long */
+        do *--at = (char)('0' + number % 10);
+        while (number /= 10);
+        uint64_t prefix = counts->integers.prefix, letters = prefix ? (prefix >> 56) - 1 : 0;
+        at = memcpy(at - letters, &prefix, letters);
+        *length = (uint64_t)(end - at);
+        return at;
+    }
+    return words_get(&word_counts_shard(counts, number)->words, word_counts_in_shard(counts, number), length);
+}
 
 /* State of counting one corpus; the workers share it. */
 struct counting {

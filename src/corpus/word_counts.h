@@ -13,13 +13,173 @@
 
 #include "base/pool.h"
 #include "corpus.h"
-#include "integers.h"
 #include "numbered.h"
 #include "vocab.h"
 #include "words.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
+
+/* integers: fast tables for words that are plain numbers, such as the ids in many files. The data of a word is stored in an array
+ * at the index that is this number, so no hash table is searched.
+ *
+ * Words count as integers if they are 0 .. INTEGERS - 1, written in digits without a leading zero, so that equal numbers are equal
+ * words.
+ */
+enum { INTEGERS = 1 << 26, INTEGER_DIGITS = 8 };
+#define NO_INTEGER UINT32_MAX
+
+/* Returns the integer that the word represents; NO_INTEGER if it represents none. */
+static inline uint32_t integer_of(const char *word, uint64_t length) {
+    uint32_t value = 0;
+    if (length > INTEGER_DIGITS || (*word == '0' && length > 1)) return NO_INTEGER;
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)word[i] - '0';
+        if (digit > 9) return NO_INTEGER;
+        value = value * 10 + digit;
+    }
+    return value < INTEGERS ? value : NO_INTEGER;
+}
+
+/* ---- integers after a prefix ---- */
+
+/* Ids often consist of a prefix, which all ids share, and an integer: user17 or Q42. Words with the corpus' prefix are then counted
+ * as integers, too. A prefix has at most PREFIX_MOST bytes and does not end in a digit, so there is only one way to split a
+ * word. */
+enum { PREFIX_MOST = 7 };
+struct integer_prefix {
+    uint64_t bytes, mask; /* the prefix's bytes, then zeros; mask: 0xff for each of these bytes */
+    uint64_t length;
+    int known;            /* 1: the prefix is chosen; it may be empty */
+};
+
+/* Works like integer_of(), for a word that begins with the prefix. Reads 8 bytes from the word's first on. */
+static inline uint32_t integer_behind(const struct integer_prefix *prefix, const char *word, uint64_t length) {
+    uint64_t head;
+    memcpy(&head, word, sizeof head);
+    if (length <= prefix->length || ((head ^ prefix->bytes) & prefix->mask)) return NO_INTEGER;
+    return integer_of(word + prefix->length, length - prefix->length);
+}
+
+/* ---- integers to rows ---- */
+
+struct integer_rows {
+    uint32_t *rows; /* [size] the row of each integer; WORDS_ABSENT: it has no row */
+    uint64_t size;  /* 0: there is no table, since few words are integers */
+};
+int integer_rows_make(struct integer_rows *rows, const struct vocab *vocab);
+void integer_rows_release(struct integer_rows *rows); /* may be called on a struct of zeros */
+
+/* ---- counting by several threads ---- */
+
+struct integer_count {
+    _Atomic uint64_t count;
+    _Atomic uint64_t after; /* ~(place in the corpus of the integer's first occurrence); 0: it does not occur */
+};
+struct integer_counts {
+    struct integer_count *counts; /* [size] */
+    uint64_t size;
+    _Atomic uint64_t prefix;      /* the prefix of all words that are counted: its bytes, and in the highest byte 1 + its length;
+                                   * 0: not chosen yet */
+};
+/* If the word consists of a prefix and an integer, chooses that prefix, unless a thread has chosen one before. Returns the chosen
+ * prefix; `known` is 0 if no prefix is chosen yet. */
+struct integer_prefix integer_counts_prefix(struct integer_counts *counts, const char *word, uint64_t length);
+/* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
+void integer_counts_make(struct integer_counts *counts, uint64_t most);
+void integer_counts_release(struct integer_counts *counts);
+
+/* Counts an integer that occurs at byte `place` of the corpus. alone: 1: no other thread counts. */
+static inline void integer_counts_add(struct integer_counts *counts, uint32_t integer, uint64_t place, int alone) {
+    struct integer_count *met = &counts->counts[integer];
+    uint64_t after = atomic_load_explicit(&met->after, memory_order_relaxed);
+    if (alone) atomic_store_explicit(&met->count, atomic_load_explicit(&met->count, memory_order_relaxed) + 1, memory_order_relaxed);
+    else atomic_fetch_add_explicit(&met->count, 1, memory_order_relaxed);
+    while (after < ~place && !atomic_compare_exchange_weak_explicit(&met->after, &after, ~place, memory_order_relaxed,
+                                                                    memory_order_relaxed))
+        continue;
+}
+
+/* tally: counts the words that a thread met first, and knows the words' numbers. From time to time the counts are added to the
+ * totals and set to 0. A full tally takes no more words until it is doubled or emptied.
+ *
+ * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers come from a larger table, which
+ * all threads share and the owner of the tally keeps (word_counts.c).
+ */
+/* Words of more than TALLY_LONGEST bytes are not kept. */
+enum { TALLY_SLOTS = 1 << 16, TALLY_SLOTS_MOST = 1 << 21, TALLY_PADDING = 16, TALLY_LONGEST = 128 };
+
+/* A slot of the hash table: a word, or free. */
+struct tally_slot {
+    uint64_t key[2]; /* bytes of the word, followed by zeros; if it is longer than 16 bytes, its hash */
+    uint32_t end;    /* 1 + length of the word in bytes; 0: the slot is free */
+    uint32_t text;   /* index in `texts` of a word of more than 16 bytes */
+    uint32_t count;  /* how often the thread has read the word since its count was 0 */
+    uint32_t number; /* number of the word in the larger table */
+};
+
+struct tally {
+    struct words texts; /* texts of the words of more than 16 bytes; it has no hash table */
+    uint64_t size;      /* number of words */
+    struct tally_slot *slots; /* [slot_count] a power of two; at most half are used */
+    uint64_t slot_count, slots_most;
+};
+
+/* Opens an empty tally of TALLY_SLOTS slots, which may grow to `most` bytes. Returns 0, or -1 after fail(). */
+int tally_open(struct tally *tally, uint64_t most);
+void tally_close(struct tally *tally); /* may be called on a struct of zeros */
+void tally_clear(struct tally *tally); /* removes all words */
+int tally_double(struct tally *tally); /* returns 1, or 0 if the tally has its largest size or memory is short */
+
+static inline uint64_t tally_mix(uint64_t a, uint64_t b) {
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* A word that is looked up. */
+struct tally_query {
+    const char *word;
+    uint64_t length, key[2], hash; /* key: as in tally_slot */
+};
+
+/* Makes a query. Reads TALLY_PADDING bytes from the word's first on. */
+static inline struct tally_query tally_ask(const char *word, uint64_t length) {
+    static const uint64_t masks[] = {0,           0xff,         0xffff,         0xffffff,        0xffffffff,
+                                     0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX};
+    struct tally_query query = {.word = word, .length = length};
+    if (__builtin_expect(length <= 16, 1)) {
+        memcpy(query.key, word, 16);
+        query.key[0] &= masks[length < 8 ? length : 8];
+        query.key[1] &= masks[length < 8 ? 0 : length - 8];
+    } else {
+        query.key[0] = words_hash(word, length);
+    }
+    query.hash = tally_mix(query.key[0] ^ 0x9E3779B97F4A7C15u, query.key[1] ^ (length + 0xA0761D6478BD642Fu));
+    return query;
+}
+
+static inline struct tally_slot *tally_home(struct tally *tally, const struct tally_query *query) {
+    return &tally->slots[query->hash >> 32 & (tally->slot_count - 1)];
+}
+
+/* Returns the slot of the word or, if the tally lacks it, the free slot in which to store it. */
+static inline struct tally_slot *tally_find(struct tally *tally, const struct tally_query *query) {
+    struct tally_slot *slot = tally_home(tally, query);
+    for (; slot->end; slot = slot + 1 < tally->slots + tally->slot_count ? slot + 1 : tally->slots)
+        if (slot->key[0] == query->key[0] && slot->key[1] == query->key[1] && slot->end == query->length + 1 &&
+            (query->length <= 16 || !memcmp(words_get(&tally->texts, slot->text, NULL), query->word, query->length)))
+            break;
+    return slot;
+}
+
+/* Adds a word with its number and the count 0, unless the tally has the word, is full, or the word is too long. Returns 0, or -1
+ * after fail(). */
+int tally_add(struct tally *tally, const struct tally_query *query, uint32_t number);
+static inline int tally_is_full(const struct tally *tally) {
+    return tally->size >= tally->slot_count / 2;
+}
 
 enum { WORD_SHARDS = 64, WORD_SHARD_BITS = 6 }; /* the highest 6 bits of a word's hash are its shard's number */
 

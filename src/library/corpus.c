@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "corpus/columns.h"
-#include "corpus/encode_block.h"
+#include "corpus/encode.h"
 
 #include <inttypes.h>
 #include <stddef.h>

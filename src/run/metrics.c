@@ -42,7 +42,7 @@ int metrics_move(struct metrics *metrics, const char *run) {
 /* ---- sums ---- */
 
 void metrics_start(struct metrics *metrics) {
-    metrics->tally = (struct tally){.began = progress_now()};
+    metrics->tally = (struct report_sums){.began = progress_now()};
 }
 
 void metrics_leave_out(struct metrics *metrics, double seconds) {
@@ -50,7 +50,7 @@ void metrics_leave_out(struct metrics *metrics, double seconds) {
 }
 
 void metrics_add_step(struct metrics *metrics, const struct step_result *r) {
-    struct tally *tally = &metrics->tally;
+    struct report_sums *tally = &metrics->tally;
     tally->loss += r->loss;
     tally->loss_examples += r->examples;
     tally->loss_pairs += r->pairs;
@@ -61,7 +61,7 @@ void metrics_add_step(struct metrics *metrics, const struct step_result *r) {
 }
 
 void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *r) {
-    struct tally *tally = &metrics->tally;
+    struct report_sums *tally = &metrics->tally;
     tally->loss += r->loss;
     tally->loss_examples += r->sampled_examples;
     tally->loss_pairs += r->sampled_pairs;
@@ -262,7 +262,7 @@ int metrics_due(const struct metrics *metrics) {
 }
 
 void metrics_report(struct metrics *metrics, const struct standing *at) {
-    struct tally *tally = &metrics->tally;
+    struct report_sums *tally = &metrics->tally;
     double passed = progress_now() - tally->began;
     struct json rates = {.used = 0};
     if (!tally->loss_examples || !(passed > 0)) return;

@@ -10,7 +10,7 @@
 #include "config/config.h"
 
 /* Sums over the time since the last report. */
-struct tally {
+struct report_sums {
     double loss;
     uint64_t loss_examples, loss_pairs, loss_terms; /* numbers of examples, pairs and terms whose losses are in `loss` */
     uint64_t words, pairs, link_bytes;
@@ -29,7 +29,7 @@ enum { METRICS_LINE = 256 };
 struct metrics {
     const struct config *config;
     char *path; /* path of RUN/metrics.jsonl, owned; NULL: this rank is not the first, and writes no file */
-    struct tally tally;
+    struct report_sums tally;
     struct loss first, last; /* first: loss of the first batch before any update (0: unknown); last: loss of the last report */
     struct loss held_out_first, held_out; /* the first and the last measured loss of held-out examples */
     uint64_t held_out_times;

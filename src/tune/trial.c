@@ -22,14 +22,14 @@ struct edge {
     uint32_t from, to;
     float weight;
 };
-struct edges {
+struct listed_edges {
     struct edge *list;
     uint64_t count;
     uint32_t *parent; /* [nodes] disjoint sets of connected nodes: the parent of each node in its tree */
 };
 
 /* Lists each edge once. */
-static int list_edges(struct edges *edges, const struct graph *graph) {
+static int list_edges(struct listed_edges *edges, const struct graph *graph) {
     edges->list = mem_alloc(graph->arcs, sizeof *edges->list, "edges");
     edges->parent = mem_alloc(graph->nodes, sizeof *edges->parent, "edges");
     if (!edges->list || !edges->parent) return -1;
@@ -43,13 +43,13 @@ static int list_edges(struct edges *edges, const struct graph *graph) {
     return 0;
 }
 
-static uint32_t root_of(struct edges *edges, uint32_t node) {
+static uint32_t root_of(struct listed_edges *edges, uint32_t node) {
     while (edges->parent[node] != node) node = edges->parent[node] = edges->parent[edges->parent[node]];
     return node;
 }
 
 /* Joins the two ends of an edge. Returns 1 if they were not connected before. */
-static int joins(struct edges *edges, const struct edge *edge) {
+static int joins(struct listed_edges *edges, const struct edge *edge) {
     uint32_t from = root_of(edges, edge->from), to = root_of(edges, edge->to);
     if (from != to) edges->parent[from > to ? from : to] = from > to ? to : from;
     return from != to;
@@ -60,7 +60,7 @@ static int write_edge(struct file_writer *writer, const struct edge *edge, int w
     return file_print(writer, "%" PRIu32 "\t%" PRIu32 "\n", edge->from, edge->to);
 }
 
-static int write_parts(struct edges *edges, uint64_t wanted, uint32_t seed, int weighted, struct file_writer *kept,
+static int write_parts(struct listed_edges *edges, uint64_t wanted, uint32_t seed, int weighted, struct file_writer *kept,
                        struct file_writer *out) {
     struct shuffle order = shuffle_make(edges->count, draw_at(seed, DRAW_HELD_OUT, 0, 2, 0));
     uint64_t taken = 0;
@@ -90,7 +90,7 @@ static int close_parts(struct parts *parts, int result) {
 }
 
 int split_edges(const struct graph *graph, double share, uint32_t seed, const char *kept, const char *out) {
-    struct edges edges = {.count = 0};
+    struct listed_edges edges = {.count = 0};
     struct parts parts;
     int result = open_parts(&parts, kept, out) || list_edges(&edges, graph) ? -1 : 0;
     uint64_t wanted = (uint64_t)((double)edges.count * share);

@@ -6,7 +6,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "corpus/graph_file.h"
+#include "corpus/graph.h"
 #include "corpus/triples.h"
 #include "kernels/triples.h"
 #include "search.h"

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "corpus/kind.h"
+#include "corpus/first_bytes.h"
 #include "corpus/look.h"
 #include "known.h"
 

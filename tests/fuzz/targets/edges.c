@@ -11,7 +11,7 @@
  */
 #include "base/memory.h"
 #include "corpus/edges.h"
-#include "corpus/graph_make.h"
+#include "corpus/graph.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/plain_options.h"
 

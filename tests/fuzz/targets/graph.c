@@ -5,7 +5,7 @@
  *   then       the numbers of the header that are not made right, eight bytes each
  *   the rest   the file after its header
  */
-#include "corpus/graph_file.h"
+#include "corpus/graph.h"
 #include "corpus/piece_sum.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 #include "tests/testing.h"
 
 #include "base/report.h"
-#include "corpus/bigrams.h"
+#include "corpus/phrases.h"
 
 #include "tests/unit/sentence.h"
 

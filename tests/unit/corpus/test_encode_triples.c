@@ -1,7 +1,7 @@
 #include "tests/testing.h"
 
 #include "base/file.h"
-#include "corpus/encode_triples.h"
+#include "corpus/encode.h"
 #include "tests/unit/scratch.h"
 
 #include <stdlib.h>

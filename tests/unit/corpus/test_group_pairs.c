@@ -1,7 +1,7 @@
 #include "tests/testing.h"
 
 #include "base/pool.h"
-#include "corpus/group_pairs.h"
+#include "corpus/encode.h"
 #include "corpus/words.h"
 #include "tests/unit/scratch.h"
 

@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "corpus/integers.h"
+#include "corpus/word_counts.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
 

@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "corpus/kind.h"
+#include "corpus/first_bytes.h"
 #include "tests/unit/scratch.h"
 
 #include "tests/unit/sentence.h"

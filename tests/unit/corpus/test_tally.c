@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 
-#include "corpus/tally.h"
+#include "corpus/word_counts.h"
 #include "tests/unit/scratch.h"
 
 #include <cmocka.h>

@@ -2,7 +2,6 @@
 
 #include "base/interrupt.h"
 #include "corpus/vocab.h"
-#include "corpus/vocab_choose.h"
 #include "corpus/word_counts.h"
 #include "tests/unit/scratch.h"
 

@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "corpus/vocab_older.h"
+#include "corpus/vocab.h"
 #include "base/report.h"
 
 #include "tests/unit/plain_options.h"
