@@ -10,7 +10,7 @@
  * A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All these bytes are kept, even NUL and invalid UTF-8; only a
  * byte order mark at the beginning of a file is left out. Lines end in LF, or in CR if the file has no LF.
  *
- * A file that is not text is refused when the corpus is opened, by its first bytes (kind.h). A token of more than max_word bytes is
+ * A file that is not text is refused when the corpus is opened, by its first bytes (first_bytes.h). A token of more than max_word bytes is
  * refused when it is read.
  */
 #ifndef SPTX_CORPUS_H
@@ -37,7 +37,7 @@ enum pair_weights { PAIR_WEIGHTS_NONE, PAIR_WEIGHTS_LINEAR, PAIR_WEIGHTS_LOG };
 struct corpus_options {
     const char *path;  /* corpus.path as the user wrote it, for messages */
     const char *vocab; /* path of a vocabulary that is read instead of counting words; "" or NULL: words are counted */
-    const struct vocab *older; /* vocabulary of an older run whose words are added (vocab_older.h); NULL: no words are added */
+    const struct vocab *older; /* vocabulary of an older run whose words are added; NULL: no words are added */
     const char *grown; /* for a resumed run that kept words of an older run: path of its vocab.tsv, which is read instead of
                         * counting words; otherwise NULL */
     enum corpus_format format;

@@ -45,7 +45,7 @@ struct first_look {
     const struct look_keys *keys;
 };
 
-/* Checks that the file is text (kind.h) and, if it is packed, can be unpacked. name: the file's name in messages. Returns 0, or
+/* Checks that the file is text and, if it is packed, can be unpacked. name: the file's name in messages. Returns 0, or
  * -1 after fail(). */
 int first_bytes_check(const char *path, const char *name);
 

@@ -305,7 +305,7 @@ struct writing {
     uint64_t *at;
     uint64_t first, end; /* rows first .. end - 1 are the current range */
     uint64_t range;      /* number of arcs of the current range */
-    uint64_t *keys; /* [range] arcs (graph_sort.h); of a sorted group, its neighbours */
+    uint64_t *keys; /* [range] arcs; of a sorted group, its neighbours */
     float *weights; /* [range]; NULL: edges have no weights */
     struct group *groups;
     uint64_t group_count, groups_capacity;

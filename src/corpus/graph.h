@@ -6,7 +6,7 @@
  *
  * A node is a row of the vocabulary. An undirected edge is two arcs.
  *
- * The file (graph_write.h): a header (magic, version, flags, fingerprint, nodes, arcs, checksum of all that follows),
+ * The file: a header (magic, version, flags, fingerprint, nodes, arcs, checksum of all that follows),
  * neighbours from byte 128, weights if edges have them, padding to 8, starts. Opening a graph reads the whole file, with all
  * threads, and checks all of this.
  */
@@ -118,7 +118,7 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
  * edge with a word that is not in the vocabulary is left out.
  *
  *   lines -> numbers of the edges' nodes (numbered.h; of gathered edges: in memory), and the row of each number
- *         -> the graph's file (graph_write.h)
+ *         -> the graph's file
  */
 /* Replaces options->weights = WEIGHTS_AUTO by WEIGHTS_YES if the corpus' first edges all have weights. Returns 0, or -1 after
  * fail(). */

@@ -1,5 +1,5 @@
 /* numbered: a corpus as the numbers of its words. They are written while the words are counted, so that the corpus' files are read
- * once; encode.h and graph_make.h replace them by rows.
+ * once; encode.h and graph.h replace them by rows.
  *
  *   text, lists, adjacency   the number of each word, and NUMBERED_END after each line; a list's name only if lists have rows
  *   pairs                    list, item[, weight] of each pair

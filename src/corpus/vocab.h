@@ -10,7 +10,7 @@
  * The relations of triples are such lists, of words "relation:NAME". If corpus_options.reciprocal is 1, their reciprocals follow in
  * the same order, of words "relation:NAME^-1": the reciprocal of the relation in row r is row r + number of relations.
  *
- * On disk (vocab.tsv, vocab_file.c): line n is the word of id n, a TAB, its count and an LF.
+ * On disk (vocab.tsv): line n is the word of id n, a TAB, its count and an LF.
  */
 #ifndef SPTX_VOCAB_H
 #define SPTX_VOCAB_H
@@ -47,7 +47,7 @@ struct vocab {
     uint64_t kept;      /* number of tokens whose words are in the vocabulary */
     uint64_t distinct;  /* number of different words in the corpus, before min_count and max_vocab leave words out */
     uint64_t lists;     /* number of rows that are lists; they are the last rows */
-    uint64_t older;     /* number of rows whose word occurs only in the older run (vocab_older.h); 0 if the vocabulary was read
+    uint64_t older;     /* number of rows whose word occurs only in the older run; 0 if the vocabulary was read
                          * from a file */
     struct subwords subwords; /* rows of the words' n-grams, which follow all rows above; all zeros before subwords_make(), or
                                * without n-grams */

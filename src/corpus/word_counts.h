@@ -1,7 +1,7 @@
 /* word_counts: counts all words of a corpus, finds where each first occurs, and writes the corpus as numbers of words.
  *
- *   block -> a worker's tallies: the words that it has met early (tally.h), or -> 64 shards by hash, each with its own lock
- *         -> a word that is an integer: a table for integers that all threads share (integers.h)
+ *   block -> a worker's tallies: the words that it has met early (struct tally), or -> 64 shards by hash, each with its own lock
+ *         -> a word that is an integer: a table for integers that all threads share (struct integer_counts)
  *         -> the number of each word, in the corpus' order (numbered.h)
  *
  * The number of an integer, which may have a prefix, is that integer; the numbers of all other words follow. Memory is about that

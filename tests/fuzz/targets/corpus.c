@@ -24,30 +24,30 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 /* ---- counted and encoded ---- */
 
-struct encoded {
+struct encoded_case {
     struct corpus *corpus;
     struct vocab vocab;
     struct idstream stream;
     int result;
 };
 
-static void encode(struct encoded *e, char *path, char *ids, const struct corpus_options *options, uint64_t block,
+static void encode(struct encoded_case *e, char *path, char *ids, const struct corpus_options *options, uint64_t block,
                    unsigned threads) {
     int reused;
-    *e = (struct encoded){.corpus = scratch_corpus(path, block), .result = -1};
+    *e = (struct encoded_case){.corpus = scratch_corpus(path, block), .result = -1};
     file_remove(ids);
     if (e->corpus && !vocab_build(&e->vocab, e->corpus, options, pools[threads]))
         e->result = encode_open(&e->stream, ids, e->corpus, &e->vocab, options, pools[threads], &reused);
     fuzz_accepted(e->result);
 }
 
-static void release(struct encoded *e) {
+static void release(struct encoded_case *e) {
     idstream_close(&e->stream);
     vocab_release(&e->vocab);
     corpus_close(e->corpus);
 }
 
-static void check_bounds(const struct encoded *e) {
+static void check_bounds(const struct encoded_case *e) {
     const struct idstream *s = &e->stream;
     HOLDS(s->tokens && s->sentences && s->starts[0] == 0 && s->starts[s->sentences] == s->tokens, "the ends are wrong");
     for (uint64_t i = 0; i < s->sentences; i++) HOLDS(s->starts[i] < s->starts[i + 1], "a sentence is empty");
@@ -123,7 +123,7 @@ static void read_plainly(struct plain *plain, const struct corpus_options *optio
     end_line(plain, options, &lost);
 }
 
-static void check_plainly(const struct encoded *e, const struct corpus_options *options, const uint8_t *bytes,
+static void check_plainly(const struct encoded_case *e, const struct corpus_options *options, const uint8_t *bytes,
                           uint64_t length) {
     static struct plain plain;
     const struct idstream *s = &e->stream;
@@ -180,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (options.order == ORDER_GIVEN && has_giant_id(input.at, input.left)) return 0;
     char *path = scratch_file("corpus", input.at, input.left), *ids = in_scratch("ids"),
          *other_ids = in_scratch("other");
-    struct encoded one, other;
+    struct encoded_case one, other;
     encode(&one, path, ids, &options, 1 + block, rest & 1);
     encode(&other, path, other_ids, &options, 0, 0);
     HOLDS(!one.result == !other.result, "blocks of %llu bytes: %d, of the usual size: %d",
