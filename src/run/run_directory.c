@@ -222,7 +222,8 @@ int run_directory_space(const char *path, uint64_t *space, uint64_t *older) {
     if (there == 1) result = bytes_of_run(place, older);
     while (!there && !result) { /* the directory will be on the disk of the nearest one that exists */
         char *slash = strrchr(place, '/');
-        slash[slash == place] = 0;
+        if (slash) slash[slash == place] = 0;
+        else strcpy(place, ".");
         if ((there = directory_exists(place)) < 0) result = -1;
     }
     if (!result) result = directory_space(place, space);

@@ -97,6 +97,8 @@ def test_the_plan_says_what_the_disk_needs_and_has(sptx, disk):
     assert "\nfits             no: a checkpoint takes " in said.stdout
     assert said.stderr.splitlines()[-1].startswith("sptx-w2v: the run does not fit: a checkpoint takes ")
     assert sptx.refuses("train", "run.ini").startswith("a checkpoint of this run takes ")
+    for run in "new", "deep/er/new", sptx.path("deep", "new"):  # on the disk of the nearest directory that is there
+        assert "disk needed " in sptx("plan", "run.ini", f"--run.dir={run}").stdout
 
 
 def test_an_export_to_a_full_disk_leaves_what_was_there(sptx, disk):

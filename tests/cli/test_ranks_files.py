@@ -1,5 +1,6 @@
 """Checkpoints that several ranks write and read together: mpirun -n G sptx-w2v train."""
 import os
+import re
 import subprocess
 import time
 
@@ -54,14 +55,13 @@ def goes_on_to_the_same_bytes(sptx, whole):
     pytest.param(0, "pwrite", ROWS_OF_FIRST, "EIO", "write", "cannot write", marks=pytest.mark.long),
     (1, "fsync", ROWS, "EIO", "sync", "cannot sync"),
 ])
-def test_a_disk_that_fails_a_rank_ends_all_and_the_older_checkpoint_stays(faulty, whole, rank, function, number, error, kind, says):
+def test_a_disk_that_fails_a_rank_once_costs_all_of_them_one_checkpoint(faulty, whole, rank, function, number, error, kind, says):
     done = with_fault(faulty, rank, function, number, error, faulty.config(**BRIEF), kind=kind)
-    said = only_sentence(done.stderr)
-    assert done.returncode != 0 and f"{says} '" in said and "target.npy'" in said
-    assert said.startswith(f"rank {rank} of 3, on ") == (rank > 0)
-    assert sorted(name for name in os.listdir(faulty.path("run")) if name.startswith("checkpoint")) == ["checkpoint-10"]
-    assert faulty.path("run", "latest").read_text() == "checkpoint-10\n"
-    goes_on_to_the_same_bytes(faulty, whole)
+    said = re.findall("warning: checkpoint-20 is not written: (.*); the older one stays, and training goes on", done.stderr)
+    assert done.returncode == 0 and len(said) == 1 and f"{says} '" in said[0] and "target.npy'" in said[0], done.stderr
+    assert said[0].startswith(f"rank {rank} of 3, on ") == (rank > 0)
+    assert sorted(name for name in os.listdir(faulty.path("run")) if name.startswith("checkpoint")) == ["checkpoint-10", "checkpoint-30"]
+    assert faulty.path("run", "latest").read_text() == "checkpoint-30\n" and faulty.tables() == whole.tables()
 
 
 @pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
