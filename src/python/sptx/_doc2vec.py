@@ -217,7 +217,7 @@ class Doc2Vec(Word2Vec):
             given.names.append(names)
             del documents[:len(starts) - 1]
 
-    def _take(self, run: Run, rows: List[int]) -> None:
+    def _take(self, run: Run, rows: Any) -> None:
         if self.dm or self.dbow_words:
             super()._take(run, rows)
         else:

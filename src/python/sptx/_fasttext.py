@@ -163,8 +163,8 @@ class FastText(Word2Vec):
             raise ValueError("%.60r is no word of FastText: it is empty, or holds a TAB, a line's end or a NUL" % word)
         return as_word(word) if isinstance(word, str) else super()._name(word)
 
-    def _take(self, run: Run, rows: List[int]) -> None:
-        self.wv.vectors = run._vectors(numpy.array(rows, numpy.uint64), len(rows), None)
+    def _take(self, run: Run, rows: Any) -> None:
+        self.wv.vectors = run._vectors(rows.astype(numpy.uint64), len(rows), None)
         self.wv.vectors_vocab = numpy.ascontiguousarray(run.target[rows])
         self._take_contexts(run, rows)
         self.wv.vectors_ngrams = self._ngrams(run)

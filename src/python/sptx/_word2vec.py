@@ -184,7 +184,8 @@ class Word2Vec:
         vectors = numpy.zeros((len(rows), self.vector_size), numpy.float32)
         if begins:
             vectors = (2 * numpy.random.default_rng(self.seed).random(vectors.shape, numpy.float32) - 1) / self.vector_size
-        self.wv.add_vectors([met[row] for row in rows.tolist()], vectors)
+        self.wv.vectors, self.wv.index_to_key = vectors, [met[row] for row in rows.tolist()]
+        self.wv.key_to_index = {word: row for row, word in enumerate(self.wv.index_to_key)}
         for word in kept:
             self.wv.vectors[self.wv.key_to_index[word]] = before[word]
         self.wv.expandos["count"] = counts[rows]
@@ -224,9 +225,11 @@ class Word2Vec:
         """Trains a run on numbered words, and copies its vectors into the model."""
         place = _Place()
         vocabulary = place.path("vocabulary.tsv")
-        names = [self._name(word) for word in self.wv.index_to_key]
-        with open(vocabulary, "wb") as file:
-            file.writelines(b"%s\t%d\n" % line for line in zip(names, self.wv.expandos["count"].tolist()))
+        names = self.wv.index_to_key
+        if not all(names) or _ODD_ANYWHERE.search(" ".join(names)):
+            names = [self._name(word).decode("utf-8", "surrogateescape") for word in names]
+        with open(vocabulary, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            file.write("".join(map("%s\t%d\n".__mod__, zip(names, self.wv.expandos["count"].tolist()))))
         keys = {**self._keys(epochs, start_alpha, end_alpha), "corpus.vocab": vocabulary, "run.dir": place.path("run"), "train.from": ""}
         if self.train_count:
             keys["train.from"] = '"%s"' % self._place.path("run")
@@ -236,8 +239,12 @@ class Word2Vec:
         given.corpus.set([_setting(*key) for key in keys.items()])
         _Training(given.corpus.context, None, functools.partial(given.corpus.train, _library.ANEW), resumable=False).run()
         with Run(place.path("run"), device=given.corpus.context) as run:
-            places = {name: row for row, name in enumerate(run.words)}
-            self._take(run, [places[name.decode()] for name in names])
+            held = list(run.words)
+            if held[:len(names)] == names:
+                self._take(run, numpy.arange(len(names)))
+            else:
+                places = {name: row for row, name in enumerate(held)}
+                self._take(run, numpy.array([places[name] for name in names]))
         self.wv.fill_norms(force=True)
         self._left = _sum_of(self.wv.vectors)
         if self.compute_loss:
@@ -254,12 +261,12 @@ class Word2Vec:
             return b"\1" + word.encode("utf-8", "surrogatepass").hex().encode()
         return word.encode()
 
-    def _take(self, run: Run, rows: List[int]) -> None:
+    def _take(self, run: Run, rows: Any) -> None:
         """Copies the vectors of the words of `wv` from the run, where they have these rows."""
         self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
         self._take_contexts(run, rows)
 
-    def _take_contexts(self, run: Run, rows: List[int]) -> None:
+    def _take_contexts(self, run: Run, rows: Any) -> None:
         """Copies the words' context vectors, or the tree nodes' vectors: the library numbers nodes from the root, which gensim has
         last."""
         if self.hs:
@@ -384,6 +391,7 @@ def _check_loss(hs: int, negative: int) -> None:
 
 
 _ODD = re.compile("^\1|[\0\t-\r\ud800-\udfff]")  # of words whose names differ from them
+_ODD_ANYWHERE = re.compile("[\0\1\t-\r\ud800-\udfff]")
 _ODD_IN_FILE = re.compile(rb"[^\t-\r ]*[\0\1][^\t-\r ]*")
 
 
@@ -439,6 +447,8 @@ class _Given:
 
 
 def _utf8(text: bytes) -> bytes:
+    if text.isascii():
+        return text
     try:
         text.decode()
     except UnicodeDecodeError:
