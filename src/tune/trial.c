@@ -151,11 +151,14 @@ static int set_path(struct config *config, const char *path) {
     return config_set(config, "corpus", "path", text, "tune");
 }
 
+static const char triples_columns[] = "1,2,3"; /* head, relation, tail, as split_triples() writes them */
+
 /* Sets the keys for training on the split graph or triples, whose names are numbers. */
 static int take_edges(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"corpus", "min_count", "1"}, {"corpus", "max_vocab", "0"},     {"corpus", "header", "no"},
                                        {"corpus", "vocab", ""},      {"corpus", "order", "frequency"},
-                                       {"corpus", "columns", "auto"}, {"corpus", "separator", "auto"}, {NULL, NULL, NULL}};
+                                       {"corpus", "columns", t->measure == TUNE_TRIPLES ? triples_columns : "auto"},
+                                       {"corpus", "separator", "tab"}, {NULL, NULL, NULL}};
     return set_path(config, t->directory.edges) || set_all(config, settings) ? -1 : 0;
 }
 
@@ -215,6 +218,7 @@ static int judge_links(const struct tuning *t, const struct model *model, const 
 static int judge_triples(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
     struct triples_request request = {.held_out = t->directory.held_out, .look = LOOK_AUTO, .threads = (unsigned)config->device_threads};
     struct sptx_triples_score found;
+    request.look.columns = triples_columns;
     if (evaluate_triples(&found, model, &request, config)) return -1;
     *score = found.mrr;
     return 0;

@@ -16,6 +16,7 @@ struct taking {
     const struct model *model;
     struct names *lists, *unknown;
     int64_t list; /* number of the current list; -1: this list is not to be read */
+    struct corpus_left left; /* numbers of rows that were left out */
 };
 
 static int take_list(struct taking *taking, const char *name, uint64_t length) {
@@ -52,20 +53,22 @@ static int take_block(struct taking *taking, const struct corpus_block *block, c
         if (field.text && (field.part == PART_NAME ? take_list(taking, field.text, field.length)
                                                    : take_item(taking, field.text, field.length)))
             return -1;
+    corpus_left_add(&taking->left, &fields.left);
     return more;
 }
 
 /* Returns the options for reading a file of lists: unlike in a corpus, each line begins with a name, and items have no weights. */
-static struct corpus_options with_names(const struct corpus_options *reading) {
+static struct corpus_options with_names(const struct corpus_options *reading, const char *path) {
     struct corpus_options options = *reading;
     options.pair_weights = PAIR_WEIGHTS_NONE;
+    options.path = path;
     if (!corpus_formats[options.format].names) options.format = FORMAT_LISTS;
     return options;
 }
 
 static int take_file(struct taking *taking, const char *path, const struct corpus_options *reading) {
     char *paths[] = {(char *)path};
-    const struct corpus_options options = with_names(reading);
+    const struct corpus_options options = with_names(reading, path);
     struct corpus *corpus = corpus_open(paths, 1);
     struct corpus_block block = {0};
     int more = -1;
@@ -77,6 +80,7 @@ static int take_file(struct taking *taking, const char *path, const struct corpu
     if (corpus_read_as(corpus, &options)) goto out;
     while ((more = corpus_next(corpus, &block)) > 0)
         if ((more = take_block(taking, &block, &options)) < 0) break;
+    if (!more) more = corpus_left_say(&taking->left, &options);
 out:
     corpus_block_release(&block);
     corpus_close(corpus);
@@ -98,14 +102,14 @@ static int group(struct list_items *items, uint64_t lists) {
 
 int list_items_read(struct list_items *items, const char *path, const struct corpus_options *reading,
                     const struct model *model, struct names *lists, struct names *unknown) {
-    struct taking taking = {items, model, lists, unknown, -1};
+    struct taking taking = {.items = items, .model = model, .lists = lists, .unknown = unknown, .list = -1};
     *items = (struct list_items){.count = 0};
     return take_file(&taking, path, reading) ? -1 : group(items, lists->words.size);
 }
 
 int list_items_read_named(struct list_items *items, const char *path, const struct corpus_options *reading,
                           const struct model *model, struct names *lists) {
-    struct taking taking = {items, model, lists, NULL, -1};
+    struct taking taking = {.items = items, .model = model, .lists = lists, .list = -1};
     *items = (struct list_items){.met = mem_zalloc(lists->words.size + 1, 1, "lists")};
     return !items->met || take_file(&taking, path, reading) ? -1 : group(items, lists->words.size);
 }
@@ -141,7 +145,7 @@ static int take_sentences(struct taking *taking, const struct gathered *data) {
 
 int list_items_take(struct list_items *items, const struct gathered *data, const struct model *model, struct names *lists,
                     struct names *unknown) {
-    struct taking taking = {items, model, lists, unknown, -1};
+    struct taking taking = {.items = items, .model = model, .lists = lists, .unknown = unknown, .list = -1};
     *items = (struct list_items){.count = 0};
     if (!unknown && !(items->met = mem_zalloc(lists->words.size + 1, 1, "lists"))) return -1;
     int result = data->sentences ? take_sentences(&taking, data) : take_pairs(&taking, data);

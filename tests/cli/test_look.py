@@ -366,3 +366,10 @@ def test_held_out_files_need_not_be_laid_out_as_the_corpus(sptx):
         sptx.path("held").write_text(text)
         scores.append(sptx("evaluate", "run", "--train=file", "--held-out=held", "--k=5").stdout.split(" ", 1)[1])
     assert scores[0] == scores[1] == scores[2] and "lists 40" in scores[0]
+
+
+def test_held_out_clicks_of_0_are_left_out_and_said(sptx):
+    clicks = [(i % 20, i * 7 % 30, i % 3 == 0) for i in range(300)]
+    train(sptx, "user,item,click\n" + "".join(f"{u},{i},{int(c)}\n" for u, i, c in clicks), "pairs")
+    sptx.path("held").write_text("user,item,click\n" + "".join(f"{u},{(i + 1) % 30},{int(i % 2)}\n" for u, i, c in clicks[:40]))
+    assert "left out   20 of 40 pairs, whose rating is 0" in sptx("evaluate", "run", "--train=file", "--held-out=held").stderr
