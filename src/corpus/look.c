@@ -1096,7 +1096,8 @@ static int take_positions(struct looking *l) {
     if (l->rows == LOOK_WORDS)
         while (form->column[COLUMN_VALUE] < l->columns.most && form->column[COLUMN_VALUE] < NO_COLUMN && !has_numbers(l, form->column[COLUMN_VALUE]))
             form->column[COLUMN_VALUE]++;
-    if (l->rows == LOOK_WORDS && (form->column[COLUMN_VALUE] >= l->columns.most || form->column[COLUMN_VALUE] == NO_COLUMN)) form->column[COLUMN_VALUE] = (uint8_t)(2 + index);
+    if (l->rows == LOOK_WORDS && (form->column[COLUMN_VALUE] >= l->columns.most || form->column[COLUMN_VALUE] == NO_COLUMN))
+        form->column[COLUMN_VALUE] = (uint8_t)(2 + index);
     while (most > 2 && most + index <= COLUMNS_READ && !l->columns.column[most - 1 + index].filled) most--; /* separators at the lines' ends */
     if (most < 3 && l->rows != LOOK_WORDS) form->column[COLUMN_VALUE] = NO_COLUMN;
     if (l->rows == LOOK_EDGES && most == 3 && l->columns.column[1].filled && l->columns.column[1].arrows == l->columns.column[1].filled) {
@@ -1303,7 +1304,9 @@ static const char *find_separator_of_documents(struct looking *l) {
         for (uint64_t i = 0; i < l->lines.count; i++) {
             struct table_line parts = part_line(&l->lines.line[i], form);
             quoted += (uint64_t)parts.quoted;
-            ids += parts.length[0] && !memchr(parts.word[0], ' ', parts.length[0]) && strpbrk(strndupa(parts.word[0], parts.length[0] % NAME_MOST), "0123456789");
+            int digit = 0;
+            for (uint64_t c = 0; c < parts.length[0]; c++) digit |= parts.word[0][c] >= '0' && parts.word[0][c] <= '9';
+            ids += digit && !memchr(parts.word[0], ' ', parts.length[0]);
         }
         l->has_header = 0;
         if (2 * quoted >= l->lines.count || (ids + 1 >= l->lines.count && is_of_names(l, 0, &different))) return separators[s];
@@ -1394,8 +1397,9 @@ static int refuse_metis(struct looking *l) {
     struct columns_form blanks = COLUMNS_PLAIN;
     uint64_t edges, entries = 0, least = UINT64_MAX, widest = 0;
     while (line < end && *line->at == '%') line++;
-    uint64_t nodes = end - line > 2 ? number_of_line(line, 2, &edges) : 0, before = nodes ? line->number : 0, seen = nodes ? end[-1].number - before : 0;
+    uint64_t nodes = end - line > 2 ? number_of_line(line, 2, &edges) : 0;
     if (!nodes || !edges) return 0;
+    uint64_t seen = end[-1].number - line->number;
     for (line++; line < end; line++) {
         struct table_line parts = part_line(line, &blanks);
         least = parts.count < least ? parts.count : least;
@@ -1449,7 +1453,8 @@ static int refuse_matrix(struct looking *l) {
     int of_names = named && few && (l->row->free ? two || cells > MATRIX_LEAST : cells > MATRIX_LEAST && !names_both(l));
     if (!values || !(bare || of_names || truths == values)) return 0;
     char way[400];
-    int graph = l->rows == LOOK_EDGES || l->rows == LOOK_ADJACENCY, own = columns.column[0].filled != columns.column[0].numbers || !l->first.length[0];
+    int graph = l->rows == LOOK_EDGES || l->rows == LOOK_ADJACENCY;
+    int own = columns.column[0].filled != columns.column[0].numbers || !l->first.length[0];
     const char *separator = *l->look->form.separator == ' ' ? "\\s+" : l->look->form.separator;
     if (l->typed)
         snprintf(way, sizeof way, "hand over the rows, columns and values that are not 0 as pairs or edges (scipy.sparse.coo_matrix has them)");
@@ -1580,7 +1585,8 @@ static void say(struct looking *l) {
 
 /* Returns a column of 0 and 1 whose name says that it tells what happened (is_click), or NO_COLUMN. */
 static unsigned find_happened(const struct looking *l) {
-    static const char *const parts[] = {"click", "like", "label", "target", "purchase", "bought", "buy", "convers", "converted", "positive", "finish"};
+    static const char *const parts[] = {"click", "like", "label", "target", "purchase", "bought", "buy",
+                                        "convers", "converted", "positive", "finish"};
     for (unsigned c = 0; l->has_header && c < l->first.count && c < COLUMNS_READ; c++) {
         const struct looked_column *column = &l->columns.column[c];
         const char *name = strndupa(l->first.word[c], l->first.length[c] < NAME_MOST ? l->first.length[c] : 0);
@@ -1602,7 +1608,8 @@ static int judge_values(struct looking *l) {
     if (value >= COLUMNS_READ && !(l->keys->columns && *l->keys->columns)) value = form->column[COLUMN_VALUE] = (uint8_t)find_happened(l);
     if (value >= COLUMNS_READ) {
         if (!asked) return 0;
-        return fail("%s: corpus.events = %s, and no column is known as one of events; name it as the third of corpus.columns", l->name, l->keys->events);
+        return fail("%s: corpus.events = %s, and no column is known as one of events; name it as the third of corpus.columns", l->name,
+                    l->keys->events);
     }
     const struct looked_column *column = &l->columns.column[value];
     form->events = (uint8_t)is_of_events(l, value);
@@ -1752,7 +1759,8 @@ static char *show_rows(struct looking *l) {
         char *out = text + i * MOST;
         *out = 0;
         for (uint64_t c = 0; c < line->count && line->fields[c].kind != FIELD_NONE && at + 1 < MOST; c++)
-            at = text_add(out, MOST, at, "%s%.*s", c ? ", " : "", text_shown(line->fields[c].length), line->fields[c].text ? line->fields[c].text : "");
+            at = text_add(out, MOST, at, "%s%.*s", c ? ", " : "", text_shown(line->fields[c].length),
+                          line->fields[c].text ? line->fields[c].text : "");
         line->at = out;
         line->end = out + strlen(out);
     }

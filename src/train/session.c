@@ -110,7 +110,8 @@ static int find_corpus(void *session) {
     options.older = warm_start_older(&s->grow, c);
     options.grown = s->grown;
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
-    if (open_corpus(s) || look_at_corpus(s, &options) || ratings_note(s->corpus, &options) || (directory == c->run_dir && run_directory_check(directory)))
+    if (open_corpus(s) || look_at_corpus(s, &options) || ratings_note(s->corpus, &options) ||
+        (directory == c->run_dir && run_directory_check(directory)))
         return -1;
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused);
 }
