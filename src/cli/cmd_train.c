@@ -1,8 +1,8 @@
-#include "commands.h"
 #include "base/report.h"
+#include "commands.h"
 #include "launch.h"
 #include "train/trainer.h"
-#include "vectors/judge.h"
+#include "vectors/evaluate.h"
 
 #include <string.h>
 

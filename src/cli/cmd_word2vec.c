@@ -10,8 +10,8 @@
 #include "run/run_directory.h"
 #include "run/run_owns.h"
 #include "train/trainer.h"
+#include "vectors/evaluate.h"
 #include "vectors/export.h"
-#include "vectors/judge.h"
 #include "vectors/names.h"
 #include "word2vec_flags.h"
 

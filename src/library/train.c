@@ -3,7 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "train/trainer.h"
-#include "vectors/judge.h"
+#include "vectors/evaluate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

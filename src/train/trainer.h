@@ -27,7 +27,7 @@ struct trainer_options {
                              * not called */
     void *user;
     /* Measures recall@20 of the held-out items (train.held_out_items) on a checkpoint of the run. A callback, since training
-     * does not depend on how a finished run is searched; vectors/judge.h has the function. */
+     * does not depend on how a finished run is searched; vectors/evaluate.h has the function. */
     int (*judge)(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                  const struct config *config);
     struct trainer_score *score; /* the score of the run's last checkpoint is stored here; NULL: it is not stored */

@@ -9,7 +9,7 @@
 #include "kernels/draws.h"
 #include "train/session.h"
 #include "train/trainer.h"
-#include "vectors/judge.h"
+#include "vectors/evaluate.h"
 #include "vectors/list_scores.h"
 
 #include <inttypes.h>

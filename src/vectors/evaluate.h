@@ -21,10 +21,10 @@
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
 
-#include "list_scores.h"
-#include "sptx.h"
 #include "corpus/gathered.h"
 #include "corpus/held_out.h"
+#include "list_scores.h"
+#include "sptx.h"
 
 /* One section of a file of analogies: the questions after a ": section" line, or before the first such line. */
 struct analogies_section {
@@ -111,5 +111,11 @@ int evaluate_triples(struct sptx_triples_score *score, const struct model *model
 /* Fills scores[LINK_SCORES]. */
 int evaluate_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct model *model,
                    enum model_view view, const struct links_request *request, const struct config *config);
+
+/* Scores a checkpoint during training by the items that were held out (train.held_out_items). Sets *recall to recall@JUDGE_PLACES of the held-out items, computed with the score that `evaluate` uses for the run, and
+ * *lists to the number of lists that were asked. Returns 0, or -1 after fail(). */
+enum { JUDGE_PLACES = 20 };
+int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
+                     const struct config *config);
 
 #endif

@@ -1,11 +1,11 @@
 /* evaluate_lists: ranks held-out items. Each list is answered with the k items that suit its training items best, and the held-
  * out items among them are counted. */
+
 #include "evaluate.h"
 
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "list_items.h"
 #include "list_scores.h"
 #include "names.h"
 
@@ -241,5 +241,17 @@ int evaluate_split(struct sptx_lists_score *score, const struct model *model, co
                      : 0;
     if (!result) result = judge_lists(&job, model, answers_score(model, 1), config);
     release(&job);
+    return result;
+}
+
+int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
+                     const struct config *config) {
+    struct sptx_lists_score score = {.lists = 0};
+    struct model model;
+    int result = model_open(&model, checkpoint);
+    if (!result) result = evaluate_split(&score, &model, held_out, JUDGE_PLACES, config);
+    model_close(&model);
+    *recall = score.recall;
+    *lists = score.lists;
     return result;
 }

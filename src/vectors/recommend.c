@@ -4,7 +4,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "known.h"
-#include "list_items.h"
+#include "list_scores.h"
 #include "names.h"
 
 #include <inttypes.h>

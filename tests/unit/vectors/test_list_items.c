@@ -1,6 +1,6 @@
-#include "vectors/list_items.h"
-#include "tests/unit/plain_options.h"
 #include "tests/unit/opened_run.h"
+#include "tests/unit/plain_options.h"
+#include "vectors/list_scores.h"
 
 static int set_up(void **state) {
     static const float rows[6] = {1, 2, 3, 4, 5, 6};

@@ -1,0 +1,483 @@
+/* evaluate_words: pairs of words against human scores, analogies, and groups of words. */
+#include "evaluate.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "names.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- pairs ---- */
+
+struct pair {
+    uint64_t line;
+    int64_t a, b;      /* numbers of the two words' names */
+    const char *score; /* text in the file's copy, not NUL-terminated */
+    uint64_t score_length;
+};
+
+struct value {
+    double value;
+    uint64_t place;
+};
+
+static int by_value(const void *a, const void *b) {
+    double x = ((const struct value *)a)->value, y = ((const struct value *)b)->value;
+    return x < y ? -1 : x > y;
+}
+
+/* Computes ranks from 0; equal values get the mean of their ranks. Sorts `values`. */
+static void rank(struct value *values, uint64_t count, double *ranks) {
+    qsort(values, count, sizeof *values, by_value);
+    for (uint64_t i = 0, j; i < count; i = j) {
+        for (j = i + 1; j < count && values[j].value == values[i].value;) j++;
+        for (uint64_t same = i; same < j; same++) ranks[values[same].place] = (double)(i + j - 1) / 2;
+    }
+}
+
+/* Returns Pearson's correlation; NaN if one side is constant or there are no values. */
+static double correlation(const double *a, const double *b, uint64_t count) {
+    double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0;
+    for (uint64_t i = 0; i < count; i++) mean_a += a[i], mean_b += b[i];
+    mean_a /= (double)count, mean_b /= (double)count;
+    for (uint64_t i = 0; i < count; i++) {
+        double x = a[i] - mean_a, y = b[i] - mean_b;
+        ab += x * y, aa += x * x, bb += y * y;
+    }
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
+}
+
+/* Returns the cosine, rounded to float32, so that cosines that differ only by rounding are ties. */
+static double cosine(const float *a, const float *b, uint32_t dim) {
+    double ab = 0, aa = 0, bb = 0;
+    for (uint32_t i = 0; i < dim; i++) {
+        ab += (double)a[i] * b[i];
+        aa += (double)a[i] * a[i];
+        bb += (double)b[i] * b[i];
+    }
+    return (float)(ab / (fmax(sqrt(aa), 1e-12) * fmax(sqrt(bb), 1e-12)));
+}
+
+/* Reads pairs: lines of two words and a score. Skips lines with fewer fields. */
+static int read_pairs(struct field_file *file, struct names *names, struct pair **pairs, uint64_t *count) {
+    uint64_t capacity = 0, a_length, b_length, score_length;
+    int more;
+    while ((more = field_file_next(file)) > 0) {
+        char *a = (char *)field_file_field(file, COLUMN_A, &a_length), *b = (char *)field_file_field(file, COLUMN_B, &b_length);
+        const char *score = field_file_field(file, COLUMN_VALUE, &score_length);
+        if (!a || !b || !score) continue;
+        if (mem_grow(pairs, &capacity, *count + 1, sizeof **pairs, "pairs of words")) return -1;
+        struct pair *pair = &(*pairs)[(*count)++];
+        *pair = (struct pair){file->number, names_add_lower(names, a, a_length), names_add_lower(names, b, b_length), score,
+                              score_length};
+        if (pair->a < 0 || pair->b < 0) return -1;
+    }
+    return more;
+}
+
+static int refuse_vectors(const struct model *model, const struct names *names, const struct pair *pair) {
+    return fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", words_get(&names->words, (uint64_t)pair->a, NULL),
+                words_get(&names->words, (uint64_t)pair->b, NULL), model->directory);
+}
+
+/* Writes the vector of a name. Returns 1; 0 if the model has no vector for it; -1 after fail(). */
+static int vector_of(const struct model *model, enum model_view view, const struct names *names, int64_t name, float *out) {
+    uint64_t length;
+    const char *word = words_get(&names->words, (uint64_t)name, &length);
+    if (names->row[name] < 0) return model_unseen(model, view, word, length, out);
+    model_rows(model, view, (uint64_t)names->row[name], 1, out);
+    return 1;
+}
+
+/* Collects the scores and cosines of the pairs for which both words have vectors. Returns the number of these pairs, or -1. */
+static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
+                             const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
+                             const struct columns_form *form, const char *path) {
+    float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
+    int64_t known = rows ? 0 : -1;
+    for (uint64_t i = 0; known >= 0 && i < count; i++) {
+        int a = vector_of(model, view, names, pairs[i].a, rows), b = vector_of(model, view, names, pairs[i].b, rows + model->dim);
+        double gold;
+        if (a < 0 || b < 0) known = -1;
+        if (a <= 0 || b <= 0) continue;
+        if (columns_number(form, pairs[i].score, pairs[i].score_length, &gold)) {
+            known = fail("'%s' line %" PRIu64 ": '%.*s' is not a score", path, pairs[i].line, text_shown(pairs[i].score_length),
+                         pairs[i].score);
+            break;
+        }
+        double near = cosine(rows, rows + model->dim, model->dim);
+        if (!isfinite(near)) {
+            known = refuse_vectors(model, names, &pairs[i]);
+            break;
+        }
+        golds[known] = (struct value){gold, (uint64_t)known};
+        cosines[known] = (struct value){near, (uint64_t)known};
+        known++;
+    }
+    free(rows);
+    return known;
+}
+
+/* Fails with the reason why rho cannot be computed. */
+static int refuse_pairs(const struct sptx_pairs_score *score, const struct model *model, const char *path) {
+    if (!score->total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
+    if (!score->covered)
+        return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", score->total,
+                    path, model->directory);
+    return fail("the %" PRIu64 " pairs of '%s' that are covered, of %" PRIu64
+                ", tell of no order: their scores or their cosines are all the same",
+                score->covered, path, score->total);
+}
+
+int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, enum model_view view, const char *path) {
+    struct field_file file;
+    struct names names = {.capacity = 0};
+    struct pair *pairs = NULL;
+    struct value *golds = NULL, *cosines = NULL;
+    double *gold_ranks = NULL, *ranks = NULL;
+    uint64_t count = 0;
+    int result = -1;
+    *score = (struct sptx_pairs_score){.rho = NAN};
+    if (field_file_open(&file, path, LOOK_WORDS) || read_pairs(&file, &names, &pairs, &count) ||
+        names_locate(&names, model, model_items(model)))
+        goto out;
+    golds = mem_alloc(count, sizeof *golds, "scores of pairs");
+    cosines = mem_alloc(count, sizeof *cosines, "scores of pairs");
+    gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");
+    ranks = mem_alloc(count, sizeof *ranks, "ranks of pairs");
+    if (!golds || !cosines || !gold_ranks || !ranks) goto out;
+    int64_t known = compare_pairs(model, view, &names, pairs, count, golds, cosines, &file.look.form, path);
+    if (known < 0) goto out;
+    rank(golds, (uint64_t)known, gold_ranks);
+    rank(cosines, (uint64_t)known, ranks);
+    *score = (struct sptx_pairs_score){correlation(gold_ranks, ranks, (uint64_t)known), (uint64_t)known, count};
+    if (!isfinite(score->rho)) {
+        refuse_pairs(score, model, path);
+        goto out;
+    }
+    result = 0;
+out:
+    field_file_close(&file);
+    free(pairs);
+    free(golds);
+    free(cosines);
+    free(gold_ranks);
+    free(ranks);
+    names_release(&names);
+    return result;
+}
+
+/* ---- analogies ---- */
+
+struct question {
+    int64_t word[4]; /* "a is to b as c is to d": first the index of each word's name; later the word's row */
+    uint64_t section;
+};
+
+/* A file of analogies while it is read. */
+struct asking {
+    struct names names;
+    struct question *questions;
+    uint64_t count, capacity;
+    struct analogies_section *sections;
+    uint64_t section_count, section_capacity;
+};
+
+/* Begins a section. A name such as "gram1-adjective-to-adverb" makes it syntactic. */
+static int begin_section(struct asking *asking, const char *name, uint64_t length) {
+    if (mem_grow(&asking->sections, &asking->section_capacity, asking->section_count + 1, sizeof *asking->sections, "analogies"))
+        return -1;
+    struct analogies_section *section = &asking->sections[asking->section_count];
+    *section = (struct analogies_section){.name = mem_text(name, length, "analogies"),
+                                          .syntactic = length >= 4 && !memcmp(name, "gram", 4)};
+    asking->section_count += section->name != NULL;
+    return section->name ? 0 : -1;
+}
+
+static int read_section(struct asking *asking, struct lines *lines) {
+    struct token name = {"", 0};
+    lines->line++;
+    lines_token(lines, &name);
+    return begin_section(asking, name.text, name.length);
+}
+
+static int read_questions(struct asking *asking, struct lines *lines) {
+    struct token token, words[4];
+    if (begin_section(asking, "", 0)) return -1;
+    while (lines_next(lines)) {
+        int n = 0;
+        if (lines->line < lines->stop && *lines->line == ':') {
+            if (read_section(asking, lines)) return -1;
+            continue;
+        }
+        while (n < 4 && lines_token(lines, &token)) words[n++] = token;
+        if (n < 4) continue;
+        if (mem_grow(&asking->questions, &asking->capacity, asking->count + 1, sizeof *asking->questions, "analogies")) return -1;
+        struct question *question = &asking->questions[asking->count++];
+        question->section = asking->section_count - 1;
+        asking->sections[question->section].total++;
+        for (int i = 0; i < 4; i++)
+            if ((question->word[i] = names_add_lower(&asking->names, words[i].text, words[i].length)) < 0) return -1;
+    }
+    return 0;
+}
+
+/* Drops questions that have a word without a row, and replaces name numbers by rows. Returns the number of questions kept. */
+static uint64_t keep_known(struct question *questions, uint64_t count, const struct names *names) {
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        struct question question = questions[i];
+        int known = 1;
+        for (int j = 0; j < 4; j++) {
+            question.word[j] = names->row[question.word[j]];
+            known &= question.word[j] >= 0;
+        }
+        if (known) questions[kept++] = question;
+    }
+    return kept;
+}
+
+static int ask_questions(struct search *search, struct search_block *block, const struct question *questions, uint64_t count) {
+    if (mem_grow(&block->banned, &block->banned_capacity, 3 * count, sizeof *block->banned, "queries")) return -1;
+    block->banned_starts[0] = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const int64_t *word = questions[i].word;
+        uint32_t rows[3] = {(uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[2]};
+        uint64_t at = block->banned_starts[i];
+        int64_t excluded = search_analogy(search, rows, NULL, block->queries + i * search->dim, block->banned + at);
+        if (excluded < 0) return -1;
+        block->banned_starts[i + 1] = at + (uint64_t)excluded;
+    }
+    return search_top(search, block->queries, count, 1, block->banned_starts, block->banned, block->ids, block->scores);
+}
+
+static double share(uint64_t part, uint64_t whole) {
+    return whole ? (double)part / (double)whole : NAN;
+}
+
+/* Fails with the reason why no question could be judged. */
+static int refuse_questions(uint64_t total, const struct model *model, const char *path, uint64_t rows) {
+    if (!total) return fail("'%s' has no line of four words with blanks or tabs between", path);
+    return fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64 " most frequent of '%s'", total,
+                path, rows, model->directory);
+}
+
+static int ask_all(struct asking *asking, uint64_t known, const struct model *model, enum model_view view, uint64_t rows,
+                   const struct config *config) {
+    struct search search = {.rows = 0};
+    struct search_block block = {.rows = 0};
+    int result =
+        search_open(&search, model, view, METRIC_COSINE, rows, config) || search_block_init(&block, model->dim, 1, known) ? -1 : 0;
+    for (uint64_t first = 0; !result && first < known; first += block.rows) {
+        uint64_t n = known - first < block.rows ? known - first : block.rows;
+        result = ask_questions(&search, &block, asking->questions + first, n);
+        for (uint64_t i = 0; !result && i < n; i++) {
+            const struct question *question = &asking->questions[first + i];
+            asking->sections[question->section].covered++;
+            asking->sections[question->section].right += (int64_t)block.ids[i] == question->word[3];
+        }
+    }
+    search_block_release(&block);
+    search_close(&search);
+    return result;
+}
+
+int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model,
+                                enum model_view view, const char *path, uint64_t restrict_rows, const struct config *config) {
+    struct asking asking = {.count = 0};
+    struct lines lines;
+    uint64_t items = model_items(model), rows = restrict_rows && restrict_rows < items ? restrict_rows : items;
+    char *text = lines_open(&lines, path);
+    int result = !text || read_questions(&asking, &lines) || names_locate(&asking.names, model, rows) ? -1 : 0;
+    uint64_t known = result ? 0 : keep_known(asking.questions, asking.count, &asking.names);
+    if (!result)
+        result = known ? ask_all(&asking, known, model, view, rows, config) : refuse_questions(asking.count, model, path, rows);
+    *sections = asking.sections;
+    *count = asking.section_count;
+    free(text);
+    free(asking.questions);
+    names_release(&asking.names);
+    return result;
+}
+
+void analogies_sections_free(struct analogies_section *sections, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) free(sections[i].name);
+    free(sections);
+}
+
+int evaluate_analogies(struct sptx_analogies_score *score, const struct model *model, enum model_view view, const char *path,
+                       uint64_t restrict_rows, const struct config *config) {
+    struct analogies_section *sections;
+    uint64_t count, asked[2] = {0, 0}, right[2] = {0, 0};
+    *score = (struct sptx_analogies_score){.accuracy = NAN, .semantic = NAN, .syntactic = NAN};
+    int result = evaluate_analogies_sections(&sections, &count, model, view, path, restrict_rows, config);
+    for (uint64_t i = 0; i < count; i++) {
+        score->total += sections[i].total;
+        asked[sections[i].syntactic] += sections[i].covered;
+        right[sections[i].syntactic] += sections[i].right;
+    }
+    score->covered = asked[0] + asked[1];
+    score->accuracy = share(right[0] + right[1], score->covered);
+    score->semantic = share(right[0], asked[0]);
+    score->syntactic = share(right[1], asked[1]);
+    analogies_sections_free(sections, count);
+    return result;
+}
+
+/* ---- groups ---- */
+
+struct groups_job {
+    const struct groups_request *request;
+    const struct model *model;
+    const char *path;
+    struct search search;
+    struct search_block block;
+    uint64_t rows; /* number of rows that are searched: all rows up to the last one that occurs `met` times in the corpus */
+    int columns;
+    struct names labels[SPTX_GROUPS_MOST];
+    uint32_t *group[SPTX_GROUPS_MOST]; /* [rows] 1 + the number of the row's label; 0: the file gives the row no label in this
+                                        * column */
+    uint64_t *size[SPTX_GROUPS_MOST];  /* [labels] number of searched rows that have the label */
+    uint32_t *asked;              /* rows that are asked for their nearest rows */
+};
+
+/* Prepares a column of groups for each column of the file's first line. */
+static int open_columns(struct groups_job *job, int columns) {
+    if (columns < 1 || columns > SPTX_GROUPS_MOST)
+        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns, SPTX_GROUPS_MOST);
+    for (; job->columns < columns; job->columns++)
+        if (!(job->group[job->columns] = mem_zalloc(job->rows, sizeof **job->group, "the groups of rows"))) return -1;
+    return 0;
+}
+
+static int take_groups(struct field_file *file, struct groups_job *job) {
+    int columns = (int)file->line.count - 1;
+    if (!job->columns && open_columns(job, columns)) return -1;
+    if (columns != job->columns)
+        return fail("'%s' line %" PRIu64 " has %d groups behind its word, the first line %d", job->path, file->number, columns,
+                    job->columns);
+    int64_t row = vocab_find(&job->model->vocab, file->line.word[0], file->line.length[0]);
+    for (int column = 0; column < columns && row >= 0 && (uint64_t)row < job->rows; column++) {
+        int64_t number = names_add(&job->labels[column], file->line.word[column + 1], file->line.length[column + 1]);
+        if (number < 0) return -1;
+        job->group[column][row] = (uint32_t)number + 1;
+    }
+    return 0;
+}
+
+static int read_groups(struct field_file *file, struct groups_job *job) {
+    int more;
+    while ((more = field_file_next(file)) > 0)
+        if (take_groups(file, job)) return -1;
+    if (more) return -1;
+    return job->columns ? 0 : fail("'%s' has no line: wanted a word and its groups on each", job->path);
+}
+
+static int count_members(struct groups_job *job) {
+    for (int column = 0; column < job->columns; column++) {
+        uint64_t *size = mem_zalloc(job->labels[column].words.size + 1, sizeof *size, "the sizes of groups");
+        if (!(job->size[column] = size)) return -1;
+        for (uint64_t row = 0; row < job->rows; row++)
+            if (job->group[column][row]) size[job->group[column][row] - 1]++;
+    }
+    return 0;
+}
+
+/* Chooses the rows to ask: the first `sample` eligible rows of a fixed random order. *all: number of eligible rows. */
+static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
+    uint64_t most = job->request->sample < job->rows ? job->request->sample : job->rows;
+    struct shuffle order = shuffle_make(job->rows, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
+    job->asked = mem_alloc(most, sizeof *job->asked, "the rows asked");
+    if (!job->asked) return -1;
+    for (uint64_t i = *asked = *all = 0; i < job->rows; i++) {
+        uint64_t row = shuffle_at(&order, i);
+        if (vocab_count(&job->model->vocab, row) < job->request->met || !job->group[0][row]) continue;
+        if (*asked < most) job->asked[(*asked)++] = (uint32_t)row;
+        ++*all;
+    }
+    if (!*asked)
+        return fail("no word that the corpus names %" PRIu64 " times or more stands in '%s'", job->request->met, job->path);
+    return 0;
+}
+
+/* Adds the row's result to each column's sums. A row that is alone in its group is not counted in that column. */
+static void score_groups(const struct groups_job *job, struct sptx_groups_score *scores, uint64_t row, const uint32_t *found) {
+    for (int column = 0; column < job->columns; column++) {
+        const uint32_t *group = job->group[column];
+        uint64_t others = group[row] ? job->size[column][group[row] - 1] - 1 : 0, hits = 0;
+        double k = job->request->k, possible = fmin(k, (double)others);
+        if (!others) continue;
+        for (uint32_t i = 0; i < job->request->k; i++) hits += found[i] != DRAW_NONE && group[found[i]] == group[row];
+        scores[column].share += (double)hits / possible;
+        scores[column].chance += fmin(k, (double)(job->rows - 1)) * (double)others / (double)(job->rows - 1) / possible;
+        scores[column].asked++;
+    }
+}
+
+static int ask_rows(struct groups_job *job, struct sptx_groups_score *scores, uint64_t asked) {
+    struct search_block *block = &job->block;
+    uint32_t dim = job->search.dim, k = job->request->k;
+    for (uint64_t first = 0; first < asked; first += block->rows) {
+        uint64_t n = asked - first < block->rows ? asked - first : block->rows;
+        const uint32_t *rows = job->asked + first;
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(block->queries + i * dim, job->search.base + (uint64_t)rows[i] * dim, dim * sizeof(float));
+        for (uint64_t i = 0; i <= n; i++) block->banned_starts[i] = i; /* each query bans its own row */
+        if (search_top(&job->search, block->queries, n, k, block->banned_starts, rows, block->ids, block->scores)) return -1;
+        for (uint64_t i = 0; i < n; i++) score_groups(job, scores, rows[i], block->ids + i * k);
+    }
+    return 0;
+}
+
+static void groups_release(struct groups_job *job) {
+    for (int column = 0; column < SPTX_GROUPS_MOST; column++) {
+        names_release(&job->labels[column]);
+        free(job->group[column]);
+        free(job->size[column]);
+    }
+    free(job->asked);
+    search_block_release(&job->block);
+    search_close(&job->search);
+}
+
+/* Divides the sums by the number of rows. Returns the number of columns; -1 after fail() if no row that was asked shares a group
+ * with another row. */
+static int settle_scores(const struct groups_job *job, struct sptx_groups_score *scores, uint64_t rows) {
+    uint64_t asked = 0;
+    for (int column = 0; column < job->columns; column++) {
+        struct sptx_groups_score *score = &scores[column];
+        asked += score->asked;
+        score->rows = rows;
+        score->share = score->asked ? score->share / (double)score->asked : NAN;
+        score->chance = score->asked ? score->chance / (double)score->asked : NAN;
+    }
+    return asked ? job->columns : fail("no row of '%s' that was asked has another one in its group", job->path);
+}
+
+int evaluate_groups(struct sptx_groups_score *scores, const struct model *model, enum model_view view, const char *path,
+                    const struct groups_request *request, const struct config *config) {
+    struct groups_job job = {.request = request, .model = model, .path = path, .rows = model_items(model)};
+    struct field_file file;
+    uint64_t asked, all;
+    int result = -1;
+    for (int i = 0; i < SPTX_GROUPS_MOST; i++) scores[i] = (struct sptx_groups_score){.share = 0};
+    while (job.rows && vocab_count(&model->vocab, job.rows - 1) < request->met) job.rows--;
+    if (field_file_open(&file, path, LOOK_LABELS)) goto out;
+    if (!job.rows) {
+        fail("no word of '%s' is named %" PRIu64 " times or more by its corpus", model->directory, request->met);
+        goto out;
+    }
+    if (read_groups(&file, &job) || count_members(&job) || choose_rows(&job, &asked, &all) ||
+        search_open(&job.search, model, view, METRIC_COSINE, job.rows, config) ||
+        search_block_init(&job.block, model->dim, request->k, asked) || ask_rows(&job, scores, asked))
+        goto out;
+    result = settle_scores(&job, scores, all);
+out:
+    field_file_close(&file);
+    groups_release(&job);
+    return result;
+}
