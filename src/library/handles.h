@@ -79,12 +79,6 @@ struct sptx_run {
 void enter(struct sptx_context *context);
 enum sptx_status leave(struct sptx_context *context, int result);
 
-/* saving.c, for a save that goes on while the table is used. saving_wait() waits until the save is done, and frees its snapshot;
- * saving_look() frees the snapshot only if the save is done already. saving_forget() waits, and forgets how the save ended. */
-void saving_wait(struct sptx_table *table);
-void saving_look(struct sptx_table *table);
-void saving_forget(struct sptx_table *table);
-
 /* Checks that an array's address is a multiple of `bytes`, the size of its numbers. NULL passes. Returns 0, or -1 after
  * fail_usage(). */
 int check_aligned(const void *at, unsigned bytes, const char *what);

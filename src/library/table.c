@@ -1,6 +1,9 @@
 #include "handles.h"
 
+#include "base/checks.h"
 #include "base/memory.h"
+#include "base/path.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "corpus/words.h"
 #include "kernels/backend.h"
@@ -9,8 +12,12 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 _Static_assert((int)SPTX_COLUMNS_MOST == (int)COLUMNS_MOST, "the header tells of the kernels' limit");
 _Static_assert(SPTX_ROWS_MOST == WORDS_MOST, "the header tells of the limit of ids");
@@ -104,6 +111,216 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
         return fail_usage("init '%s' draws numbers up to %.3g, and float32 ends at %.3g", o->init, table_init_reach(&out->init),
                           (double)FLT_MAX);
     return 0;
+}
+
+/* ---- saving, while the caller waits or goes on: files that this process is writing, of which no two are one file ---- */
+
+/* A file that is being written. Its directory is known by device and inode, since two paths may lead to one directory. */
+struct written {
+    dev_t device;
+    ino_t directory;
+    char *name; /* owned; NULL: the path's directory does not exist, and writing will fail */
+    pid_t process; /* the process that writes it: a child made by fork() inherits its parent's list */
+    struct written *next;
+};
+
+static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct written *all_written;
+
+static int name_file(struct written *file, const char *resolved, const char *directory) {
+    const char *slash = strrchr(resolved, '/'), *name = slash ? slash + 1 : resolved;
+    struct stat about;
+    if (stat(directory, &about)) return 0;
+    file->process = getpid();
+    file->device = about.st_dev;
+    file->directory = about.st_ino;
+    file->name = mem_text(name, strlen(name), "a path");
+    return file->name ? 0 : -1;
+}
+
+static int find_file(struct written *file, const char *path) {
+    char *resolved = path_resolve(path), *directory = resolved ? path_parent(resolved) : NULL;
+    *file = (struct written){.name = NULL};
+    int result = directory ? name_file(file, resolved, directory) : -1;
+    free(resolved);
+    free(directory);
+    return result;
+}
+
+static int is_same(const struct written *a, const struct written *b) {
+    return a->process == b->process && a->device == b->device && a->directory == b->directory && !strcmp(a->name, b->name);
+}
+
+/* Claims the file of a path for one save. Returns 0, or -1 after fail(). */
+static int claim_file(struct written *file, const char *path) {
+    if (find_file(file, path)) return -1;
+    if (!file->name) return 0;
+    pthread_mutex_lock(&written_lock);
+    const struct written *other = all_written;
+    while (other && !is_same(other, file)) other = other->next;
+    if (!other) {
+        file->next = all_written;
+        all_written = file;
+    }
+    pthread_mutex_unlock(&written_lock);
+    if (!other) return 0;
+    free(file->name);
+    file->name = NULL;
+    return fail("'%s' is being written by an earlier save, which is not done; wait for it, or save to another path", path);
+}
+
+static void release_file(struct written *file) {
+    if (!file->name) return;
+    pthread_mutex_lock(&written_lock);
+    struct written **at = &all_written;
+    while (*at != file) at = &(*at)->next;
+    *at = file->next;
+    pthread_mutex_unlock(&written_lock);
+    free(file->name);
+    file->name = NULL;
+}
+
+/* ---- a save ---- */
+
+struct sptx_saving {
+    struct behind behind;
+    struct table snapshot; /* the table, whose rows are read as they were when the save began */
+    char *path;
+    struct written file;
+    int owners; /* 1 for the caller and 1 for the table, until each releases the save. Atomic */
+    int told;   /* 1: the caller has asked how the save ended. Atomic */
+};
+
+static void disown(struct sptx_saving *saving) {
+    if (__atomic_sub_fetch(&saving->owners, 1, __ATOMIC_ACQ_REL)) return;
+    behind_close(&saving->behind);
+    free(saving->path);
+    free(saving);
+}
+
+static int save_snapshot(void *user) {
+    struct sptx_saving *saving = user;
+    uint64_t checksum;
+    int result = table_save(&saving->snapshot, saving->path, &checksum);
+    saving->snapshot.ops->snapshot_stop(saving->snapshot.store);
+    release_file(&saving->file);
+    return result;
+}
+
+/* For a save that goes on while the table is used. saving_wait() waits until the save is done, and frees its snapshot;
+ * saving_look() frees the snapshot only if the save is done already. saving_forget() waits, and forgets how the save ended. */
+static void saving_wait(struct sptx_table *table) {
+    if (!table->saving) return;
+    behind_wait(&table->saving->behind);
+    table->table.ops->snapshot_end(table->table.backend, table->table.store);
+}
+
+static void saving_look(struct sptx_table *table) {
+    if (table->saving && behind_is_done(&table->saving->behind)) saving_wait(table);
+}
+
+static void saving_forget(struct sptx_table *table) {
+    saving_wait(table);
+    if (table->saving) disown(table->saving);
+    table->saving = NULL;
+}
+
+/* Waits for the table's earlier save. Fails with its sentence if that save failed and the caller has not asked how it ended. */
+static int end_earlier(struct sptx_table *table) {
+    struct sptx_saving *saving = table->saving;
+    if (!saving) return 0;
+    saving_wait(table);
+    int result = __atomic_exchange_n(&saving->told, 1, __ATOMIC_ACQ_REL) ? 0 : behind_end(&saving->behind);
+    saving_forget(table);
+    return result;
+}
+
+static int check_path(const char *path) {
+    return path && *path ? 0 : fail_usage("a table is saved to a path; none was given");
+}
+
+static int save_now(struct sptx_table *table, const char *path) {
+    struct written file;
+    uint64_t checksum;
+    if (check_path(path) || claim_file(&file, path)) return -1;
+    int result = end_earlier(table) || table->context->ops->rows_wait(table->context->backend) ? -1 : 0;
+    if (!result) result = table_save(&table->table, path, &checksum);
+    release_file(&file);
+    return result;
+}
+
+enum sptx_status sptx_table_save(struct sptx_table *table, const char *path) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    return leave(table->context, save_now(table, path));
+}
+
+/* Begins a save whose file is claimed. */
+static int begin_saving(struct sptx_table *table, struct sptx_saving *saving, uint64_t most) {
+    struct table *own = &table->table;
+    if (end_earlier(table) || own->ops->rows_wait(own->backend) || table_snapshot(own, most, &saving->snapshot)) return -1;
+    saving->owners = 2;
+    if (!behind_begin(&saving->behind, save_snapshot, saving)) return 0;
+    own->ops->snapshot_end(own->backend, own->store);
+    return -1;
+}
+
+/* Returns the path from the root: the program may change its working directory while the save goes on. */
+static char *path_from_root(const char *path) {
+    char *directory = *path == '/' ? NULL : getcwd(NULL, 0), *whole;
+    if (!directory) return mem_text(path, strlen(path), "a path");
+    uint64_t bytes = strlen(directory) + strlen(path) + 2;
+    whole = mem_zalloc(bytes, 1, "a path");
+    if (whole) snprintf(whole, bytes, "%s/%s", directory, path);
+    free(directory);
+    return whole;
+}
+
+static int save_behind(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **out) {
+    if (!out) return fail_usage("the address for the new save is NULL");
+    *out = NULL;
+    if (check_path(path)) return -1;
+    struct sptx_saving *saving = mem_zalloc(1, sizeof *saving, "a save");
+    if (!saving) return -1;
+    saving->path = path_from_root(path);
+    int claimed = saving->path && !claim_file(&saving->file, path);
+    if (claimed && !begin_saving(table, saving, most)) {
+        *out = table->saving = saving;
+        return 0;
+    }
+    if (claimed) release_file(&saving->file);
+    free(saving->path);
+    free(saving);
+    return -1;
+}
+
+enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **saving) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    return leave(table->context, save_behind(table, path, most, saving));
+}
+
+/* ---- the caller's handle ---- */
+
+int sptx_saving_done(const struct sptx_saving *saving) {
+    return !saving || behind_is_done(&saving->behind);
+}
+
+enum sptx_status sptx_saving_wait(struct sptx_saving *saving) {
+    int code;
+    if (!saving) return SPTX_USAGE;
+    behind_sentence(&saving->behind, &code);
+    __atomic_store_n(&saving->told, 1, __ATOMIC_RELEASE);
+    return code ? SPTX_FAILED : SPTX_OK;
+}
+
+const char *sptx_saving_error(struct sptx_saving *saving) {
+    int code;
+    return saving ? behind_sentence(&saving->behind, &code) : "the save is NULL";
+}
+
+void sptx_saving_close(struct sptx_saving *saving) {
+    if (saving) disown(saving);
 }
 
 /* ---- opening ---- */
@@ -271,4 +488,171 @@ enum sptx_status sptx_table_load(struct sptx_table *table, const char *path) {
     saving_wait(table);
     if (context->ops->rows_wait(context->backend)) return leave(context, -1);
     return leave(context, table_load(&table->table, path));
+}
+
+/* ---- rows: what the four calls check; the backend does the rest ---- */
+
+static int check_memory(const struct sptx_context *context, uint32_t memory, const char *what) {
+    if (memory == SPTX_HOST) return 0;
+    if (memory != SPTX_CUDA) return fail_usage("%s: memory is 1 (host) or 2 (CUDA), not %u", what, memory);
+    if (!context->ops->has_gpu) return fail_usage("%s lie on a GPU, but this context runs on the CPU", what);
+    return 0;
+}
+
+struct id_taking {
+    const struct sptx_ids *ids;
+    uint32_t *to;
+    uint64_t rows;
+    unsigned workers;
+    _Atomic int wrong; /* 1: an id is not a row number */
+};
+
+static int take_share(void *context, unsigned worker) {
+    struct id_taking *taking = context;
+    const struct sptx_ids *ids = taking->ids;
+    uint64_t first, end;
+    pool_share(ids->count, worker, taking->workers, &first, &end);
+    const char *from = (const char *)ids->data + first * (ids->bits / 8);
+    if (ids_take(from, ids->bits, end - first, taking->rows, taking->to + first)) taking->wrong = 1;
+    return 0;
+}
+
+static int64_t id_at(const struct sptx_ids *ids, uint64_t i) {
+    return ids->bits == 64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
+}
+
+/* Fails with the first wrong id in the array; threads may have found a later one first. */
+static int refuse_ids(const struct sptx_ids *ids, uint64_t rows) {
+    for (uint64_t i = 0; i < ids->count; i++) {
+        int64_t id = id_at(ids, i);
+        if ((uint64_t)id >= rows) return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id, rows);
+    }
+    return fail_usage("ids were changed during a call");
+}
+
+static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids) {
+    if (!ids) return fail_usage("ids are NULL");
+    if (ids->bits != 32 && ids->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", ids->bits);
+    if (check_count(ids->count, "ids")) return -1;
+    if (ids->count && !ids->data) return fail_usage("%" PRIu64 " ids at NULL", ids->count);
+    return check_aligned(ids->data, ids->bits / 8, "ids") || check_memory(table->context, ids->memory, "ids") ? -1 : 0;
+}
+
+/* Prepares ids for the backend. Ids in host memory are checked and copied to the backend's buffer in a single pass. */
+static int take_ids(struct sptx_table *table, const struct sptx_ids *given, struct sptx_ids *taken) {
+    enum { FEW = 1 << 17 }; /* fewer ids are copied by one thread: waking the others would take as long as copying this number */
+    struct sptx_context *context = table->context;
+    if (check_ids(table, given)) return -1;
+    *taken = *given;
+    if (given->memory != SPTX_HOST || !given->count) return 0;
+    struct id_taking taking = {
+        .ids = given, .rows = table->table.spec.rows, .workers = given->count > FEW ? pool_threads(context->pool) : 1};
+    if (context->ops->rows_ids(context->backend, given->count, &taking.to)) return -1;
+    *taken = (struct sptx_ids){taking.to, given->count, 32, SPTX_HOST};
+    if (taking.workers > 1 ? pool_run(context->pool, take_share, &taking) : take_share(&taking, 0)) return -1;
+    return taking.wrong ? refuse_ids(given, taking.rows) : 0;
+}
+
+static int check_values(const struct sptx_table *table, const struct sptx_ids *ids, const float *values,
+                        enum sptx_memory memory, const char *what) {
+    if (ids->count && !values) return fail_usage("%s are NULL", what);
+    return check_aligned(values, sizeof *values, what) || check_memory(table->context, memory, what) ? -1 : 0;
+}
+
+struct finite_check {
+    const float *values;
+    uint64_t count;
+    _Atomic uint64_t next;
+    _Atomic int found; /* 1: a value is NaN or infinite */
+};
+
+static int check_share(void *context, unsigned worker) {
+    struct finite_check *check = context;
+    uint64_t first, end;
+    (void)worker;
+    while (!check->found && pool_take(&check->next, check->count, 1 << 16, &first, &end)) {
+        uint32_t found = 0, bits;
+        for (uint64_t i = first; i < end; i++) {
+            memcpy(&bits, &check->values[i], sizeof bits);
+            found |= (bits & 0x7F800000) == 0x7F800000; /* all bits of the exponent: NaN or infinity */
+        }
+        if (found) check->found = 1;
+    }
+    return 0;
+}
+
+/* Fails if a gradient is NaN or infinite. */
+static int check_finite(const struct sptx_table *table, const struct sptx_ids *ids, const float *gradients, enum sptx_memory memory) {
+    struct finite_check check = {.values = gradients, .count = ids->count * sptx_table_dim(table)};
+    if (memory != SPTX_HOST) return fail_usage("the table has check_finite, for which gradients must be in host memory");
+    if (pool_run(check.count > 1 << 18 ? table->context->pool : NULL, check_share, &check)) return -1;
+    for (uint64_t i = 0; check.found && i < check.count; i++)
+        if (!isfinite(gradients[i]))
+            return fail_usage("gradients[%" PRIu64 "][%" PRIu64 "] is %g: the table is unchanged", i / sptx_table_dim(table),
+                              i % sptx_table_dim(table), (double)gradients[i]);
+    return 0;
+}
+
+static struct rows_request request_for(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
+                                       enum sptx_memory memory, void *stream, uint64_t steps) {
+    return (struct rows_request){.table = table->table.store,
+                                 .ids = ids->data,
+                                 .count = ids->count,
+                                 .id_bits = ids->bits,
+                                 .ids_on_gpu = ids->memory == SPTX_CUDA,
+                                 .values_on_gpu = memory == SPTX_CUDA,
+                                 .values = (float *)(uintptr_t)values, /* the cast drops const, but only a fetch writes */
+                                 .stream = stream,
+                                 .rule = &table->rule,
+                                 .lr = table->rule.lr,
+                                 .global_step = steps};
+}
+
+/* ---- the four calls that read and change rows ---- */
+
+typedef int rows_call(struct backend *backend, const struct rows_request *request);
+
+static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
+                                    enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
+    struct sptx_context *context = table->context;
+    struct sptx_ids taken;
+    saving_look(table);
+    if (take_ids(table, ids, &taken) || (what && check_values(table, ids, values, memory, what)) ||
+        (table->check_finite && call == context->ops->rows_update && check_finite(table, ids, values, memory)))
+        return leave(context, -1);
+    uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
+    struct rows_request request = request_for(table, &taken, values, memory, stream, table->steps + stores);
+    return leave(context, ids->count ? call(context->backend, &request) : 0);
+}
+
+enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids, float *out, enum sptx_memory memory,
+                            void *stream) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    return ask_backend(table, ids, out, memory, stream, "fetched values", table->context->ops->rows_fetch);
+}
+
+enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    return ask_backend(table, ids, NULL, SPTX_HOST, stream, NULL, table->context->ops->rows_prefetch);
+}
+
+enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients,
+                             enum sptx_memory memory, void *stream) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    if (table->fixed) return leave(table->context, fail_usage("the table was opened with optimizer 'none': it has no update"));
+    enum sptx_status status = ask_backend(table, ids, gradients, memory, stream, "gradients", table->context->ops->rows_update);
+    if (status == SPTX_OK) table->steps++;
+    return status;
+}
+
+enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
+                            enum sptx_memory memory, void *stream) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    enum sptx_status status = ask_backend(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
+    if (status == SPTX_OK) table->stores++;
+    return status;
 }
