@@ -500,7 +500,7 @@ def test_a_run_that_diverges_says_so_once(small):
 @pytest.mark.long
 def test_a_full_disk_ends_all_with_its_sentence(small):
     """No rank may write files of more than 200 KiB: the first rank cannot write a checkpoint, the second one its working file."""
-    config = small.config(model={"dim": 400}, train={"steps": 5})
+    config = small.config(model={"dim": 400}, train={"steps": 5}, run={"retry_seconds": "0"})
     small("plan", config, "--run.dir=run")
     said = refuses_unlike(small, [config], [config], ("ulimit -f 200", "true"))
     assert "cannot write" in said and "target.npy" in said and "rank" not in said
