@@ -863,6 +863,7 @@ static int take_given(const struct looking *l) {
     const char *at = l->keys->columns, *name, *key = l->keys->columns;
     uint64_t length;
     unsigned count = 0, given[COLUMN_MEANINGS];
+    if (l->keys->hints && l->columns.least != l->columns.most) return 1; /* lines of different lengths are no table like the run's */
     for (; count < COLUMN_MEANINGS && next_given(&at, &name, &length); count++) {
         uint8_t found = 0;
         int result = find_given(l, name, length, &found);
