@@ -74,11 +74,12 @@ int trainer_end_checkpoint(struct trainer *t) {
     drop_behind(w);
     if (result == TABLE_NOT_FINITE) return diverged_say(t->config, t->ranks, t->run->place, step, report_sentence());
     if (moved) return report_exit_code() || trainer_write_checkpoint(t) < 0 ? -1 : 0;
-    if (result || trainer_settle(t)) {
+    if (result) {
         trainer_forgive(t);
         trainer_pass_over(t, step);
         return 0;
     }
+    if (trainer_settle(t)) return -1;
     checkpoint_due_written(&t->due, step, took, progress_now());
     return 0;
 }

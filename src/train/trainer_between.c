@@ -162,7 +162,8 @@ static int try_checkpoint(struct trainer *t) {
     struct checkpoint what = {t->steps.target, t->steps.context, t->steps.state, t->corpus, &t->session.frozen};
     int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
-    if (ranks_agree(t->ranks, result || trainer_settle(t) ? -1 : 0)) return trainer_forgive(t);
+    if (ranks_agree(t->ranks, result)) return trainer_forgive(t);
+    if (trainer_settle(t)) return -1; /* a run that is half replaced is made whole by the next process, not by this one */
     checkpoint_due_written(&t->due, t->steps.state.step, progress_now() - began, progress_now());
     return 0;
 }

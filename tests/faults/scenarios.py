@@ -192,9 +192,10 @@ class Trains(Scenario):
 
     def judge(self, work, code, out, err):
         files = tree(work)
-        return self.wrong_now(files, code, err) or self.wrong_later(work, files)
+        passed_over = b" is not written: " in err  # a checkpoint in the middle, after a warning: an older one is kept in its place
+        return self.wrong_now(files, code, err, passed_over) or self.wrong_later(work, files, passed_over)
 
-    def wrong_now(self, files, code, err):
+    def wrong_now(self, files, code, err, passed_over):
         wrong = self.changed(files, ("run/", "cache/"))
         if wrong:
             return wrong
@@ -206,9 +207,9 @@ class Trains(Scenario):
                 return f"checkpoint-{step} of the replacement is not one"
         if "run/metrics.jsonl" in files and steps_of(files["run/metrics.jsonl"]) is None:
             return "metrics.jsonl has a broken line"
-        return self.not_finished(files, b"warning: " in err) if code == 0 else None
+        return self.not_finished(files, b"warning: " in err, passed_over) if code == 0 else None
 
-    def not_finished(self, files, more_is_fine):
+    def not_finished(self, files, more_is_fine, passed_over):
         """Returns how the directory differs from a finished run, or None. more_is_fine: something could not be removed, and a
         warning said so."""
         if checkpoints(files).get(self.new.last) != self.new.steps[self.new.last]:
@@ -217,17 +218,19 @@ class Trains(Scenario):
             return "latest names another checkpoint"
         more = {path for path in files.keys() - self.new.finished.keys() - self.before.keys() if not path.endswith(".lock")}
         less = self.new.finished.keys() - files.keys() - {"run/metrics.jsonl"}
+        if passed_over:
+            more, less = ({path for path in paths if not path.startswith("run/checkpoint-")} for paths in (more, less))
         if less or (more and not more_is_fine):
             return "leaves other files: " + " ".join([*("+" + path for path in sorted(more)), *("-" + path for path in sorted(less))])
         return None
 
-    def wrong_later(self, work, files):
+    def wrong_later(self, work, files, passed_over):
         state = digest(files)
         if state not in self.recovered:
-            self.recovered[state] = self.go_on(work, files)
+            self.recovered[state] = self.go_on(work, files, passed_over)
         return self.recovered[state]
 
-    def go_on(self, work, files):
+    def go_on(self, work, files, passed_over):
         """Returns what is wrong with the files that are left: they must be valid, and a resumed run must end with the same bytes.
         """
         any_there = checkpoints(files) or checkpoints(files, "run/replacement")
@@ -246,7 +249,7 @@ class Trains(Scenario):
         if code:
             return f"{how} fails: {err.decode(errors='replace').splitlines()[-1:]}"
         files = tree(work)
-        wrong = self.changed(files, ("run/", "cache/")) or self.not_finished(files, False)
+        wrong = self.changed(files, ("run/", "cache/")) or self.not_finished(files, False, passed_over)
         return f"after {how}: {wrong}" if wrong else None
 
 
