@@ -459,7 +459,7 @@ static void put_key_help(struct json *out, const struct config_key *key, const c
         snprintf(text, sizeof text, "%s", key->help);
     else
         snprintf(text, sizeof text, "%.*s (%s)%s", first, key->help, kind, key->help + first);
-    defaults_describe(key->name, sizes);
+    if (defaults_describe(key->name, sizes)) out->failed = 1;
     static const char head[] = "the first line that applies counts:\n";
     char *list = strstr(text, head), *rest = list ? list + strlen(head) : NULL;
     if (*sizes && !list) put_lines(out, indent, width, text), put_wrapped(out, indent, width, "auto; the first line that applies counts:");

@@ -254,8 +254,8 @@ static int tests(const struct sized_default *row, enum sized_count count) {
     return 0;
 }
 
-/* Writes the value that config_resolve() gives a key for one kind of data, on the CPU. Returns 1, or 0 if this kind has no such
- * train.effort. */
+/* Writes the value that config_resolve() gives a key for one kind of data, on the CPU. Returns 1; 0 if this kind has no such
+ * train.effort; -1 after fail(). */
 static int plain_value(const struct sized_default *row, const char *effort, char value[CONFIG_BYTES]) {
     struct config config;
     char text[CONFIG_BYTES];
@@ -263,13 +263,14 @@ static int plain_value(const struct sized_default *row, const char *effort, char
     const char *const set[][3] = {{"corpus", "path", "data"},  {"corpus", "format", kinds[kind].format}, {"examples", "mode", kinds[kind].mode},
                                   {"train", "effort", effort}, {"device", "backend", "cpu"},             {"examples", "subwords", kinds[kind].subwords},
                                   {"negatives", "per", tests(row, SHARED) ? "batch" : "auto"}};
+    if (!strcmp(effort, "thorough") && strcmp(kinds[kind].mode, "user") && strcmp(kinds[kind].mode, "walk") && strcmp(kinds[kind].mode, "triple"))
+        return 0;
     int result = config_init(&config);
     for (size_t i = 0; i < sizeof set / sizeof *set && !result; i++) result = config_set(&config, set[i][0], set[i][1], set[i][2], "help");
     if (!result) result = config_resolve(&config);
     if (!result) snprintf(value, CONFIG_BYTES, "%s", config_text_of(&config, config_find_key(row->section, row->key), text));
     config_release(&config);
-    report_clear();
-    return !result;
+    return result ? -1 : 1;
 }
 
 /* Returns the number with two digits that count. */
@@ -302,7 +303,7 @@ static size_t describe_row(const struct sized_default *row, const char *effort, 
                  : text_add(out, DEFAULTS_HELP, used, ": as many as there are %s", count_names[row->bound[0].count]);
 }
 
-void defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
+int defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
     size_t used = 0;
     *out = 0;
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
@@ -313,9 +314,11 @@ void defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
                 used = describe_row(row, "", row->value, out, used);
                 continue;
             }
-            if (!plain_value(row, "quick", quick)) continue;
-            int both = !tests(row, SHARED) && plain_value(row, "thorough", thorough) && strcmp(quick, thorough);
+            int has_thorough = tests(row, SHARED) ? 0 : plain_value(row, "thorough", thorough);
+            if (has_thorough < 0 || plain_value(row, "quick", quick) < 0) return -1;
+            int both = has_thorough && strcmp(quick, thorough);
             if (both) used = describe_row(row, ", with train.effort = thorough", thorough, out, used);
             if (!both || !tests(row, EFFORT)) used = describe_row(row, "", quick, out, used);
         }
+    return 0;
 }
