@@ -1866,8 +1866,9 @@ enum look_kind look_for_pairs(const char *bytes, uint64_t length) {
     struct looked_lines lines;
     struct look look;
     enum look_kind kind = LINES_UNCLEAR;
+    int failed_before = report_exit_code();
     if (look_at_lines(&look, bytes, length, 1, LOOK_PAIRS, &keys, "")) {
-        report_clear(); /* the lines cannot be read as pairs; judge() decides how to read them */
+        if (!failed_before) report_clear(); /* the lines cannot be read as pairs; judge() decides how to read them */
         look.form.named = 0;
         look.skip = 0;
     }
