@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "corpus/generate.h"
 #include "corpus/words.h"
-#include "run/run_owns.h"
+#include "run/run_directory.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "commands.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "commands.h"
 #include "corpus/phrases.h"
-#include "run/run_owns.h"
+#include "run/run_directory.h"
 
 #include <stdio.h>
 #include <string.h>

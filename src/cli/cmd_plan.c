@@ -1,7 +1,7 @@
-#include "commands.h"
 #include "base/report.h"
+#include "commands.h"
 #include "launch.h"
-#include "run/ranks_alike.h"
+#include "run/state.h"
 #include "train/session.h"
 
 struct planning {

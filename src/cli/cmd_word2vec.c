@@ -8,7 +8,6 @@
 #include "commands.h"
 #include "corpus/vocab.h"
 #include "run/run_directory.h"
-#include "run/run_owns.h"
 #include "train/trainer.h"
 #include "vectors/evaluate.h"
 #include "vectors/export.h"

@@ -8,18 +8,295 @@
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
-#include "checkpoints.h"
+#include "checkpoint.h"
 #include "corpus/cache.h"
-#include "replacement.h"
-#include "run_files.h"
+#include "rows/table.h"
+#include "state.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
+
+/* Indexed by enum run_file. Files are removed in this order: vocab.tsv before config.ini, which shows that a run has written
+ * vocab.tsv. */
+const char *const run_file_names[RUN_FILES] = {
+    [RUN_LATEST] = "latest", [RUN_METRICS] = "metrics.jsonl", [RUN_VOCAB] = "vocab.tsv", [RUN_CONFIG] = "config.ini"};
+
+static const char config_line[] = "; written by sptx-w2v for the run in this directory; fingerprint of its vocab.tsv: ";
+static const char metrics_line[] = "{\"step\": ", latest_line[] = "checkpoint-";
+enum { HEAD = 256 };
+
+/* ---- whose they are ---- */
+
+/* Reads the fingerprint of vocab.tsv from config.ini. Returns 1; 0 if there is no config.ini that a run has written; -1 after
+ * fail(). */
+static int named_fingerprint(const char *run, uint64_t *fingerprint) {
+    char head[HEAD] = "", *path = file_join(run, run_file_names[RUN_CONFIG]);
+    int kind = path ? file_head(path, head, sizeof head) : -1;
+    free(path);
+    if (kind != 1) return kind < 0 ? -1 : 0;
+    if (strncmp(head, config_line, sizeof config_line - 1)) return 0;
+    return sscanf(head + sizeof config_line - 1, "%16" SCNx64, fingerprint) == 1;
+}
+
+static int owns_config(const char *run, const char *head) {
+    return !strncmp(head, config_line, sizeof config_line - 1);
+}
+
+static int owns_metrics(const char *run, const char *head) {
+    return !*head || !strncmp(head, metrics_line, sizeof metrics_line - 1);
+}
+
+static int owns_latest(const char *run, const char *head) {
+    size_t digits;
+    if (!*head) return 1;
+    if (strncmp(head, latest_line, sizeof latest_line - 1)) return 0;
+    head += sizeof latest_line - 1;
+    digits = strspn(head, "0123456789");
+    return digits && (!head[digits] || !strcmp(head + digits, "\n"));
+}
+
+/* Returns 1 if a checkpoint was trained with the vocabulary that has this fingerprint. Checkpoints that cannot be read are
+ * skipped. */
+static int is_trained_with(const char *run, uint64_t fingerprint) {
+    struct checkpoints all;
+    struct run_state state;
+    int result = checkpoints_find(run, &all), failed_before = report_exit_code(), broken;
+    for (uint64_t i = 0; i < all.count && !result; i++) {
+        if (!all.list[i].own || all.list[i].kind == CHECKPOINT_PARTIAL) continue;
+        if (!state_read(all.list[i].path, &state, &broken)) result = state.corpus.vocab == fingerprint;
+        else if (!failed_before) report_clear();
+    }
+    checkpoints_release(&all);
+    return result;
+}
+
+static int owns_vocab(const char *run, const char *head) {
+    char *path = file_join(run, run_file_names[RUN_VOCAB]);
+    struct file_map map;
+    uint64_t named, seen;
+    int result = path ? file_map_open(&map, path) : -1;
+    free(path);
+    if (result) return -1;
+    seen = XXH3_64bits(map.data, map.size);
+    file_map_close(&map);
+    result = named_fingerprint(run, &named);
+    if (result < 0 || (result && named == seen)) return result;
+    return is_trained_with(run, seen);
+}
+
+static int (*const shows_owner[RUN_FILES])(const char *run, const char *head) = {
+    [RUN_LATEST] = owns_latest, [RUN_METRICS] = owns_metrics, [RUN_VOCAB] = owns_vocab, [RUN_CONFIG] = owns_config};
+
+int run_file_owner(const char *run, enum run_file file) {
+    char head[HEAD] = "", *path = file_join(run, run_file_names[file]);
+    int kind = path ? file_head(path, head, sizeof head) : -1;
+    free(path);
+    if (kind != 1) return kind < 0 ? -1 : kind == 0 ? RUN_FILE_ABSENT : RUN_FILE_FOREIGN;
+    int own = shows_owner[file](run, head);
+    return own < 0 ? -1 : own ? RUN_FILE_OWN : RUN_FILE_FOREIGN;
+}
+
+int run_files_check(const char *run, int resumed) {
+    for (int file = 0; file < RUN_FILES; file++) {
+        int owner = run_file_owner(run, (enum run_file)file);
+        if (owner < 0) return -1;
+        if (owner == RUN_FILE_FOREIGN && !(resumed && file == RUN_CONFIG))
+            return fail("'%s/%s' is in the way: a run writes a file of this name, and this one is not its own; move it away, "
+                        "or choose another run.dir",
+                        run, run_file_names[file]);
+    }
+    return 0;
+}
+
+/* ---- removing and writing ---- */
+
+int run_files_remove(const char *run) {
+    int result = 0;
+    for (int file = 0; file < RUN_FILES && !result; file++) {
+        int owner = run_file_owner(run, (enum run_file)file);
+        if (owner < 0 || (owner == RUN_FILE_OWN && file_remove_in(run, run_file_names[file]))) result = -1;
+    }
+    return result;
+}
+
+/* Returns 1 if this is the name of a partial file, which a killed process has left: of one of these files, or of a table's
+ * working file. */
+static int run_file_is_piece(const char *name) {
+    for (int file = 0; file < RUN_FILES; file++)
+        if (file_is_partial(name, run_file_names[file])) return 1;
+    return table_left(name);
+}
+
+int run_files_remove_pieces(const char *run) {
+    char **names;
+    int64_t count = directory_list(run, &names);
+    int result = count < 0 ? -1 : 0;
+    for (int64_t i = 0; i < count && !result; i++)
+        if (run_file_is_piece(names[i])) result = file_remove_in(run, names[i]);
+    mem_free_texts(names, count);
+    return result;
+}
+
+static int write_config(const char *path, const struct config *config, uint64_t fingerprint) {
+    struct file_writer writer;
+    if (file_writer_open(&writer, path)) return -1;
+    if (!file_print(&writer, "%s%016" PRIx64 "\n", config_line, fingerprint) && !config_write(config, 0, &writer))
+        return file_commit(&writer);
+    file_abandon(&writer);
+    return -1;
+}
+
+/* config.ini is written first, since it shows that a run has written vocab.tsv. */
+int run_files_write(const char *run, const struct config *config, const struct vocab *vocab) {
+    char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
+    uint64_t fingerprint = vocab_fingerprint(vocab);
+    int owner = run_file_owner(run, RUN_CONFIG), result = -1;
+    if (!config_path || !vocab_path || owner < 0) goto out;
+    if (owner != RUN_FILE_FOREIGN && write_config(config_path, config, fingerprint)) goto out;
+    owner = run_file_owner(run, RUN_VOCAB);
+    result = owner < 0 || (owner == RUN_FILE_ABSENT && vocab_write(vocab, vocab_path)) ? -1 : 0;
+out:
+    free(config_path);
+    free(vocab_path);
+    return result;
+}
+
+static const char replacement_name[] = "replacement";
+static const struct directory_mark mark = {"replaces", "the run of sptx-w2v in this directory takes the place of the one above\n"};
+
+/* ---- whose it is ---- */
+
+static int has_checkpoint(const char *place) {
+    struct checkpoints all;
+    int has = 0;
+    if (checkpoints_find(place, &all)) return -1;
+    for (uint64_t i = 0; i < all.count; i++) has |= all.list[i].own && all.list[i].kind == CHECKPOINT_IN_PLACE;
+    checkpoints_release(&all);
+    return has;
+}
+
+int replacement_exists(const char *run) {
+    char *place = file_join(run, replacement_name);
+    int result = place ? directory_mark_is_there(place, &mark) : -1;
+    free(place);
+    return result;
+}
+
+int replacement_check(const char *run) {
+    char *place = file_join(run, replacement_name);
+    int there = place ? file_exists(place) : -1, own = there == 1 ? directory_mark_is_there(place, &mark) : there;
+    if (there == 1 && !own)
+        own = fail("'%s' is in the way: a run that replaces another one begins there; move it away, or choose another run.dir",
+                   place);
+    free(place);
+    return own < 0 ? -1 : 0;
+}
+
+char *replacement_place(const char *run) {
+    char *place = file_join(run, replacement_name);
+    int there = place ? directory_mark_is_there(place, &mark) : -1;
+    if (there == 1) there = has_checkpoint(place);
+    if (there == 1) return place;
+    free(place);
+    return there ? NULL : mem_text(run, strlen(run), "a path");
+}
+
+/* ---- removing ---- */
+
+/* Removes the directory, its mark last: so a directory that a killed process has left is still recognized as made by this
+ * program. */
+static int remove_place(const char *place) {
+    if (checkpoints_remove(place) || run_files_remove(place) || run_files_remove_pieces(place)) return -1;
+    return directory_mark_remove(place, &mark);
+}
+
+/* ---- beginning ---- */
+
+char *replacement_begin(const char *run) {
+    char *place = file_join(run, replacement_name);
+    if (place && !directory_mark_make(place, &mark)) return place;
+    free(place);
+    return NULL;
+}
+
+/* ---- settling ---- */
+
+static int copy(const char *from, const char *to) {
+    struct file_map map;
+    if (file_map_open(&map, from)) return -1;
+    int result = file_replace(to, map.data, map.size);
+    file_map_close(&map);
+    return result;
+}
+
+static int is_same(const char *a, const char *b) {
+    struct stat x, y;
+    return !lstat(a, &x) && !lstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Gives the new run's file the name of the older run's file, too, as a hard link that replaces the older file. The file keeps
+ * its first name, so the new run is whole all the time. If the file system has no hard links, copies the file. */
+static int link_over(const char *from, const char *to) {
+    if (is_same(from, to)) return 0;
+    char *own = file_own_name(to);
+    if (!own) return -1;
+    int linked = !link(from, own), result = linked ? file_rename(own, to) : copy(from, to);
+    if (linked && result) unlink(own);
+    free(own);
+    return result;
+}
+
+/* Replaces the older run's file by the new run's; if the new run has no such file, removes the older one. */
+static int replace_file(const char *place, const char *run, enum run_file file) {
+    char *from = file_join(place, run_file_names[file]), *to = file_join(run, run_file_names[file]);
+    int there = from && to ? file_exists(from) : -1, result = there < 0 ? -1 : there ? link_over(from, to) : file_remove(to);
+    free(from);
+    free(to);
+    return result;
+}
+
+/* Moves the new run's checkpoints to RUN; the newest, which `latest` names, is moved last. */
+static int move_checkpoints(const char *place, const char *run) {
+    struct checkpoints all;
+    char line[CHECKPOINT_NAME + 1];
+    int result = checkpoints_find(place, &all);
+    for (uint64_t i = all.count; i-- && !result;) {
+        if (!all.list[i].own || all.list[i].kind != CHECKPOINT_IN_PLACE) continue;
+        checkpoint_name(line, all.list[i].step, CHECKPOINT_IN_PLACE);
+        char *to = file_join(run, line), *latest = file_join(run, run_file_names[RUN_LATEST]);
+        result = !to || !latest || checkpoint_make_way(to, CHECKPOINT_IN_PLACE) ? -1 : 0;
+        strcat(line, "\n");
+        if (!result) result = file_replace(latest, line, strlen(line));
+        if (!result) result = file_rename(all.list[i].path, to);
+        free(to);
+        free(latest);
+    }
+    checkpoints_release(&all);
+    return result;
+}
+
+/* After a kill all these steps are done again from the beginning, so each of them can be repeated. */
+static int put_in_place(const char *place, const char *run) {
+    if (directory_sync(run) || checkpoints_remove(run)) return -1;
+    for (int file = 0; file < RUN_FILES; file++)
+        if (file != RUN_LATEST && replace_file(place, run, (enum run_file)file)) return -1;
+    return move_checkpoints(place, run);
+}
+
+int replacement_settle(const char *run) {
+    char *place = file_join(run, replacement_name);
+    int own = place ? directory_mark_is_there(place, &mark) : -1, has = own == 1 ? has_checkpoint(place) : own;
+    int result = has < 0 || (has && put_in_place(place, run)) || (own == 1 && remove_place(place)) ? -1 : 0;
+    free(place);
+    return result;
+}
 
 static const char lock_name[] = "train.lock";
 
@@ -180,7 +457,8 @@ void run_directory_close(struct run_directory *run) {
 
 /* ---- an older run, and a new one ---- */
 
-int run_directory_has_run(const struct run_directory *run) {
+/* Returns 1 if the directory has checkpoints of an older run, whole or not; 0 if not; -1 after fail(). */
+static int run_directory_has_run(const struct run_directory *run) {
     struct checkpoints all;
     int has = 0;
     if (checkpoints_find(run->path, &all)) return -1;
@@ -290,5 +568,29 @@ int run_directory_remove(const char *path) {
     run_directory_close(&run);
     if (resolved) directory_unmake(resolved, 1);
     free(resolved);
+    return result;
+}
+
+/* Returns 1 if the file `name` in `directory` is a file of a run; 0 if not; -1 after fail(). */
+static int owns(const char *directory, const char *name) {
+    int config = run_file_owner(directory, RUN_CONFIG);
+    if (config < 0) return -1;
+    if (cache_owns(name)) return config == RUN_FILE_OWN;
+    for (int file = 0; file < RUN_FILES; file++)
+        if (!strcmp(name, run_file_names[file])) {
+            int owner = run_file_owner(directory, (enum run_file)file);
+            return owner < 0 ? -1 : owner == RUN_FILE_OWN;
+        }
+    return checkpoint_holds(name) ? state_is_own(directory) : 0;
+}
+
+int run_owns_refuse(const char *path, const char *option) {
+    char *place = path_resolve(path), *directory = place ? path_parent(place) : NULL;
+    const char *slash = place ? strrchr(place, '/') : NULL;
+    int result = directory ? owns(directory, slash ? slash + 1 : place) : -1;
+    if (result == 1)
+        result = fail("%s = '%s' is a file of the run in '%s', which would be lost: choose another", option, path, directory);
+    free(directory);
+    free(place);
     return result;
 }

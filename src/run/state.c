@@ -1,8 +1,10 @@
 #include "state.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "config/defaults_by_size.h"
 
 #include <errno.h>
 #include <ini.h>
@@ -152,4 +154,191 @@ int state_read(const char *directory, struct run_state *state, int *broken) {
     free(text);
     free(path);
     return result;
+}
+
+/* ---- keys ---- */
+
+/* A line of a config's text. */
+struct line {
+    const char *at;
+    size_t length;
+};
+
+static struct line next_key(const char **text) {
+    struct line line = {*text, strcspn(*text, "\n")};
+    *text += line.length + (line.at[line.length] == '\n');
+    return line;
+}
+
+static int begins(const struct line *line, const char *with) {
+    return !strncmp(line->at, with, strlen(with));
+}
+
+/* Returns 0 for sections whose keys may differ between ranks: they say where a machine stores data, and how it works. */
+static int section_counts(const struct line *line) {
+    return !begins(line, "[device]") && !begins(line, "[memory]") && !begins(line, "[run]");
+}
+static int key_counts(const struct line *line) {
+    return !begins(line, "path ") && !begins(line, "cache ");
+}
+
+static int compare(const char *own, const char *first) {
+    for (int counts = 1; *own && *first;) {
+        struct line mine = next_key(&own), wanted = next_key(&first);
+        if (begins(&mine, "[")) counts = section_counts(&mine);
+        if (!counts || !key_counts(&mine) || (mine.length == wanted.length && !memcmp(mine.at, wanted.at, mine.length))) continue;
+        return fail("its configuration has '%.*s' where rank 0 has '%.*s': all ranks need the same", (int)mine.length, mine.at,
+                    (int)wanted.length, wanted.at);
+    }
+    return 0;
+}
+
+int ranks_alike_text(char **text, struct ranks *ranks) {
+    if (ranks_count(ranks) == 1) return 0;
+    uint64_t length = *text ? strlen(*text) + 1 : 0;
+    ranks_share(ranks, &length, sizeof length);
+    if (!ranks_first(ranks)) *text = length ? mem_zalloc(length, 1, "a text of the first rank's") : NULL;
+    if (ranks_agree(ranks, length && !*text ? -1 : 0)) return -1;
+    if (length) ranks_share(ranks, *text, length);
+    return 0;
+}
+
+int ranks_alike_config(const struct config *config, struct ranks *ranks) {
+    char *own = NULL, *first = NULL;
+    if (ranks_count(ranks) == 1) return 0;
+    int result = ranks_agree(ranks, config_format(config, 0, &own));
+    if (!result && ranks_first(ranks)) first = own;
+    if (!result) result = ranks_alike_text(&first, ranks);
+    if (!result) result = ranks_agree(ranks, compare(own, first));
+    if (first != own) free(first);
+    free(own);
+    return result;
+}
+
+/* ---- the device ---- */
+
+struct device {
+    int gpu, exchange;
+};
+
+static int compare_devices(const struct device *own, const struct device *first) {
+    if (own->gpu != first->gpu)
+        return fail("it trains on %s where rank 0 trains on %s: all ranks need the same device.backend",
+                    own->gpu ? "a GPU" : "the CPU", first->gpu ? "a GPU" : "the CPU");
+    if (own->exchange != first->exchange) return fail("its device.exchange is not that of rank 0: all ranks need the same");
+    return 0;
+}
+
+int ranks_alike_device(const struct config *config, int gpu, struct ranks *ranks) {
+    struct device own = {gpu, config->device_exchange}, first = own;
+    if (ranks_count(ranks) == 1) return 0;
+    ranks_share(ranks, &first, sizeof first);
+    return ranks_agree(ranks, compare_devices(&own, &first));
+}
+
+/* ---- the corpus ---- */
+
+struct numbers {
+    struct corpus_identity corpus;
+    uint64_t examples_per_epoch, batch;
+};
+
+static int compare_numbers(const struct numbers *own, const struct numbers *first) {
+    if (own->corpus.vocab != first->corpus.vocab) return fail("its corpus has other words than that of rank 0");
+    if (own->corpus.stream != first->corpus.stream || own->examples_per_epoch != first->examples_per_epoch)
+        return fail("its corpus has the words of rank 0's in another order");
+    if (own->batch != first->batch)
+        return fail("its train.batch comes to %" PRIu64 " and that of rank 0 to %" PRIu64 ": set train.batch", own->batch,
+                    first->batch);
+    return 0;
+}
+
+int ranks_alike_corpus(const struct corpus_identity *corpus, uint64_t examples_per_epoch, uint64_t batch, struct ranks *ranks) {
+    struct numbers own = {*corpus, examples_per_epoch, batch}, first = own;
+    if (ranks_count(ranks) == 1) return 0;
+    ranks_share(ranks, &first, sizeof first);
+    return ranks_agree(ranks, compare_numbers(&own, &first));
+}
+
+/* Reads RUN/config.ini, which perhaps only the first rank sees, and resolves it for the number of ranks that resume the run. */
+static int read_keys(struct config *before, const struct config *now, const char *path, struct ranks *ranks) {
+    char *text = ranks_first(ranks) ? config_file(path) : NULL;
+    int result = ranks_agree(ranks, ranks_first(ranks) && !text ? -1 : 0) || ranks_alike_text(&text, ranks) ? -1 : 0;
+    if (!result) result = config_read_text(before, text, path);
+    if (!result) config_fill_older(before);
+    before->ranks = now->ranks;
+    before->device_gpus = now->device_gpus;
+    before->device_share = now->device_share;
+    before->train_merge_every = now->train_merge_every;
+    before->device_ranks = now->device_ranks;
+    if (!result) result = config_resolve(before);
+    free(text);
+    return result;
+}
+
+/* Only the first rank's keys are compared: ranks_alike_config() has checked that the others have equal keys, except for paths. */
+int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept) {
+    struct config before;
+    char *path = file_join(run, "config.ini");
+    int result = ranks_agree(ranks, config_init(&before) || !path ? -1 : 0);
+    if (!result) result = read_keys(&before, config, path, ranks);
+    if (!result) config_settle(config, &before);
+    if (!result) config_keep_effort(config, &before);
+    if (!result) defaults_keep(config, &before);
+    if (!result) *kept = before.run_keep;
+    int chosen = config->train_update;
+    if (!result && config->update_auto) config->train_update = before.train_update;
+    if (!result && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
+    if (!result && config->per_auto) config->negatives_per = before.negatives_per;
+    const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
+    if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
+    /* train.update = auto became the value that the run began with; check that it works with this number of ranks */
+    if (!result && config->train_update != chosen) result = config_resolve(config);
+    free(path);
+    config_release(&before);
+    return result;
+}
+
+int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
+                  const struct corpus_identity *corpus, uint64_t examples_per_epoch) {
+    uint64_t position = older->progress.position;
+    if (older->corpus.vocab != corpus->vocab)
+        return fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over", checkpoint);
+    if (older->corpus.stream != corpus->stream || position >= examples_per_epoch || older->progress.epoch > UINT32_MAX)
+        return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
+                    "--overwrite starts over",
+                    checkpoint, config_lines(config));
+    if (older->corpus.tree != corpus->tree)
+        return fail("'%s' was trained along another tree of the same words, by another version: train from the beginning with "
+                    "--overwrite",
+                    checkpoint);
+    return 0;
+}
+
+/* Returns how far the learning rate has fallen from lr to lr x min_lr_ratio: 0: not yet; 1: completely. */
+static double fallen(int schedule, double done) {
+    if (schedule == SCHEDULE_LINEAR) return done;
+    if (schedule == SCHEDULE_COSINE) return 0.5 * (1 - cos(acos(-1.0) * done));
+    return 0;
+}
+
+double schedule_rate(const struct config *config, double done) {
+    double lr = config->optimizer_lr, warmup = config->optimizer_warmup;
+    done = fmin(fmax(done, 0), 1);
+    if (done < warmup) return lr * done / warmup;
+    double after = warmup < 1 ? (done - warmup) / (1 - warmup) : 0;
+    return lr - lr * (1 - config->optimizer_min_lr_ratio) * fallen(config->optimizer_schedule, after);
+}
+
+int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total) {
+    uint64_t steps_per_epoch = (per_epoch + batch - 1) / batch, by_epochs = UINT64_MAX, by_steps = UINT64_MAX;
+    if (config->train_epochs && __builtin_mul_overflow(config->train_epochs, per_epoch, &by_epochs))
+        return fail("train.epochs = %" PRIu64 " makes more examples than 2^64", config->train_epochs);
+    if (config->train_steps) {
+        uint64_t epochs = config->train_steps / steps_per_epoch, left = config->train_steps % steps_per_epoch;
+        if (__builtin_mul_overflow(epochs, per_epoch, &by_steps)) by_steps = UINT64_MAX;
+        else by_steps += left * batch;
+    }
+    *total = by_epochs < by_steps ? by_epochs : by_steps;
+    return 0;
 }

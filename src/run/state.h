@@ -1,10 +1,15 @@
-/* state: state.ini of a checkpoint: the progress of the run, fingerprints of its corpus, sizes and checksums of the other files.
+/* state: how far a run has come, and whether it may go on with these keys, this corpus and these ranks.
+ *
+ * state.ini of a checkpoint has the progress of the run, fingerprints of its corpus, sizes and checksums of the other files.
  *
  * The file is small: no state of a random generator is needed, since every draw is a function of the position. It ends with its own
  * checksum. Keys that this version does not know are skipped. Numbers that few runs need are written only if they are not 0.
  */
 #ifndef SPTX_STATE_H
 #define SPTX_STATE_H
+
+#include "config/config.h"
+#include "kernels/ranks.h"
 
 #include <stdint.h>
 
@@ -44,7 +49,7 @@ struct run_state {
     struct corpus_identity corpus;
     struct table_file target, context;
     uint64_t target_first;   /* id of the first row in target.npy (table_spec.first_row) */
-    struct table_file known; /* known.npy (frozen.h); its size is 0 if there is no such file */
+    struct table_file known; /* known.npy (model_files.h); its size is 0 if there is no such file */
 };
 
 /* Writes DIRECTORY/state.ini atomically. */
@@ -57,5 +62,48 @@ int state_is_own(const char *directory);
 /* Reads and verifies state.ini. Returns 0, or -1 after fail() with *broken = 1 if the file is certainly missing or damaged, 0 if
  * the system could not read it, which may be temporary. */
 int state_read(const char *directory, struct run_state *state, int *broken);
+
+/* resume: checks that a resumed run has the same keys and the same corpus as when it began. */
+
+/* Compares `config` with RUN/config.ini. Keys that change the numbers must be equal. If train.batch or train.update is "auto", it
+ * is set to the value that the run chose, since this machine, its free memory or the number of ranks might lead to another one.
+ *
+ * *kept becomes the run.keep of RUN/config.ini: how many checkpoints the process that wrote them wanted to keep.
+ *
+ * Called before the corpus is read, which may take an hour. All ranks call it together; the first rank reads the file. Each rank
+ * gets 0, or -1 after fail(), and the caller must let the ranks agree.
+ */
+int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept);
+
+/* Compares the corpus with the corpus of the checkpoint, since the checkpoint's position counts examples of that corpus. Returns
+ * 0, or -1 after fail(). */
+int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
+                  const struct corpus_identity *corpus, uint64_t examples_per_epoch);
+
+/* schedule: the length of a run, and the learning rate over it. */
+
+/* Returns the learning rate when the share `done` (0..1) of the run is done. While `done` is below optimizer.warmup it rises
+ * linearly from 0 to lr. Over the rest of the run it falls from lr to lr x min_lr_ratio: linearly for `linear`, along half a
+ * cosine for `cosine`. */
+double schedule_rate(const struct config *config, double done);
+
+/* Sets *total to the run's number of examples: of train.epochs epochs or of train.steps steps, whichever is fewer. The last
+ * batch of an epoch may be smaller. Returns 0, or -1 after fail(). */
+int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total);
+
+/* ranks_alike: checks that all ranks have the same values of keys that change the numbers, the same encoded corpus and the same
+ * batch. If they differed, each rank would train another run. Each rank compares its values with the first rank's. All ranks
+ * call these functions together; each gets 0, or -1 after fail(). */
+
+int ranks_alike_config(const struct config *config, struct ranks *ranks);
+
+/* Copies the first rank's text to all ranks, for the caller to free; NULL stays NULL. */
+int ranks_alike_text(char **text, struct ranks *ranks);
+
+/* Checks that all ranks have the same device.exchange, since they must sum dot products in one way, and the same `gpu` (1: this
+ * rank trains on a GPU). */
+int ranks_alike_device(const struct config *config, int gpu, struct ranks *ranks);
+
+int ranks_alike_corpus(const struct corpus_identity *corpus, uint64_t examples_per_epoch, uint64_t batch, struct ranks *ranks);
 
 #endif

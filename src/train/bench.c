@@ -5,7 +5,7 @@
 #include "base/report.h"
 #include "kernels/ranks.h"
 #include "rates.h"
-#include "run/schedule.h"
+#include "run/state.h"
 #include "session.h"
 
 #include <inttypes.h>

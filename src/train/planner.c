@@ -10,7 +10,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "kernels/backend.h"
-#include "run/tables.h"
+#include "run/model_files.h"
 #include "warm_start.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include "run/ranks_alike.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -8,8 +7,9 @@
 #include "corpus/cache.h"
 #include "corpus/ratings.h"
 #include "rates.h"
+#include "run/model_files.h"
 #include "run/run_directory.h"
-#include "run/tables.h"
+#include "run/state.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "copies.h"
-#include "run/schedule.h"
+#include "run/state.h"
 
 #include <inttypes.h>
 

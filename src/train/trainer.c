@@ -17,9 +17,7 @@
 #include "copies.h"
 #include "health.h"
 #include "run/checkpoint.h"
-#include "run/ranks_alike.h"
-#include "run/resume.h"
-#include "run/schedule.h"
+#include "run/state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "health.h"
 #include "run/checkpoint.h"
-#include "run/schedule.h"
+#include "run/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

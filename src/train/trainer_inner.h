@@ -6,7 +6,6 @@
 
 #include "base/pool.h"
 #include "run/checkpoint.h"
-#include "run/checkpoint_due.h"
 #include "run/metrics.h"
 #include "session.h"
 #include "steps.h"

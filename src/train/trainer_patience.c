@@ -9,7 +9,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "run/checkpoint.h"
-#include "run/checkpoints.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,11 +1,10 @@
 #include "trainer_run.h"
 
-#include "run/ranks_alike.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "run/checkpoint.h"
-#include "run/resume.h"
-#include "run/run_files.h"
+#include "run/run_directory.h"
+#include "run/state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -10,10 +10,9 @@
 
 #include "config/config.h"
 #include "kernels/ranks.h"
-#include "run/frozen.h"
-#include "run/model_files.h"
 #include "rows/table.h"
 #include "rows/vectors_file.h"
+#include "run/model_files.h"
 
 /* The source of a run's first values (train.from), and which of its rows each row of this run starts from. */
 struct warm_start {

@@ -8,7 +8,7 @@
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
-#include "run/run_owns.h"
+#include "run/run_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>

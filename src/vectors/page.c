@@ -11,7 +11,7 @@
 #include "map.h"
 #include "names.h"
 #include "run/metrics.h"
-#include "run/run_owns.h"
+#include "run/run_directory.h"
 #include "search.h"
 #include "sptx.h"
 

@@ -4,10 +4,10 @@
 #define SPTX_WRITTEN_RUN_H
 
 #include "base/file.h"
-#include "corpus/vocab.h"
-#include "run/checkpoints.h"
 #include "config/config.h"
-#include "run/run_files.h"
+#include "corpus/vocab.h"
+#include "run/checkpoint.h"
+#include "run/run_directory.h"
 #include "run/state.h"
 
 static void write_text(const char *path, const char *text) {

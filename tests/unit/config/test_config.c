@@ -1,7 +1,7 @@
-#include "kernels/backend.h"
 #include "config/config.h"
+#include "kernels/backend.h"
 #include "rows/rules.h"
-#include "run/tables.h"
+#include "run/model_files.h"
 #include "tests/unit/config_text.h"
 
 /* ---- defaults ---- */

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "kernels/backend.h"
-#include "run/tables.h"
+#include "run/model_files.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
 

@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "run/checkpoint_due.h"
+#include "run/checkpoint.h"
 #include "tests/unit/scratch.h"
 
 static struct config config;

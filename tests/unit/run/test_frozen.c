@@ -1,7 +1,7 @@
 /* Frozen rows: which rows the keys freeze, and known.npy written and read again. */
 #include "tests/testing.h"
 
-#include "run/frozen.h"
+#include "run/model_files.h"
 #include "tests/unit/scratch.h"
 
 static struct frozen frozen_of(int freeze, uint64_t rows) {

@@ -1,6 +1,6 @@
+#include "run/run_directory.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/written_run.h"
-#include "run/replacement.h"
 
 #include "tests/testing.h"
 

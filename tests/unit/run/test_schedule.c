@@ -1,5 +1,5 @@
 #include "base/report.h"
-#include "run/schedule.h"
+#include "run/state.h"
 
 #include "tests/testing.h"
 

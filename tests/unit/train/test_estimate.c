@@ -1,10 +1,10 @@
 /* Compares the CPU backend's estimate of a run's memory with the memory that the run holds after an epoch, for random shapes. If
  * the size of an example is bounded, both must be equal. */
-#include "base/report.h"
 #include "base/pool.h"
+#include "base/report.h"
+#include "run/model_files.h"
 #include "tests/unit/tiny_graph.h"
 #include "train/planner.h"
-#include "run/tables.h"
 
 #include "tests/testing.h"
 
