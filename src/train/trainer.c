@@ -1,26 +1,684 @@
 /* trainer: see trainer.h. Order matters here. Everything that can fail cheaply (keys, corpus, plan, memory) is done first; only
  * then is an older run touched, and it is removed after the new run has a checkpoint.
  *
- *   trainer.c           a whole run: from taking the directory to the last line of output
- *   steps.c             the loop over batches
- *   trainer_between.c   work between steps: reports, checkpoints, held-out loss
- *   trainer_behind.c    checkpoints that are written while training goes on
- *   trainer_patience.c  held-out scores, and ending a run that no longer improves
+ *   the directory          is taken for training, and a run that is already there is resumed, replaced or refused
+ *   between steps          reports, checkpoints, held-out losses
+ *   beside training        checkpoints that are written while training goes on
+ *   patience               held-out scores, and ending a run that no longer improves
+ *   a whole run            from taking the directory to the last line of output; steps.c has the loop over batches
  */
-#include "trainer_inner.h"
+#include "trainer.h"
 
+#include "base/directory.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/pool.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "copies.h"
 #include "health.h"
 #include "run/checkpoint.h"
+#include "run/metrics.h"
+#include "run/run_directory.h"
 #include "run/state.h"
+#include "session.h"
+#include "steps.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The run directory that the trainer has taken, and the run that was found there. */
+struct trainer_run {
+    struct run_directory run; /* on the first rank, the open directory; on other ranks, only its paths are set */
+    char *checkpoint;         /* path of the checkpoint to resume from, owned; NULL: a new run */
+    struct run_state older;   /* state of that checkpoint */
+    uint64_t kept;            /* value of run.keep in the process that wrote that checkpoint */
+};
+
+/* A checkpoint that is written while training goes on. */
+struct trainer_behind {
+    struct behind work;
+    char *place; /* the directory in which it is written; owned; NULL: none is being written */
+    struct table target, context; /* the tables as they were when it began */
+    struct checkpoint what;
+    uint64_t keep;
+    double began;
+};
+
+/* A run that is being trained by this process. */
+struct trainer {
+    struct config *config;
+    const struct trainer_options *options;
+    struct ranks *ranks; /* options->ranks; NULL: this process alone */
+    int impatient;  /* 1: the held-out score has not improved for train.patience epochs */
+    int heard_stop; /* 1: the caller in this process asked to stop, by options->hear or by its flag */
+    struct trainer_run claim;
+    struct run_directory *run; /* points into `claim`; only the first rank writes there */
+    struct session session;
+    struct steps steps;
+    struct corpus_identity corpus;
+    double began, began_training, seconds_before;
+    double beside; /* seconds, since began_training, of work that is not training: held-out losses and checkpoints */
+    struct checkpoint_due due;
+    struct trainer_behind behind;
+    char unwritten[4096]; /* why a checkpoint could not be written */
+    struct metrics metrics;
+};
+
+enum { NOT_WRITTEN = 1 }; /* result of a checkpoint that is passed over: older ones stay, and training goes on */
+
+/* Defined below: checkpoints and scores, which the work between steps asks for. */
+static int trainer_begin_checkpoint(struct trainer *t);
+static int trainer_is_writing(const struct trainer *t);
+static int trainer_end_checkpoint(struct trainer *t);
+static void trainer_leave_checkpoint(struct trainer *t);
+static int trainer_is_judged(const struct trainer *t);
+static int trainer_judge_epoch(struct trainer *t);
+
+/* ======== the directory ======== */
+
+/* If several ranks train together, the first rank takes the directory and tells the others; they write nothing there. */
+
+static int refuse_older(const char *run, const struct progress_state *state) {
+    if (state->finished) return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
+    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over", run,
+                state->step);
+}
+
+/* Refuses a run whose `latest` names a checkpoint but which has no whole one: it can neither be resumed, nor be replaced without
+ * --overwrite. */
+static int refuse_lost(const char *run) {
+    int owner = run_file_owner(run, RUN_LATEST);
+    if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
+    return fail(
+        "'%s' holds a run that had a checkpoint, as its 'latest' says, and none there is one now: put it back, or "
+        "replace the run by --overwrite",
+        run);
+}
+
+/* Finds the checkpoint to resume from; claim->checkpoint stays NULL if a new run begins. Refuses a run that is there if neither
+ * --resume nor --overwrite was asked for. */
+static int find_older(struct trainer_run *claim, const struct trainer_options *options) {
+    const char *run = claim->run.path;
+    int found = 0;
+    claim->checkpoint = options->overwrite ? NULL : checkpoint_newest(run, &claim->older, &found);
+    if (found < 0) return -1;
+    if (found && !options->resume) return refuse_older(run, &claim->older.progress);
+    if (!found && !options->overwrite && refuse_lost(run)) return -1;
+    if (!found && options->resume) note("'%s' has no checkpoint yet: starting over", run);
+    return found ? checkpoint_name_latest(run, claim->checkpoint) : 0;
+}
+
+/* ---- ranks ---- */
+
+static int share(struct trainer_run *claim, struct ranks *ranks) {
+    if (ranks_count(ranks) == 1) return 0;
+    ranks_share(ranks, &claim->older, sizeof claim->older);
+    return ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) ||
+                   ranks_alike_text(&claim->checkpoint, ranks) ? -1 : 0;
+}
+
+/* ---- the whole ---- */
+
+struct claiming {
+    struct trainer_run *claim;
+    const struct config *config;
+    const struct trainer_options *options;
+};
+
+static int take_directory(void *user) {
+    const struct claiming *c = user;
+    if (run_directory_open(&c->claim->run, c->config->run_dir, c->options->resume)) return -1;
+    return find_older(c->claim, c->options) ? -1 : 0;
+}
+
+/* Sets run.dir to the real path of the directory, so that all later work is done there even if a link in the given path changes. */
+static int take_path(const struct trainer_run *claim, struct config *config) {
+    char *resolved = mem_text(claim->run.path, strlen(claim->run.path), "a path");
+    if (!resolved) return -1;
+    free(config->run_dir);
+    config->run_dir = resolved;
+    return 0;
+}
+
+/* Takes config->run_dir and replaces it by its real path. If it resumes a run, sets the keys that depend on the machine to that
+ * run's values. Returns -1 after fail(), on every rank, also if a run is there and neither --resume nor --overwrite was asked
+ * for. Call trainer_run_close() in any case. */
+static int trainer_run_open(struct trainer_run *claim, struct config *config, const struct trainer_options *options) {
+    struct ranks *ranks = options->ranks;
+    struct claiming claiming = {claim, config, options};
+    *claim = (struct trainer_run){.run = {.fd = -1}};
+    if (ranks_do(ranks, ranks_first(ranks) ? take_directory : NULL, &claiming) || share(claim, ranks)) return -1;
+    if (ranks_agree(ranks, take_path(claim, config))) return -1;
+    return claim->checkpoint ? ranks_agree(ranks, resume_keys(config, claim->run.place, ranks, &claim->kept)) : 0;
+}
+
+static void trainer_run_close(struct trainer_run *claim) {
+    free(claim->checkpoint);
+    run_directory_close(&claim->run);
+    *claim = (struct trainer_run){.checkpoint = NULL};
+}
+
+/* ======== between steps ======== */
+
+enum {
+    HELD_OUT_EXAMPLES = 1 << 21, /* most examples of an epoch in which held-out ones are looked for, to measure their loss */
+    RETRY_SECONDS = 60,          /* seconds between two attempts to write the last checkpoint, if the disk gets no space meanwhile */
+    LOOK_NANOSECONDS = 200000000,
+    MISSING_BYTES = 64 /* bytes of the text of missing_text() */
+};
+
+/* Returns 1 if this process owns the run directory and writes there. */
+static int trainer_writes(const struct trainer *t) {
+    return ranks_first(t->ranks);
+}
+
+/* ---- time ---- */
+
+static double seconds_trained(const struct trainer *t) {
+    return t->seconds_before + (progress_now() - t->began_training) - t->beside;
+}
+
+/* Does work that is not training, and does not count its time as training time. */
+static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
+    double began = progress_now();
+    int result = work(t);
+    double spent = progress_now() - began;
+    t->beside += spent;
+    metrics_leave_out(&t->metrics, spent);
+    return result;
+}
+
+/* ---- reports ---- */
+
+static struct standing trainer_standing(const struct trainer *t, double lr) {
+    return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
+}
+
+/* If the run directory was moved, continues in its new place; if it was removed, fails. */
+static int trainer_follow(struct trainer *t) {
+    int moved = trainer_writes(t) ? run_directory_follow(t->run) : 0;
+    if (moved < 0) return -1;
+    return moved ? metrics_move(&t->metrics, t->run->place) : 0;
+}
+
+/* Passes the progress to the caller in this process (options->hear), who may ask to stop. */
+static void tell(struct trainer *t, double lr) {
+    const struct metrics *m = &t->metrics;
+    struct sptx_progress told = {.size = sizeof told,
+                                 .step = t->steps.state.step,
+                                 .epoch = t->steps.state.epoch,
+                                 .done = steps_share(&t->steps),
+                                 .loss = m->last.example,
+                                 .lr = lr,
+                                 .words_per_second = m->words_per_second,
+                                 .pairs_per_second = m->pairs_per_second,
+                                 .seconds = seconds_trained(t),
+                                  .line = m->line};
+    if (t->options->hear && t->options->hear(t->options->user, &told)) t->heard_stop = 1;
+}
+
+static void report_now(struct trainer *t, double lr) {
+    struct standing now = trainer_standing(t, lr);
+    uint64_t before = t->metrics.reports;
+    if (trainer_follow(t)) {
+        t->heard_stop = 1; /* the checkpoint that is then written tells why */
+        return;
+    }
+    metrics_report(&t->metrics, &now);
+    if (t->metrics.reports != before) tell(t, lr);
+}
+
+static void report(void *user, double lr, int last) {
+    struct trainer *t = user;
+    if (last || metrics_due(&t->metrics)) report_now(t, lr);
+}
+
+/* Reports the loss of the untrained model, which is the loss of the first batch before any update. */
+static void report_untrained(struct trainer *t, const struct step_result *first) {
+    struct progress_state none = {0};
+    struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
+    metrics_untrained(&t->metrics, first, &start);
+}
+
+/* Names the last good checkpoint, which may be the one that is being written. */
+static int say_diverged(struct trainer *t, const char *what) {
+    trainer_leave_checkpoint(t);
+    return diverged_say(t->config, t->ranks, t->run->place, t->steps.state.step, what);
+}
+
+static int check_loss(struct trainer *t, double loss, uint64_t terms) {
+    char text[METRICS_BYTES];
+    const char *wrong = metrics_diverged(&t->metrics, loss, terms, text);
+    return wrong ? say_diverged(t, wrong) : 0;
+}
+
+/* ---- what a step came to ---- */
+
+static int take_batch(void *user, const struct step_result *r) {
+    struct trainer *t = user;
+    metrics_add_step(&t->metrics, r);
+    if (!t->steps.state.pairs && r->pairs) report_untrained(t, r);
+    t->steps.state.words += r->words;
+    t->steps.state.pairs += r->pairs;
+    return check_loss(t, r->loss, r->terms);
+}
+
+static int take_piece(void *user, const struct hogwild_result *r, double seconds) {
+    struct trainer *t = user;
+    metrics_add_piece(&t->metrics, r);
+    t->steps.state.words += r->words;
+    t->steps.state.pairs += r->pairs;
+    return check_loss(t, r->loss, r->sampled_terms);
+}
+
+/* ---- checkpoints ---- */
+
+/* Returns the bytes of the files of a checkpoint. */
+static uint64_t trainer_checkpoint_bytes(const struct trainer *t) {
+    return table_file_bytes(t->steps.target) + table_file_bytes(t->steps.context) + frozen_bytes(&t->session.frozen);
+}
+
+static int follow_run(void *user) {
+    return trainer_follow(user);
+}
+
+static int settle_run(void *user) {
+    struct trainer *t = user;
+    return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
+}
+
+/* Called after each checkpoint: lets a new run replace the older one. */
+static int trainer_settle(struct trainer *t) {
+    return ranks_do(t->ranks, trainer_writes(t) ? settle_run : NULL, t);
+}
+
+/* Makes the tables and the state ready for a checkpoint of this step. */
+static int trainer_ready_checkpoint(struct trainer *t) {
+    t->steps.state.seconds = seconds_trained(t);
+    return t->steps.ops->drain(t->steps.backend) || ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t) ? -1 : 0;
+}
+
+/* After a checkpoint that failed on all ranks: moves the reason to t->unwritten, so that the ranks can go on. */
+static int trainer_forgive(struct trainer *t) {
+    snprintf(t->unwritten, sizeof t->unwritten, "%s", report_sentence());
+    report_clear();
+    ranks_forgive(t->ranks);
+    return NOT_WRITTEN;
+}
+
+/* Writes a checkpoint of this step. All ranks write the tables; only the first rank changes directories. Returns 0; NOT_WRITTEN, with
+ * the reason in t->unwritten; -1 after fail(). */
+static int try_checkpoint(struct trainer *t) {
+    double began = progress_now();
+    if (trainer_ready_checkpoint(t)) return -1;
+    struct checkpoint what = {t->steps.target, t->steps.context, t->steps.state, t->corpus, &t->session.frozen};
+    int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
+    if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
+    if (ranks_agree(t->ranks, result)) return trainer_forgive(t);
+    if (trainer_settle(t)) return -1; /* a run that is half replaced is made whole by the next process, not by this one */
+    checkpoint_due_written(&t->due, t->steps.state.step, progress_now() - began, progress_now());
+    return 0;
+}
+
+/* Writes "; 1.2 GiB are missing" if the disk has too little space for a checkpoint, otherwise "". */
+static char *missing_text(const struct trainer *t, char text[MISSING_BYTES]) {
+    char missing[TEXT_BYTES];
+    uint64_t space = UINT64_MAX, wanted = trainer_checkpoint_bytes(t) + BESIDE_BYTES;
+    *text = 0;
+    if (directory_space(t->run->path, &space)) report_clear();
+    if (space < wanted) snprintf(text, MISSING_BYTES, "; %s are missing", text_of_bytes(missing, wanted - space));
+    return text;
+}
+
+/* Warns that a checkpoint is passed over. */
+static int trainer_pass_over(struct trainer *t, uint64_t step) {
+    char missing[MISSING_BYTES];
+    warn("checkpoint-%" PRIu64 " is not written: %s%s; the older one stays, and training goes on", step, t->unwritten,
+         missing_text(t, missing));
+    checkpoint_due_begun(&t->due, t->steps.state.step, progress_now());
+    return NOT_WRITTEN;
+}
+
+/* Writes a checkpoint of this step, and waits until it is written. If it cannot be written, for example on a full disk, warns and
+ * returns NOT_WRITTEN: older checkpoints stay, and training goes on. Returns 0, or -1 after fail(). */
+static int trainer_write_checkpoint(struct trainer *t) {
+    if (trainer_end_checkpoint(t)) return -1;
+    int result = try_checkpoint(t);
+    return result == NOT_WRITTEN ? trainer_pass_over(t, t->steps.state.step) : result;
+}
+
+/* ---- the last checkpoint ---- */
+
+/* The wait for a disk that has space again. */
+struct awaiting {
+    struct trainer *t;
+    double until;     /* time of progress_now() at which the last checkpoint is given up */
+    int asked_before; /* 1: a signal had stopped the run already; a second one then ends the process at once */
+};
+
+/* Waits until the last checkpoint may be tried again: the disk has more space, or a minute has passed. Returns 0, or 1 if it is given
+ * up. */
+static int await_disk(void *user) {
+    const struct awaiting *w = user;
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    char missing[MISSING_BYTES], left[TEXT_BYTES];
+    uint64_t before = UINT64_MAX, space, wanted = trainer_checkpoint_bytes(w->t) + BESIDE_BYTES;
+    double began = progress_now(), next = began + RETRY_SECONDS < w->until ? began + RETRY_SECONDS : w->until;
+    if (began >= w->until) return 1;
+    warn("the last checkpoint is not written: %s%s; it is tried again for %s, or until Ctrl-C", w->t->unwritten, missing_text(w->t, missing),
+         text_of_time(left, w->until - began));
+    if (directory_space(w->t->run->path, &before)) report_clear();
+    while (progress_now() < next) {
+        if (interrupt_asked() && (!w->asked_before || interrupt_used())) return 1;
+        if (!directory_space(w->t->run->path, &space) && space > before && space >= wanted) return 0;
+        nanosleep(&pause, NULL);
+    }
+    report_clear();
+    return 0;
+}
+
+/* Writes the last checkpoint of a run. If it cannot be written, tries again for run.retry_seconds. Returns 0, or -1 after fail(). */
+static int trainer_write_last(struct trainer *t) {
+    if (trainer_end_checkpoint(t)) return -1;
+    struct awaiting waiting = {t, progress_now() + t->config->run_retry_seconds, interrupt_asked()};
+    int result = try_checkpoint(t);
+    while (result == NOT_WRITTEN) {
+        int given_up = ranks_do(t->ranks, trainer_writes(t) ? await_disk : NULL, &waiting);
+        if (given_up) return given_up < 0 ? -1 : fail("%s", t->unwritten);
+        result = try_checkpoint(t);
+    }
+    return result;
+}
+
+static int trainer_start_due(struct trainer *t) {
+    checkpoint_due_start(&t->due, t->config, t->run->path, t->steps.state.step, t->began_training);
+    t->due.bytes = trainer_checkpoint_bytes(t);
+    return trainer_writes(t) ? checkpoint_count(t->run->place, &t->due.present) : 0;
+}
+
+static int is_to_stop(struct trainer *t) {
+    int asked = interrupt_asked();
+    if (asked && t->options->keep_signals) t->heard_stop = 1;
+    return t->heard_stop || asked;
+}
+
+/* Work to do after a step, as bits. If one rank wants it, all ranks do it, after the same step. */
+enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2, WISH_WRITTEN = 4 };
+
+static unsigned wishes(void *user, int epoch_ended) {
+    struct trainer *t = user;
+    unsigned own = is_to_stop(t) ? WISH_STOP : 0;
+    if (trainer_is_writing(t)) {
+        if (behind_is_done(&t->behind.work)) own |= WISH_WRITTEN;
+        else checkpoint_due_busy(&t->due, progress_now());
+    }
+    /* Only the clock of the rank that writes decides. */
+    if (trainer_writes(t) && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
+    return ranks_any(t->ranks, own);
+}
+
+/* ---- held-out loss ---- */
+
+/* Measures the loss of the held-out examples (train.held_out), if there are any. No batch may be in flight. */
+static int trainer_measure_held_out(struct trainer *t) {
+    uint64_t most = t->steps.per_epoch < HELD_OUT_EXAMPLES ? t->steps.per_epoch : HELD_OUT_EXAMPLES;
+    struct step_request request = {.target = t->steps.target->store,
+                                   .context = t->steps.context->store,
+                                   .rule = &t->steps.target->rule,
+                                   .loss = config_loss(t->config),
+                                   .loss_only = 1};
+    struct step_result sum = {0}, got;
+    if (!t->session.examples.source.held_out) return 0;
+    for (uint64_t first = 0; first < most; first += t->steps.batch) {
+        struct batch_request batch = {0, first, most - first < t->steps.batch ? most - first : t->steps.batch, 1};
+        if (t->steps.ops->make_batch(t->steps.backend, 0, &batch) || t->steps.ops->step(t->steps.backend, 0, &request) ||
+            t->steps.ops->result(t->steps.backend, 0, &got))
+            return -1;
+        sum.loss += got.loss;
+        sum.examples += got.examples;
+        sum.pairs += got.pairs;
+        sum.terms += got.terms;
+    }
+    if (!sum.examples) return 0;
+    struct standing now = trainer_standing(t, 0);
+    if (trainer_follow(t)) return -1;
+    metrics_held_out(&t->metrics, &sum, &now);
+    return 0;
+}
+
+/* Does the work that is due at the end of an epoch, and the work that a signal or the caller has asked for. */
+static int between(void *user, int epoch_ended, unsigned wished) {
+    struct trainer *t = user;
+    int finished = steps_done(&t->steps) >= t->steps.run;
+    if ((wished & WISH_WRITTEN) && do_beside(t, trainer_end_checkpoint)) return -1;
+    if (epoch_ended || finished) {
+        if (t->steps.ops->drain(t->steps.backend) || do_beside(t, trainer_measure_held_out)) return -1;
+    }
+    if (trainer_is_judged(t) && (epoch_ended || finished) && do_beside(t, trainer_judge_epoch)) return -1;
+    if (t->impatient) return 1;
+    if (finished) return 0;
+    if (wished & WISH_STOP) return 1;
+    return wished & WISH_CHECKPOINT && do_beside(t, trainer_begin_checkpoint) < 0 ? -1 : 0;
+}
+
+/* Returns the callbacks that take the steps' results and do the work between steps. */
+static struct steps_watch trainer_watch(struct trainer *t) {
+    return (struct steps_watch){
+        .user = t, .took_batch = take_batch, .took_piece = take_piece, .wishes = wishes, .between = between, .report = report};
+}
+
+/* ======== beside training ======== */
+
+/* The checkpoint has the rows (table_snapshot) and the state.ini of the step at which it began, so its files have the same bytes as if
+ * training had waited. Only one checkpoint is written at a time. */
+
+static int write_snapshots(void *user) {
+    struct trainer_behind *w = user;
+    int result = checkpoint_write(w->place, &w->what, w->keep);
+    w->target.ops->snapshot_stop(w->target.store);
+    w->context.ops->snapshot_stop(w->context.store);
+    return result;
+}
+
+static void end_snapshot(const struct table *snapshot) {
+    if (snapshot->ops) snapshot->ops->snapshot_end(snapshot->backend, snapshot->store);
+}
+
+static void drop_behind(struct trainer_behind *w) {
+    behind_close(&w->work);
+    end_snapshot(&w->target);
+    end_snapshot(&w->context);
+    free(w->place);
+    *w = (struct trainer_behind){.place = NULL};
+}
+
+static int take_snapshots(struct trainer *t) {
+    struct trainer_behind *w = &t->behind;
+    if (table_snapshot(t->steps.target, 0, &w->target) || table_snapshot(t->steps.context, 0, &w->context)) return -1;
+    w->what = (struct checkpoint){&w->target, &w->context, t->steps.state, t->corpus, &t->session.frozen};
+    w->keep = t->config->run_keep;
+    w->place = mem_text(t->run->place, strlen(t->run->place), "a path");
+    w->began = progress_now();
+    return w->place ? behind_begin(&w->work, write_snapshots, w) : -1;
+}
+
+static int trainer_is_writing(const struct trainer *t) {
+    return t->behind.place != NULL;
+}
+
+/* Begins a checkpoint that is written while training goes on, or writes it at once if the plan has no memory for that. */
+static int trainer_begin_checkpoint(struct trainer *t) {
+    if (!t->session.plan.snapshot_bytes) return trainer_write_checkpoint(t);
+    if (trainer_end_checkpoint(t) || trainer_ready_checkpoint(t)) return -1;
+    if (take_snapshots(t)) {
+        drop_behind(&t->behind);
+        warn("training waits for this checkpoint: %s", report_sentence());
+        report_clear();
+        return trainer_write_checkpoint(t);
+    }
+    checkpoint_due_begun(&t->due, t->steps.state.step, t->behind.began);
+    return 0;
+}
+
+/* Returns 1 if the run's directory was moved after the checkpoint began. */
+static int has_moved(struct trainer *t) {
+    return trainer_follow(t) || strcmp(t->behind.place, t->run->place) != 0;
+}
+
+/* Waits until the checkpoint that is being written, if any, is written; warns if it could not be. */
+static int trainer_end_checkpoint(struct trainer *t) {
+    struct trainer_behind *w = &t->behind;
+    if (!trainer_is_writing(t)) return 0;
+    behind_wait(&w->work);
+    double took = progress_now() - w->began;
+    uint64_t step = w->what.progress.step;
+    int moved = w->work.result < 0 && has_moved(t);
+    int result = moved ? 0 : behind_end(&w->work);
+    drop_behind(w);
+    if (result == TABLE_NOT_FINITE) return diverged_say(t->config, t->ranks, t->run->place, step, report_sentence());
+    if (moved) return report_exit_code() || trainer_write_checkpoint(t) < 0 ? -1 : 0;
+    if (result) {
+        trainer_forgive(t);
+        trainer_pass_over(t, step);
+        return 0;
+    }
+    if (trainer_settle(t)) return -1;
+    checkpoint_due_written(&t->due, step, took, progress_now());
+    return 0;
+}
+
+/* Only waits for the checkpoint that is being written, if any. */
+static void trainer_leave_checkpoint(struct trainer *t) {
+    if (trainer_is_writing(t)) drop_behind(&t->behind);
+}
+
+/* ======== patience ======== */
+
+/* With train.patience, a checkpoint is written after each epoch and scored. The run ends when the score has not improved for that many
+ * epochs, and its best checkpoint is the result. The state.ini of each checkpoint has the scores so far, so that a resumed run makes
+ * the same decisions as a run that was not killed. */
+
+/* Returns 1 if the run is scored after each epoch (train.patience). */
+static int trainer_is_judged(const struct trainer *t) {
+    return t->config->train_patience > 0;
+}
+
+/* ---- the score ---- */
+
+struct judging {
+    struct trainer *t;
+    struct trainer_score score;
+};
+
+/* Asks the caller of the trainer (options->judge) for the score of the checkpoint that was just written. */
+static int judge_checkpoint(void *user) {
+    struct judging *j = user;
+    const struct trainer *t = j->t;
+    char name[CHECKPOINT_NAME];
+    checkpoint_name(name, t->steps.state.step, CHECKPOINT_IN_PLACE);
+    char *path = file_join(t->run->place, name);
+    int result = path ? t->options->judge(&j->score.score, &j->score.lists, path, &t->session.held_out, t->config) : -1;
+    free(path);
+    return result;
+}
+
+/* Finds the held-out score, on all ranks. If items are held out, the first rank computes it. */
+static int find_score(struct trainer *t, struct trainer_score *score) {
+    int items = t->session.held_out.lists > 0, losses = t->metrics.held_out_times > 0;
+    struct judging judging = {t, {losses ? -t->metrics.held_out.pair : NAN, 0}};
+    if (items && ranks_do(t->ranks, trainer_writes(t) ? judge_checkpoint : NULL, &judging)) return -1;
+    ranks_share(t->ranks, &judging.score, sizeof judging.score);
+    struct standing now = trainer_standing(t, 0);
+    if (items) metrics_recall(&t->metrics, judging.score.score, judging.score.lists, &now);
+    *score = judging.score;
+    return 0;
+}
+
+static void tell_score(const struct trainer *t, struct trainer_score score) {
+    if (t->options->score) *t->options->score = score;
+}
+
+/* Computes the score of a finished run without train.patience. */
+static int trainer_judge_end(struct trainer *t) {
+    struct trainer_score score;
+    if (find_score(t, &score)) return -1;
+    tell_score(t, score);
+    return 0;
+}
+
+/* ---- patience ---- */
+
+/* Compares an epoch's score with the best one so far. */
+static void take_score(struct progress_state *state, double score) {
+    int better = !state->best_step || score > state->best;
+    state->judged_step = state->step;
+    state->worse_epochs = better ? 0 : state->worse_epochs + 1;
+    if (!better) return;
+    state->best = score;
+    state->best_step = state->step;
+}
+
+static int amend(void *user) {
+    struct trainer *t = user;
+    return checkpoint_amend(t->run->place, &t->steps.state);
+}
+
+static void look_at_patience(struct trainer *t) {
+    t->impatient = t->steps.state.worse_epochs >= t->config->train_patience;
+}
+
+/* A lock-free epoch over little text may end at the same step as the epoch before; it then has no checkpoint of its own and is
+ * not scored. */
+static int trainer_judge_epoch(struct trainer *t) {
+    struct trainer_score score;
+    if (t->steps.state.step == t->steps.state.judged_step) return 0;
+    int written = trainer_write_checkpoint(t);
+    if (written) return written < 0 ? -1 : 0; /* an epoch without a checkpoint is not scored */
+    if (find_score(t, &score)) return -1;
+    if (isnan(score.score))
+        return fail("train.patience = %" PRIu64 " found nothing that is held out after epoch %" PRIu64 "; raise train.held_out",
+                    t->config->train_patience, t->steps.state.epoch);
+    take_score(&t->steps.state, score.score);
+    look_at_patience(t);
+    return ranks_do(t->ranks, trainer_writes(t) ? amend : NULL, t);
+}
+
+/* Scores the checkpoint of an epoch if a process wrote it, but was killed before it scored it. */
+static int trainer_judge_left(struct trainer *t) {
+    const struct progress_state *state = &t->steps.state;
+    if (!trainer_is_judged(t) || !state->step) return 0;
+    look_at_patience(t);
+    if (state->position || state->judged_step == state->step) return 0;
+    return trainer_measure_held_out(t) || trainer_judge_epoch(t) ? -1 : 0;
+}
+
+static int end_at_best(void *user) {
+    struct trainer *t = user;
+    const struct progress_state *state = &t->steps.state;
+    int over = t->impatient || state->best_step != state->step; /* 0: the last epoch was the best, so more epochs may be added
+                                                                 * later */
+    return checkpoint_end_at(t->run->place, state->best_step, over ? state->step : 0);
+}
+
+/* Ends a run that was scored after each epoch: its best checkpoint becomes the result, and later checkpoints are removed. */
+static int trainer_end_at_best(struct trainer *t) {
+    const struct progress_state *state = &t->steps.state;
+    int items = t->session.held_out.lists > 0;
+    if (trainer_end_checkpoint(t)) return -1;
+    if (!state->best_step) return trainer_write_last(t); /* too few examples for a step, or no checkpoint could be written */
+    note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
+         text_plural(state->step), items ? "recall@20" : "loss a pair", items ? state->best : -state->best);
+    tell_score(t, (struct trainer_score){state->best, (uint64_t)items});
+    return ranks_do(t->ranks, trainer_writes(t) ? end_at_best : NULL, t);
+}
+
+/* ======== a whole run ======== */
 
 /* ---- getting ready ---- */
 
