@@ -1,24 +1,111 @@
+/* word2vec, word2phrase, distance, word-analogy and compute-accuracy: the programs of word2vec.c, with their flags and files. */
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/path.h"
+#include "base/progress.h"
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
 #include "commands.h"
+#include "config/config.h"
 #include "corpus/vocab.h"
+#include "prompt.h"
 #include "run/run_directory.h"
 #include "train/trainer.h"
 #include "vectors/evaluate.h"
 #include "vectors/export.h"
+#include "vectors/list_scores.h"
 #include "vectors/names.h"
-#include "word2vec_flags.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- flags, each followed by its value ---- */
+
+enum word2vec_program { WORD2VEC, WORD2PHRASE };
+
+struct word2vec_flag {
+    enum word2vec_program program;
+    const char *name;     /* "-size", padded with blanks */
+    const char *key;      /* key of the configuration that it sets; NULL: the command itself uses the value */
+    const char *fallback; /* default value; "": none */
+    const char *value;    /* the value given, or the default */
+};
+
+enum {
+    WORD2VEC_FLAGS = 0
+#define KEY(program, flag, key, fallback, help) +1
+#define OWN(program, flag, fallback, help)      +1
+#include "word2vec_flags.def"
+};
+
+static const struct word2vec_flag all_flags[WORD2VEC_FLAGS] = {
+#define KEY(program, flag, key, fallback, help) {program, flag, key, fallback, fallback},
+#define OWN(program, flag, fallback, help)      {program, flag, NULL, fallback, fallback},
+#include "word2vec_flags.def"
+};
+static const char *const names[] = {[WORD2VEC] = "word2vec", [WORD2PHRASE] = "word2phrase"};
+
+static int is_flag(const struct word2vec_flag *flag, enum word2vec_program program, const char *name) {
+    size_t length = strcspn(flag->name, " ");
+    return flag->program == program && !strncmp(flag->name, name, length) && !name[length];
+}
+
+static struct word2vec_flag *find(struct word2vec_flag *flags, enum word2vec_program program, const char *name) {
+    for (int i = 0; i < WORD2VEC_FLAGS; i++)
+        if (is_flag(&flags[i], program, name)) return &flags[i];
+    return NULL;
+}
+
+static int take_flag(struct word2vec_flag *flags, enum word2vec_program program, const char *name, const char *value) {
+    struct word2vec_flag *flag = find(flags, program, name);
+    if (!flag) return fail_usage("%s has no flag '%.100s'; see 'sptx-w2v help %s'", names[program], name, names[program]);
+    if (!value) return fail_usage("%s: a value is missing behind %s", names[program], name);
+    flag->value = value;
+    return 0;
+}
+
+/* Reads a command line. Writes each flag's value to flags[WORD2VEC_FLAGS], and to its key of `config`. Keys of the configuration
+ * (--section.key=value) may follow the flags. Returns 0, or -1 after fail(). */
+static int word2vec_flags_read(struct word2vec_flag *flags, struct config *config, enum word2vec_program program, int argc, char **argv) {
+    memcpy(flags, all_flags, sizeof all_flags);
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--", 2) && take_flag(flags, program, argv[i], argv[i + 1]))
+            return -1;
+        else
+            i += strncmp(argv[i], "--", 2) != 0;
+    for (int i = 0; i < WORD2VEC_FLAGS; i++)
+        if (flags[i].program == program && flags[i].key && *flags[i].value && command_set_key(config, flags[i].key, flags[i].value))
+            return -1;
+    for (int i = 1; i < argc; i++) {
+        int foreign = strncmp(argv[i], "--", 2) ? i++, 0 : config_argument(config, argv[i]);
+        if (foreign)
+            return foreign < 0
+                       ? -1
+                       : fail_usage("%s has no flag '%.100s'; see 'sptx-w2v help %s'", names[program], argv[i], names[program]);
+    }
+    return 0;
+}
+
+/* Returns the value of a flag of this program. */
+static const char *word2vec_flag(const struct word2vec_flag *flags, enum word2vec_program program, const char *name) {
+    return find((struct word2vec_flag *)flags, program, name)->value;
+}
+
+/* Reads a flag's value as a whole number up to `most`. Returns 0, or -1 after fail_usage(). */
+static int word2vec_flag_count(const struct word2vec_flag *flags, enum word2vec_program program, const char *name, uint64_t most,
+                        uint64_t *count) {
+    const char *text = word2vec_flag(flags, program, name);
+    if (!text_count(text, count) && *count <= most) return 0;
+    return fail_usage("%s: %s = '%.100s' is not a whole number from 0 to %llu", names[program], name, text,
+                      (unsigned long long)most);
+}
+
+/* ---- word2vec and word2phrase ---- */
 
 enum { MOST_CLASSES = 1000000 };
 
@@ -259,5 +346,92 @@ int cmd_word2phrase(int argc, char **argv) {
     if (!result) result = config_resolve(&config);
     if (!result) result = command_join_words(&config, &text, 1, output, 1);
     config_release(&config);
+    return result;
+}
+
+/* ---- programs that answer questions from a file of vectors ---- */
+
+enum { ANSWERS = 40, SEMANTIC_SECTIONS = 5 };
+
+/* Reads the arguments of a command: at least a file, and at most `most` arguments. */
+static int read_file_argument(struct arguments *arguments, struct config *config, int argc, char **argv, int most) {
+    const struct option options[] = {{0}};
+    if (arguments_read(arguments, argv[0], argc, argv, options, "device, memory")) return -1;
+    if (arguments->count < 1 || arguments->count > most)
+        return fail_usage("%s wants a file of vectors, %d arguments given; see 'sptx-w2v help %s'", argv[0], arguments->count,
+                          argv[0]);
+    return arguments_config(config, 0, NULL, arguments);
+}
+
+static int ask_words(int argc, char **argv, int analogy) {
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    int result = read_file_argument(&arguments, &config, argc, argv, 1);
+    struct prompt_request request = {
+        .path = arguments.given ? arguments.given[0] : NULL, .analogy = analogy, .k = ANSWERS, .config = &config};
+    if (!result) result = prompt_run(&request);
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}
+
+/* sptx-w2v distance FILE */
+int cmd_distance(int argc, char **argv) {
+    return ask_words(argc, argv, 0);
+}
+
+/* sptx-w2v word-analogy FILE */
+int cmd_word_analogy(int argc, char **argv) {
+    return ask_words(argc, argv, 1);
+}
+
+static double percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_sections(const struct analogies_section *sections, uint64_t count) {
+    uint64_t asked[2] = {0, 0}, right[2] = {0, 0}, total = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct analogies_section *section = &sections[i];
+        int syntactic = i > SEMANTIC_SECTIONS;
+        total += section->total;
+        asked[syntactic] += section->covered;
+        right[syntactic] += section->right;
+        if (!i) continue; /* questions before the first section's name: compute-accuracy.c prints no line for them either */
+        terminal_print_name(section->name);
+        printf(":\nACCURACY TOP1: %.2f %%  (%" PRIu64 " / %" PRIu64 ")\n", percent(section->right, section->covered),
+               section->right, section->covered ? section->covered : 1);
+        printf("Total accuracy: %.2f %%   Semantic accuracy: %.2f %%   Syntactic accuracy: %.2f %% \n",
+               percent(right[0] + right[1], asked[0] + asked[1]), percent(right[0], asked[0]), percent(right[1], asked[1]));
+    }
+    printf("Questions seen / total: %" PRIu64 " %" PRIu64 "   %.2f %% \n", asked[0] + asked[1], total,
+           percent(asked[0] + asked[1], total));
+}
+
+static int judge_analogies(struct model *model, uint64_t most, const struct config *config) {
+    struct analogies_section *sections = NULL;
+    uint64_t count = 0;
+    int view = answers_view_named(model, NULL, (unsigned)config->device_threads);
+    int result =
+        view < 0 ? -1 : evaluate_analogies_sections(&sections, &count, model, (enum model_view)view, "/dev/stdin", most, config);
+    if (!result) print_sections(sections, count);
+    analogies_sections_free(sections, count);
+    return result;
+}
+
+/* sptx-w2v compute-accuracy FILE [THRESHOLD] < QUESTIONS */
+int cmd_compute_accuracy(int argc, char **argv) {
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    struct model model = {.rows = 0};
+    uint64_t most = 0;
+    int result = read_file_argument(&arguments, &config, argc, argv, 2);
+    if (!result && arguments.count == 2)
+        result = text_count(arguments.given[1], &most)
+                     ? fail_usage("compute-accuracy: THRESHOLD = '%.100s' is not a whole number", arguments.given[1]) : 0;
+    if (!result) result = model_open(&model, arguments.given[0]) || judge_analogies(&model, most, &config) ? -1 : 0;
+    model_close(&model);
+    config_release(&config);
+    arguments_release(&arguments);
     return result;
 }
