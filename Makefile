@@ -132,8 +132,8 @@ $(BUILD)/flags $(BUILD)/flags.cuda $(BUILD)/flags.objects: always
 $(BUILD)/about: always
 	@mkdir -p $(@D)
 	@echo "$(ABOUT)" | cmp -s - $@ || echo "$(ABOUT)" >$@
-$(BUILD)/src/cli/build.o: INCLUDES += $(ABOUT)
-$(BUILD)/src/cli/build.o: $(BUILD)/about
+$(BUILD)/src/cli/main.o: INCLUDES += $(ABOUT)
+$(BUILD)/src/cli/main.o: $(BUILD)/about
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)

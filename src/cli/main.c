@@ -6,7 +6,6 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "build.h"
 #include "commands.h"
 
 #include <errno.h>
@@ -15,6 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Prints, one a line, the version, the commit, the GPUs that the program has machine code for, and the MPIs that it can load. The
+ * Makefile defines these macros: the commit (git describe), the GPU architectures as nvcc names them, and the names of the MPIs. */
+static void build_print(void) {
+    printf("%s\n"
+           "commit  " BUILD_COMMIT "\n"
+           "CUDA    " BUILD_CUDA "\n"
+           "MPI     " BUILD_MPI "\n",
+           command_version);
+}
 
 /* Opens a substitute for a closed stdin, stdout or stderr. Otherwise the next file opened would get its number, and printed
  * lines would be written into that file. The substitute cannot be written, so results for a closed stdout still fail. */
