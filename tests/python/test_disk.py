@@ -1,5 +1,8 @@
 """Tables in files: saved tables can be loaded, other files are refused, and no file is left half written."""
 
+import os
+import stat
+
 import numpy
 import pytest
 
@@ -83,3 +86,29 @@ def test_saving_is_whole_or_not_at_all(cpu, tmp_path):
     for wrong, kind in (("", ValueError), ("a\0b", ValueError), (3, TypeError), (None, TypeError)):
         with pytest.raises(kind):
             table.save(wrong)
+
+
+# ---- models that are saved by pickle ----
+
+class Unwritable:
+    def __reduce__(self):
+        raise OSError(28, "No space left on device")
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path):
+    vectors = sptx.KeyedVectors(4)
+    vectors.add_vectors(["a", "b"], numpy.ones((2, 4), numpy.float32))
+    path = tmp_path / "v.kv"
+    vectors.save(str(path))
+    path.chmod(0o640)
+    before = path.read_bytes()
+    vectors.own = Unwritable()
+    with pytest.raises(OSError):
+        vectors.save(str(path))
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["v.kv"]
+    del vectors.own
+    link = tmp_path / "link.kv"
+    link.symlink_to("v.kv")
+    vectors.save(str(link))
+    assert link.is_symlink() and stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert sptx.KeyedVectors.load(str(link)).key_to_index == {"a": 0, "b": 1}

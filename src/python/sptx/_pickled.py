@@ -2,13 +2,34 @@
 
 import os
 import pickle
+import stat
 from typing import Any, Union
 
 
 def save(model: Any, path: Union[str, os.PathLike]) -> None:
-    """Writes the model to a file."""
-    with open(path, "wb") as file:
-        pickle.dump(model, file, protocol=4)
+    """Writes the model to a file. A file that is there is replaced only when the new one is complete; a link stays, and a pipe or a
+    device gets the bytes directly."""
+    path = os.path.realpath(os.fspath(path))
+    there = os.path.exists(path)
+    if there and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            pickle.dump(model, file, protocol=4)
+        return
+    folder, name = os.path.split(path)
+    own = "%s.%d-%s.partial" % (name[:100], os.getpid(), os.urandom(8).hex())  # a name as the library's writers choose them
+    partial = os.path.join(folder, own)
+    try:
+        with open(partial, "xb") as file:
+            if there:
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+            pickle.dump(model, file, protocol=4)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
 
 
 def load(path: Union[str, os.PathLike], kind: type, wanted: str) -> Any:
