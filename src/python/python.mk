@@ -35,9 +35,9 @@ python-library: $(PYTHON_LIB) $(CALLS)
 	@$(if $(OLDER_NVCC),$(MAKE) --no-print-directory BUILD=$(OLDER_CUDA) NVCC=$(OLDER_NVCC) OLDER_CUDA= CALLS= $@)
 python-licenses:
 	@scripts/licenses $(INTO) $(if $(filter yes,$(CUDA)),$(CUDA_HOME) $(OLDER_NVCC:%/bin/nvcc=%))
-$(BUILD)/python/main.o: src/cli/main.c $(BUILD)/flags
+$(BUILD)/python/main.o: src/cli/main.c $(BUILD)/flags $(BUILD)/about
 	@mkdir -p $(@D)
-	$(call quiet,CC,"$< (python)")$(CC) $(CFLAGS) -fvisibility=default -Dmain=sptx_w2v_main $(INCLUDES) -MMD -MP -c -o $@ $<
+	$(call quiet,CC,"$< (python)")$(CC) $(CFLAGS) -fvisibility=default -Dmain=sptx_w2v_main $(INCLUDES) $(ABOUT) -MMD -MP -c -o $@ $<
 $(PYTHON_DIR)/libsptx.so: STATIC = $(PYTHON_STATIC)
 $(PYTHON_DIR)/libsptx.so: $(PYTHON_OBJ) $(BUILD)/flags.objects src/library/exports.map
 	@mkdir -p $(@D)

@@ -321,7 +321,7 @@ def test_little_memory_is_a_sentence_and_never_a_hang(trained, mebibytes):
     on_cpu = "--device.backend=cpu"  # on a GPU the program needs more address space than any of these limits allows
     for arguments in (["--version"], ["config"], ["nearest", "run", "t1w0", on_cpu],
                       ["evaluate", "run", "--pairs=pairs", "--analogies=analogies", on_cpu],
-                      ["train", "run.ini", "--run.dir=other", on_cpu]):
+                      ["train", "run.ini", "--run.dir=other", "--run.retry_seconds=0", on_cpu]):
         done = trained(*arguments, expect=None, **QUICK,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         assert done.returncode in (0, 1, 127), (arguments, done.returncode, done.stderr[-300:])

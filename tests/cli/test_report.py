@@ -372,7 +372,7 @@ def test_the_map_says_what_its_colours_are(page, reported):
     for group, (name, count, _) in enumerate(said):
         rows = [row for row in range(120) if of[row] == group]
         named = [data["names"].index(word) for word in name.split(", ")]
-        assert len(named) == 3 and set(named) <= set(rows[:len(rows) - len(rows) // 2]) and count == str(len(rows))
+        assert len(named) == min(3, len(rows) - len(rows) // 2) and set(named) <= set(rows[:len(rows) - len(rows) // 2]) and count == str(len(rows))
     assert len({colour for _, _, colour in said}) == len(said) > 5
     labels = "".join(f"{word} <b>{word[1]}</b> other\n" for word in data["names"][:100])
     reported.path("labels").write_text(labels)
