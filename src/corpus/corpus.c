@@ -63,7 +63,8 @@ struct corpus {
     int failed;           /* 1: a thread has failed, so that no more blocks are given */
     uint64_t next;        /* index of the next file to open */
     uint64_t skip;        /* of the bytes at the beginning of the current file that are not data: how many are not in a block yet */
-    char said[LOOK_SAID]; /* the last printed description of a file's format (look.said) */
+    char own_said[LOOK_SAID]; /* the last printed description of a file's format (look.said) */
+    char *said;               /* points to it, or to corpus_options.said */
     int said_rows;        /* number of files whose lines look like another format; a warning names only the first */
     int said_encoding;    /* number of files that are not UTF-8; a warning names only the first */
     int file_named;       /* 1: the path of the current file, which names its document, is in a block already */
@@ -214,6 +215,7 @@ int corpus_replace(struct corpus *corpus, int fd) {
 static struct corpus *make_corpus(void) {
     struct corpus *corpus = mem_zalloc(1, sizeof *corpus, "the corpus");
     if (!corpus) return NULL;
+    corpus->said = corpus->own_said;
     pthread_mutex_init(&corpus->lock, NULL);
     pthread_cond_init(&corpus->moved, NULL);
     corpus->reader.fd = corpus->spool = corpus->replacement = -1;
@@ -353,6 +355,7 @@ int corpus_read_as(struct corpus *corpus, const struct corpus_options *options) 
     struct look_keys keys = keys_of(options);
     int alike = keys_are_alike(&keys, &corpus->asked) && format == corpus->format;
     corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
+    corpus->said = options->said ? options->said : corpus->own_said;
     if (alike) return 0;
     for (uint64_t i = 0; i < corpus->count; i++) corpus->files[i].looked_at = 0;
     corpus->format = format;
@@ -564,7 +567,7 @@ static void say_rows(struct corpus *corpus, const struct corpus_file *file) {
     const char *said = file->front.look.said;
     if (!*said || !strcmp(said, corpus->said)) return;
     remark("%s%s%s%s", said, corpus->count > 1 ? " ('" : "", corpus->count > 1 ? file->name : "", corpus->count > 1 ? "')" : "");
-    snprintf(corpus->said, sizeof corpus->said, "%s", said);
+    snprintf(corpus->said, LOOK_SAID, "%s", said);
 }
 
 static int look_at_file(struct corpus *corpus, struct corpus_file *file) {

@@ -57,6 +57,8 @@ struct corpus_options {
     int list_rows;         /* 1: each list has a row of its own, whose id is the first id of the list's sentence (vocab.h).
                             * Always 1 for triples, whose relations are the lists */
     int reciprocal;        /* for triples: 1: each relation has a second row, for triples from tail to head (vocab.h) */
+    char *said;            /* [LOOK_SAID] the last printed description of a file's format, which is not printed again: for several corpora
+                            * of one question. NULL: each corpus has its own */
     double report_seconds; /* seconds between two updates of the progress line */
 };
 

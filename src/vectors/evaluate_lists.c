@@ -80,6 +80,7 @@ static int score_list(void *context, uint64_t list, const struct list_found *fou
 /* Reads the training items and the held-out items of all lists, from files or from data in memory. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
     struct names unknown = {.capacity = 0};
+    char said[LOOK_SAID] = "";
     struct corpus_options train = request->reading, held_out = request->reading;
     int look_at_train = request->look && !request->train_data, look_at_held_out = request->look && !request->held_out_data;
     if ((look_at_train && list_form_look(&train, request->train)) ||
@@ -92,6 +93,7 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
         list_form_columns(&train, request->train, columns))
         return -1;
     if (*columns) held_out.look.columns = columns, held_out.look.hints = 1;
+    train.said = held_out.said = said;
     int result = request->held_out_data
                      ? list_items_take(&job->held_out, request->held_out_data, model, &job->lists, &unknown)
                      : list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);

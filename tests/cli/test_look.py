@@ -373,3 +373,15 @@ def test_held_out_clicks_of_0_are_left_out_and_said(sptx):
     train(sptx, "user,item,click\n" + "".join(f"{u},{i},{int(c)}\n" for u, i, c in clicks), "pairs")
     sptx.path("held").write_text("user,item,click\n" + "".join(f"{u},{(i + 1) % 30},{int(i % 2)}\n" for u, i, c in clicks[:40]))
     assert "left out   20 of 40 pairs, whose rating is 0" in sptx("evaluate", "run", "--train=file", "--held-out=held").stderr
+
+
+def test_leave_one_out_is_read_as_the_corpus_was(sptx):
+    rows = [(u, (u + i) % 11, i % 5 + 1, 978300000 + i) for u in range(30) for i in range(6)]
+    sptx.path("held").write_text("".join(f"{u}\t{i}\t{r}\t{t}\n" for u, i, r, t in rows[::6]))
+    train(sptx, "".join(f"{u}\t{i}\t{r}\t{t}\n" for n, (u, i, r, t) in enumerate(rows) if n % 6), "pairs")
+    scores = [sptx("evaluate", "run", "--train=file", "--held-out=held", *keys)
+              for keys in ([], ["--format=pairs"], ["--corpus.columns=1,2"], ["--format=pairs", "--corpus.columns=1,2,3", "--corpus.separator=tab"])]
+    assert len({done.stdout for done in scores}) == 1 and "lists 30" in scores[0].stdout
+    assert [done.stderr.count("columns    ") for done in scores] == [1] * 4  # two files that are taken alike are said once
+    asked = sptx("recommend", "run", "--lists=held", "--corpus.columns=1,2")
+    assert asked.stderr.count("columns    ") == 1
