@@ -1427,6 +1427,7 @@ enum { MATRIX_LEAST = 3, MATRIX_SHARE = 3 }; /* columns of a matrix; a third or 
 /* Refuses a matrix: lines of equal length with names above columns of 0 and other numbers, or a square of numbers. */
 static int refuse_matrix(struct looking *l) {
     uint64_t values = 0, zeros = 0, flags = 0, truths = 0, words = 0, header = 0;
+    int own = 0; /* 1: the first column names the rows */
     if (l->rows != LOOK_LISTS && l->rows != LOOK_ADJACENCY && l->rows != LOOK_PAIRS && l->rows != LOOK_EDGES) return 0;
     for (uint64_t c = 0; c < l->first.count && c < COLUMNS_READ; c++) { /* is the first line one of names? */
         struct looked_column name = {.filled = 0};
@@ -1443,7 +1444,10 @@ static int refuse_matrix(struct looking *l) {
         const struct looked_column *column = &columns.column[c];
         int is_value = column->filled == column->numbers || column->filled == column->truths + column->falses;
         if (c && !is_value) return 0;
-        if (!is_value || (!c && named && column->flags < column->filled && !column->truths)) continue; /* the rows' names */
+        if (!is_value || (!c && named && column->flags < column->filled && !column->truths)) {
+            own = !c; /* it names the rows */
+            continue;
+        }
         values += column->filled;
         zeros += column->zeros + column->falses;
         flags += column->flags;
@@ -1455,7 +1459,7 @@ static int refuse_matrix(struct looking *l) {
     if (!values || !(bare || of_names || truths == values)) return 0;
     char way[400];
     int graph = l->rows == LOOK_EDGES || l->rows == LOOK_ADJACENCY;
-    int own = columns.column[0].filled != columns.column[0].numbers || !l->first.length[0];
+    own |= !l->first.length[0];
     const char *separator = *l->look->form.separator == ' ' ? "\\s+" : l->look->form.separator;
     if (l->typed)
         snprintf(way, sizeof way, "hand over the rows, columns and values that are not 0 as pairs or edges (scipy.sparse.coo_matrix has them)");
@@ -1464,7 +1468,7 @@ static int refuse_matrix(struct looking *l) {
                  "m[m != 0].reset_index().to_csv('new.csv', header=['%s'], index=False)) and set corpus.format = %s",
                  *separator == '\t' ? "\\t" : separator, named ? "" : ", header=None", named && own ? ", index_col=0" : "",
                  graph ? "source', 'target', 'weight" : "list', 'item', 'rating", graph ? "graph" : "pairs");
-    return fail("%s: %" PRIu64 " columns of %s are a matrix, and no %s: %.*s; %s", where_is(l, 0), columns.most,
+    return fail("%s: %" PRIu64 " columns of %s are a matrix, and no %s: %.*s; %s", where_is(l, 0), columns.most - (uint64_t)own,
                 two ? "0 and 1" : "numbers", l->row->free ? "lists of names" : "rows of fields", SHOWN(&l->lines.line[0]), way);
 }
 

@@ -385,3 +385,28 @@ def test_leave_one_out_is_read_as_the_corpus_was(sptx):
     assert [done.stderr.count("columns    ") for done in scores] == [1] * 4  # two files that are taken alike are said once
     asked = sptx("recommend", "run", "--lists=held", "--corpus.columns=1,2")
     assert asked.stderr.count("columns    ") == 1
+
+
+def odd_pairs(line, first="", end="\n"):
+    return first + "".join(line(i % 20 + 1, i * 7 % 31 + 1, i % 5 + 1, 978300760 + i) + end for i in range(300))
+
+
+@pytest.mark.parametrize("text, how", [
+    (odd_pairs(lambda u, i, r, t: f"{u}::{i}::{r}::{t}"), "list = column 1, item = column 2, rating = column 3; '::', no header"),
+    (odd_pairs(lambda u, i, r, t: f'{t},"WHITE, {i} HEART",s{i},{-1 if r == 1 else r},{u if r > 2 else ""}', "\ufeffInvoiceDate,Description,StockCode,Quantity,CustomerID\r\n", "\r\n"),
+     "list = CustomerID, item = StockCode, rating = Quantity; commas, a header"),
+    (odd_pairs(lambda u, i, r, t: f"{t}000,{u},{'view' if r > 1 else 'addtocart'},{i},", "timestamp,visitorid,event,itemid,transactionid\n"),
+     "list = visitorid, item = itemid, event = event (addtocart 60, view 240: all count alike; corpus.events = WORD,.. keeps some); commas, a header"),
+    (odd_pairs(lambda u, i, r, t: f"{u},{i},{r % 2},{int(r > 4)}", "user_id,video_id,is_like,is_follow\n"),
+     "list = user_id, item = video_id, rating = is_like (lines of 0 are left out); commas, a header"),
+    (odd_pairs(lambda u, i, r, t: f'"{u}";"0{i}X";"{r}"', '"User-ID";"ISBN";"Book-Rating"\r\n', "\r\n"), "list = User-ID, item = ISBN, rating = Book-Rating; semicolons, a header"),
+    (odd_pairs(lambda u, i, r, t: f"Ugo {u};Film {i};{r},5", "utente;film;voto\n"), "list = utente, item = film, rating = voto; semicolons, a header, decimal commas"),
+    ("u1,i1,1.7e308\n" + odd_pairs(lambda u, i, r, t: f"u{u},i{i},{r}"), "list = column 1, item = column 2, rating = column 3; commas, no header"),
+], ids=["movielens", "retail", "retailrocket", "kuairand", "bookcrossing", "italian", "huge"])
+def test_ratings_as_public_files_have_them(sptx, text, how):
+    assert said(train(sptx, text, "pairs")) == how
+
+
+def test_a_matrix_whose_rows_have_numbers_for_names(sptx):
+    text = "TID,bread,milk,tea\n" + "".join(f"{n},{n % 2 == 0},{n % 3 == 0},False\n" for n in range(60))
+    assert "3 columns of 0 and 1 are a matrix" in refused(sptx, text, "lists") and "index_col=0" in refused(sptx, text, "pairs")
