@@ -1,3 +1,4 @@
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/report.h"
@@ -81,7 +82,7 @@ int cmd_export(int argc, char **argv) {
         fail_usage("export: --classes=N is for --format=classes, which wants it, and the format is %s", format_name);
         goto out;
     }
-    int same = type < 0 ? 0 : file_is_same(path, arguments.given[0]);
+    int same = type < 0 || directory_exists(path) == 1 ? 0 : file_is_same(path, arguments.given[0]); /* a directory is refused where it is opened */
     if (same == 1) fail_usage("export: --out = '%s' is the file that is read, which would be lost; choose another", path);
     if (type < 0 || same || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
     int view = answers_view_named(&model, table, 0);
