@@ -234,7 +234,7 @@ static void lists_refused(void **state) {
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "no list of");
     assert_failed_with(refuse_lists(FORMAT_LISTS, "/nonexistent", file), "/nonexistent");
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, "/nonexistent"), "/nonexistent");
-    assert_failed_with(refuse_lists(FORMAT_PAIRS, other, file), "line 2: 1 column; list and item are columns 1 and 2");
+    assert_failed_with(refuse_lists(FORMAT_PAIRS, other, file), "line 2: 1 field with blanks between; wanted list, item");
     small_write(run.directory, "file", "u1 man king man\n", 16);
     assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* of two items one is a training item, which is allowed */
     small_write(run.directory, "file", "u1 man man\n", 11);
