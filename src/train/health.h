@@ -1,4 +1,4 @@
-/* health: signs that training went wrong: rows that all point the same way, and weights that have diverged. */
+/* health: finds out whether training went wrong, because all rows point the same way or because weights have diverged. */
 #ifndef SPTX_HEALTH_H
 #define SPTX_HEALTH_H
 

@@ -544,7 +544,7 @@ static void judge(struct planning *p) {
         advise_gpu(p);
 }
 
-/* Computes what a run needs on the disk of run.dir. */
+/* Computes how many bytes a run needs on the disk of run.dir. */
 static void measure_disk(struct planning *p, const struct vocab *vocab) {
     struct plan *plan = p->plan;
     struct record_layout whole = record_layout_make(&p->rule, plan->dim);

@@ -1,5 +1,5 @@
-/* known: what a finished run was trained on: its lists, its graph or its triples, found again by the run's own keys, so that an
- * answer can leave out what is known. */
+/* known: opens the lists, the graph or the triples on which a finished run was trained. They are found by the keys of its config.ini, so that
+ * an answer can leave out what is known. */
 #ifndef SPTX_KNOWN_H
 #define SPTX_KNOWN_H
 
