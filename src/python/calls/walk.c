@@ -29,7 +29,7 @@ struct walked {
 };
 
 static int append_bytes(struct array *array, const void *bytes, uint64_t count) {
-    if (array->used + count > array->capacity) {
+    if (array->used + count >= array->capacity) { /* also for nothing, so that `data` is never NULL afterwards */
         uint64_t capacity = 2 * (array->used + count) + 4096;
         char *grown = realloc(array->data, capacity);
         if (!grown) {
