@@ -1,6 +1,7 @@
 """Word2Vec: training with the interface of gensim. Names, defaults and meaning are those of gensim 4.4."""
 
 import collections
+import concurrent.futures
 import functools
 import io
 import json
@@ -10,7 +11,7 @@ import re
 import tarfile
 import tempfile
 import zlib
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -27,7 +28,7 @@ Sentences = Iterable[Iterable[str]]
 
 _SENTENCE = 10000  # most words of a sentence, as in gensim; longer sentences are cut
 _INSIDE = "%s() is a step of gensim's own training and is not there: %s"
-_READ = 1 << 26    # bytes of a file that are read at a time
+_READ = 1 << 24    # bytes of a file that are read at a time
 
 
 class Word2Vec:
@@ -422,28 +423,41 @@ class _Given:
         self.sentences = self.words = 0
 
     def read(self, path: Path) -> None:
-        """Reads a file of a sentence a line; words are parted by blanks."""
-        rest = b""
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(_READ), b""):
-                cut = max(block.rfind(blank) for blank in (b" ", b"\n", b"\t", b"\r", b"\v", b"\f")) + 1
-                if cut:
-                    self._add(rest + block[:cut])
-                    rest = b""
-                rest += block[cut:]
-        self._add(rest)
+        """Reads a file of a sentence a line; words are parted by blanks. A thread reads the next block while the library takes one."""
+        with open(path, "rb") as file, concurrent.futures.ThreadPoolExecutor(1) as ahead:
+            texts = _whole_words(file)
+            coming = ahead.submit(next, texts, b"")
+            while text := coming.result():
+                coming = ahead.submit(next, texts, b"")
+                self.corpus.text(text)
         self.corpus.text(b"")
-
-    def _add(self, text: bytes) -> None:
-        if b"\0" in text or b"\1" in text:
-            text = _ODD_IN_FILE.sub(lambda word: b"\1" + _utf8(word[0]).hex().encode(), text)
-        if text:
-            self.corpus.text(_utf8(text))
 
     def counted(self) -> _Counts:
         """Counts what the library holds."""
         *packed, self.sentences, self.words = self.corpus.counted()
         return _Counts(*packed)
+
+
+def _whole_words(file: Any) -> Iterator[bytes]:
+    """Yields the text of a file in blocks that end where a word does. Bytes that are no UTF-8 are replaced, and a word that no line of a
+    vocabulary can hold is written as its digits."""
+    rest = b""
+    for block in iter(lambda: file.read(_READ), b""):
+        cut = 0
+        for begin in (max(0, len(block) - 4096), 0):  # a blank is nearly always near the block's end
+            cut = cut or max(block.rfind(blank, begin) for blank in (b" ", b"\n", b"\t", b"\r", b"\v", b"\f")) + 1
+        if cut:
+            yield _cleaned(rest + block[:cut])
+            rest = b""
+        rest += block[cut:]
+    if rest:
+        yield _cleaned(rest)
+
+
+def _cleaned(text: bytes) -> bytes:
+    if b"\0" in text or b"\1" in text:
+        text = _ODD_IN_FILE.sub(lambda word: b"\1" + _utf8(word[0]).hex().encode(), text)
+    return _utf8(text)
 
 
 def _utf8(text: bytes) -> bytes:
