@@ -146,7 +146,6 @@ def test_documents_that_a_call_leaves_out_keep_their_vectors(dm):
 @pytest.mark.parametrize("given, error, sentence", [
     ({"dm_concat": 1}, NotImplementedError, "dm_concat=1 is not there"),
     ({"dv_mapfile": "x"}, NotImplementedError, "dv and dv_mapfile are not there"),
-    ({"documents": [sptx.TaggedDocument(["a"], ["x", "y"])]}, NotImplementedError, "several tags"),
     ({"documents": [["a", "b"]]}, TypeError, "a document has words and tags"),
     ({"documents": [sptx.TaggedDocument(["a"], "x")]}, TypeError, "tags are a list, not a str: wanted tags=..x"),
     ({"documents": [sptx.TaggedDocument(["a"], 7)]}, TypeError, r"tags are a list, not a int: wanted tags=.7."),
@@ -157,6 +156,18 @@ def test_documents_that_a_call_leaves_out_keep_their_vectors(dm):
 def test_what_is_refused(given, error, sentence):
     with pytest.raises(error, match=sentence):
         sptx.Doc2Vec(**{**OPTIONS, **given})
+
+
+@pytest.mark.parametrize("kind", ["dm", "sums", "words"])
+def test_several_tags_beside_words(kind):
+    documents = [sptx.TaggedDocument(one.words, [*one.tags, "topic%d" % (i % 8)]) for i, one in enumerate(DOCUMENTS)]
+    with pytest.warns(sptx.SptxWarning, match="trained once for each of its tags"):
+        model = sptx.Doc2Vec(documents, **KINDS[kind], **OPTIONS)
+    assert len(model.dv) == 248 and model.corpus_count == 240 and model.wv.get_vecattr("t5w0", "count") == sum(
+        one.words.count("t5w0") for one in DOCUMENTS)
+    assert {int(tag[-1]) if tag.startswith("topic") else int(tag[1:]) % 8 for tag, _ in model.dv.most_similar("topic3", topn=9)} == {3}
+    near = [model.dv.most_similar("d%d" % i, topn=1)[0][0] for i in range(8)]
+    assert all((int(tag[-1]) if tag.startswith("topic") else int(tag[1:])) % 8 == i for i, tag in enumerate(near))
 
 
 def test_a_run_infers_several_documents_as_it_does_one(tmp_path):

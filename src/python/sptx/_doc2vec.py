@@ -41,8 +41,9 @@ class Doc2Vec(Word2Vec):
     dv              the documents' vectors by tag: sptx.KeyedVectors
     wv              the words' vectors; with dm=0 and dbow_words=0 they stay as they began, as in gensim
 
-    With dm=0 a document may have several tags: each has a vector that is trained by the document's words. dm_concat, several tags
-    with dm=1 or dbow_words=1, dv and dv_mapfile are not supported: they raise NotImplementedError, which says what to do instead.
+    A document with several tags is trained once for each tag. With dm=0 that is what gensim does. With dm=1 gensim takes the mean of all
+    its tags and the window; here a window has one tag at a time, and the words of a document with three tags are trained three times as
+    often. dm_concat, dv and dv_mapfile are not supported: they raise NotImplementedError, which says what to do instead.
     """
 
     def __init__(self, documents: Optional[Iterable[Any]] = None, corpus_file: Optional[Path] = None, vector_size: int = 100,
@@ -136,6 +137,9 @@ class Doc2Vec(Word2Vec):
             given.names.append(numpy.array(names, numpy.int64))
             given.corpus.sentences(tokens, starts, numbers(given.names[-1], "tags"))
             names.clear()
+        if given.others and (self.dm or self.dbow_words):
+            tell("some documents have several tags: each document is trained once for each of its tags, so that its words are trained as "
+                 "often (dm=0 without dbow_words trains the tags alone)")
 
     def _names_of(self, document: Any, grows: bool) -> List[int]:
         """Returns the names in the library's run that a document's tags have, which are numbers. grows: new tags are welcome."""
@@ -147,12 +151,8 @@ class Doc2Vec(Word2Vec):
             if isinstance(tags, (str, bytes)) or not isinstance(tags, Iterable):
                 raise TypeError("a document's tags are a list, not a %s: wanted tags=[%.50r]" % (type(tags).__name__, tags))
             tags = list(tags)
-        if len(tags) != 1:
-            if not tags:
-                raise ValueError("a document has no tag, so that no vector is its own: %.50r; wanted one, such as tags=[0]" % (words,))
-            if self.dm or self.dbow_words:
-                raise NotImplementedError("a document with several tags, such as %.50r, is trained with dm=0 and dbow_words=0 only: give it one tag"
-                                          % (tags,))
+        if not tags:
+            raise ValueError("a document has no tag, so that no vector is its own: %.50r; wanted one, such as tags=[0]" % (words,))
         return [self._name_of(tag, grows) for tag in tags]
 
     def _name_of(self, tag: Any, grows: bool) -> int:
