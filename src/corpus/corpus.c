@@ -381,9 +381,10 @@ static void say_left(uint64_t count, const struct corpus_left *left, const char 
 
 int corpus_left_say(const struct corpus_left *left, const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
-    char blanks[TEXT_BYTES];
+    char kept[TEXT_BYTES];
     say_left(left->literals, left, "triples", ", whose subject or object is a literal (corpus.literals = yes keeps them)");
-    if (left->blanks) remark("kept       %s triples with blank nodes, which are entities of their file alone", text_of_count(blanks, left->blanks));
+    if (left->blanks) remark("kept       %s triples with blank nodes, which are entities of their file alone", text_of_count(kept, left->blanks));
+    if (left->graphs) remark("unused     the fourth term of %s lines, the graph of N-Quads", text_of_count(kept, left->graphs));
     if (!format->ratings) return 0;
     if (left->rows && left->zeros == left->rows)
         return fail("all %" PRIu64 " ratings of the corpus '%s' are 0, and pairs of rating 0 are left out; corpus.columns = LIST,ITEM reads "

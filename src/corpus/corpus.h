@@ -72,6 +72,7 @@ struct corpus_left {
     uint64_t events;   /* pairs with an event that corpus.events does not name */
     uint64_t literals; /* triples of which one end is a literal */
     uint64_t blanks;   /* triples of which one end is a blank node; they are kept */
+    uint64_t graphs;   /* triples with a fourth term, N-Quads' graph, which is not read; they are kept */
 };
 void corpus_left_add(struct corpus_left *to, const struct corpus_left *some); /* threads may add at the same time */
 /* Prints what was left out of pairs or triples, if there is something. Fails if nothing is left of pairs. `name`: name of the column

@@ -47,7 +47,7 @@ static const char *read_term(const char *at, const char *end, const char **term,
 }
 
 /* Reads the terms of a line that is no comment. Returns 0, or -1 after fail(). */
-static int read_ntriple(const char *at, const char *end, const char *path, struct triple_line *triple) {
+static int read_ntriple(const char *at, const char *end, const char *path, struct corpus_left *left, struct triple_line *triple) {
     const char *graph;
     uint64_t length;
     int count = 0;
@@ -57,6 +57,7 @@ static int read_ntriple(const char *at, const char *end, const char *path, struc
         at = after;
     }
     const char *after = count == TRIPLE_TERMS ? read_term(pass_white(at, end), end, &graph, &length) : NULL;
+    left->graphs += after != NULL;
     at = pass_white(after ? after : at, end);
     const char *rest = at < end && *at == '.' ? pass_white(at + 1, end) : NULL;
     if (count < TRIPLE_TERMS || !rest || (rest < end && *rest != '#'))
@@ -79,7 +80,7 @@ static int next_ntriple(struct corpus_cursor *cursor, const char *path, int lite
         cursor->line += newline != NULL;
         at = pass_white(at, stop);
         if (at == stop || *at == '#') continue;
-        if (read_ntriple(at, stop, path, triple)) return -1;
+        if (read_ntriple(at, stop, path, left, triple)) return -1;
         const char *head = triple->term[TRIPLE_HEAD], *tail = triple->term[TRIPLE_TAIL];
         int literal = *head == '"' || *tail == '"';
         left->rows++;

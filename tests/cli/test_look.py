@@ -294,7 +294,9 @@ def test_literals_are_left_out_unless_the_key_says_otherwise(sptx):
     assert "left out   20 of 80 triples, whose subject or object is a literal (corpus.literals = yes keeps them)\n" in done.stderr
     assert "kept       20 triples with blank nodes" in done.stderr and not [word for word in words(sptx) if word.startswith('"')]
     done = train(sptx, text, "triples", "--corpus.literals=yes")
-    assert "left out" not in done.stderr and '"name 4"@en' in words(sptx)
+    assert "left out" not in done.stderr and '"name 4"@en' in words(sptx) and "unused" not in done.stderr
+    done = train(sptx, text.replace(" .", " <http://a/graph> ."), "triples")
+    assert "unused     the fourth term of 80 lines, the graph of N-Quads\n" in done.stderr and "http://a/graph" not in words(sptx)
 
 
 def test_what_did_not_happen_is_left_out(sptx):

@@ -26,18 +26,22 @@ ENDLESS = {**SETTINGS, "train.epochs": 10**9, "train.report_seconds": 1000}
 
 @pytest.fixture(autouse=True)
 def alarm(monkeypatch):
-    """Makes SIGALRM do what Ctrl-C does. An interrupt that is raised in a finalizer is no failure: Python reports it and
-    continues."""
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    """Makes SIGALRM do what Ctrl-C does. An interrupt that comes inside of a finalizer is lost: Python reports it and continues. It is
+    then sent again, as a person would press Ctrl-C again."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: lost.exc_type is KeyboardInterrupt and waited and interrupt_after(0.01))
+    waited.clear()
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
 
+waited = []  # of one element while a test waits for a single interrupt
+
+
 def interrupt_after(seconds):
-    """Interrupts once, and again every ten seconds: an interrupt that comes inside of a finalizer is lost, and ENDLESS would not end."""
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6), 10)
+    waited[:] = [seconds]
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
 
 
 def in_time(work, seconds=30):
