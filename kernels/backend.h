@@ -351,6 +351,18 @@ struct backend_ops {
 
 extern const struct backend_ops backend_cpu, backend_cuda;
 
+/* What a batch touches: means over a few batches, spread over an epoch, which are made as the CPU makes them. */
+struct touched_rows {
+    double all, cold;               /* rows, each as often as the batch names it; cold: those with ids of at least `hot` */
+    double distinct, distinct_cold; /* rows, each once */
+};
+struct batch_rows {
+    double blocks, pairs, terms; /* without the block of negatives that a batch shares; terms: as in example_sizes */
+    struct touched_rows targets, contexts;
+};
+/* Counts batches of source->batch examples. Held-out examples count as others do. Returns 0, or -1 after fail(). */
+int host_count_rows(const struct example_source *source, uint64_t hot, struct batch_rows *mean);
+
 /* ---- all backends (backends.c) ---- */
 
 extern const struct backend_ops *const backends[]; /* best first; NULL ends the list; any machine can open the last backend */

@@ -688,3 +688,73 @@ int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *req
     stage->result.examples = examples; /* a mean divides by all examples of the batch */
     return 0;
 }
+
+/* ==== what batches touch ==== */
+
+enum {
+    COUNTED_BATCHES = 16, /* most batches that are counted; of large batches fewer, so that they have about COUNTED_EXAMPLES together */
+    COUNTED_EXAMPLES = 1 << 16,
+    COUNTED_TOGETHER = 1024 /* examples that are built in one call, since a batch's memory is not planned yet */
+};
+
+/* A table's rows that the batch has touched: bit id % 64 of word id / 64. */
+struct touched {
+    uint64_t *bits;
+    struct touched_rows *rows;
+};
+
+static void touch(struct touched *touched, const uint32_t *ids, uint64_t count, uint64_t hot) {
+    struct touched_rows *rows = touched->rows;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t *word = &touched->bits[ids[i] / 64], bit = (uint64_t)1 << ids[i] % 64;
+        rows->distinct += !(*word & bit);
+        rows->distinct_cold += !(*word & bit) && ids[i] >= hot;
+        rows->cold += ids[i] >= hot;
+        *word |= bit;
+    }
+    rows->all += (double)count;
+}
+
+/* Adds the rows of a batch's blocks, which are built a few at a time. */
+static int count_batch(const struct example_source *s, uint32_t epoch, uint64_t first, uint64_t hot, struct touched sides[2],
+                       struct batch_rows *sum) {
+    struct cpu_piece piece = {0};
+    struct cpu_blocks b = {0};
+    int result = cpu_build_shared(s, &b, epoch, first);
+    touch(&sides[1], b.context, b.contexts, hot);
+    for (uint64_t done = 0; !result && done < s->batch; done += COUNTED_TOGETHER) {
+        uint64_t count = s->batch - done < COUNTED_TOGETHER ? s->batch - done : COUNTED_TOGETHER;
+        cpu_blocks_clear(&b);
+        result = cpu_build(s, &piece, &b, epoch, first + done, count, 0);
+        if (result) break;
+        sum->blocks += (double)b.count;
+        sum->terms += (double)b.logits;
+        for (uint64_t i = 0; i < b.count; i++) sum->pairs += (double)example_vectors(&s->pool, b.block[i].t) * b.block[i].predicted;
+        touch(&sides[0], b.target, b.targets, hot);
+        touch(&sides[1], b.context, b.contexts, hot);
+    }
+    cpu_piece_release(&piece);
+    cpu_blocks_release(&b);
+    return result;
+}
+
+int host_count_rows(const struct example_source *source, uint64_t hot, struct batch_rows *mean) {
+    struct example_source s = *source;
+    uint64_t words = s.rows / 64 + 1, all = example_count(&s) / s.batch, wanted = COUNTED_EXAMPLES / s.batch;
+    uint64_t batches = wanted < 1 ? 1 : wanted > COUNTED_BATCHES ? COUNTED_BATCHES : wanted;
+    uint64_t *bits = mem_alloc(2 * words, sizeof *bits, "the rows that a batch touches");
+    struct touched sides[] = {{bits, &mean->targets}, {bits + words, &mean->contexts}};
+    int result = bits ? 0 : -1;
+    INVARIANT(s.batch > 0 && all > 0);
+    s.held_out = 0;
+    *mean = (struct batch_rows){0};
+    for (uint64_t i = 0; i < batches && !result; i++) {
+        memset(bits, 0, 2 * words * sizeof *bits);
+        uint64_t place = all < batches ? i % all : all * i / batches; /* of few batches further epochs are counted */
+        result = count_batch(&s, (uint32_t)(all < batches ? i / all : 0), place * s.batch, hot, sides, mean);
+    }
+    double *sums = (double *)mean;
+    for (size_t i = 0; i < sizeof *mean / sizeof *sums; i++) sums[i] /= (double)batches;
+    free(bits);
+    return result;
+}

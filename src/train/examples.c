@@ -436,3 +436,219 @@ uint64_t examples_bytes(const struct examples *examples) {
     return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0) +
            (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0) + huffman_bytes(&examples->tree);
 }
+
+/* ---- the largest batch ---- */
+
+uint64_t examples_batch(const struct examples *examples, uint64_t batch) {
+    uint64_t count = example_count(&examples->source);
+    return batch < count ? batch : count;
+}
+
+double examples_kept(const struct example_source *source, uint64_t row) {
+    if (example_is_document(source, (uint32_t)row)) return 0;
+    return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
+}
+
+/* Sums over examples of their numbers of blocks, targets, contexts and terms. `square`: sums of the squares of these numbers, or
+ * upper bounds of them. */
+enum { BLOCKS, TARGETS, CONTEXTS, TERMS, KINDS };
+struct sums {
+    double examples, of[KINDS], square[KINDS];
+};
+
+/* Returns the expected number of pairs of a sentence of which `kept` words are kept. A pair is two words, in order, the second
+ * of which is in the drawn window of the first. kept - i pairs of words are at distance i; such a pair is in a window with the
+ * chance (window - i + 1) / window, or always if windows are not shrunk. */
+static double window_pairs(double kept, const struct example_source *source) {
+    if (kept <= 1) return 0;
+    double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
+    double chances = d, distances = ends; /* sums over i = 1 .. d: of the chance, and of the chance x i */
+    if (source->shrink) {
+        chances = ((window + 1) * d - ends) / window;
+        distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;
+    }
+    return 2 * (kept * chances - distances);
+}
+
+/* Expected numbers of a sentence: its kept words, their target rows, and the contexts that predict them. */
+struct kept {
+    double words, rows, contexts;
+};
+
+static struct kept expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
+    struct kept kept = {0};
+    if (!source->keep && !source->subwords.starts && !source->paths.starts && !source->documents)
+        return (struct kept){(double)length, (double)length, (double)length};
+    for (uint64_t i = 0; i < length; i++) {
+        if (example_is_document(source, ids[i])) continue; /* no word: it has no path in a tree */
+        double chance = examples_kept(source, ids[i]);
+        kept.words += chance;
+        kept.rows += chance * (double)example_rows_of(source, ids[i]);
+        kept.contexts += chance * (double)example_contexts_of(source, ids[i]);
+    }
+    return kept;
+}
+
+/* Adds `value` to the sum of a kind. No position makes more than `most` of this kind, so the square of its number is at most
+ * `most` x that number. */
+static void add_bounded(struct sums *sums, int kind, double value, double most) {
+    sums->of[kind] += value;
+    sums->square[kind] += value * most;
+}
+
+/* Returns the largest number of contexts that predict a word. */
+static double most_predicting(const struct example_source *source) {
+    return source->paths.starts ? (double)source->paths.most : 1;
+}
+
+/* Adds windows whose middle word predicts the words around it. A word has `rows` rows, and `predicting` contexts predict it. */
+static void add_predicted(const struct example_source *source, double windows, double pairs, double rows, double predicting,
+                          struct sums *sums) {
+    double most = 2.0 * source->window, negatives = source->negatives;
+    double contexts = pairs * predicting + (source->per_pair ? pairs : windows) * negatives;
+    double most_contexts = most * most_predicting(source) + (source->per_pair ? most : 1) * negatives;
+    add_bounded(sums, BLOCKS, windows, 1);
+    add_bounded(sums, TARGETS, windows * rows, (double)source->subwords.most);
+    add_bounded(sums, CONTEXTS, contexts, most_contexts);
+    add_bounded(sums, TERMS, contexts, most_contexts);
+}
+
+static void add_windows(const struct example_source *source, struct kept in, uint64_t length, struct sums *sums) {
+    double kept = in.words, share = kept / (double)length, rows = kept > 0 ? in.rows / kept : 1;
+    double predicting = kept > 0 ? in.contexts / kept : 1;
+    double most_rows = source->subwords.starts ? (double)source->subwords.most : 1;
+    /* A kept word makes a block unless no other word of its sentence is kept. For short sentences the chance of that is
+     * approximate. */
+    double windows = length < 2 ? 0 : kept > 2 || source->documents ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
+    double pairs = fmax(window_pairs(kept, source), source->documents ? 0 : windows), most = 2.0 * source->window + source->documents;
+    if (source->documents) pairs += windows; /* each window's word is a pair with the document's row, too */
+    double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
+    double contexts = predicting + source->negatives, most_contexts = most_predicting(source) + source->negatives;
+    sums->examples += (double)length;
+    if (example_predicts_window(source)) {
+        add_predicted(source, windows, pairs, rows, predicting, sums);
+        return;
+    }
+    add_bounded(sums, BLOCKS, blocks, most_blocks);
+    add_bounded(sums, TARGETS, pairs * rows, most * most_rows);
+    add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * most_contexts);
+    double vectors = source->pool.on ? blocks : pairs, most_vectors = source->pool.on ? most_blocks : most;
+    add_bounded(sums, TERMS, vectors * contexts, most_vectors * most_contexts);
+}
+
+static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
+    int by_item = source->mode == EXAMPLE_ITEM; /* the list's own row, at the first position, makes no example */
+    double times = by_item ? (double)length - 1 : example_is_position(source) ? (double)length : 1;
+    sums->examples += by_item ? (double)length : times;
+    struct example_row row = {.count = length};
+    example_row_sizes(source, &row);
+    if (!row.wanted) return;
+    double pairs = (double)row.wanted, contexts = pairs + (double)row.negatives;
+    const double made[KINDS] = {
+        [BLOCKS] = 1, [TARGETS] = (double)row.targets, [CONTEXTS] = contexts, [TERMS] = contexts};
+    for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
+}
+
+/* Returns the numbers of the largest walk, none of whose words is dropped. A walk visits a node about as often as arcs lead to it. */
+static struct sums sum_walk(const struct example_source *source) {
+    const struct walks *w = &source->walks;
+    struct sums sums = {0};
+    double words = 0, contexts = 0, length = w->length;
+    for (uint64_t i = 0; source->paths.starts && i < w->nodes; i++) {
+        double visits = (double)(w->starts[i + 1] - w->starts[i]) * examples_kept(source, i);
+        words += visits;
+        contexts += visits * example_contexts_of(source, (uint32_t)i);
+    }
+    add_windows(source, (struct kept){length, length, words > 0 ? length * contexts / words : length}, w->length, &sums);
+    return sums;
+}
+
+static struct sums sum_triple(const struct example_source *source) {
+    struct sums sums = {.examples = (double)example_directions(source)};
+    struct example_sizes one = example_most(source);
+    const double made[KINDS] = {
+        [BLOCKS] = 1, [TARGETS] = (double)one.targets, [CONTEXTS] = (double)one.contexts, [TERMS] = 1};
+    for (int kind = 0; kind < KINDS; kind++) add_bounded(&sums, kind, sums.examples * made[kind], made[kind]);
+    return sums;
+}
+
+static struct sums sum_sentence(const struct example_source *source, uint64_t number) {
+    if (source->mode == EXAMPLE_TRIPLE) return sum_triple(source);
+    uint64_t start = source->starts[number], length = source->starts[number + 1] - start;
+    struct sums sums = {0};
+    if (source->mode != EXAMPLE_WINDOW) add_rows(source, length, &sums);
+    else if (length) add_windows(source, expected_kept(source, source->ids + start, length), length, &sums);
+    return sums;
+}
+
+static void add_share(struct sums *to, const struct sums *sums, double share) {
+    to->examples += sums->examples * share;
+    for (int kind = 0; kind < KINDS; kind++) {
+        to->of[kind] += sums->of[kind] * share;
+        to->square[kind] += sums->square[kind] * share;
+    }
+}
+
+/* Splits the examples of the sentences, in order, into batches, and finds the largest batch. */
+struct batches {
+    double examples; /* examples of each batch; the last may have fewer */
+    struct sums open;
+    double most[KINDS]; /* largest numbers of all closed batches */
+};
+
+static void close_batch(struct batches *batches) {
+    for (int kind = 0; kind < KINDS; kind++) batches->most[kind] = fmax(batches->most[kind], batches->open.of[kind]);
+    batches->open = (struct sums){0};
+}
+
+static void add_to_batches(struct batches *batches, const struct sums *sums) {
+    double left = sums->examples;
+    while (left > 0) {
+        double capacity = batches->examples - batches->open.examples, taken = fmin(left, capacity);
+        add_share(&batches->open, sums, taken / sums->examples);
+        left -= taken;
+        if (taken == capacity) close_batch(batches);
+    }
+}
+
+/* Returns the capacity for one kind: the expected number of a batch, plus a margin that one batch in 10^9 exceeds. The expected
+ * number is that of the mean batch if examples are shuffled or walks are drawn, otherwise that of the largest batch in file
+ * order. The margin is Bernstein's bound for a sum of draws, which holds even if a few examples are far larger than the others.
+ * No example makes more than `largest`. */
+static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
+                               const struct sums *all, int kind, double share, double largest) {
+    static const double log_of_chance = 20.7; /* minus the natural logarithm of 1e-9 */
+    double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
+    double base = share * (source->shuffle || source->walks.length ? mean * batches->examples : batches->most[kind]);
+    double variance = batches->examples * fmax(0, share * square - share * share * mean * mean);
+    if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* the sizes of batches do not depend on
+                                                                                        * draws */
+    double third = largest * log_of_chance / 3;
+    return fmin(base + third + sqrt(third * third + 2 * variance * log_of_chance), batches->examples * largest);
+}
+
+static void look_at_sentences(const struct example_source *source, struct sums *all, struct batches *batches) {
+    for (uint64_t i = 0; i < source->sentences; i++) {
+        struct sums sums = sum_sentence(source, i);
+        add_share(all, &sums, 1);
+        add_to_batches(batches, &sums);
+    }
+    close_batch(batches);
+}
+
+struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share) {
+    const struct example_source *source = &examples->source;
+    struct batches batches = {.examples = (double)examples_batch(examples, batch)};
+    struct sums all = {0};
+    struct example_sizes most = example_most(source);
+    const double largest[] = {[BLOCKS] = (double)most.blocks,
+                              [TARGETS] = (double)most.targets,
+                              [CONTEXTS] = (double)most.contexts,
+                              [TERMS] = (double)most.terms};
+    uint64_t capacity[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
+    if (source->walks.length) all = sum_walk(source);
+    else look_at_sentences(source, &all, &batches);
+    for (int kind = 0; kind <= TERMS && all.examples > 0; kind++)
+        capacity[kind] = (uint64_t)ceil(capacity_of_kind(source, &batches, &all, kind, share, largest[kind]));
+    return (struct example_sizes){capacity[BLOCKS], capacity[TARGETS], capacity[CONTEXTS], capacity[TERMS]};
+}

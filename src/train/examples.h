@@ -44,15 +44,6 @@ int examples_alias(struct alias *table, const double *weights, uint64_t rows);
 /* Returns the number of examples of a full batch: `batch`, or all examples of an epoch if that is fewer. */
 uint64_t examples_batch(const struct examples *examples, uint64_t batch);
 
-/* Expected numbers of an epoch, computed from counts alone. The plan and the schedule of the learning rate use them. */
-struct examples_expected {
-    double blocks;   /* expected number of blocks of an example; below 1 if some examples make none */
-    double targets;  /* expected number of target rows of a block */
-    double contexts; /* expected number of context rows of a block */
-    double pairs;    /* expected number of pairs of a block */
-};
-struct examples_expected examples_expect(const struct examples *examples);
-
 /* Returns the sizes for which memory is sufficient for every batch of `batch` examples, if only the share `share` of the
  * examples is used. They are the sizes of the largest batch that the sentences make, and a margin for all that is drawn: the
  * sizes of windows, dropped words, the order of examples, and which examples are used. Reads the whole corpus. */

@@ -1,9 +1,7 @@
-/* planner: see planner.h. It uses only counts, keys and the machine's sizes, and allocates no tables. A change that makes a plan fit is tried
+/* planner: see planner.h. It uses counts, a few batches, keys and the machine's sizes, and allocates no tables. A change that makes a plan fit is tried
  * before it is advised, or is computed from counted bytes. */
 
 #include "planner.h"
-
-#include "expected_rows.h"
 
 #include "base/memory.h"
 #include "base/pool.h"
@@ -27,8 +25,8 @@ struct planning {
     const struct config *config;
     const struct planner_machine *machine;
     const struct examples *examples;
-    struct expected_rows touches;
-    struct batch_rows batch;   /* rows that a batch of plan->batch examples is expected to touch */
+    struct batch_rows batch;      /* what a batch of plan->batch examples touches, counted */
+    int failed;                   /* 1: a count has failed, after fail() */
     struct example_source source; /* the source that the backend will receive */
     struct rule_options rule;
     int gpu, hogwild;
@@ -151,24 +149,23 @@ static int is_bounded(const struct planning *p) {
 /* Returns the expected size of a batch, for batches whose size has no upper bound. It replaces the size of the largest batch
  * until the whole corpus has been read. */
 static struct example_sizes expected_capacity(const struct planning *p) {
-    const struct examples_expected *e = &p->touches.expected;
-    double share = share_made(p), blocks = p->batch.blocks * share;
-    return (struct example_sizes){.blocks = (uint64_t)blocks,
-                                  .targets = (uint64_t)(p->batch.targets * share),
-                                  .contexts = (uint64_t)((p->batch.positives + p->batch.negatives) * share),
-                                  .terms = (uint64_t)(blocks * (p->source.pool.on ? 1 : e->targets) * e->contexts)};
+    double share = share_made(p);
+    return (struct example_sizes){.blocks = (uint64_t)(p->batch.blocks * share),
+                                  .targets = (uint64_t)(p->batch.targets.all * share),
+                                  .contexts = (uint64_t)(p->batch.contexts.all * share),
+                                  .terms = (uint64_t)(p->batch.terms * share)};
 }
 
 static void expect_batch(struct planning *p, uint64_t batch) {
     struct plan *plan = p->plan;
     plan->batch = batch;
     p->source.batch = examples_batch(p->examples, batch);
-    p->batch = expected_rows_of_batch(&p->touches, p->source.batch);
+    if (host_count_rows(&p->source, 0, &p->batch)) p->failed = 1;
     p->source.capacity = is_bounded(p) ? (struct example_sizes){0} : expected_capacity(p);
     plan->batch_blocks = p->batch.blocks;
     plan->batch_pairs = p->batch.pairs;
-    plan->batch_targets = p->batch.distinct_targets;
-    plan->batch_contexts = p->batch.distinct_contexts;
+    plan->batch_targets = p->batch.targets.distinct;
+    plan->batch_contexts = p->batch.contexts.distinct;
 }
 
 static uint64_t user_batch(const struct planning *p) {
@@ -281,7 +278,8 @@ static void settle_hot_rows(struct planning *p) {
     uint64_t wanted = p->config->memory_hot_rows;
     if (!p->gpu || all_on_gpu(plan)) return;
     plan->hot_rows = wanted == COUNT_AUTO ? planning_fitting_rows(p) : wanted < plan->rows ? wanted : plan->rows;
-    plan->hot_hits = expected_rows_below(&p->touches, plan->hot_rows);
+    if (plan->hot_rows && host_count_rows(&p->source, plan->hot_rows, &p->batch)) p->failed = 1;
+    plan->hot_hits = p->batch.targets.all > 0 ? 1 - p->batch.targets.cold / p->batch.targets.all : 0;
 }
 
 /* ---- adding up ---- */
@@ -578,15 +576,15 @@ static double link_row(const struct plan *plan, enum table_side side) {
  * reads its weights. */
 static void measure_traffic(struct planning *p) {
     struct plan *plan = p->plan;
-    double weights = 4.0 * plan->layout.span, contexts = p->batch.positives + p->batch.negatives;
+    double weights = 4.0 * plan->layout.span;
     double target = (double)table_row_bytes(&plan->layout, plan->target, plan->target_state);
     double context = (double)table_row_bytes(&plan->layout, plan->context, plan->context_state);
     plan->memory_bytes = 2 * (plan->batch_targets * target + plan->batch_contexts * context) +
-                         weights * fmax(0, p->batch.targets - plan->batch_targets) +
-                         weights * fmax(0, contexts - plan->batch_contexts);
+                         weights * (p->batch.targets.all - plan->batch_targets) +
+                         weights * (p->batch.contexts.all - plan->batch_contexts);
     if (!p->gpu) return;
-    struct distinct_rows cold = expected_rows_from(&p->touches, &p->batch, plan->hot_rows);
-    plan->link_bytes = 2 * (cold.targets * link_row(plan, TABLE_TARGET) + cold.contexts * link_row(plan, TABLE_CONTEXT));
+    plan->link_bytes = 2 * (p->batch.targets.distinct_cold * link_row(plan, TABLE_TARGET) +
+                            p->batch.contexts.distinct_cold * link_row(plan, TABLE_CONTEXT));
     planner_set_floor(plan, &p->machine->rates);
 }
 
@@ -628,7 +626,6 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->graph = p->source.walks.length > 0;
     plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs != NULL)
                                      : idstream_bytes(p->source.tokens, plan->sentences, p->source.weights != NULL);
-    expected_rows_init(&p->touches, p->config, vocab, p->examples);
     const struct config *config = p->config;
     p->plan->target = settle(p, config->memory_target);
     p->plan->target_state = settle(p, config->memory_target_state);
@@ -660,7 +657,9 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
     p->hogwild = config->train_update == UPDATE_HOGWILD;
     p->budget = p->gpu ? gpu_budget(config, &machine->info) : 0;
     make(p, vocab);
+    int failed = p->failed;
     free(p);
+    if (failed) return -1;
     if (plan->snapshot_bytes && plan->ranks > 1)
         return fail_usage("run.checkpoint_wait = no is for one process, and %u train; leave the key out", plan->ranks);
     return 0;

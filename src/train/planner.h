@@ -2,7 +2,7 @@
  * run fits and, if it does not, what to change.
  *
  * It settles batch, places and hot rows, adds up bytes, says what to change if a plan does not fit, and prints a plan as lines or as
- * JSON. expected_rows.c knows which rows a batch touches. The backend itself computes the bytes that it will allocate (`estimate` in
+ * JSON. host_count_rows() counts which rows a batch touches. The backend itself computes the bytes that it will allocate (`estimate` in
  * backend.h).
  */
 #ifndef SPTX_PLANNER_H
@@ -85,7 +85,7 @@ static inline uint64_t plan_table_bytes(const struct plan *plan) {
     return plan->target_bytes + plan->target_state_bytes + plan->context_bytes + plan->context_state_bytes;
 }
 
-/* Settles train.batch, places and hot rows for this machine, from counts alone. Returns 0 even if the plan does not fit
+/* Settles train.batch, places and hot rows for this machine. Returns 0 even if the plan does not fit
  * (plan->fits), or -1 after fail(). */
 int planner_make(struct plan *plan, const struct config *config, const struct vocab *vocab, const struct examples *examples,
                  const struct planner_machine *machine);
