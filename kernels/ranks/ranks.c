@@ -13,8 +13,8 @@
 
 #include "kernels/ranks.h"
 
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/pool.h"
 #include "base/progress.h"
 #include "base/report.h"

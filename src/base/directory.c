@@ -4,7 +4,6 @@
 #include "file.h"
 #include "interrupt.h"
 #include "memory.h"
-#include "path.h"
 #include "report.h"
 #include "retry.h"
 #include "text.h"

@@ -3,7 +3,6 @@
 #include "commands.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/progress.h"

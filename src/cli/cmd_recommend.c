@@ -1,7 +1,7 @@
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "vectors/known.h"
 #include "vectors/list_scores.h"

@@ -1,6 +1,6 @@
 /* train and plan. How many GPUs of this machine train a run is chosen for both; train then starts one process (rank) for each. */
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/report.h"
 #include "commands.h"
 #include "corpus/corpus.h"

@@ -2,7 +2,6 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/path.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/retry.h"

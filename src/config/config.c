@@ -7,7 +7,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "config_keys.h"
-#include "corpus/format.h"
+#include "corpus/corpus.h"
 #include "corpus/words.h"
 #include "kernels/backend.h"
 #include "kernels/record.h"

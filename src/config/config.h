@@ -70,7 +70,7 @@ struct config {
     int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
                                              config_resolve() */
     unsigned ranks; /* number of processes that mpirun started, set before config_resolve(); 0: not known, use device.ranks */
-    unsigned copies; /* number of GPUs of this process that train copies of the tables (train/copies.h); 0 or 1: one GPU */
+    unsigned copies; /* number of GPUs of this process that train copies of the tables (train/gpus.h); 0 or 1: one GPU */
     unsigned char given[CONFIG_KEYS]; /* one per key, in the order of config.def; 1: the user has set the key to a value other
                                        * than auto */
     char *name; /* NAME of the default run directory runs/NAME: the config file's name without directory and .ini, or else the

@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include "base/directory.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"

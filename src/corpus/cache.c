@@ -3,7 +3,6 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "encode.h"

@@ -73,7 +73,7 @@ struct columns_form {
     uint8_t quotes;                  /* enum column_quotes */
     uint8_t decimal_comma;           /* 1: numbers have a decimal comma: 1,5 */
     uint8_t braces;                  /* 1: a field that begins with { extends to the end of its line */
-    uint8_t ntriples;                /* 1: lines are N-Triples (triples.h); the separator and the columns are not used */
+    uint8_t ntriples;                /* 1: lines are N-Triples (fields.h); the separator and the columns are not used */
     uint8_t naming;                  /* enum columns_naming: what names a list or a document */
     uint8_t named;                   /* 1: column[] was chosen by the header or by corpus.columns, not by position */
     uint8_t zeros_out;               /* 1: COLUMN_VALUE tells what happened (1) from what did not (0): rows of 0 are left out */

@@ -17,11 +17,94 @@
 #define SPTX_CORPUS_H
 
 #include "first_bytes.h"
-#include "format.h"
-#include "phrase_score.h"
+#include "look.h"
 #include "tokens.h"
 
 #include <stdint.h>
+
+/* phrase_score: decides which bigrams are phrases, as word2phrase and gensim's Phrases do. A bigram is joined if its score is above
+ * the threshold. a, b: counts of its first and its last word; ab: count of the bigram.
+ *
+ *   word2phrase   (ab - min_count) / a / b * words, in float32; 0 if a, b or ab is below min_count
+ *   default       (ab - min_count) / (a * b) * distinct words and bigrams
+ *   npmi          ln(p(ab) / (p(a) p(b))) / -ln p(ab); -infinity if ab is below min_count
+ */
+
+/* Numbered in the order of phrases.score in config.def. */
+enum phrase_score { PHRASES_WORD2PHRASE, PHRASES_DEFAULT, PHRASES_NPMI };
+
+/* How words are joined: the keys of [phrases]. The caller owns the strings. */
+struct phrase_options {
+    int joins; /* corpus.phrases */
+    enum phrase_score score;
+    uint64_t min_count, passes; /* number of passes; UINT64_MAX: as many as there are thresholds */
+    const char *threshold;      /* "auto", or numbers separated by commas, one for each pass */
+    const char *delimiter;      /* text between the words of a phrase */
+    const char *connectors;     /* path of a file of words that may be within a phrase but neither begin nor end it; "": no such
+                                 * words */
+    uint64_t memory;            /* bytes of memory for counting bigrams; UINT64_MAX: half of the available memory */
+};
+
+enum { PHRASE_PASSES = 16 }; /* largest number of thresholds */
+
+/* Reads numbers separated by commas. Returns how many there are, or -1 if the text is anything else. */
+int phrase_thresholds(const char *text, double thresholds[PHRASE_PASSES]);
+
+/* Stores the threshold of each pass. Returns the number of passes, or -1 after fail() if the options contradict each other. */
+int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE_PASSES]);
+
+struct phrase_totals {
+    uint64_t words, distinct; /* number of words in the text; number of different words and bigrams */
+};
+double phrase_score(const struct phrase_options *options, const struct phrase_totals *totals, uint64_t a, uint64_t b, uint64_t ab);
+
+/* format: the formats of a corpus and their properties, as a table (formats.def). Code that depends on the format tests a
+ * property; it does not compare with a format's name.
+ *
+ *   block of bytes -> the format's reader -> fields (a word, the name of a list, a line's end), one at a time
+ */
+
+enum corpus_format {
+#define FORMAT(name, enumerator, ...) enumerator,
+#include "formats.def"
+    CORPUS_FORMATS
+};
+
+/* The meaning of a field of a line. */
+enum token_part { PART_WORD, PART_NAME, PART_RATING };
+
+struct corpus_fields;
+struct corpus_field;
+/* Stores the next field and returns 1; returns 0 at the end of the block; -1 after fail(). */
+typedef int corpus_reader(struct corpus_fields *fields, struct corpus_field *field);
+
+struct corpus_format_properties {
+    const char *name;         /* value of corpus.format */
+    corpus_reader *read;      /* reads a block field by field (fields.h) */
+    const char *lines;        /* name of the lines in messages: "lists" */
+    enum token_part parts[3]; /* meaning of a line's first field, of its second field, and of all later fields */
+    int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
+    int targets;              /* 1: the first word of a line is a target, the others are its contexts */
+    int documents;            /* 1: a line is a document: its name, which always has a row of its own, then text that is not cut */
+    int names;                /* 1: lists have names, so each may have a row of its own (corpus_options.list_rows) */
+    enum look_rows rows;      /* the meaning of a line, for finding its format (look.h) */
+    int columns;              /* 1: all lines have the same columns, and corpus.columns may be set */
+    int ratings;              /* 1: lines may have a column of ratings */
+    int edges;                /* 1: a line is an edge, and the corpus is encoded as a graph (graph.h) instead of an id stream */
+    int triples;              /* 1: a line is a triple, whose relation has a row of its own (fields.h) */
+    const char *wanted;       /* for formats with columns: the fields of a line, for messages */
+    int whole_lines;          /* 1: all fields of a line are read together, so blocks must end where lines end */
+    int scattered;            /* 1: a line has one item of a list, and other lines anywhere may have its other items */
+};
+extern const struct corpus_format_properties corpus_formats[CORPUS_FORMATS];
+
+/* Returns the meaning of field number `index` of a line. */
+static inline enum token_part corpus_part(const struct corpus_format_properties *format, uint64_t index) {
+    return format->parts[index < 2 ? index : 2];
+}
+
+/* The names of all formats, each after a separator of one byte ("|text|lists.."), and their descriptions; used by config.def. */
+extern const char corpus_format_names[], corpus_format_help[];
 
 /* corpus.order: how words get their ids. Numbered in the order of its choices in config.def. */
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };

@@ -5,9 +5,9 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "word_counts.h"
+#include "fields.h"
 #include "phrases.h"
-#include "triples.h"
+#include "word_counts.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -91,7 +91,9 @@ static int encoder_start(struct encoder *encoder, const struct corpus_options *o
     return 0;
 }
 
-int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,
+/* Encodes the numbers first .. end - 1 of the corpus into the arrays of `encoded`, whose earlier contents are overwritten. Not for
+ * scattered lists. Returns 0, or -1 after fail(). */
+static int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,
                     uint64_t end) {
     const uint32_t *numbers = numbered->numbers, *rows = numbered->items;
     struct encoder encoder;
@@ -185,7 +187,8 @@ void gathered_rows_release(struct gathered_rows *rows) {
     free(rows->lists);
 }
 
-int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
+/* Encodes the gathered sentences first .. end - 1; the result is that of encode_numbered() for these lines. */
+static int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
                      uint64_t first, uint64_t end) {
     struct encoder encoder;
     uint64_t at = first ? gathered->ends[first - 1] : 0, most = gathered->ends[end - 1] - at + (end - first);

@@ -59,11 +59,6 @@ void encode_rows(const struct vocab *vocab, const struct corpus_options *options
 int encode_numbers(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
                    const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool);
 
-/* Encodes the numbers first .. end - 1 of the corpus into the arrays of `encoded`, whose earlier contents are overwritten. Not for
- * scattered lists. Returns 0, or -1 after fail(). */
-int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,
-                    uint64_t end);
-
 /* The rows of gathered words, indexed by the words' numbers; WORDS_ABSENT if a word has no row. */
 struct gathered_rows {
     uint32_t *items; /* [items.words.size] */
@@ -71,10 +66,6 @@ struct gathered_rows {
 };
 int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
 void gathered_rows_release(struct gathered_rows *rows); /* may be called on a struct of zeros */
-
-/* Encodes the gathered sentences first .. end - 1; the result is that of encode_numbered() for these lines. */
-int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
-                     uint64_t first, uint64_t end);
 
 /* encode_triples: writes triples as an id stream (idstream.h), sorted by their ids and each of them once. */
 /* All triples in the corpus' order, as numbers of words: head i is heads[i * stride], its tail is tails[i * stride], its relation

@@ -2,8 +2,110 @@
 #ifndef SPTX_FIELDS_H
 #define SPTX_FIELDS_H
 
+#include "columns.h"
 #include "corpus.h"
-#include "edges.h"
+
+#include <stdint.h>
+
+/* edges: reads the lines of corpus.format = graph. Each line is an edge: source, target[, weight]; the file's format says which
+ * columns these are (columns.h). A line that begins with # or % is a comment.
+ *
+ * Self-loops, and edges of weight 0, which no walk takes, are left out. They are counted, so that a message can tell how many.
+ */
+
+/* An edge, as read from one line. */
+struct edge_line {
+    const char *from, *to; /* words of the two nodes; they point into the block */
+    uint64_t from_length, to_length;
+    uint64_t line;
+    float weight; /* 1 if edges have no weights */
+};
+
+/* Reads the next edge. Returns 1, 0 at the block's end, or -1 after fail(). The block must consist of whole lines. */
+int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, enum corpus_weights weights,
+               struct corpus_left *left, struct edge_line *edge);
+
+/* Examines the first lines of the corpus' first files. Returns 1 if every edge has a number in the weight column, otherwise 0;
+ * -1 after fail(). */
+int edges_look_weighted(const struct corpus *corpus, const struct corpus_options *options);
+
+/* Converts a weight to float. Returns 0, or -1 if it is negative, not finite, or too large or too small for a float. Does not
+ * call fail(). */
+int edges_weight(double value, float *weight);
+
+/* pairs: reads the lines of corpus.format = pairs: list, item[, rating]; the file's format says which columns these are
+ * (columns.h). */
+
+/* A pair, as read from one line. */
+struct pair_line {
+    const char *list, *item; /* point into the block */
+    uint64_t list_length, item_length;
+    uint64_t line;
+    double rating; /* NaN: the line has no rating */
+    float weight;  /* 1 with PAIR_WEIGHTS_NONE; otherwise computed from the rating */
+};
+
+/* Converts a rating to a weight: 0, or a positive finite float. Returns 0, or -1 if the rating is negative, NaN, or too large or
+ * too small for a float. Does not call fail(). */
+int pairs_weight(enum pair_weights weights, double rating, float *weight);
+
+/* Reads the next pair that options->min_rating, options->look.events and options->pair_weights keep. Counts the others in *left: also
+ * those without a list or an item, and those that did not happen (columns_form.zeros_out). Returns 1; 0 at the end of the block; -1
+ * after fail(). The block must consist of whole lines. */
+int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, const struct corpus_options *options,
+               struct corpus_left *left, struct pair_line *pair);
+
+/* triples: reads the lines of corpus.format = triples. Each line has the columns head, relation and tail (columns.h), or is a line
+ * of N-Triples:
+ *
+ *   <http://a.org/Ulm> <http://a.org/in> <http://a.org/Germany> .    names are without < and >
+ *   _:b1 <http://a.org/name> "Ulm"@de .                              a blank node is _:b1, a literal keeps its quotes and language
+ *   # comment                                                        lines may end with a comment, too
+ *
+ * A fourth term of N-Quads, the graph, is not read.
+ */
+
+enum { TRIPLE_HEAD, TRIPLE_RELATION, TRIPLE_TAIL, TRIPLE_TERMS };
+
+/* A triple, as read from one line. */
+struct triple_line {
+    const char *term[TRIPLE_TERMS]; /* they point into the block */
+    uint64_t length[TRIPLE_TERMS];
+    uint64_t line;
+};
+
+/* Reads the next triple. literals = 0: triples of N-Triples with a literal are left out, and counted in *left. Returns 1; 0 at the end
+ * of the block; -1 after fail(). The block must consist of whole lines. */
+int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block, int literals, struct corpus_left *left,
+                 struct triple_line *triple);
+
+/* ratings: tells the user that ratings of pairs have no effect. Without corpus.min_rating and corpus.weights a pair with one star
+ * trains like a pair with five, so if ratings differ, one line says so. Of files only the first bytes are examined; of a
+ * program's pairs all are. */
+
+struct corpus;
+struct corpus_options;
+
+/* The first ratings of a corpus, and the range of all its ratings. */
+struct ratings {
+    double *values; /* [count], at most RATINGS_KEPT */
+    double least, most; /* smallest and largest rating so far; not set while count is 0 */
+    uint64_t count, capacity, missing; /* count: number of stored ratings; missing: number of pairs without a rating */
+    char name[32]; /* name of the rating column in the header of the first file; "" if it has no header */
+};
+enum { RATINGS_KEPT = 1 << 20 };
+
+/* Adds a rating; NaN means no rating and is only counted. Returns 0, or -1 after fail(). */
+int ratings_meet(struct ratings *ratings, double rating);
+void ratings_release(struct ratings *ratings); /* may be called on a struct of zeros */
+
+/* Calls ratings_say() for the ratings in the first bytes of the corpus' files, or for the ratings that a program has given; does
+ * nothing if corpus.min_rating or corpus.weights uses ratings. Returns 0, or -1 after fail(). */
+int ratings_note(const struct corpus *corpus, const struct corpus_options *options);
+
+/* Returns 1 if corpus.weights may be tried: in the first bytes of the files every pair has a rating above 0, and the ratings
+ * differ. Returns 0 otherwise, and always for pairs that a program has given; -1 after fail(). */
+int ratings_may_weigh(const struct corpus *corpus, const struct corpus_options *options);
 
 /* A field of a line; or the end of a line. */
 struct corpus_field {

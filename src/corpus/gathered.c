@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "pairs.h"
+#include "fields.h"
 #include "tokens.h"
 #include "vocab.h"
 

@@ -12,12 +12,11 @@
 #ifndef SPTX_GATHERED_H
 #define SPTX_GATHERED_H
 
+#include "base/pool.h"
 #include "corpus.h"
-#include "edges.h"
-#include "ratings.h"
+#include "fields.h"
 #include "word_counts.h"
 #include "words.h"
-#include "base/pool.h"
 
 #include <stdint.h>
 

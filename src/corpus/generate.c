@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "idstream.h"
+#include "kernels/backend.h"
 #include "words.h"
 
 #include <inttypes.h>
@@ -17,6 +18,22 @@
 #include <string.h>
 #include <xxhash.h>
 #include <zstd.h>
+
+void powers_init(struct powers *powers) {
+    for (int t = 0; t <= POWERS_TABLE; t++) powers->of[t] = (uint64_t)(draw_exp2((double)t / POWERS_TABLE) * 2147483648.0 + 0.5);
+}
+
+uint64_t powers_log(const struct powers *powers, uint64_t k) {
+    uint64_t low = 0, high = (uint64_t)34 << POWERS_POINT;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (powers_floor(powers, middle) >= k)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
 
 enum { ATTEMPTS = 16 }; /* most draws of a token, if the line already has each drawn one */
 
@@ -40,7 +57,7 @@ int generate_kind_named(const char *name) {
                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
-void line_source_init(struct line_source *source, const struct generate_options *options) {
+static void line_source_init(struct line_source *source, const struct generate_options *options) {
     *source = (struct line_source){.options = options, .shape = shapes[options->kind]};
     struct powers *powers = &source->powers;
     const struct line_shape *shape = &source->shape;
@@ -167,7 +184,7 @@ static void draw_triple(const struct line_source *source, uint64_t number, struc
 
 /* ---- lines ---- */
 
-void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
+static void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
     const struct generate_options *options = source->options;
     if (options->kind == GENERATE_GRAPH) {
         draw_edge(options, number, line);

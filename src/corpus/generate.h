@@ -31,10 +31,36 @@
 #ifndef SPTX_GENERATE_H
 #define SPTX_GENERATE_H
 
-#include "kernels/backend.h" /* draws.h */
-#include "powers.h"
+#include "kernels/backend.h"
 
 #include <stdint.h>
+
+/* powers: computes 2^e in integers, so that draws by Zipf's law are the same on every machine.
+ *
+ * e is a fixed-point number. A table has 2^(t / 1024) for t = 0..1024; between two entries, 2^e is interpolated linearly. If e is
+ * uniform in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n, which is Zipf's law with exponent 1.
+ */
+
+enum {
+    POWERS_TABLE = 1024,
+    POWERS_POINT = 40 /* e has 40 bits after its point; the first 10 of them choose the entry */
+};
+
+struct powers {
+    uint64_t of[POWERS_TABLE + 1]; /* 2^(t / 1024), with 31 bits after the point */
+};
+
+void powers_init(struct powers *powers);
+/* Returns the smallest e for which powers_floor() is at least k, for k up to 2^33. */
+uint64_t powers_log(const struct powers *powers, uint64_t k);
+
+/* Returns the integer part of 2^e. */
+static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
+    unsigned whole = (unsigned)(e >> POWERS_POINT), t = (unsigned)(e >> 30) & (POWERS_TABLE - 1);
+    uint64_t between = e & (((uint64_t)1 << 30) - 1);
+    uint64_t value = (powers->of[t] << 30) + (powers->of[t + 1] - powers->of[t]) * between; /* 61 bits after the point */
+    return value >> (61 - whole);
+}
 
 /* generate_line: computes line n of a generated corpus from (seed, n).
  *
@@ -70,14 +96,12 @@ struct line_source {
     uint64_t relations;         /* triples: powers_log() of relations + 1 */
     struct shuffle order;       /* papers: the order in which papers cite */
 };
-void line_source_init(struct line_source *source, const struct generate_options *options);
 
 struct drawn_line {
     uint32_t target; /* papers: the paper that cites; graph: the edge's first node; triples: the head; otherwise 0 */
     uint64_t count;
     uint32_t rows[LINE_TOKENS]; /* [count]; triples: relation, tail */
 };
-void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line);
 
 enum generate_kind { GENERATE_BOOKS, GENERATE_PAPERS, GENERATE_WORDS, GENERATE_GRAPH, GENERATE_TRIPLES, GENERATE_KINDS };
 

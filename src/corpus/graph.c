@@ -7,10 +7,10 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/retry.h"
-#include "edges.h"
 #include "encode.h"
+#include "fields.h"
 #include "gathered.h"
-#include "piece_sum.h"
+#include "idstream.h"
 #include "word_counts.h"
 #include "words.h"
 
@@ -138,7 +138,17 @@ void graph_close(struct graph *graph) {
     *graph = (struct graph){0};
 }
 
-int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted) {
+static void graph_sort_release(struct graph_sort *sort) {
+    free(sort->ends);
+    free(sort->keys);
+    free(sort->other);
+    free(sort->weights);
+    free(sort->other_weights);
+    *sort = (struct graph_sort){0};
+}
+
+/* Reserves memory for `arcs` arcs. */
+static int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted) {
     if (!sort->ends || arcs > sort->capacity) { /* even a group without arcs needs `ends` */
         uint64_t need = arcs > SORT_ARCS ? arcs : SORT_ARCS;
         graph_sort_release(sort);
@@ -152,15 +162,6 @@ int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted) {
         sort->capacity = need;
     }
     return 0;
-}
-
-void graph_sort_release(struct graph_sort *sort) {
-    free(sort->ends);
-    free(sort->keys);
-    free(sort->other);
-    free(sort->weights);
-    free(sort->other_weights);
-    *sort = (struct graph_sort){0};
 }
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };

@@ -48,7 +48,7 @@ enum { GRAPH_VERSION = 1, GRAPH_DIRECTED = 1, GRAPH_WEIGHTED = 2 };
 struct graph_header {
     char magic[8];
     uint32_t version, flags;                /* flags: GRAPH_DIRECTED | GRAPH_WEIGHTED */
-    uint64_t fingerprint, nodes, arcs, sum; /* sum: checksum of all bytes after this header (piece_sum.h) */
+    uint64_t fingerprint, nodes, arcs, sum; /* sum: checksum of all bytes after this header (idstream.h) */
     char rest[GRAPH_HEADER - 48];
 };
 _Static_assert(sizeof(struct graph_header) == GRAPH_HEADER, "neighbours start at byte 128");
@@ -71,10 +71,6 @@ struct graph_sort {
     uint64_t wrong_row; /* after a failure: the row, and the neighbour, of the arc whose summed weight is too large */
     uint32_t wrong_neighbour;
 };
-
-/* Reserves memory for `arcs` arcs. */
-int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted);
-void graph_sort_release(struct graph_sort *sort);
 
 /* Sorts `count` arcs by row and then by neighbour, and stores the neighbours. A key is the number of the row, below `rows`, in its
  * upper 32 bits, and the neighbour, below `nodes`. weights: [count], or NULL. Arcs of a row to the same neighbour are joined, and their

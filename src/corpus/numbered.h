@@ -13,7 +13,7 @@
 #define SPTX_NUMBERED_H
 
 #include "base/file.h"
-#include "edges.h"
+#include "fields.h"
 
 #include <pthread.h>
 #include <stdint.h>

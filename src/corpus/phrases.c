@@ -7,11 +7,12 @@
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
+#include "corpus.h"
 #include "gathered.h"
-#include "phrase_score.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,54 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-int phrase_tokens_numbered(struct phrase_tokens *tokens, const struct numbered *numbered) {
+int phrase_thresholds(const char *text, double thresholds[PHRASE_PASSES]) {
+    int count = 0;
+    for (const char *at = text;; at++) {
+        char one[32] = "";
+        size_t length = strcspn(at, ",");
+        if (count == PHRASE_PASSES || length >= sizeof one) return -1;
+        memcpy(one, at, length);
+        if (text_real(text_strip(one), &thresholds[count++])) return -1;
+        at += length;
+        if (!*at) return count;
+    }
+}
+
+static const struct {
+    double usual, lowest, highest;
+    const char *wanted;
+} thresholds_of[] = {[PHRASES_WORD2PHRASE] = {100, 0, INFINITY, "at least 0 with phrases.score = word2phrase"},
+                     [PHRASES_DEFAULT] = {10, 5e-324, INFINITY, "above 0 with phrases.score = default"},
+                     [PHRASES_NPMI] = {0.5, -1, 1, "from -1 to 1 with phrases.score = npmi"}};
+
+int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE_PASSES]) {
+    int given = 1;
+    thresholds[0] = thresholds_of[options->score].usual;
+    if (strcmp(options->threshold, "auto"))
+        given = phrase_thresholds(options->threshold, thresholds); /* cannot fail: the configuration accepts only such texts */
+    for (int i = 0; i < given; i++)
+        if (!(thresholds[i] >= thresholds_of[options->score].lowest && thresholds[i] <= thresholds_of[options->score].highest))
+            return fail("phrases.threshold = %g: wanted a number %s", thresholds[i], thresholds_of[options->score].wanted);
+    if (options->passes == UINT64_MAX) return given;
+    if (options->passes < (uint64_t)given)
+        return fail("phrases.threshold has %d numbers, one for each pass, and phrases.passes = %" PRIu64, given, options->passes);
+    for (uint64_t i = (uint64_t)given; i < options->passes; i++) thresholds[i] = thresholds[given - 1];
+    return (int)options->passes;
+}
+
+double phrase_score(const struct phrase_options *options, const struct phrase_totals *totals, uint64_t a, uint64_t b, uint64_t ab) {
+    uint64_t least = options->min_count;
+    if (options->score == PHRASES_DEFAULT)
+        return ((double)ab - (double)least) / (double)((unsigned __int128)a * b) * (double)totals->distinct;
+    if (options->score == PHRASES_WORD2PHRASE)
+        return a < least || b < least || ab < least ? 0 : (float)(ab - least) / (float)a / (float)b * (float)totals->words;
+    double words = (double)totals->words, together = (double)ab / words;
+    return ab < least ? -INFINITY : log(together / ((double)a / words * ((double)b / words))) / -log(together);
+}
+
+/* Maps the words of a numbered text, with the rows of a vocabulary that has all of them as their numbers. Returns 0, or -1 after
+ * fail(); the caller must call phrase_tokens_release() in both cases. */
+static int phrase_tokens_numbered(struct phrase_tokens *tokens, const struct numbered *numbered) {
     uint64_t bytes = numbered->count * sizeof *tokens->ids;
     *tokens = (struct phrase_tokens){NULL, 0, 0};
     if (!bytes) return 0;
@@ -31,7 +79,7 @@ int phrase_tokens_numbered(struct phrase_tokens *tokens, const struct numbered *
     return 0;
 }
 
-int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered) {
+static int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered) {
     uint64_t size = gathered->tokens + gathered->sentences, bytes = size * sizeof *tokens->ids, at = 0, length;
     *tokens = (struct phrase_tokens){NULL, 0, 0};
     for (uint64_t n = 0; n < gathered->items.words.size; n++) {
@@ -53,7 +101,7 @@ int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *
     return 0;
 }
 
-void phrase_tokens_release(struct phrase_tokens *tokens) {
+static void phrase_tokens_release(struct phrase_tokens *tokens) {
     if (tokens->ids) munmap(tokens->ids, tokens->mapped);
     *tokens = (struct phrase_tokens){NULL, 0, 0};
 }

@@ -29,13 +29,8 @@ struct phrase_tokens {
     uint64_t mapped; /* bytes of the mapping */
 };
 
-/* Maps the words of a numbered text, with the rows of a vocabulary that has all of them as their numbers. Returns 0, or -1 after
- * fail(); the caller must call phrase_tokens_release() in both cases. */
-int phrase_tokens_numbered(struct phrase_tokens *tokens, const struct numbered *numbered);
 /* Copies the word numbers of gathered data. Fails if a word contains a blank: in the joined text it would be two words. */
 struct gathered;
-int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered);
-void phrase_tokens_release(struct phrase_tokens *tokens);
 
 /* bigrams: counts all bigrams of a text exactly, in bounded memory.
  *

@@ -4,11 +4,13 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
-#include "xz.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -127,6 +129,16 @@ static int is_xz(const unsigned char magic[MAGIC_BYTES]) {
                    6);
 }
 
+/* Prepares `xz` (LZMA_STREAM_INIT); liblzma 5.4 and newer can unpack several blocks of a file at once. threads: how many may unpack blocks; each needs memory for a block, and fewer are used if that is
+ * more than an eighth of the free memory. most: bytes of memory that unpacking may need. */
+static lzma_ret xz_begin(lzma_stream *xz, unsigned threads, uint64_t most) {
+#if LZMA_VERSION >= 50040002
+    lzma_mt several = {.threads = threads, .memlimit_threading = mem_available() / 8, .memlimit_stop = most};
+    if (threads > 1) return lzma_stream_decoder_mt(xz, &several);
+#endif
+    return lzma_stream_decoder(xz, most, 0);
+}
+
 static int begin_xz(struct reader *reader) {
     reader->xz = (lzma_stream)LZMA_STREAM_INIT;
     return xz_begin(&reader->xz, reader->threads, xz_memory_most) == LZMA_OK ? 0 : -1;
@@ -160,6 +172,30 @@ static int64_t unxz_some(struct reader *reader, char *out, uint64_t capacity) {
 
 /* ---- bzip2 ---- */
 
+/* libbz2 is loaded when a file needs it. It is not linked: its static archive does not fit into shared libraries (Debian's is built
+ * without -fPIC, and the Python package needs libsptx.so), and its shared library has a different name on each system. */
+static struct {
+    __typeof__(BZ2_bzDecompressInit) *init;
+    __typeof__(BZ2_bzDecompress) *decompress;
+    __typeof__(BZ2_bzDecompressEnd) *end;
+} bzip2_library;
+
+static void load_bzip2(void) {
+    void *library = dlopen("libbz2.so.1.0", RTLD_NOW | RTLD_LOCAL); /* the name on Debian; on Fedora it is the next one */
+    if (!library) library = dlopen("libbz2.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    bzip2_library.init = (__typeof__(bzip2_library.init))dlsym(library, "BZ2_bzDecompressInit");
+    bzip2_library.decompress = (__typeof__(bzip2_library.decompress))dlsym(library, "BZ2_bzDecompress");
+    bzip2_library.end = (__typeof__(bzip2_library.end))dlsym(library, "BZ2_bzDecompressEnd");
+}
+
+/* Returns 1 if this machine has libbz2. */
+static int has_bzip2(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_bzip2);
+    return bzip2_library.init && bzip2_library.decompress && bzip2_library.end;
+}
+
 /* Returns 1 if the file is packed by bzip2: it begins with "BZh", a digit for the block size, and the magic number of a block
  * or, in an empty file, of the end. */
 static int is_bzip2(const unsigned char magic[MAGIC_BYTES]) {
@@ -168,16 +204,15 @@ static int is_bzip2(const unsigned char magic[MAGIC_BYTES]) {
 }
 
 static int begin_bzip2(struct reader *reader) {
-    const struct bzip2 *library = bzip2_library();
     reader->bzip2 = (bz_stream){.bzalloc = NULL};
-    if (library) return library->init(&reader->bzip2, 0, 0) == BZ_OK ? 0 : -1;
+    if (has_bzip2()) return bzip2_library.init(&reader->bzip2, 0, 0) == BZ_OK ? 0 : -1;
     return fail(
         "'%s' is packed by bzip2, and its library, libbz2, is not here: install it, or unpack the file first (bunzip2)",
         reader->path);
 }
 
 static void end_bzip2(struct reader *reader) {
-    if (bzip2_library()) bzip2_library()->end(&reader->bzip2);
+    if (has_bzip2()) bzip2_library.end(&reader->bzip2);
 }
 
 static int64_t bunzip2_some(struct reader *reader, char *out, uint64_t capacity) {
@@ -188,7 +223,7 @@ static int64_t bunzip2_some(struct reader *reader, char *out, uint64_t capacity)
     bzip2->avail_in = (unsigned)(reader->end - reader->at);
     bzip2->next_out = out;
     bzip2->avail_out = piece(capacity);
-    int result = bzip2_library()->decompress(bzip2);
+    int result = bzip2_library.decompress(bzip2);
     if (result != BZ_OK && result != BZ_STREAM_END)
         return result == BZ_MEM_ERROR ? refuse_memory(reader) : refuse(reader, "its data is damaged");
     reader->at = reader->end - bzip2->avail_in;

@@ -2,8 +2,7 @@
 #ifndef SPTX_READER_H
 #define SPTX_READER_H
 
-#include "bzip2.h"
-
+#include <bzlib.h>
 #include <lzma.h>
 #include <stdint.h>
 #include <zlib.h>

@@ -7,7 +7,6 @@
 #include "encode.h"
 #include "fields.h"
 #include "gathered.h"
-#include "pairs.h"
 #include "scan.h"
 
 #include <inttypes.h>
@@ -50,7 +49,8 @@ void integer_rows_release(struct integer_rows *rows) {
     *rows = (struct integer_rows){0};
 }
 
-void integer_counts_make(struct integer_counts *counts, uint64_t most) {
+/* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
+static void integer_counts_make(struct integer_counts *counts, uint64_t most) {
     uint64_t size = most / sizeof *counts->counts;
     *counts = (struct integer_counts){.size = size < INTEGERS ? size : INTEGERS};
     if (counts->size) counts->counts = mem_zalloc(counts->size, sizeof *counts->counts, "the counts of integers");

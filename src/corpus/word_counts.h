@@ -87,8 +87,6 @@ struct integer_counts {
 /* If the word consists of a prefix and an integer, chooses that prefix, unless a thread has chosen one before. Returns the chosen
  * prefix; `known` is 0 if no prefix is chosen yet. */
 struct integer_prefix integer_counts_prefix(struct integer_counts *counts, const char *word, uint64_t length);
-/* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
-void integer_counts_make(struct integer_counts *counts, uint64_t most);
 void integer_counts_release(struct integer_counts *counts);
 
 /* Counts an integer that occurs at byte `place` of the corpus. alone: 1: no other thread counts. */

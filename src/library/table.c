@@ -1,8 +1,8 @@
 #include "handles.h"
 
 #include "base/checks.h"
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "corpus/words.h"

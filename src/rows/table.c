@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "kernels/backend.h"
 #include "values.h"
-#include "whole_rows.h"
 
 #include <math.h>
 #include <stdio.h>

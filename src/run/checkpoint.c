@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "run_directory.h"

@@ -1,7 +1,6 @@
 #include "metrics.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"

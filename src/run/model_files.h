@@ -18,8 +18,8 @@
 #include "kernels/examples.h"
 #include "kernels/losses.h"
 #include "kernels/ranks.h"
-#include "rows/fasttext_file.h"
 #include "rows/table.h"
+#include "rows/vectors_file.h"
 #include "state.h"
 
 #include <stdint.h>

@@ -18,7 +18,7 @@
 
 /* A run directory whose lock this process holds. */
 struct run_directory {
-    char *path;    /* path of the run directory without links (path.h), as in error messages; owned */
+    char *path;    /* path of the run directory without links (file.h), as in error messages; owned */
     char *place;   /* directory that has the run's files now: `path`; or path/replacement, while an older run is being replaced;
                     * owned */
     struct lock lock;

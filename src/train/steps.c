@@ -2,7 +2,7 @@
 
 #include "base/progress.h"
 #include "base/report.h"
-#include "copies.h"
+#include "gpus.h"
 #include "run/state.h"
 
 #include <inttypes.h>

@@ -36,7 +36,7 @@ struct steps {
     const struct backend_ops *ops;
     struct backend *backend;
     struct table *target, *context;
-    struct copies *copies; /* several GPUs that train lock-free (copies.h); NULL: the backend alone trains */
+    struct copies *copies; /* several GPUs that train lock-free (gpus.h); NULL: the backend alone trains */
     uint64_t per_epoch; /* number of examples of an epoch */
     uint64_t batch;     /* number of examples of a step; in lock-free training each `batch` examples count as one step */
     uint64_t run;       /* number of examples of the whole run, over which the learning rate is scheduled */

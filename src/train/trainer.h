@@ -2,9 +2,16 @@
 #ifndef SPTX_TRAINER_H
 #define SPTX_TRAINER_H
 
-#include "sptx.h"
 #include "config/config.h"
 #include "kernels/ranks.h"
+#include "rows/table.h"
+#include "sptx.h"
+
+/* Checks that the rows of a trained table differ: if training has moved all vectors the same way, the cosine of any two of them is
+ * near 1, and nearest rows mean nothing. Sets *mean to the mean cosine of all pairs of at most 64 rows, evenly spaced in
+ * first .. end - 1; NAN for fewer than two rows or fewer than 16 columns. If there are several ranks, only this rank's columns count. No batch may be in flight. Returns 0, or
+ * -1 after fail(). */
+int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, double *mean);
 
 /* The score of a run on its held-out data. */
 struct trainer_score {

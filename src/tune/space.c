@@ -1,8 +1,8 @@
-#include "space.h"
+#include "tune_inner.h"
 
-#include "kernels/draws.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "kernels/draws.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,12 +4,11 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
-#include "corpus/ratings.h"
+#include "corpus/fields.h"
 #include "kernels/draws.h"
 #include "run/run_directory.h"
 
@@ -20,6 +19,98 @@
 #include <string.h>
 #include <time.h>
 #include <xxhash.h>
+
+enum { OWN_SHARE = 5 }; /* the user's own keys may take one part in this number of the remaining time */
+
+void halving_release(struct halving *h) {
+    free(h->trial);
+    *h = (struct halving){.count = 0};
+}
+
+int halving_top(const struct halving *h) {
+    int top = -1;
+    for (uint64_t i = 0; i < h->count; i++)
+        if (h->trial[i].rungs - 1 > top) top = h->trial[i].rungs - 1;
+    return top;
+}
+
+/* ---- order ---- */
+
+struct placed {
+    double score;
+    uint64_t trial;
+};
+
+static int by_score_of_trial(const void *a, const void *b) {
+    const struct placed *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return x->trial < y->trial ? -1 : 1;
+}
+
+uint64_t *halving_order(const struct halving *h, int rung, uint64_t *count) {
+    struct placed *all = mem_alloc(h->count + 1, sizeof *all, "trials");
+    uint64_t *order = mem_alloc(h->count + 1, sizeof *order, "trials");
+    *count = 0;
+    for (uint64_t i = 0; all && i < h->count; i++)
+        if (h->trial[i].rungs > rung) all[(*count)++] = (struct placed){h->trial[i].score[rung], i};
+    if (all && *count) qsort(all, *count, sizeof *all, by_score_of_trial);
+    for (uint64_t i = 0; all && order && i < *count; i++) order[i] = all[i].trial;
+    free(all);
+    if (all) return order;
+    free(order);
+    return NULL;
+}
+
+/* ---- the next job ---- */
+
+/* Returns the seconds that a new trial is expected to take: the mean of all trials on rung 0. */
+static double beginning_takes(const struct halving *h) {
+    double sum = 0;
+    for (uint64_t i = 0; i < h->count; i++) sum += h->trial[i].seconds[0];
+    return h->count ? sum / (double)h->count : 0;
+}
+
+/* Finds a trial that may rise from a rung. Returns 1 with *trial, 0 if none may, -1 after fail(). */
+static int find_rising(const struct halving *h, const struct halving_bounds *bounds, int rung, uint64_t *trial) {
+    uint64_t count, *order = halving_order(h, rung, &count);
+    if (!order) return -1;
+    uint64_t most = count / HALVING_SHARE;
+    if (bounds->begin != HALVING_ANY && count && !most) most = 1;
+    int found = 0;
+    for (uint64_t place = 0; place < count && !found; place++) {
+        const struct halving_trial *one = &h->trial[order[place]];
+        double takes = HALVING_SHARE * one->seconds[one->rungs - 1];
+        int may = place < most || (!order[place] && OWN_SHARE * takes <= bounds->left);
+        found = may && one->rungs == rung + 1 && takes <= bounds->left;
+        if (found) *trial = order[place];
+    }
+    free(order);
+    return found;
+}
+
+int halving_next(const struct halving *h, const struct halving_bounds *bounds, struct halving_job *job) {
+    int found = 0;
+    for (int rung = HALVING_RUNGS - 2; rung >= 0 && !found; rung--) {
+        found = find_rising(h, bounds, rung, &job->trial);
+        job->rung = rung + 1;
+    }
+    double takes = beginning_takes(h) * (bounds->begin == HALVING_LAST ? 1 + HALVING_SHARE : 1);
+    if (found || bounds->begin == HALVING_NONE || takes > bounds->left) return found;
+    *job = (struct halving_job){h->count, 0};
+    return 1;
+}
+
+int halving_took(struct halving *h, const struct halving_job *job, double score, double seconds) {
+    if (job->trial == h->count) {
+        if (mem_grow(&h->trial, &h->capacity, h->count + 1, sizeof *h->trial, "trials")) return -1;
+        h->trial[h->count++] = (struct halving_trial){.rungs = 0};
+    }
+    struct halving_trial *trial = &h->trial[job->trial];
+    trial->score[job->rung] = score;
+    trial->seconds[job->rung] = seconds;
+    trial->rungs = job->rung + 1;
+    return 0;
+}
 
 static const char lock_name[] = "tune.lock", trials_name[] = "trials", ending[] = ".tune";
 static const struct directory_mark mark = {"searches", "sptx-w2v tune trains its trials in this directory, and removes it\n"};
@@ -138,7 +229,9 @@ static int is_tried_file(const char *path) {
                 path);
 }
 
-int tried_open(struct tried *t, const char *directory, uint64_t fingerprint, int anew) {
+/* Opens the file in `directory`, or begins it. `fingerprint`: of the data and the user's keys. `anew`: 1: earlier lines are
+ * removed. Returns 0, or -1 after fail(). */
+static int tried_open(struct tried *t, const char *directory, uint64_t fingerprint, int anew) {
     char first[LINE];
     *t = (struct tried){.path = file_join(directory, tried_name)};
     if (!t->path) return -1;
@@ -167,16 +260,47 @@ static int line_is(const char *line, uint64_t epochs, const char *keys, double *
     return isfinite(*score) && isfinite(*seconds) && *end == '\t' && !strncmp(end + 1, keys, length) && end[1 + length] == '\n';
 }
 
-int tried_find(const struct tried *t, uint64_t epochs, const char *keys, double *score, double *seconds) {
+/* Finds, in earlier calls, the training with these epochs and keys. Returns 1 and sets its score and seconds; 0 if there was
+ * none. */
+static int tried_find(const struct tried *t, uint64_t epochs, const char *keys, double *score, double *seconds) {
     for (const char *line = t->lines; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
         if (line_is(line, epochs, keys, score, seconds)) return 1;
     return 0;
 }
 
-int tried_add(const struct tried *t, uint64_t epochs, const char *keys, double score, double seconds) {
+static int tried_add(const struct tried *t, uint64_t epochs, const char *keys, double score, double seconds) {
     char line[LINE];
     size_t n = text_add(line, sizeof line, 0, "%" PRIu64 "\t%.17g\t%.3f\t%s\n", epochs, score, seconds, keys);
     return file_append(t->path, line, n);
+}
+
+static int by_score(const void *a, const void *b) {
+    const struct tune_place *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return x->trial != y->trial ? (x->trial < y->trial ? -1 : 1) : x->rung - y->rung;
+}
+
+/* Returns the highest rung on which any trial has a score, or -1. */
+static int top_judged(const struct tuning *t) {
+    int top = -1;
+    for (uint64_t i = 0; i < t->halving.count; i++)
+        for (int rung = top + 1; rung < t->halving.trial[i].rungs; rung++)
+            if (isfinite(t->halving.trial[i].score[rung])) top = rung;
+    return top;
+}
+
+/* Lists the trials that may be the answer: all if epochs are searched, otherwise the trials of the highest rung. Returns a list
+ * for the caller to free, or NULL after fail(). */
+static struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
+    int least = tune_finds_epochs(t) ? 0 : top_judged(t);
+    struct tune_place *all = mem_alloc(t->halving.count * HALVING_RUNGS + 1, sizeof *all, "trials");
+    *count = 0;
+    for (uint64_t i = 0; all && i < t->halving.count; i++)
+        for (int rung = least; rung < t->halving.trial[i].rungs; rung++)
+            if (isfinite(t->halving.trial[i].score[rung]))
+                all[(*count)++] = (struct tune_place){t->halving.trial[i].score[rung], i, rung};
+    if (all) qsort(all, *count, sizeof *all, by_score);
+    return all;
 }
 
 /* best: writes the configuration file with the best keys: the user's keys, the best trial's, and all trials as comments. */
@@ -184,7 +308,8 @@ int tried_add(const struct tried *t, uint64_t epochs, const char *keys, double s
 enum { TABLE_LINES = 15 };
 static const char first_words[] = "# Found by sptx-w2v tune";
 
-int best_check(const char *path) {
+/* Returns 0 if best_write() can write `path`; -1 after fail(), also if a file that tune has not written is there. */
+static int best_check(const char *path) {
     struct file_writer writer;
     char head[sizeof first_words] = "";
     int there = file_head(path, head, sizeof head);
@@ -247,7 +372,8 @@ static int print_keys(const struct config *config, struct file_writer *w) {
     return 0;
 }
 
-int best_write(const struct tuning *t, const struct tune_answer *answer) {
+/* Writes the best trial's configuration, with all trials in its comments. */
+static int best_write(const struct tuning *t, const struct tune_answer *answer) {
     struct config config;
     struct file_writer writer = {.path = NULL};
     int result = trial_config(t, &t->points[answer->best], &config) || set_epochs(t, answer, &config) ||
@@ -506,33 +632,6 @@ void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity) {
         n = text_add(out, capacity, n, "%9.4f", tried->shown);
     text_add(out, capacity, n, "%c %7.1f%s  %s", tried->leads ? '*' : ' ', tried->seconds, tried->known ? "=" : " ",
              isnan(tried->score) ? tried->error : tried->keys);
-}
-
-static int by_score(const void *a, const void *b) {
-    const struct tune_place *x = a, *y = b;
-    if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return x->trial != y->trial ? (x->trial < y->trial ? -1 : 1) : x->rung - y->rung;
-}
-
-/* Returns the highest rung on which any trial has a score, or -1. */
-static int top_judged(const struct tuning *t) {
-    int top = -1;
-    for (uint64_t i = 0; i < t->halving.count; i++)
-        for (int rung = top + 1; rung < t->halving.trial[i].rungs; rung++)
-            if (isfinite(t->halving.trial[i].score[rung])) top = rung;
-    return top;
-}
-
-struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
-    int least = tune_finds_epochs(t) ? 0 : top_judged(t);
-    struct tune_place *all = mem_alloc(t->halving.count * HALVING_RUNGS + 1, sizeof *all, "trials");
-    *count = 0;
-    for (uint64_t i = 0; all && i < t->halving.count; i++)
-        for (int rung = least; rung < t->halving.trial[i].rungs; rung++)
-            if (isfinite(t->halving.trial[i].score[rung]))
-                all[(*count)++] = (struct tune_place){t->halving.trial[i].score[rung], i, rung};
-    if (all) qsort(all, *count, sizeof *all, by_score);
-    return all;
 }
 
 /* Returns the score of the user's own keys with their own epochs. */

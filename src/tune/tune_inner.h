@@ -3,13 +3,125 @@
 #define SPTX_TUNE_INNER_H
 
 #include "base/directory.h"
+#include "config/config.h"
 #include "corpus/graph.h"
 #include "corpus/idstream.h"
-#include "halving.h"
-#include "space.h"
 #include "tune.h"
 
 #include <stdint.h>
+
+/* space: the keys that tune tries, the values of each, and how a trial draws values.
+ *
+ * Keys that the user has set are left out, and so are values that do not work with the user's keys. The values of a key are sorted,
+ * so that a trial near a good one changes a key to a neighbouring value.
+ */
+
+enum { SPACE_KEYS = 12, SPACE_VALUES = 10, SPACE_OWN = -1 };
+
+/* A key to try, and its values. */
+struct space_key {
+    const char *section, *key;
+    const char *value[SPACE_VALUES];
+    int count;
+    int own; /* index of the value that is nearest to the user's */
+};
+/* All keys to try. */
+struct space {
+    struct space_key key[SPACE_KEYS];
+    int count;
+};
+
+/* The keys of a trial: for each key the index of its value; SPACE_OWN: the user's value. */
+struct space_point {
+    int place[SPACE_KEYS];
+};
+
+/* Finds the keys to try: the keys that `config`, which is not resolved, leaves unset. `resolved`: the same config with all
+ * values that a run would use. `wide`: 1 if the score can compare runs with different examples (a loss cannot). `weighable`: 1
+ * if pairs have ratings that can be weights (ratings_may_weigh). Returns 0, or -1 after fail(), also if no key is left to try. */
+int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide, int weighable);
+
+/* Returns the trial with the user's own keys. */
+struct space_point space_own(const struct space *space);
+
+/* Draws trial number `number` from (seed, number, attempt): anywhere in the space, or near `parent` if that is not NULL.
+ * `attempt`: 0, 1 .. if earlier draws for this number were rejected. */
+struct space_point space_draw(const struct space *space, const struct space_point *parent, uint32_t seed,
+                              uint64_t number, uint32_t attempt);
+/* Returns about how many times as long a trial takes as the user's own keys, going by columns and negatives. */
+double space_cost(const struct space *space, const struct space_point *point);
+int space_equal(const struct space *space, const struct space_point *a, const struct space_point *b);
+
+/* Sets the trial's keys. Returns 0, or -1 after fail(). */
+int space_set(const struct space *space, const struct space_point *point, struct config *config);
+
+/* Writes a trial's keys, without its epochs: "model.dim=256 optimizer.lr=0.001"; or "the keys as they are" for the trial that
+ * changes no key. */
+enum { SPACE_TEXT = 512 };
+void space_text(const struct space *space, const struct space_point *point, char out[SPACE_TEXT]);
+
+/* halving: chooses which trial is trained next, and for how long, by successive halving, one trial at a time (ASHA; Li et al.
+ * 2020).
+ *
+ *   rung   trials that are trained on it, for three times the epochs of the rung below
+ *   0      every trial
+ *   1      the best third of the trials that were trained on rung 0
+ *   2      the best third of the trials that were trained on rung 1
+ *
+ * A trial that may rise is trained next, on the highest rung first; if no trial may rise, a new one begins. So a best trial is
+ * known at any time, and it depends only on the scores so far. Trial 0 has the user's own keys. It also rises if that takes at most
+ * a fifth of the time left, since the other trials are compared with it.
+ */
+
+enum { HALVING_RUNGS = 3, HALVING_SHARE = 3 };
+
+/* A trial's results on the rungs that it was trained on. */
+struct halving_trial {
+    int rungs; /* number of rungs that it was trained on; the last of them is its current rung */
+    double score[HALVING_RUNGS];
+    double seconds[HALVING_RUNGS];
+};
+
+/* All trials so far. */
+struct halving {
+    struct halving_trial *trial; /* [count], owned */
+    uint64_t count, capacity;
+};
+
+/* When new trials may begin. With NONE and LAST the search is coming to its end: the best trial of a rung may then rise even if
+ * fewer than three trials were on it. */
+enum halving_begin {
+    HALVING_NONE, /* no more trials begin */
+    HALVING_ANY,  /* a new trial begins whenever no trial may rise */
+    HALVING_LAST  /* a new trial begins if no trial may rise, and if there is time for it and for its next rung */
+};
+
+/* The limits of the next job. */
+struct halving_bounds {
+    enum halving_begin begin;
+    double left; /* seconds left; a job that is expected to take longer is not chosen. INFINITY: no limit */
+};
+
+/* One training: a trial and the rung to train it on. */
+struct halving_job {
+    uint64_t trial; /* halving->count: a new one */
+    int rung;
+};
+
+void halving_release(struct halving *halving);
+
+/* Chooses the next job. Returns 1; 0 if no job is left; -1 after fail(). */
+int halving_next(const struct halving *halving, const struct halving_bounds *bounds, struct halving_job *job);
+
+/* Records the score and the seconds of a finished job. */
+int halving_took(struct halving *halving, const struct halving_job *job, double score, double seconds);
+
+/* Sorts the trials that were trained on this rung by falling score on it; equal scores by number. Returns their numbers, for the
+ * caller to free, or NULL after fail(). Sets *count. */
+uint64_t *halving_order(const struct halving *halving, int rung, uint64_t *count);
+
+/* Returns the highest rung that any trial was trained on, or -1. */
+int halving_top(const struct halving *halving);
 
 /* tune_directory: RUN.tune, the directory of a search, beside the run directory RUN.
  *
@@ -27,7 +139,7 @@
 
 /* An open RUN.tune, whose lock this process holds. */
 struct tune_directory {
-    char *path;                             /* RUN.tune, resolved (base/path.h); owned, like the paths below */
+    char *path;                             /* RUN.tune, resolved (base/file.h); owned, like the paths below */
     char *trials;                           /* RUN.tune/trials */
     char *run, *corpus, *edges, *held_out;  /* paths in RUN.tune/trials */
     struct lock lock;
@@ -57,15 +169,7 @@ struct tried {
 
 extern const char tried_name[]; /* name of the file, without its directory */
 
-/* Opens the file in `directory`, or begins it. `fingerprint`: of the data and the user's keys. `anew`: 1: earlier lines are
- * removed. Returns 0, or -1 after fail(). */
-int tried_open(struct tried *tried, const char *directory, uint64_t fingerprint, int anew);
 void tried_close(struct tried *tried); /* may be called on a struct of zeros */
-
-/* Finds, in earlier calls, the training with these epochs and keys. Returns 1 and sets its score and seconds; 0 if there was
- * none. */
-int tried_find(const struct tried *tried, uint64_t epochs, const char *keys, double *score, double *seconds);
-int tried_add(const struct tried *tried, uint64_t epochs, const char *keys, double score, double seconds);
 
 /* split: splits the edges of a graph, or triples, into a part for training and a held-out part, to measure how well training
  * predicts the held-out part (tune.h). Both parts are written as files of edges or triples whose names are numbers. */
@@ -123,11 +227,6 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
 
 /* ---- tune.c ---- */
 
-/* Returns 0 if best_write() can write `path`; -1 after fail(), also if a file that tune has not written is there. */
-int best_check(const char *path);
-/* Writes the best trial's configuration, with all trials in its comments. */
-int best_write(const struct tuning *t, const struct tune_answer *answer);
-
 /* Returns 1 if the search also chooses train.epochs, which the user has not set. */
 static inline int tune_finds_epochs(const struct tuning *t) {
     return !config_is_given(t->request->config, "train", "epochs");
@@ -139,9 +238,6 @@ struct tune_place {
     uint64_t trial;
     int rung;
 };
-/* Lists the trials that may be the answer: all if epochs are searched, otherwise the trials of the highest rung. Returns a list
- * for the caller to free, or NULL after fail(). */
-struct tune_place *tune_places(const struct tuning *t, uint64_t *count);
 
 /* Returns the score for people: a loss has its usual sign. */
 static inline double tune_shown(const struct tuning *t, double score) {

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "corpus/triples.h"
+#include "corpus/fields.h"
 #include "kernels/finished.h"
 #include "known.h"
 #include "numeric.h"

@@ -1,4 +1,4 @@
-/* export_fasttext: writes a model as a fastText .bin file (rows/fasttext_file.h), with which fastText and gensim can continue
+/* export_fasttext: writes a model as a fastText .bin file (rows/vectors_file.h), with which fastText and gensim can continue
  * training: both tables, and the rows of all buckets. */
 #ifndef SPTX_EXPORT_FASTTEXT_H
 #define SPTX_EXPORT_FASTTEXT_H

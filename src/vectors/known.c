@@ -6,8 +6,8 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "corpus/fields.h"
 #include "corpus/graph.h"
-#include "corpus/triples.h"
 #include "kernels/triples.h"
 #include "search.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"

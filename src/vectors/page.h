@@ -9,7 +9,7 @@
 #define SPTX_PAGE_H
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "model.h"
 #include "names.h"

@@ -10,7 +10,7 @@
  * undirected graph must have each edge in both directions.
  */
 #include "base/memory.h"
-#include "corpus/edges.h"
+#include "corpus/fields.h"
 #include "corpus/graph.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/plain_options.h"

@@ -1,6 +1,6 @@
 /* fasttext: takes any bytes as a model file of fastText. If the file is accepted, every word must be found, its rows must be its
  * own row and the rows of its n-grams, and all rows of both tables must be within the file. */
-#include "rows/fasttext_file.h"
+#include "rows/vectors_file.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {

@@ -6,7 +6,7 @@
  *   the rest   the file after its header
  */
 #include "corpus/graph.h"
-#include "corpus/piece_sum.h"
+#include "corpus/idstream.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
  */
 #include "base/memory.h"
 #include "corpus/encode.h"
-#include "corpus/triples.h"
+#include "corpus/fields.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/plain_options.h"
 

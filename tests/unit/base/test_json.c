@@ -1,5 +1,5 @@
-#include "base/json.h"
 #include "base/report.h"
+#include "base/text.h"
 
 #include "tests/testing.h"
 

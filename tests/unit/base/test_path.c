@@ -1,5 +1,5 @@
+#include "base/file.h"
 #include "tests/unit/scratch.h"
-#include "base/path.h"
 
 #include <limits.h>
 

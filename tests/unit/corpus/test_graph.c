@@ -4,9 +4,9 @@
 
 #include "base/directory.h"
 #include "base/memory.h"
-#include "corpus/edges.h"
+#include "corpus/fields.h"
 #include "corpus/graph.h"
-#include "corpus/piece_sum.h"
+#include "corpus/idstream.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
 

@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "corpus/pairs.h"
+#include "corpus/fields.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
 

@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "corpus/powers.h"
+#include "corpus/generate.h"
 
 /* The logarithm of k is the lowest e whose power, rounded down, is k; the power of e - 1 gives k - 1. */
 static void the_logarithm_is_the_lowest_that_reaches(void **state) {

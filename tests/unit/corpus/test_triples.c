@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "corpus/triples.h"
+#include "corpus/fields.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
 

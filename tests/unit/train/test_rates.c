@@ -1,9 +1,9 @@
 /* Measured speeds of copies are kept in a file for later processes. If the file is damaged, not readable or just being written,
  * the speeds count as unknown and are measured again. */
-#include "tests/unit/scratch.h"
 #include "base/directory.h"
 #include "base/memory.h"
-#include "train/rates.h"
+#include "tests/unit/scratch.h"
+#include "train/bench.h"
 
 #include <fcntl.h>
 #include "tests/testing.h"

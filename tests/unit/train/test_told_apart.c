@@ -1,6 +1,6 @@
 #include "tests/testing.h"
 
-#include "train/health.h"
+#include "train/trainer.h"
 
 #include "tests/unit/fake_tables.h"
 

@@ -1,7 +1,7 @@
 #include "tests/testing.h"
 
 #include "base/report.h"
-#include "tune/halving.h"
+#include "tune/tune_inner.h"
 
 static struct halving halving;
 

@@ -1,7 +1,7 @@
 #include "tests/testing.h"
 
 #include "base/report.h"
-#include "tune/space.h"
+#include "tune/tune_inner.h"
 
 #include "tests/unit/sentence.h"
 
