@@ -565,85 +565,60 @@ struct sptx_data {
     struct sptx_corpus *corpus;
 };
 
-struct sptx_pairs_score {
-    double rho;              /* Spearman's rank correlation of the pairs' cosines with the file's scores */
-    uint64_t covered, total; /* number of pairs whose two words the run knows; number of pairs in the file */
+/* One number of what was found. */
+struct sptx_number {
+    const char *part; /* what the number is of, if a measure judges several things: "dot", "cosine", "hadamard", "cross" or
+                       * "cross-cosine" (scores of links); "1", "2" .. (columns of groups; shares of labels). "": of all */
+    const char *name; /* "rho" */
+    double value;     /* NaN: nothing could be measured */
+    uint64_t count;   /* over how many questions `value` was measured; 0: `value` is itself a count */
+    const char *text; /* how `sptx-w2v evaluate` prints it: # stands for the number, and a line feed begins a line. "": not printed */
 };
-enum sptx_status sptx_run_evaluate_pairs(struct sptx_run *run, const char *table, const char *path, struct sptx_pairs_score *score);
 
-struct sptx_analogies_score {
-    double accuracy, semantic, syntactic; /* shares of right answers: to all, semantic, syntactic questions; NaN: none */
-    uint64_t covered, total;              /* number of questions whose four words are all considered; of questions in the file */
+struct sptx_evaluate_options {
+    uint64_t size;                 /* sizeof (struct sptx_evaluate_options) */
+    const struct sptx_data *known; /* held_out: the training items of the lists; edges: the links that the run was trained on, or NULL;
+                                    * triples: further ones that are known to be true, or NULL */
+    const char *table;    /* the table that is judged; NULL: the default */
+    const char *score;    /* held_out: as sptx_recommend_options.score; NULL: the score that compares rows of `table`, or the default */
+    const char *format;   /* held_out: the corpus.format of files: lists, pairs or adjacency; NULL: guessed from each file */
+    uint64_t k;           /* held_out, groups: number of places of an answer that count */
+    uint64_t directed;    /* edges: 1: only the second node of a link is ranked; 0: both */
+    uint64_t first;       /* analogies: only this number of most frequent words is considered; 0: all words */
+    uint64_t met, sample; /* groups: rows that occur at least `met` times in the corpus, at most `sample` of them; 0: 2000. triples:
+                           * number of entities to rank among; 0: all, or 10,000 if there are more than a million */
+    const double *shares; /* labels: [share_count] shares of the labelled nodes to train on, between 0 and 1; NULL: 0.5 */
+    uint64_t share_count;
 };
-/* first: only this number of most frequent words is considered; 0: all words. */
-enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *table, const char *path, uint64_t first,
-                                             struct sptx_analogies_score *score);
+#define SPTX_EVALUATE_OPTIONS {sizeof(struct sptx_evaluate_options), 0, 0, 0, 0, 20, 0, 30000, 5, 0, 0, 0}
+/* Judges a run by a measure:
+ *
+ *   measure     data                                         numbers
+ *   pairs       words and scores                             rho; covered, total
+ *   analogies   questions of four words                      accuracy, semantic, syntactic; covered, total
+ *   held_out    lists of items that training left out        recall, ndcg, hit (at k); lists, unknown, held_out, trained, cold, without_row
+ *   groups      words and their groups                       part "1" .. of each column: share, chance; asked, rows
+ *   labels      nodes and their labels                       part "1" .. of each share: share, micro, micro_spread, macro, macro_spread;
+ *                                                            labels, covered, total
+ *   edges       links                                        part of each score: auc, mrr, hits (at 10). Of all: links, asked, nodes,
+ *                                                            unknown, among, all, left_out, trained
+ *   triples     triples                                      mrr, hits1, hits3, hits10, mrr_tails, mrr_heads; triples, asked, unknown,
+ *                                                            trained, among, entities, filtered_trained; mrr_known, hits1_known ..
+ *
+ * covered, lists, asked, links, triples: numbers of pairs, questions, lists, rows, ends that were judged. unknown: of items, nodes or
+ * triples that the run does not know. Held-out items and links that the run was trained on are left out (trained): if they are most,
+ * the call returns SPTX_FAILED; if they are fewer, it calls warning() of the context. cold: lists without a line in `known`;
+ * without_row: lists without a row in the run. among: number of nodes or entities that an answer is ranked among. all: ends that were
+ * ranked among all nodes. filtered_trained: 1: known answers include the training triples; 0: their file is gone. Triples with an
+ * unknown name are misses, but not in mrr_known and hits.._known.
+ *
+ * data, options->known: a file, or a corpus: of lists, pairs or adjacency (held_out), pairs of a node and a label (labels), graph
+ * (edges), triples (triples). Pairs, analogies and groups are files. *numbers: [*count], valid until the run's next call of this
+ * function, or until it is closed. options: NULL for the defaults. */
+enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *measure, const struct sptx_data *data,
+                                   const struct sptx_evaluate_options *options, const struct sptx_number **numbers, uint64_t *count);
 
-struct sptx_lists_score {
-    double recall, ndcg, hit; /* measures at k: held-out items among the k items that suit the list's training items best */
-    uint64_t lists, unknown;  /* number of lists scored; number of held-out items that the run does not know */
-    uint64_t held_out;        /* number of held-out items of the lists that `train` has; includes `trained` */
-    uint64_t trained;         /* number of held-out items left out: their list has them in `train`, and no answer repeats those */
-    uint64_t cold;            /* number of lists left out: they have held-out items, but no line in `train` */
-    uint64_t without_row;     /* number of lists without a row in the run, if the score uses such rows: folded in, or items' mean */
-};
-/* train, held_out: paths of files of lists, or of directories that contain such files. format: a value of corpus.format; NULL:
- * lists or pairs, guessed from each file. score: as sptx_recommend_options.score; NULL: the score that compares rows of `table`;
- * if `table` is NULL, too, the run's default. Held-out items that the list also has in `train` are left out: if they are most of
- * the items, the call returns SPTX_FAILED; if they are fewer, it calls warning() of the context. */
-enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train, const char *held_out,
-                                         const char *format, const char *score, uint32_t k, struct sptx_lists_score *result);
-/* Does the work of sptx_run_evaluate_lists() with files or corpora. The corpus.format of a corpus is lists, pairs or adjacency;
- * `format` applies only to files. */
-enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
-                                            const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
-                                            struct sptx_lists_score *result);
-
-struct sptx_groups_score {
-    double share, chance; /* share of a row's k nearest rows, and of all rows, that are in its group; NaN: no row was asked */
-    uint64_t asked, rows; /* number of rows asked; number of rows in the file that occur `met` times */
-};
-#define SPTX_GROUPS_MOST 8 /* most columns of groups that a file may have */
-/* Fills scores[0 .. *columns - 1], one for each column of groups in the file; the array must hold SPTX_GROUPS_MOST. Only rows
- * that occur at least `met` times in the corpus are considered, and at most `sample` of them are asked. */
-enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met, uint64_t sample,
-                                          uint32_t k, struct sptx_groups_score *scores, uint32_t *columns);
-
-struct sptx_labels_score {
-    double share;                                    /* share of the labelled nodes that the regressions are trained on */
-    double micro, micro_spread, macro, macro_spread; /* F1: means and standard deviations over ten shuffles of the nodes */
-    uint64_t covered, total, labels;                 /* number of labelled nodes that the run knows; of all; of different labels */
-};
-#define SPTX_SHARES_MOST 16 /* most shares of one call */
-/* Each line of the file is a node and its labels. Fills scores[count], one for each of shares[count], which are between 0 and 1. */
-enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
-                                          uint32_t count, struct sptx_labels_score *scores);
-/* Does the work of sptx_run_evaluate_labels() with a file, or with a corpus of pairs (corpus.format = pairs) of a node (the
- * list) and a label (the item). */
-enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
-                                             const double *shares, uint32_t count, struct sptx_labels_score *scores);
-
-struct sptx_links_score {
-    double auc, mrr, hits; /* hits: share of link ends ranked among the first 10. NaN: there are no training links, which
-                            * the score needs */
-};
-struct sptx_links_counts {
-    uint64_t links, asked;   /* number of held-out links judged; number of link ends ranked */
-    uint64_t nodes, unknown; /* number of distinct nodes; number of those nodes that the run does not know */
-    uint64_t left_out;       /* number of held-out links left out, because the run does not know one of their nodes */
-    uint64_t trained;        /* number of held-out links left out, because they are training links */
-    uint64_t among;          /* largest number of nodes that any end is ranked among: 1,000 drawn ones, or all if there are fewer */
-    uint64_t all;            /* number of ends ranked among all nodes that are not linked to the other end */
-};
-#define SPTX_LINK_SCORES 5 /* number of scores, in this order: dot, cosine, hadamard, cross, cross-cosine */
-/* Each line of a file is a link: two nodes. known: path of the links that the run was trained on; NULL: not given. directed: 1
- * or 0. Fills scores[SPTX_LINK_SCORES]. Returns SPTX_FAILED if most held-out links are training links. */
-enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
-                                         uint32_t directed, struct sptx_links_score *scores, struct sptx_links_counts *counts);
-/* Does the work of sptx_run_evaluate_links() with files, or with corpora of edges (corpus.format = graph). */
-enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
-                                            const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
-                                            struct sptx_links_counts *counts);
+/* ---- triples: which tails a head has ---- */
 
 struct sptx_answers_options {
     uint64_t size;  /* sizeof (struct sptx_answers_options) */
@@ -657,38 +632,12 @@ struct sptx_answers_options {
 enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities, const uint64_t *relations, uint64_t count,
                                   const struct sptx_answers_options *options, uint32_t k, uint32_t *rows, float *scores);
 
-/* How high the right tails and heads of held-out triples are ranked among all entities, by the product of the other two rows. Other
- * answers that are known to be right are left out. */
-struct sptx_triples_score {
-    double mrr, hits1, hits3, hits10; /* mean of 1 / rank; share of ranks up to 1, 3 and 10. Equal scores share their middle rank. Triples
-                                       * with a name that the run does not know are misses, as in published figures */
-    double mrr_tails, mrr_heads;      /* mrr of tails and of heads; heads: NaN with triples.reciprocal = no: no head is asked for */
-    uint64_t triples, unknown;        /* number of held-out triples; number with a name that the run does not know */
-    uint64_t asked;                   /* number of ranks: one or two for each other triple */
-    uint64_t trained;                 /* number of held-out triples that the run was trained on; they are ranked, too */
-    uint64_t entities, among;         /* number of entities of the run; number of entities that answers are ranked among */
-    uint64_t filtered_trained;        /* 1: known answers include the training triples; 0: their file is gone */
-    double mrr_known, hits1_known, hits3_known, hits10_known; /* the same without the triples that have an unknown name */
-};
-/* held_out, known: files, or corpora of triples (corpus.format = triples); known: NULL for none. sample: number of entities to rank
- * among; 0: all, or 10,000 if there are more than a million. */
-enum sptx_status sptx_run_evaluate_triples(struct sptx_run *run, const struct sptx_data *held_out, const struct sptx_data *known,
-                                           uint64_t sample, struct sptx_triples_score *score);
-
 /* ---- a run for others ---- */
 
-/* Writes vectors to a file, as `sptx-w2v export` does. format: "word2vec-bin", "word2vec-text" or another that `sptx-w2v help
- * export` lists. lists: 1: the rows of lists are written, too. An old file at the path is replaced only when the new one is
- * complete. */
-enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *path);
-/* Does the work of sptx_run_export() with a number type: "f32" (or NULL); for npy, fbin and safetensors also "bf16" or "f16",
- * which need half the bytes. */
-enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *type,
-                                    const char *path);
 struct sptx_export_options {
     uint64_t size;     /* sizeof (struct sptx_export_options) */
     const char *table; /* NULL: the default */
-    const char *type;  /* "f32", "bf16", "f16", "int8", "uint8" or "binary"; NULL: the format's first one */
+    const char *type;  /* number type: "f32", "bf16", "f16", "int8", "uint8" or "binary"; NULL: the format's first one */
     uint64_t lists;    /* 1: the rows of lists are written, too */
     uint32_t columns;  /* number of axes that rows are turned to, as --columns; 0: rows keep their columns */
     uint32_t reserved; /* 0 */
@@ -696,10 +645,9 @@ struct sptx_export_options {
                         * are ordered by their float32 vectors; NULL: not measured */
 };
 #define SPTX_EXPORT_OPTIONS {sizeof(struct sptx_export_options), 0, 0, 0, 0, 0, 0}
-/* Exports as sptx_run_export() does, with the options of `sptx-w2v export`, whose help explains them. options: NULL for the
- * defaults. */
-enum sptx_status sptx_run_export_with(struct sptx_run *run, const char *format, const char *path,
-                                      const struct sptx_export_options *options);
+/* Writes vectors to a file, as `sptx-w2v export` does, whose help explains the options. format: "word2vec-bin", "word2vec-text" or
+ * another one of that help. An old file at the path is replaced only when the new one is complete. options: NULL for the defaults. */
+enum sptx_status sptx_run_export(struct sptx_run *run, const char *format, const char *path, const struct sptx_export_options *options);
 
 struct sptx_report_options {
     uint64_t size;                  /* sizeof (struct sptx_report_options) */

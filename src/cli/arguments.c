@@ -135,14 +135,18 @@ int arguments_number(const char *command, const char *option, const char *text, 
 
 /* ---- configs ---- */
 
-static int set_keys(struct config *config, const char *path, const struct arguments *a) {
-    if (config_init(config) || (path && config_read(config, path))) return -1;
+/* Sets the keys of the arguments in a config that has its defaults, or a run's keys. */
+static int set_settings(struct config *config, const struct arguments *a) {
     for (int i = 0; i < a->setting_count; i++) {
         int result = config_argument(config, a->settings[i]);
         if (result > 0) return fail_usage("'%s' is not of the form --section.key=value", a->settings[i]);
         if (result) return -1;
     }
     return 0;
+}
+
+static int set_keys(struct config *config, const char *path, const struct arguments *a) {
+    return config_init(config) || (path && config_read(config, path)) || set_settings(config, a) ? -1 : 0;
 }
 
 int arguments_config(struct config *config, unsigned ranks, const char *path, const struct arguments *a) {
@@ -183,30 +187,19 @@ int arguments_keys_wanted(struct config *config, const char *command, const stru
     return check_wanted(command, a) ? -1 : set_keys(config, a->count ? a->given[0] : NULL, a);
 }
 
-int arguments_config_of_run(struct config *config, const char *run_directory, const struct arguments *a) {
-    char *path = file_join(run_directory, "config.ini");
-    *config = (struct config){.name = NULL};
-    int result = path ? set_keys(config, path, a) : -1;
-    free(path);
-    return result;
-}
-
 static int is_set(const struct arguments *a, const char *option) {
     int i = 0;
     while (i < a->setting_count && strncmp(a->settings[i], option, strlen(option))) i++;
     return i < a->setting_count;
 }
 
-int arguments_set_layout(const struct arguments *a) {
-    return is_set(a, "--corpus.columns=") || is_set(a, "--corpus.separator=") || is_set(a, "--corpus.header=") || is_set(a, "--corpus.names=");
-}
-
-int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const char *run_directory,
-                      const char *format, const struct arguments *a) {
-    if (arguments_config_of_run(run, run_directory, a)) return -1;
+int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const struct model *model, const char *format,
+                      const struct arguments *a) {
+    if (model_copy_keys(run, model) || set_settings(run, a)) return -1;
     if (format && config_set(run, "corpus", "format", format, "--format")) return -1;
     *reading = config_corpus(run);
-    reading->look.hints = !arguments_set_layout(a);
+    reading->look.hints = !is_set(a, "--corpus.columns=") && !is_set(a, "--corpus.separator=") && !is_set(a, "--corpus.header=") &&
+                          !is_set(a, "--corpus.names=");
     *look = !format && !is_set(a, "--corpus.format=");
     return 0;
 }

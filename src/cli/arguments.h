@@ -3,6 +3,7 @@
 #define SPTX_ARGUMENTS_H
 
 #include "config/config.h"
+#include "vectors/model.h"
 
 /* An option of a command:
  *
@@ -44,7 +45,7 @@ int arguments_number(const char *command, const char *option, const char *text, 
 /* Makes a resolved config from a file (NULL: the defaults) and the keys of the arguments. ranks: as config->ranks. */
 int arguments_config(struct config *config, unsigned ranks, const char *path, const struct arguments *arguments);
 /* Makes the config of a command that asks a run: without keys of [corpus], which say how the run's kind of files is read
- * (arguments_config_of_run). */
+ * (arguments_reading). */
 int arguments_config_beside(struct config *config, const struct arguments *arguments);
 
 /* Makes a resolved config for a command that needs one file, or keys in its place. */
@@ -53,18 +54,11 @@ int arguments_config_wanted(struct config *config, unsigned ranks, const char *c
 /* Does what arguments_config_wanted() does, but does not resolve the config, so that the command can set more keys. */
 int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *arguments);
 
-/* Reads a finished run's config.ini, then sets the keys of the arguments: it says how lists are read and scored. The config is
- * not resolved again. */
-int arguments_config_of_run(struct config *config, const char *run_directory, const struct arguments *arguments);
-
-/* Returns 1 if the command sets a key that says how the lines of files are laid out: corpus.columns, separator, header or names. */
-int arguments_set_layout(const struct arguments *arguments);
-
-/* Chooses how files of lists are read when a finished run is asked with them: as its corpus was, in the format of --format=F
- * (`format`; NULL: not given) or --corpus.format. *look: 1 if neither option is given, so that the format may be guessed from
- * the file. run: becomes the run's config, which owns strings of *reading; the caller always releases it. Returns 0, or -1 after
- * fail(). */
-int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const char *run_directory,
-                      const char *format, const struct arguments *arguments);
+/* Chooses how files of lists or triples are read when a finished run is asked with them: as its corpus was, in the format of
+ * --format=F (`format`; NULL: not given) or --corpus.format. *look: 1 if neither option is given, so that the format may be
+ * guessed from the file. run: becomes a copy of the model's keys with those of the arguments, which owns strings of *reading; the caller
+ * always releases it. Returns 0, or -1 after fail(). */
+int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const struct model *model, const char *format,
+                      const struct arguments *arguments);
 
 #endif

@@ -213,7 +213,7 @@ static int check_asked(const struct asked *asked, int given) {
 /* Finds out how lists are read, and how they are scored: by --score, else by the run's default. */
 static int read_run(struct asked *asked, struct config *run, unsigned threads, const struct arguments *arguments) {
     int score = answers_score_named(&asked->model, asked->score, !asked->items_count, threads);
-    if (score < 0 || arguments_reading(&asked->request.reading, &asked->request.look, run, asked->model.directory, asked->format,
+    if (score < 0 || arguments_reading(&asked->request.reading, &asked->request.look, run, &asked->model, asked->format,
                                        arguments))
         return -1;
     asked->request.score = (enum list_score)score;

@@ -17,6 +17,7 @@
 #include "corpus/gathered.h"
 #include "rows/table.h"
 #include "sptx.h"
+#include "vectors/evaluate.h"
 #include "vectors/infer.h"
 #include "vectors/known.h"
 #include "vectors/list_scores.h"
@@ -72,6 +73,7 @@ struct sptx_run {
     int inferring;            /* 1: `infer` is open */
     struct triple_answers answers; /* opened by the first question about triples */
     int answering;            /* 1: `answers` is open */
+    struct answer answer;     /* what sptx_run_evaluate() found last, since the caller gets pointers into it */
     int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
     struct sptx_run *next;
 };

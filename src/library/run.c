@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "train/trainer.h"
 #include "tune/tune.h"
-#include "vectors/evaluate.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -51,6 +50,7 @@ void sptx_run_close(struct sptx_run *run) {
     if (run->inferring) infer_close(&run->infer);
     if (run->answering) triple_answers_close(&run->answers);
     run_lists_close(&run->trained);
+    answer_release(&run->answer);
     model_close(&run->model);
     leave(context, 0);
     free(run);

@@ -255,7 +255,8 @@ static struct fasttext_args args_of(const struct config *config, const struct su
                                   .subsample = config->examples_subsample};
 }
 
-static int take_keys(struct model *model, const struct config *config) {
+static int take_keys(struct model *model) {
+    const struct config *config = &model->keys;
     model->mode = config->examples_mode;
     model->tree = config_has_tree(config);
     model->cosine = config->train_score == SCORE_COSINE;
@@ -282,11 +283,8 @@ static int take_keys(struct model *model, const struct config *config) {
 
 /* Reads the keys with which the rows were trained. If config.ini is lost, the keys have their defaults. */
 static int read_keys(struct model *model) {
-    struct config config;
     char *path = file_join(model->directory, "config.ini");
-    int result = config_init(&config) || !path || (file_exists(path) && config_read(&config, path)) ? -1 : 0;
-    if (!result) result = take_keys(model, &config);
-    config_release(&config);
+    int result = !path || (file_exists(path) && config_read(&model->keys, path)) || take_keys(model) ? -1 : 0;
     free(path);
     return result;
 }
@@ -396,7 +394,7 @@ out:
 int model_open(struct model *model, const char *run) {
     *model = (struct model){.rows = 0};
     int directory = directory_exists(run), file = directory == 0 ? file_exists(run) : 0;
-    int result = directory < 0 || file < 0 ? -1 : file ? open_file(model, run) : open_run(model, run);
+    int result = directory < 0 || file < 0 || config_init(&model->keys) ? -1 : file ? open_file(model, run) : open_run(model, run);
     if (result) model_close(model);
     return result;
 }
@@ -422,6 +420,7 @@ void model_close(struct model *model) {
     npy_close(&model->target);
     npy_close(&model->context);
     vocab_release(&model->vocab);
+    config_release(&model->keys);
     free(model->propagated);
     free(model->directory);
     *model = (struct model){.rows = 0};

@@ -69,6 +69,7 @@ struct model {
     /* The tables of a checkpoint. Context rows are items, so that table ends before the lists' rows. If no item is a target, the
      * target table begins with the lists' rows. In older runs both tables have all rows. model_table_row() handles all cases. */
     struct npy target, context;
+    struct config keys; /* the run's config.ini, read once; the defaults if it is lost, and for a file of vectors */
     uint64_t rows;
     uint32_t dim;
     int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO if its config.ini is lost */

@@ -206,52 +206,43 @@ void trial_defaults(struct tuning *t) {
 
 /* ---- judging ---- */
 
-static int judge_links(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
-    struct links_request request = {.held_out = t->directory.held_out, .directed = t->resolved.graph_directed};
-    struct sptx_links_score scores[LINK_SCORES];
-    struct sptx_links_counts counts;
-    if (evaluate_links(scores, &counts, model, VIEW_TARGET, &request, config)) return -1;
-    *score = scores[model->tree ? LINK_COSINE : LINK_CROSS].mrr;
-    return 0;
+/* Judges by a file, and sets *score to the number with this name. */
+static int judge_by(struct evaluate_request *request, const char *measure, const char *path, const char *part, const char *name,
+                    struct model *model, const struct config *config, double *score) {
+    struct answer answer = {.count = 0};
+    request->path = path;
+    int result = evaluate(&answer, model, evaluate_named(measure), request, config);
+    if (!result) *score = answer_value(&answer, part, name);
+    answer_release(&answer);
+    return result;
 }
 
-static int judge_triples(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
-    struct triples_request request = {.held_out = t->directory.held_out, .look = LOOK_AUTO, .threads = (unsigned)config->device_threads};
-    struct sptx_triples_score found;
-    request.look.columns = triples_columns;
-    if (evaluate_triples(&found, model, &request, config)) return -1;
-    *score = found.mrr;
-    return 0;
-}
-
-static int judge_sets(const struct tuning *t, struct model *model, const struct config *config, double *score) {
+static int judge_sets(const struct tuning *t, struct evaluate_request *request, struct model *model, const struct config *config,
+                      double *score) {
     const struct tune_request *r = t->request;
-    double sum = 0;
-    int view = answers_view_named(model, NULL, (unsigned)config->device_threads);
-    if (view < 0) return -1;
-    for (int i = 0; i < r->pair_count; i++) {
-        struct sptx_pairs_score pairs;
-        if (evaluate_pairs(&pairs, model, (enum model_view)view, r->pairs[i])) return -1;
-        sum += pairs.rho;
-    }
-    for (int i = 0; i < r->analogy_count; i++) {
-        struct sptx_analogies_score analogies;
-        if (evaluate_analogies(&analogies, model, (enum model_view)view, r->analogies[i], 30000, config)) return -1;
-        sum += analogies.accuracy;
-    }
+    double sum = 0, one;
+    for (int i = 0; i < r->pair_count; i++, sum += one)
+        if (judge_by(request, "pairs", r->pairs[i], "", "rho", model, config, &one)) return -1;
+    for (int i = 0; i < r->analogy_count; i++, sum += one)
+        if (judge_by(request, "analogies", r->analogies[i], "", "accuracy", model, config, &one)) return -1;
     *score = sum / (r->pair_count + r->analogy_count);
     return 0;
 }
 
 /* Scores a trial by a measure that training itself does not compute. */
 static int judge_trial(const struct tuning *t, const struct config *config, double *score) {
+    struct evaluate_request request = {.options = SPTX_EVALUATE_OPTIONS, .reading.look = LOOK_AUTO};
+    const char *held_out = t->directory.held_out;
     struct model model;
     if (!is_split(t) && t->measure != TUNE_SETS) return 0;
+    if (t->measure != TUNE_SETS) request.options.table = "target";
+    request.options.directed = (uint64_t)t->resolved.graph_directed;
+    request.reading.look.columns = triples_columns;
     int result = model_open(&model, t->directory.run);
     if (!result)
-        result = t->measure == TUNE_LINKS     ? judge_links(t, &model, config, score)
-                 : t->measure == TUNE_TRIPLES ? judge_triples(t, &model, config, score)
-                                              : judge_sets(t, &model, config, score);
+        result = t->measure == TUNE_LINKS ? judge_by(&request, "edges", held_out, model.tree ? "cosine" : "cross", "mrr", &model, config, score)
+                 : t->measure == TUNE_TRIPLES ? judge_by(&request, "triples", held_out, "", "mrr", &model, config, score)
+                                              : judge_sets(t, &request, &model, config, score);
     model_close(&model);
     return result;
 }

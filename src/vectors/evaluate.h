@@ -1,12 +1,12 @@
 /* evaluate: measures the quality of vectors by the usual benchmarks, and counts how much of each file the run covers.
  *
  *   pairs      word TAB-or-blank word score          Spearman's rho of cosine against score
- *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `restrict` most frequent words
- *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items among the k that suit the
- *                                                    list's training items best (list_scores.h), without these
+ *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `first` most frequent words
+ *   held_out   the corpus' own format                recall@k, NDCG@k, hit@k of held-out items among the k that suit the
+ *                                                    list's training items (`known`) best (list_scores.h), without these
  *   groups     word TAB-or-blank its groups          share of a row's k nearest rows that are in its group
  *   labels     node TAB-or-blank its labels          micro and macro F1 of logistic regressions over a share of the nodes
- *   links      node TAB-or-blank node                AUC against as many unlinked pairs; MRR and hits@10 of a link's
+ *   edges      node TAB-or-blank node                AUC against as many unlinked pairs; MRR and hits@10 of a link's
  *                                                    true end among 1,000 nodes that are not its neighbours (all if fewer exist)
  *   triples    head, relation, tail                  filtered MRR and hits@1, 3, 10 of tails and heads among all entities
  *
@@ -15,8 +15,8 @@
  * differs: it can swap two pairs whose cosines differ by less than 1e-7. That changes rho by one unit of its fourth decimal if
  * vectors are hardly trained.
  *
- * `view` is the table whose rows are judged. Each function returns 0, or -1 after fail(), also if the file judges no row. sptx.h
- * has the structs of scores and counts, and the limits of groups and shares.
+ * Whatever is measured, the answer is a list of named numbers (struct sptx_number in sptx.h): the program prints it, the library
+ * hands it over, and the Python package makes a dict of it. A measure is a line of the table in evaluate.c and its function.
  */
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
@@ -26,95 +26,79 @@
 #include "list_scores.h"
 #include "sptx.h"
 
+/* ---- answers ---- */
+
+struct answer {
+    struct sptx_number *numbers; /* [count] owned, with their `part` and `text` */
+    uint64_t count, capacity;
+};
+
+/* Adds a number: of a measure, `value` over `of` questions; or, if `of` is 0, a count. format: makes the number's text, in which # is
+ * the number. Returns 0, or -1 after fail(). */
+int answer_add(struct answer *answer, const char *part, const char *name, double value, uint64_t of, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+/* Returns the number with this name; NaN if the answer has none. */
+double answer_value(const struct answer *answer, const char *part, const char *name);
+/* Prints a line for each part; lines whose text begins with a blank begin with `name`. */
+void answer_print(const struct answer *answer, const char *path);
+void answer_release(struct answer *answer); /* may be called on a struct of zeros */
+
+/* ---- questions ---- */
+
+/* What a run is judged by, and how. Fields that the measure does not use are ignored. */
+struct evaluate_request {
+    const char *path, *known;                 /* paths of files, or the names of `data` and `known_data` in messages */
+    const struct gathered *data, *known_data; /* data in memory, read instead of the files; NULL: the files are read */
+    struct sptx_evaluate_options options;     /* `known` in it is ignored */
+    struct corpus_options reading;            /* how files of lists and triples are read: as the run's corpus was */
+    int look;              /* 1: whether a file has lists or pairs is guessed from the file (names.h); 0: `reading` says it */
+    enum model_view view;  /* the table whose rows are judged, and the score of lists; evaluate() sets both by the options */
+    enum list_score score;
+};
+
+/* One measure. */
+struct measure {
+    const char *name, *known; /* what its data, and the data that training had, are called; known: NULL: it takes none */
+    int (*judge)(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
+    const char *format; /* corpus.format of its data in memory; "": lists, pairs or adjacency; NULL: it is read from files only */
+    int tables;         /* 1: it judges the rows of one table (view); 0: not */
+    int wants_known;    /* 1: it cannot judge without what training had */
+};
+extern const struct measure evaluate_measures[]; /* all of them; the name after the last one is NULL */
+/* Returns the measure with this name; NULL after fail_usage() if there is none. */
+const struct measure *evaluate_named(const char *name);
+
+/* Judges a run by the measure: checks the request and adds what was found to the answer, which the caller releases in any case. config:
+ * device.* chooses the device (NULL: the CPU). Returns 0, or -1 after fail(), also if the data judges no row. */
+int evaluate(struct answer *answer, struct model *model, const struct measure *measure, struct evaluate_request *request,
+             const struct config *config);
+
+int evaluate_pairs(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
+int evaluate_analogies(struct answer *answer, const struct model *model, const struct evaluate_request *request,
+                       const struct config *config);
+int evaluate_lists(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
+int evaluate_groups(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
+int evaluate_labels(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
+int evaluate_links(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
+int evaluate_triples(struct answer *answer, const struct model *model, const struct evaluate_request *request,
+                     const struct config *config);
+
 /* One section of a file of analogies: the questions after a ": section" line, or before the first such line. */
 struct analogies_section {
     char *name;    /* the text after ":" in the section's first line; "" before the first such line */
     int syntactic; /* 1: the section's name begins with "gram": its questions are syntactic */
     uint64_t total, covered, right;
 };
-struct lists_request {
-    const char *train, *held_out;  /* paths of files of lists, or of directories that contain such files */
-    struct corpus_options reading; /* how files are read: as the run's corpus was; if the corpus was text, as files of lists */
-    enum list_score score;
-    uint32_t k;
-    int look; /* 1: whether a file has lists or pairs is guessed from the file (names.h); 0: `reading` says it */
-    /* data in memory, read instead of the files; `train` and `held_out` are then only names for error messages. NULL: files are
-     * read */
-    const struct gathered *train_data, *held_out_data;
-};
-
-struct groups_request {
-    uint64_t met; /* only rows with at least this count in the corpus are asked; all rows up to the last one with that count are
-                   * searched */
-    uint64_t sample; /* at most this many rows are asked for their neighbours; equal numbers choose equal rows */
-    uint32_t k;
-};
-
-enum { LABELS_SHUFFLES = 10 };
-
-/* How a pair of nodes is scored. The first three scores use the rows of one view, the last two the rows of both tables. */
-enum link_score {
-    LINK_DOT,
-    LINK_COSINE,
-    LINK_HADAMARD, /* a logistic regression on the products of the two rows' columns, fitted to training links */
-    LINK_CROSS,    /* dot product of the target row of one node and the context row of the other; for undirected links the sum of
-                    * both directions */
-    LINK_CROSS_COSINE,
-    LINK_SCORES
-};
-const char *link_score_name(enum link_score score);
-struct links_request {
-    const char *held_out; /* path of a file whose lines begin with two nodes; further columns are ignored */
-    const char *known;    /* path of a file of the links on which the run was trained; NULL: the links of the run's graph, if it
-                           * has one */
-    int directed;         /* 1: links have a direction, and only their heads are ranked. This is so, too, if the links of the
-                           * run's graph are used and the graph is directed */
-    const struct gathered *held_out_data, *known_data; /* edges in memory, read instead of the files; NULL: files */
-};
-
-struct triples_request {
-    const char *held_out; /* path of a file of triples */
-    const char *known;    /* paths of files of triples that are known to be true, as corpus.path names them; NULL: none */
-    uint64_t sample;      /* entities that answers are ranked among; 0: all, or 10,000 if there are more than a million */
-    struct look_keys look; /* how the files are read: as the run's corpus was */
-    unsigned threads;     /* 0: one a core */
-    const struct gathered *held_out_data, *known_data; /* triples in memory, read instead of the files; NULL: files */
-};
-
-int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, enum model_view view, const char *path);
-int evaluate_analogies(struct sptx_analogies_score *score, const struct model *model, enum model_view view, const char *path,
-                       uint64_t restrict_rows, const struct config *config);
-/* Judges each section of the file separately. The caller frees *sections with analogies_sections_free(), also after a failure. */
+/* Judges each section of the file separately, among the first `restrict_rows` rows (0: all). The caller frees *sections with
+ * analogies_sections_free(), also after a failure. */
 int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model,
                                 enum model_view view, const char *path, uint64_t restrict_rows, const struct config *config);
 void analogies_sections_free(struct analogies_section *sections, uint64_t count);
-int evaluate_lists(struct sptx_lists_score *score, const struct model *model, const struct lists_request *request,
-                   const struct config *config);
-/* Judges lists as evaluate_lists() does, by the items that training left out. Asks at most EVALUATE_SPLIT_LISTS lists, evenly
- * spaced among all lists. Lists without a held-out item are skipped. */
-enum { EVALUATE_SPLIT_LISTS = 10000 };
-int evaluate_split(struct sptx_lists_score *score, const struct model *model, const struct held_out *held_out, uint32_t k,
-                   const struct config *config);
-/* Fills scores[..], of SPTX_GROUPS_MOST entries: one for each column of groups. Returns the number of columns, or -1 after
- * fail(). */
-int evaluate_groups(struct sptx_groups_score *scores, const struct model *model, enum model_view view, const char *path,
-                    const struct groups_request *request, const struct config *config);
-/* Fills scores[count]: one for each of shares[count], which are between 0 and 1. */
-int evaluate_labels(struct sptx_labels_score *scores, const struct model *model, enum model_view view, const char *path,
-                    const double *shares, int count, const struct config *config);
-/* Does the work of evaluate_labels() with (node, label) pairs in memory. `name`: their name in error messages. */
-int evaluate_labels_of(struct sptx_labels_score *scores, const struct model *model, enum model_view view,
-                       const struct gathered *data, const char *name, const double *shares, int count, const struct config *config);
-/* Ranks the tails of held-out triples and, if the run has reciprocals, the heads. Other known answers are left out. */
-int evaluate_triples(struct sptx_triples_score *score, const struct model *model, const struct triples_request *request,
-                     const struct config *config);
-/* Fills scores[LINK_SCORES]. */
-int evaluate_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct model *model,
-                   enum model_view view, const struct links_request *request, const struct config *config);
 
-/* Scores a checkpoint during training by the items that were held out (train.held_out_items). Sets *recall to recall@JUDGE_PLACES of the held-out items, computed with the score that `evaluate` uses for the run, and
- * *lists to the number of lists that were asked. Returns 0, or -1 after fail(). */
-enum { JUDGE_PLACES = 20 };
+/* Scores a checkpoint during training by the items that were held out (train.held_out_items). Sets *recall to recall@JUDGE_PLACES of
+ * these items, computed with the score that `evaluate` uses for the run, and *lists to the number of lists that were asked: at most
+ * JUDGE_LISTS, evenly spaced among those that have a held-out item. Returns 0, or -1 after fail(). */
+enum { JUDGE_PLACES = 20, JUDGE_LISTS = 10000 };
 int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                      const struct config *config);
 

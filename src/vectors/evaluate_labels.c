@@ -18,6 +18,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@
 struct holding {
     uint32_t node, label;
 };
+
+enum { LABELS_SHUFFLES = 10 };
 
 struct labels_job {
     struct names nodes, labels;
@@ -237,11 +240,11 @@ static void find_mean(const double values[LABELS_SHUFFLES], double *mean, double
     *spread = sqrt(squares);
 }
 
-static int judge_share(struct labels_job *job, struct sptx_labels_score *score, struct pool *pool) {
-    job->trained = (uint64_t)(score->share * (double)nodes_of(job));
+static int judge_share(struct labels_job *job, double share, struct pool *pool) {
+    job->trained = (uint64_t)(share * (double)nodes_of(job));
     if (!job->trained || job->trained >= nodes_of(job))
         return fail("a share of %g of %" PRIu64 " labelled nodes is %" PRIu64 ": wanted at least one to train on and one to test",
-                    score->share, nodes_of(job), job->trained);
+                    share, nodes_of(job), job->trained);
     job->likely = mem_alloc(LABELS_SHUFFLES * tested_of(job), labels_of(job) * sizeof *job->likely, "the likeliest labels");
     int result = job->likely ? 0 : -1;
     job->next = 0;
@@ -249,18 +252,7 @@ static int judge_share(struct labels_job *job, struct sptx_labels_score *score, 
     job->next = 0;
     if (!result) result = pool_run(pool, score_shuffles, job);
     free(job->likely);
-    find_mean(job->micro, &score->micro, &score->micro_spread);
-    find_mean(job->macro, &score->macro, &score->macro_spread);
     return result;
-}
-
-static void labels_release(struct labels_job *job) {
-    names_release(&job->nodes);
-    names_release(&job->labels);
-    free(job->holdings);
-    free(job->starts);
-    free(job->x);
-    free(job->orders);
 }
 
 /* Adds (node, label) pairs from memory. */
@@ -300,35 +292,40 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
     return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", nodes_of(job), path, model->directory);
 }
 
-/* Judges the labels that were read once for each share; error messages call the labels `name`. */
-static int judge_shares(struct labels_job *job, struct sptx_labels_score *scores, const struct model *model, enum model_view view,
-                        const char *name, const double *shares, int count, const struct config *config) {
-    int64_t known = prepare(job, model, view, name);
+/* Adds the numbers of share number `i`, from 0. */
+static int add_share(struct answer *answer, const struct labels_job *job, uint64_t i, double share, uint64_t known) {
+    double micro, micro_spread, macro, macro_spread;
+    uint64_t all = nodes_of(job);
+    char part[32];
+    snprintf(part, sizeof part, "%" PRIu64, i + 1);
+    find_mean(job->micro, &micro, &micro_spread);
+    find_mean(job->macro, &macro, &macro_spread);
+    return answer_add(answer, part, "share", share, all, " share %g", share) ||
+                   answer_add(answer, part, "micro", micro, all, " micro-f1 #") ||
+                   answer_add(answer, part, "micro_spread", micro_spread, all, " spread #") ||
+                   answer_add(answer, part, "macro", macro, all, " macro-f1 #") ||
+                   answer_add(answer, part, "macro_spread", macro_spread, all, " spread #") ||
+                   answer_add(answer, part, "labels", (double)labels_of(job), 0, " labels #") ||
+                   answer_add(answer, part, "covered", (double)known, 0, " covered #") ||
+                   answer_add(answer, part, "total", (double)all, 0, "/#")
+               ? -1 : 0;
+}
+
+int evaluate_labels(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
+    const struct sptx_evaluate_options *options = &request->options;
+    struct labels_job job = {.held = 0};
+    int64_t known = (request->data ? take_pairs(&job, request->data) : labels_read(request->path, add_holding, &job))
+                        ? -1 : prepare(&job, model, request->view, request->path);
     struct pool *pool = known < 0 ? NULL : pool_open(config ? (unsigned)config->device_threads : 0);
     int result = pool ? 0 : -1;
-    for (int i = 0; !result && i < count; i++) {
-        scores[i] = (struct sptx_labels_score){
-            .share = shares[i], .covered = (uint64_t)known, .total = nodes_of(job), .labels = labels_of(job)};
-        result = judge_share(job, &scores[i], pool);
-    }
+    for (uint64_t i = 0; !result && i < options->share_count; i++)
+        result = judge_share(&job, options->shares[i], pool) || add_share(answer, &job, i, options->shares[i], (uint64_t)known) ? -1 : 0;
     if (pool) pool_close(pool);
-    return result;
-}
-
-int evaluate_labels(struct sptx_labels_score *scores, const struct model *model, enum model_view view, const char *path,
-                    const double *shares, int count, const struct config *config) {
-    struct labels_job job = {.held = 0};
-    int result =
-        labels_read(path, add_holding, &job) || judge_shares(&job, scores, model, view, path, shares, count, config) ? -1 : 0;
-    labels_release(&job);
-    return result;
-}
-
-int evaluate_labels_of(struct sptx_labels_score *scores, const struct model *model, enum model_view view,
-                       const struct gathered *data, const char *name, const double *shares, int count,
-                       const struct config *config) {
-    struct labels_job job = {.held = 0};
-    int result = take_pairs(&job, data) || judge_shares(&job, scores, model, view, name, shares, count, config) ? -1 : 0;
-    labels_release(&job);
+    names_release(&job.nodes);
+    names_release(&job.labels);
+    free(job.holdings);
+    free(job.starts);
+    free(job.x);
+    free(job.orders);
     return result;
 }

@@ -41,7 +41,7 @@ struct links {
 
 struct link_sets {
     const struct model *model;
-    const struct links_request *request;
+    const struct evaluate_request *request;
     int directed;
     struct names names;   /* the known nodes of both files, with their rows; empty if there is no file of training links: a
                            * node's number is then its row */
@@ -149,18 +149,6 @@ static int take_graph(struct link_sets *sets, struct pool *pool) {
     return result;
 }
 
-static int read_known(struct link_sets *sets, struct pool *pool) {
-    const struct links_request *request = sets->request;
-    if (request->known_data) return take_edges(sets, &sets->known, request->known_data, request->known);
-    return request->known ? read_links(sets, &sets->known, request->known) : take_graph(sets, pool);
-}
-
-static int read_held_out(struct link_sets *sets) {
-    const struct links_request *request = sets->request;
-    return request->held_out_data ? take_edges(sets, &sets->held_out, request->held_out_data, request->held_out)
-                                  : read_links(sets, &sets->held_out, request->held_out);
-}
-
 enum { FEW_LABELS = 20 }; /* a file with fewer lines than this for each name of its second column is not taken for labels */
 
 /* Guesses whether a file given as links holds labels that are numbers, like its nodes. Returns 1 if every line begins with a
@@ -204,12 +192,17 @@ static int check_links(const struct link_sets *sets, const struct links *links, 
 }
 
 static int read_both(struct link_sets *sets, struct pool *pool) {
-    const struct links_request *request = sets->request;
-    sets->directed = request->directed;
-    if (read_known(sets, pool) || read_held_out(sets)) return -1;
+    const struct evaluate_request *request = sets->request;
+    sets->directed = (int)request->options.directed;
+    if (request->known_data ? take_edges(sets, &sets->known, request->known_data, request->known)
+        : request->known    ? read_links(sets, &sets->known, request->known)
+                            : take_graph(sets, pool))
+        return -1;
+    if (request->data ? take_edges(sets, &sets->held_out, request->data, request->path) : read_links(sets, &sets->held_out, request->path))
+        return -1;
     sets->nodes = request->known ? sets->names.words.size : model_items(sets->model);
     if (request->known && check_links(sets, &sets->known, request->known)) return -1;
-    return check_links(sets, &sets->held_out, request->held_out);
+    return check_links(sets, &sets->held_out, request->path);
 }
 
 static void count_ends(struct link_sets *sets, const struct links *links) {
@@ -281,7 +274,7 @@ static int leave_out_trained(struct link_sets *sets) {
     return fail("%" PRIu64 " of %" PRIu64
                 " held-out links of '%s' are links that the run was trained on, so that finding them shows "
                 "nothing: give links that training left out",
-                sets->trained, all, sets->request->held_out);
+                sets->trained, all, sets->request->path);
 }
 
 static int list_rows(struct link_sets *sets) {
@@ -293,7 +286,7 @@ static int list_rows(struct link_sets *sets) {
 
 /* Reads the links of a request, and removes training links from the held-out ones. Returns 0; -1 after fail(), also if a file
  * looks like a file of labels, or if most held-out links are training links. The caller releases the sets in both cases. */
-static int link_sets_read(struct link_sets *sets, const struct model *model, const struct links_request *request, struct pool *pool) {
+static int link_sets_read(struct link_sets *sets, const struct model *model, const struct evaluate_request *request, struct pool *pool) {
     *sets = (struct link_sets){.model = model, .request = request};
     return read_both(sets, pool) || leave_out_trained(sets) || find_neighbours(sets, 2) || list_rows(sets) ? -1 : 0;
 }
@@ -326,6 +319,7 @@ struct scoring {
 
 struct links_job {
     struct link_sets sets;
+    struct answer *answer;
     struct numpy_draws draws;
     struct links none, none_known; /* unlinked pairs: none: as many as held-out links; none_known: as many as training links */
     struct links asked;            /* links whose end `to` is ranked, with `from` as the query */
@@ -338,12 +332,6 @@ struct links_job {
     _Atomic uint64_t next; /* number of the first end that no worker has taken yet */
 };
 
-static const char *const score_names[LINK_SCORES] = {"dot", "cosine", "hadamard", "cross", "cross-cosine"};
-
-const char *link_score_name(enum link_score score) {
-    return score_names[score];
-}
-
 /* ---- draws ---- */
 
 static uint32_t draw_node(struct links_job *job) {
@@ -355,7 +343,7 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
     for (int round = 0; pairs->count < wanted; round++) {
         if (round == ROUNDS)
             return fail("nearly all pairs of the %" PRIu64 " nodes are links: too few are left to compare '%s' with",
-                        job->sets.nodes, job->sets.request->held_out);
+                        job->sets.nodes, job->sets.request->path);
         for (uint64_t i = 0; i < 2 * wanted; i++) {
             uint32_t from = draw_node(job), to = draw_node(job);
             if (pairs->count < wanted && from != to && !link_sets_linked(&job->sets, from, to) && links_add(pairs, from, to))
@@ -564,15 +552,20 @@ static int find_auc(struct links_job *job, double *auc) {
     return result;
 }
 
-static int judge_links(struct links_job *job, struct sptx_links_score *score, struct pool *pool) {
+/* Judges all links by job->scoring, and adds the numbers of this score. */
+static int judge_links(struct links_job *job, const char *score, struct pool *pool) {
+    double auc, mrr = 0, hits = 0;
+    uint64_t asked = job->asked.count;
     job->next = 0;
-    if (find_auc(job, &score->auc) || pool_run(pool, rank_ends, job)) return -1;
-    score->mrr = score->hits = 0;
-    for (uint64_t i = 0; i < job->asked.count; i++) {
-        score->mrr += 1 / job->ranks[i] / (double)job->asked.count;
-        score->hits += (job->ranks[i] <= HITS) / (double)job->asked.count;
+    if (find_auc(job, &auc) || pool_run(pool, rank_ends, job)) return -1;
+    for (uint64_t i = 0; i < asked; i++) {
+        mrr += 1 / job->ranks[i] / (double)asked;
+        hits += (job->ranks[i] <= HITS) / (double)asked;
     }
-    return 0;
+    return answer_add(job->answer, score, "auc", auc, job->sets.held_out.count, " %s auc #", score) ||
+                   answer_add(job->answer, score, "mrr", mrr, asked, " mrr #") ||
+                   answer_add(job->answer, score, "hits", hits, asked, " hits@%d #", HITS)
+               ? -1 : 0;
 }
 
 /* ---- Hadamard features ---- */
@@ -623,94 +616,97 @@ out:
     return result;
 }
 
-static int judge_hadamard(struct links_job *job, struct sptx_links_score *score, struct pool *pool) {
+static int judge_hadamard(struct links_job *job, struct pool *pool) {
     float *factors = mem_alloc((uint64_t)job->sets.model->dim + 1, sizeof *factors, "products of columns");
     int result = factors && !fit_factors(job, job->scoring.x, factors) ? 0 : -1;
     job->scoring.factors = factors ? factors + 1 : NULL;
-    if (!result) result = judge_links(job, score, pool);
+    if (!result) result = judge_links(job, "hadamard", pool);
     job->scoring.factors = NULL;
     free(factors);
     return result;
 }
 
-/* ---- all scores ---- */
+/* ---- all scores ----
+ *
+ *   dot, cosine    of the rows of one view
+ *   hadamard       a logistic regression on the products of the two rows' columns, fitted to training links, if these are known
+ *   cross          dot product of the target row of one node and the context row of the other; for undirected links the sum of both
+ *                  directions; not if contexts are nodes of a tree
+ *   cross-cosine   the same of rows of length 1
+ */
 
-static int judge_view(struct links_job *job, struct sptx_links_score *scores, enum model_view view, struct pool *pool) {
+static int judge_view(struct links_job *job, enum model_view view, struct pool *pool) {
     float *x = matrix_of(job, view);
     job->scoring = (struct scoring){.x = x, .y = x};
-    int result = x ? judge_links(job, &scores[LINK_DOT], pool) : -1;
-    scores[LINK_HADAMARD] = (struct sptx_links_score){NAN, NAN, NAN};
-    if (!result && job->sets.known.count) result = judge_hadamard(job, &scores[LINK_HADAMARD], pool);
+    int result = x ? judge_links(job, "dot", pool) : -1;
     if (!result) {
         make_units(job, x);
-        result = judge_links(job, &scores[LINK_COSINE], pool);
+        result = judge_links(job, "cosine", pool);
+    }
+    if (!result && job->sets.known.count) {
+        free(x);
+        x = matrix_of(job, view);
+        job->scoring = (struct scoring){.x = x, .y = x};
+        result = x ? judge_hadamard(job, pool) : -1;
     }
     free(x);
     return result;
 }
 
-static int judge_cross(struct links_job *job, struct sptx_links_score *scores, struct pool *pool) {
-    scores[LINK_CROSS] = scores[LINK_CROSS_COSINE] = (struct sptx_links_score){NAN, NAN, NAN};
+static int judge_cross(struct links_job *job, struct pool *pool) {
     if (job->sets.model->tree) return 0;
     float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
     job->scoring = (struct scoring){.x = x, .y = y, .both = !job->sets.directed};
-    int result = y ? judge_links(job, &scores[LINK_CROSS], pool) : -1;
+    int result = y ? judge_links(job, "cross", pool) : -1;
     if (!result) {
         make_units(job, x);
         make_units(job, y);
-        result = judge_links(job, &scores[LINK_CROSS_COSINE], pool);
+        result = judge_links(job, "cross-cosine", pool);
     }
     free(x);
     free(y);
     return result;
 }
 
-static void links_release(struct links_job *job) {
-    link_sets_release(&job->sets);
-    free(job->none.link);
-    free(job->none_known.link);
-    free(job->asked.link);
-    free(job->order);
-    free(job->wrong);
-    free(job->among);
-    free(job->ranks);
-}
-
-static struct sptx_links_counts count_all(const struct links_job *job) {
-    uint64_t unknown = job->sets.unknown.words.size;
-    struct sptx_links_counts counts = {.links = job->sets.held_out.count,
-                                  .asked = job->asked.count,
-                                  .nodes = job->sets.nodes + unknown,
-                                  .unknown = unknown,
-                                  .left_out = job->sets.held_out.unknown,
-                                  .trained = job->sets.trained,
-                                  .all = job->ranked_among_all};
+/* Adds the counts, which end the line of each score, after saying what was left out. */
+static int add_counts(const struct links_job *job) {
+    struct answer *answer = job->answer;
+    const struct link_sets *sets = &job->sets;
+    uint64_t unknown = sets->unknown.words.size, links = sets->held_out.count, all = links + sets->held_out.unknown + sets->trained;
+    uint32_t among = 0;
     for (uint64_t end = 0; end < job->asked.count; end++)
-        if (job->among[end] > counts.among) counts.among = job->among[end];
-    return counts;
-}
-
-static void tell_left_out(const struct sptx_links_counts *counts, const struct links_request *request) {
-    uint64_t all = counts->links + counts->left_out + counts->trained;
-    if (counts->left_out)
+        if (job->among[end] > among) among = job->among[end];
+    if (sets->held_out.unknown)
         note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes",
-             counts->left_out, all, request->held_out);
-    if (counts->trained)
+             sets->held_out.unknown, all, sets->request->path);
+    if (sets->trained)
         warn("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on; they are left out",
-             counts->trained, all, request->held_out);
+             sets->trained, all, sets->request->path);
+    return answer_add(answer, "", "links", (double)links, 0, " links #") ||
+                   answer_add(answer, "", "asked", (double)job->asked.count, 0, " asked #") ||
+                   answer_add(answer, "", "nodes", (double)(sets->nodes + unknown), 0, " nodes #") ||
+                   answer_add(answer, "", "unknown", (double)unknown, 0, " unknown #") ||
+                   answer_add(answer, "", "among", among, 0, " among #") ||
+                   answer_add(answer, "", "all", (double)job->ranked_among_all, 0, " all #") ||
+                   answer_add(answer, "", "left_out", (double)sets->held_out.unknown, 0, " left-out #") ||
+                   answer_add(answer, "", "trained", (double)sets->trained, 0, " trained #")
+               ? -1 : 0;
 }
 
-int evaluate_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct model *model,
-                   enum model_view view, const struct links_request *request, const struct config *config) {
-    struct links_job job = {.next = 0};
+int evaluate_links(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
+    struct links_job job = {.answer = answer};
     struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
-    int result = pool && !link_sets_read(&job.sets, model, request, pool) ? draw_all(&job) : -1;
-    if (!result) {
-        *counts = count_all(&job);
-        tell_left_out(counts, request);
-        result = judge_view(&job, scores, view, pool) || judge_cross(&job, scores, pool) ? -1 : 0;
-    }
+    int result = !pool || link_sets_read(&job.sets, model, request, pool) || draw_all(&job) || judge_view(&job, request->view, pool) ||
+                         judge_cross(&job, pool) || add_counts(&job)
+                     ? -1 : 0;
     if (pool) pool_close(pool);
-    links_release(&job);
+    link_sets_release(&job.sets);
+    free(job.none.link);
+    free(job.none_known.link);
+    free(job.asked.link);
+    free(job.order);
+    free(job.wrong);
+    free(job.among);
+    free(job.ranks);
     return result;
 }

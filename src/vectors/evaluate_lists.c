@@ -15,8 +15,11 @@
 #include <string.h>
 
 struct lists_job {
-    struct sptx_lists_score *sums;
-    uint64_t rows; /* number of rows of the model */
+    double recall, ndcg, hit; /* sums over the lists that are scored; judge_lists() makes them means */
+    uint64_t scored, unknown; /* number of lists scored; of held-out items that the run does not know */
+    uint64_t items, trained;  /* number of held-out items of these lists; number of those that are left out: training items */
+    uint64_t cold;            /* number of lists left out: they have held-out items, but no line in the training file */
+    uint64_t rows;            /* number of rows of the model */
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
@@ -40,16 +43,15 @@ static int is_banned(const struct list_found *found, uint64_t code) {
  * moves the others, sorted, to the front of codes[count]. Items that the run does not know are not dropped, and count as missed.
  * Returns how many items were not dropped. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
-    struct sptx_lists_score *sums = job->sums;
     uint64_t kept = 0;
     qsort(codes, count, sizeof *codes, by_code);
     for (uint64_t i = 0, code; i < count; i++) {
         code = codes[i];
         if (i + 1 < count && codes[i + 1] == code) continue;
         int banned = is_banned(found, code);
-        sums->held_out++;
-        sums->trained += banned;
-        sums->unknown += code >= job->rows;
+        job->items++;
+        job->trained += banned;
+        job->unknown += code >= job->rows;
         if (!banned) codes[kept++] = code;
     }
     return kept;
@@ -58,12 +60,11 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
 /* Adds one list's scores to the sums. */
 static int score_list(void *context, uint64_t list, const struct list_found *found) {
     struct lists_job *job = context;
-    struct sptx_lists_score *sums = job->sums;
     uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0;
     uint64_t count = keep_findable(job, codes, job->held_out.starts[list + 1] - job->held_out.starts[list], found);
     double gain = 0, best = 0;
     if (!count) return 0;
-    sums->lists++;
+    job->scored++;
     for (uint32_t i = 0; i < job->k; i++) {
         uint64_t row = found->ids[i];
         if (row == DRAW_NONE || !bsearch(&row, codes, count, sizeof *codes, by_code)) continue;
@@ -71,40 +72,38 @@ static int score_list(void *context, uint64_t list, const struct list_found *fou
         gain += job->gains[i];
     }
     for (uint64_t i = 0; i < count && i < job->k; i++) best += job->gains[i];
-    sums->recall += (double)hits / (double)count;
-    sums->ndcg += gain / best;
-    sums->hit += hits > 0;
+    job->recall += (double)hits / (double)count;
+    job->ndcg += gain / best;
+    job->hit += hits > 0;
     return 0;
 }
 
 /* Reads the training items and the held-out items of all lists, from files or from data in memory. */
-static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
+static int read_lists(struct lists_job *job, const struct model *model, const struct evaluate_request *request) {
     struct names unknown = {.capacity = 0};
     char said[LOOK_SAID] = "";
     struct corpus_options train = request->reading, held_out = request->reading;
-    int look_at_train = request->look && !request->train_data, look_at_held_out = request->look && !request->held_out_data;
-    if ((look_at_train && list_form_look(&train, request->train)) ||
-        (look_at_held_out && list_form_look(&held_out, request->held_out)))
+    if ((request->look && !request->known_data && list_form_look(&train, request->known)) ||
+        (request->look && !request->data && list_form_look(&held_out, request->path)))
         return -1;
     /* With one held-out item a list, the names of lists look like numbers of lines: the training file tells which columns are read. */
     char columns[LIST_FORM_COLUMNS] = "";
     int set = held_out.look.columns && *held_out.look.columns && strcmp(held_out.look.columns, "auto");
-    if (!set && !request->held_out_data && !request->train_data && corpus_formats[held_out.format].scattered &&
-        list_form_columns(&train, request->train, columns))
+    if (!set && !request->data && !request->known_data && corpus_formats[held_out.format].scattered &&
+        list_form_columns(&train, request->known, columns))
         return -1;
     if (*columns) held_out.look.columns = columns, held_out.look.hints = 1;
     train.said = held_out.said = said;
-    int result = request->held_out_data
-                     ? list_items_take(&job->held_out, request->held_out_data, model, &job->lists, &unknown)
-                     : list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);
+    int result = request->data ? list_items_take(&job->held_out, request->data, model, &job->lists, &unknown)
+                               : list_items_read(&job->held_out, request->path, &held_out, model, &job->lists, &unknown);
     names_release(&unknown);
     if (result) return -1;
-    return request->train_data ? list_items_take(&job->train, request->train_data, model, &job->lists, NULL)
-                               : list_items_read_named(&job->train, request->train, &train, model, &job->lists);
+    return request->known_data ? list_items_take(&job->train, request->known_data, model, &job->lists, NULL)
+                               : list_items_read_named(&job->train, request->known, &train, model, &job->lists);
 }
 
 /* Chooses the lists that have held-out items and a line in the training file. */
-static int choose_lists(struct lists_job *job, const struct lists_request *request) {
+static int choose_lists(struct lists_job *job, const struct evaluate_request *request) {
     job->asked = mem_alloc(job->lists.words.size, sizeof *job->asked, "lists");
     if (!job->asked) return -1;
     for (uint64_t list = 0; list < job->lists.words.size; list++) {
@@ -112,13 +111,14 @@ static int choose_lists(struct lists_job *job, const struct lists_request *reque
         if (job->train.met[list])
             job->asked[job->asked_count++] = list;
         else
-            job->sums->cold++;
+            job->cold++;
     }
     if (job->asked_count) return 0;
-    return fail("no list of '%s' has items there and a line in '%s'", request->held_out, request->train);
+    return fail("no list of '%s' has items there and a line in '%s'", request->path, request->known);
 }
 
-static int ask_lists(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
+/* Answers the chosen lists, and divides the sums by their number. */
+static int judge_lists(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
     struct list_scores scores = {.model = NULL};
     struct list_question question = {.starts = job->train.starts,
                                      .codes = job->train.codes,
@@ -126,24 +126,15 @@ static int ask_lists(struct lists_job *job, const struct model *model, enum list
                                      .lists = job->asked,
                                      .count = job->asked_count,
                                      .k = job->k};
-    int result = list_scores_open(&scores, model, score, &(struct list_candidates){.first = 0}, config) ||
-                         list_scores_ask(&scores, &question, score_list, job) ? -1 : 0;
-    list_scores_close(&scores);
-    return result;
-}
-
-/* Answers the chosen lists, and divides the sums by their number. */
-static int judge_lists(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
-    struct sptx_lists_score *score = job->sums;
     job->gains = mem_alloc(job->k, sizeof *job->gains, "gains");
     if (!job->gains) return -1;
     for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
-    if (ask_lists(job, model, how, config)) return -1;
-    if (!score->lists) return 0;
-    score->recall /= (double)score->lists;
-    score->ndcg /= (double)score->lists;
-    score->hit /= (double)score->lists;
-    return 0;
+    int result = list_scores_open(&scores, model, score, &(struct list_candidates){.first = 0}, config) ||
+                         list_scores_ask(&scores, &question, score_list, job) ? -1 : 0;
+    list_scores_close(&scores);
+    double lists = job->scored ? (double)job->scored : 1;
+    job->recall /= lists, job->ndcg /= lists, job->hit /= lists;
+    return result;
 }
 
 static void release(struct lists_job *job) {
@@ -155,45 +146,50 @@ static void release(struct lists_job *job) {
     list_items_release(&job->held_out);
 }
 
-static void tell_cold(const struct lists_job *job, const struct lists_request *request) {
-    uint64_t cold = job->sums->cold;
-    if (cold)
-        note("left out   %" PRIu64 " of %" PRIu64
-             " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
-             cold, cold + job->asked_count, request->held_out, request->train);
-}
-
-/* Counts the scored lists that have no row in the run, if the score uses rows of lists. */
-static void count_without_row(struct lists_job *job, enum list_score how) {
-    for (uint64_t i = 0; i < job->asked_count && list_score_of_users(how); i++)
-        job->sums->without_row += job->lists.row[job->asked[i]] < 0;
-}
-
 /* Fails if more than half of the held-out items are training items, which means that the file is wrong. Warns if fewer are. */
-static int check_trained(const struct sptx_lists_score *score, const struct lists_request *request) {
+static int check_trained(const struct lists_job *job, const struct evaluate_request *request) {
     char trained[TEXT_BYTES], all[TEXT_BYTES];
-    if (!score->trained) return 0;
-    text_of_count(trained, score->trained);
-    text_of_count(all, score->held_out);
-    if (2 * score->trained > score->held_out)
+    if (!job->trained) return 0;
+    text_of_count(trained, job->trained);
+    text_of_count(all, job->items);
+    if (2 * job->trained > job->items)
         return fail("%s of %s held-out items of '%s' are trained ones: their lists in '%s' (or the run's graph) have them, and no "
                     "answer repeats those; give held-out items that training left out",
-                    trained, all, request->held_out, request->train);
-    warn("%s of %s held-out items of '%s' are trained ones, which no answer repeats; they are left out", trained, all,
-         request->held_out);
+                    trained, all, request->path, request->known);
+    warn("%s of %s held-out items of '%s' are trained ones, which no answer repeats; they are left out", trained, all, request->path);
     return 0;
 }
 
-int evaluate_lists(struct sptx_lists_score *score, const struct model *model, const struct lists_request *request,
-                   const struct config *config) {
-    struct lists_job job = {.sums = score, .rows = model->rows, .k = request->k};
-    *score = (struct sptx_lists_score){.lists = 0};
+static int add_numbers(struct answer *answer, const struct lists_job *job, const struct model *model, enum list_score score) {
+    uint64_t without_row = 0, k = job->k;
+    for (uint64_t i = 0; i < job->asked_count && list_score_of_users(score); i++) without_row += job->lists.row[job->asked[i]] < 0;
+    int folded = without_row && list_score_folds(model, score, -1);
+    return answer_add(answer, "", "recall", job->recall, job->scored, "recall@%" PRIu64 " #", k) ||
+                   answer_add(answer, "", "ndcg", job->ndcg, job->scored, " ndcg@%" PRIu64 " #", k) ||
+                   answer_add(answer, "", "hit", job->hit, job->scored, " hit@%" PRIu64 " #", k) ||
+                   answer_add(answer, "", "lists", (double)job->scored, 0, " score %s lists #",
+                              list_score_said(score, folded && without_row >= job->scored)) ||
+                   answer_add(answer, "", "unknown", (double)job->unknown, 0, " unknown #") ||
+                   answer_add(answer, "", "held_out", (double)job->items, 0, " held-out #") ||
+                   answer_add(answer, "", "trained", (double)job->trained, 0, " trained #") ||
+                   answer_add(answer, "", "cold", (double)job->cold, 0, " cold #") ||
+                   answer_add(answer, "", "without_row", (double)without_row, 0, "%s%s",
+                              list_score_of_users(score) ? " without-row #" : "", folded ? " folded" : "")
+               ? -1 : 0;
+}
+
+int evaluate_lists(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
+    struct lists_job job = {.rows = model->rows, .k = (uint32_t)request->options.k};
     int result = read_lists(&job, model, request) || choose_lists(&job, request) ? -1 : 0;
     if (!result) {
         names_locate_lists(&job.lists, model);
-        tell_cold(&job, request);
-        count_without_row(&job, request->score);
-        result = judge_lists(&job, model, request->score, config) || check_trained(score, request) ? -1 : 0;
+        if (job.cold)
+            note("left out   %" PRIu64 " of %" PRIu64
+                 " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
+                 job.cold, job.cold + job.asked_count, request->path, request->known);
+        result = judge_lists(&job, model, request->score, config) || check_trained(&job, request) ||
+                         add_numbers(answer, &job, model, request->score)
+                     ? -1 : 0;
     }
     release(&job);
     return result;
@@ -213,47 +209,33 @@ static int take_items(struct list_items *items, const uint32_t *ids, const uint6
     return items->starts && items->codes ? 0 : -1;
 }
 
-static int take_own_rows(struct lists_job *job, const struct held_out *h) {
-    job->rows_of_lists = mem_alloc(h->lists, sizeof *job->rows_of_lists, "lists");
-    if (!job->rows_of_lists) return -1;
-    for (uint64_t list = 0; list < h->lists; list++)
-        job->rows_of_lists[list] = h->own ? (int64_t)h->trained.ids[h->trained.starts[list]] : -1;
-    return 0;
-}
-
+/* Chooses the lists to ask, evenly among those that have a held-out item. */
 static int choose_evenly(struct lists_job *job, const struct held_out *h) {
     uint64_t all = 0, at = 0, *count = &job->asked_count;
     for (uint64_t list = 0; list < h->lists; list++) all += h->starts[list + 1] > h->starts[list];
     job->asked = mem_alloc(all, sizeof *job->asked, "lists");
-    if (!job->asked) return -1;
-    uint64_t most = all < EVALUATE_SPLIT_LISTS ? all : EVALUATE_SPLIT_LISTS;
-    for (uint64_t list = 0; list < h->lists; list++)
+    job->rows_of_lists = mem_alloc(h->lists, sizeof *job->rows_of_lists, "lists");
+    if (!job->asked || !job->rows_of_lists) return -1;
+    uint64_t most = all < JUDGE_LISTS ? all : JUDGE_LISTS;
+    for (uint64_t list = 0; list < h->lists; list++) {
+        job->rows_of_lists[list] = h->own ? (int64_t)h->trained.ids[h->trained.starts[list]] : -1;
         if (h->starts[list + 1] > h->starts[list] && at++ * most / all == *count) job->asked[(*count)++] = list;
+    }
     return 0;
 }
 
-int evaluate_split(struct sptx_lists_score *score, const struct model *model, const struct held_out *h, uint32_t k,
-                   const struct config *config) {
-    struct lists_job job = {.sums = score, .rows = model->rows, .k = k};
-    *score = (struct sptx_lists_score){.lists = 0};
-    int result = take_items(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
-                         take_items(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) ||
-                         choose_evenly(&job, h)
-                     ? -1
-                     : 0;
-    if (!result) result = judge_lists(&job, model, answers_score(model, 1), config);
-    release(&job);
-    return result;
-}
-
-int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
-                     const struct config *config) {
-    struct sptx_lists_score score = {.lists = 0};
+int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *h, const struct config *config) {
     struct model model;
     int result = model_open(&model, checkpoint);
-    if (!result) result = evaluate_split(&score, &model, held_out, JUDGE_PLACES, config);
+    struct lists_job job = {.rows = model.rows, .k = JUDGE_PLACES};
+    if (!result)
+        result = take_items(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
+                         take_items(&job.held_out, h->ids, h->starts, h->lists, 0) || choose_evenly(&job, h) ||
+                         judge_lists(&job, &model, answers_score(&model, 1), config)
+                     ? -1 : 0;
+    release(&job);
     model_close(&model);
-    *recall = score.recall;
-    *lists = score.lists;
+    *recall = job.recall;
+    *lists = job.scored;
     return result;
 }

@@ -19,6 +19,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,12 +37,16 @@ struct question {
 
 struct triples_job {
     const struct model *model;
-    const struct triples_request *request;
-    struct sptx_triples_score *score;
+    const struct evaluate_request *request;
+    uint64_t triples, unknown; /* number of held-out triples; number with a name that the run does not know */
+    uint64_t trained;     /* number of held-out triples that the run was trained on; they are ranked, too */
+    int filtered_trained; /* 1: known answers include the training triples; 0: their file is gone */
+    uint64_t among;       /* number of entities that answers are ranked among */
+    double hits[3];       /* number of ranks up to 1, 3 and 10 */
     struct question *questions; /* [count] tails of all triples, then heads of all triples */
     uint64_t count, capacity;
     struct known_answers known;
-    uint32_t *sample;     /* [score->among] rising: the entities that answers are ranked among; NULL: all */
+    uint32_t *sample;     /* [among] rising: the entities that answers are ranked among; NULL: all */
     double mrr[2];        /* sums over tails and over heads */
     struct search search; /* the context rows of the entities, or of the sample */
 };
@@ -56,27 +61,26 @@ static int add_question(struct triples_job *job, uint32_t entity, uint32_t relat
 
 static int take_held_out(void *context, const uint32_t rows[3]) {
     struct triples_job *job = context;
-    job->score->triples++;
+    job->triples++;
     int known = rows[TRIPLE_HEAD] != WORDS_ABSENT && rows[TRIPLE_RELATION] != WORDS_ABSENT && rows[TRIPLE_TAIL] != WORDS_ABSENT;
-    job->score->unknown += !known;
+    job->unknown += !known;
     return known ? add_question(job, rows[TRIPLE_HEAD], rows[TRIPLE_RELATION], rows[TRIPLE_TAIL]) : 0;
 }
 
 static int read_held_out(struct triples_job *job) {
-    const struct triples_request *request = job->request;
+    const struct evaluate_request *request = job->request;
     const struct model *model = job->model;
-    int result = request->held_out_data ? run_triples_gathered(model, request->held_out_data, take_held_out, job)
-                                        : run_triples_read(model, request->held_out, &request->look, take_held_out, job);
+    int result = request->data ? run_triples_gathered(model, request->data, take_held_out, job)
+                               : run_triples_read(model, request->path, &request->reading.look, take_held_out, job);
     if (result) return -1;
     if (!job->count)
-        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, request->held_out,
-                    model->directory, job->score->triples);
+        return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, request->path,
+                    model->directory, job->triples);
     uint64_t triples = job->count;
     for (uint64_t i = 0; i < triples && model->reciprocal; i++) {
         struct question tail = job->questions[i];
         if (add_question(job, tail.answer, tail.relation + (uint32_t)model->relations, tail.entity)) return -1;
     }
-    job->score->asked = job->count;
     return 0;
 }
 
@@ -84,7 +88,7 @@ static int read_held_out(struct triples_job *job) {
  * added to the known answers. */
 static uint64_t count_trained(const struct triples_job *job) {
     uint64_t trained = 0;
-    for (uint64_t i = 0; i < job->score->triples - job->score->unknown; i++) {
+    for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
         const struct question *q = &job->questions[i];
         uint64_t at = (uint64_t)known_answers_find(&job->known, q->entity, q->relation);
         trained += bsearch(&q->answer, job->known.answers + job->known.starts[at], job->known.counts[at], sizeof q->answer,
@@ -95,13 +99,13 @@ static uint64_t count_trained(const struct triples_job *job) {
 
 static int read_files(struct triples_job *job, char *const *paths, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (run_triples_read(job->model, paths[i], &job->request->look, known_answers_add, &job->known)) return -1;
+        if (run_triples_read(job->model, paths[i], &job->request->reading.look, known_answers_add, &job->known)) return -1;
     return 0;
 }
 
 static int add_known(struct triples_job *job) {
-    const struct triples_request *request = job->request;
-    for (uint64_t i = 0; i < job->score->triples - job->score->unknown; i++) {
+    const struct evaluate_request *request = job->request;
+    for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
         const struct question *q = &job->questions[i];
         if (known_answers_add(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer})) return -1;
     }
@@ -114,9 +118,9 @@ static int add_known(struct triples_job *job) {
 }
 
 /* Finds the known answers to all questions. */
-static int find_known(struct triples_job *job) {
+static int find_known(struct triples_job *job, unsigned threads) {
     uint64_t *asked = mem_alloc(job->count, sizeof *asked, "questions");
-    struct pool *pool = asked ? pool_open(job->request->threads) : NULL;
+    struct pool *pool = asked ? pool_open(threads) : NULL;
     for (uint64_t i = 0; asked && i < job->count; i++)
         asked[i] = (uint64_t)job->questions[i].entity << 32 | job->questions[i].relation;
     int result = !pool || known_answers_begin(&job->known, job->model, asked, job->count) ? -1 : 0;
@@ -127,8 +131,8 @@ static int find_known(struct triples_job *job) {
     idstream_close(&stream);
     if (pool) pool_close(pool);
     if (result) return -1;
-    job->score->filtered_trained = there > 0;
-    job->score->trained = count_trained(job);
+    job->filtered_trained = there > 0;
+    job->trained = count_trained(job);
     return add_known(job) || known_answers_end(&job->known) ? -1 : 0;
 }
 
@@ -155,21 +159,21 @@ static int draw_by_count(const struct model *model, struct numpy_draws *draws, u
 
 static int choose_sample(struct triples_job *job) {
     const struct model *model = job->model;
-    uint64_t entities = model_items(model), wanted = job->request->sample ? job->request->sample : entities > ALL_MOST ? SAMPLE : 0;
+    uint64_t entities = model_items(model), wanted = job->request->options.sample ? job->request->options.sample : entities > ALL_MOST ? SAMPLE : 0;
     struct numpy_draws draws = numpy_draws_make(0);
-    job->score->among = job->score->entities = entities;
+    job->among = entities;
     if (!wanted || wanted >= entities) return 0;
     job->sample = mem_alloc(wanted, sizeof *job->sample, "a sample");
     if (!job->sample) return -1;
     for (uint64_t i = 0; i < wanted / 2; i++) job->sample[i] = numpy_draws_below(&draws, entities);
     if (draw_by_count(model, &draws, job->sample + wanted / 2, wanted - wanted / 2)) return -1;
-    job->score->among = search_distinct(job->sample, wanted);
+    job->among = search_distinct(job->sample, wanted);
     return 0;
 }
 
 static int open_search(struct triples_job *job, const struct config *config) {
-    float *base = model_matrix_of(job->model, VIEW_CONTEXT, job->sample, job->score->among, 0);
-    return search_over(&job->search, base, job->score->among, job->model->dim, METRIC_DOT, config);
+    float *base = model_matrix_of(job->model, VIEW_CONTEXT, job->sample, job->among, 0);
+    return search_over(&job->search, base, job->among, job->model->dim, METRIC_DOT, config);
 }
 
 /* ---- ranking ---- */
@@ -212,7 +216,7 @@ static int ban_known(const struct triples_job *job, struct block *block, uint64_
         return -1;
     for (uint64_t i = 0; i < known->counts[at]; i++) {
         const uint32_t *place =
-            job->sample ? bsearch(&answers[i], job->sample, job->score->among, sizeof *place, search_by_id) : NULL;
+            job->sample ? bsearch(&answers[i], job->sample, job->among, sizeof *place, search_by_id) : NULL;
         if (place || !job->sample) block->banned[end++] = place ? (uint32_t)(place - job->sample) : answers[i];
     }
     block->starts[n + 1] = end;
@@ -235,14 +239,11 @@ static uint64_t fill_questions(const struct triples_job *job, struct block *bloc
 }
 
 static void add_ranks(struct triples_job *job, const struct block *block, uint64_t first, uint64_t count) {
-    struct sptx_triples_score *score = job->score;
-    uint64_t tails = score->triples - score->unknown;
+    uint64_t tails = job->triples - job->unknown;
     for (uint64_t i = 0; i < count; i++) {
         double rank = 1 + (double)block->above[i] + (double)block->level[i] / 2;
         job->mrr[first + i >= tails] += 1 / rank;
-        score->hits1 += rank <= 1;
-        score->hits3 += rank <= 3;
-        score->hits10 += rank <= 10;
+        job->hits[0] += rank <= 1, job->hits[1] += rank <= 3, job->hits[2] += rank <= 10;
     }
 }
 
@@ -270,39 +271,63 @@ static int rank_all(struct triples_job *job, struct block *block, float *row) {
     return result;
 }
 
-static void divide(struct triples_job *job) {
-    struct sptx_triples_score *score = job->score;
-    double asked = (double)job->count, triples = (double)score->triples, all = triples * (job->model->reciprocal ? 2 : 1);
-    score->mrr = (job->mrr[0] + job->mrr[1]) / all;
-    score->mrr_tails = job->mrr[0] / triples;
-    score->mrr_heads = job->model->reciprocal ? job->mrr[1] / triples : NAN;
-    score->mrr_known = (job->mrr[0] + job->mrr[1]) / asked;
-    score->hits1_known = score->hits1 / asked;
-    score->hits3_known = score->hits3 / asked;
-    score->hits10_known = score->hits10 / asked;
-    score->hits1 /= all;
-    score->hits3 /= all;
-    score->hits10 /= all;
+/* Adds the numbers: first of all triples, of which those with unknown names are misses, then of the others. */
+static int add_numbers(const struct triples_job *job, struct answer *answer) {
+    uint64_t asked = job->count, ways = job->model->reciprocal ? 2 : 1, all = job->triples * ways;
+    uint64_t entities = model_items(job->model), known = job->triples - job->unknown;
+    double sum = job->mrr[0] + job->mrr[1], heads = ways == 2 ? job->mrr[1] / (double)job->triples : NAN;
+    int more = job->unknown > 0; /* 0: the numbers of the known triples are the same, and are not printed */
+    char misses[128] = "";
+    if (more)
+        snprintf(misses, sizeof misses, " triples %" PRIu64 ", without those of unknown names, which the line above counts as misses", known);
+    if (answer_add(answer, "", "mrr", sum / (double)all, all, " mrr #") ||
+        answer_add(answer, "", "hits1", job->hits[0] / (double)all, all, " hits@1 #") ||
+        answer_add(answer, "", "hits3", job->hits[1] / (double)all, all, " hits@3 #") ||
+        answer_add(answer, "", "hits10", job->hits[2] / (double)all, all, " hits@10 #") ||
+        answer_add(answer, "", "mrr_tails", job->mrr[0] / (double)job->triples, job->triples, " tails #") ||
+        answer_add(answer, "", "mrr_heads", heads, ways == 2 ? job->triples : 0, "%s", ways == 2 ? " heads #" : "") ||
+        answer_add(answer, "", "triples", (double)job->triples, 0, " triples #") ||
+        answer_add(answer, "", "asked", (double)asked, 0, " asked #") ||
+        answer_add(answer, "", "unknown", (double)job->unknown, 0, " unknown #") ||
+        answer_add(answer, "", "trained", (double)job->trained, 0, " trained #") ||
+        answer_add(answer, "", "among", (double)job->among, 0, " among #") ||
+        answer_add(answer, "", "entities", (double)entities, 0, "%s", "") ||
+        answer_add(answer, "", "filtered_trained", job->filtered_trained, 0, "%s", ""))
+        return -1;
+    return answer_add(answer, "", "mrr_known", sum / (double)asked, asked, "%s", more ? "\n known mrr #" : "") ||
+                   answer_add(answer, "", "hits1_known", job->hits[0] / (double)asked, asked, "%s", more ? " hits@1 #" : "") ||
+                   answer_add(answer, "", "hits3_known", job->hits[1] / (double)asked, asked, "%s", more ? " hits@3 #" : "") ||
+                   answer_add(answer, "", "hits10_known", job->hits[2] / (double)asked, asked, "%s%s", more ? " hits@10 #" : "", misses)
+               ? -1 : 0;
 }
 
 static int judge_triples(struct triples_job *job, const struct config *config) {
     struct block block;
     float *row = mem_alloc(job->model->dim, sizeof *row, "a row");
     int result = block_open(&block, job) || !row || open_search(job, config) || rank_all(job, &block, row) ? -1 : 0;
-    if (!result) divide(job);
     block_close(&block);
     free(row);
     return result;
 }
 
-int evaluate_triples(struct sptx_triples_score *score, const struct model *model, const struct triples_request *request,
+/* Says which answers are left out, and what is ranked. */
+static void say_how(const struct triples_job *job) {
+    const char *known = job->request->known;
+    note("filtered   by '%s'%s%s%s%s", job->request->path, job->filtered_trained ? ", the triples that the run was trained on" : "",
+         known ? ", '" : "", known ? known : "", known ? "'" : "");
+    if (!job->model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
+    if (job->sample)
+        note("sample     of %" PRIu64 " of %" PRIu64 " entities, half of them drawn evenly and half by how often they occur", job->among,
+             model_items(job->model));
+}
+
+int evaluate_triples(struct answer *answer, const struct model *model, const struct evaluate_request *request,
                      const struct config *config) {
-    struct triples_job job = {.model = model, .request = request, .score = score};
-    *score = (struct sptx_triples_score){.mrr = 0};
-    int result =
-        run_triples_check(model) || read_held_out(&job) || find_known(&job) || choose_sample(&job) || judge_triples(&job, config)
-            ? -1
-            : 0;
+    struct triples_job job = {.model = model, .request = request};
+    int result = run_triples_check(model) || read_held_out(&job) || find_known(&job, config ? (unsigned)config->device_threads : 0) ||
+                         choose_sample(&job) || judge_triples(&job, config) || add_numbers(&job, answer)
+                     ? -1 : 0;
+    if (!result) say_how(&job);
     search_close(&job.search);
     known_answers_release(&job.known);
     free(job.questions);

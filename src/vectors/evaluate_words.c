@@ -123,17 +123,17 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
 }
 
 /* Fails with the reason why rho cannot be computed. */
-static int refuse_pairs(const struct sptx_pairs_score *score, const struct model *model, const char *path) {
-    if (!score->total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
-    if (!score->covered)
-        return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", score->total,
-                    path, model->directory);
+static int refuse_pairs(uint64_t covered, uint64_t total, const struct model *model, const char *path) {
+    if (!total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
+    if (!covered)
+        return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", total, path, model->directory);
     return fail("the %" PRIu64 " pairs of '%s' that are covered, of %" PRIu64
                 ", tell of no order: their scores or their cosines are all the same",
-                score->covered, path, score->total);
+                covered, path, total);
 }
 
-int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, enum model_view view, const char *path) {
+int evaluate_pairs(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
+    const char *path = request->path;
     struct field_file file;
     struct names names = {.capacity = 0};
     struct pair *pairs = NULL;
@@ -141,7 +141,6 @@ int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, en
     double *gold_ranks = NULL, *ranks = NULL;
     uint64_t count = 0;
     int result = -1;
-    *score = (struct sptx_pairs_score){.rho = NAN};
     if (field_file_open(&file, path, LOOK_WORDS) || read_pairs(&file, &names, &pairs, &count) ||
         names_locate(&names, model, model_items(model)))
         goto out;
@@ -150,16 +149,18 @@ int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, en
     gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");
     ranks = mem_alloc(count, sizeof *ranks, "ranks of pairs");
     if (!golds || !cosines || !gold_ranks || !ranks) goto out;
-    int64_t known = compare_pairs(model, view, &names, pairs, count, golds, cosines, &file.look.form, path);
+    int64_t known = compare_pairs(model, request->view, &names, pairs, count, golds, cosines, &file.look.form, path);
     if (known < 0) goto out;
     rank(golds, (uint64_t)known, gold_ranks);
     rank(cosines, (uint64_t)known, ranks);
-    *score = (struct sptx_pairs_score){correlation(gold_ranks, ranks, (uint64_t)known), (uint64_t)known, count};
-    if (!isfinite(score->rho)) {
-        refuse_pairs(score, model, path);
-        goto out;
-    }
-    result = 0;
+    double rho = correlation(gold_ranks, ranks, (uint64_t)known);
+    if (!isfinite(rho))
+        refuse_pairs((uint64_t)known, count, model, path);
+    else
+        result = answer_add(answer, "", "rho", rho, (uint64_t)known, " rho #") ||
+                         answer_add(answer, "", "covered", (double)known, 0, " covered #") ||
+                         answer_add(answer, "", "total", (double)count, 0, "/#")
+                     ? -1 : 0;
 out:
     field_file_close(&file);
     free(pairs);
@@ -309,118 +310,117 @@ void analogies_sections_free(struct analogies_section *sections, uint64_t count)
     free(sections);
 }
 
-int evaluate_analogies(struct sptx_analogies_score *score, const struct model *model, enum model_view view, const char *path,
-                       uint64_t restrict_rows, const struct config *config) {
+int evaluate_analogies(struct answer *answer, const struct model *model, const struct evaluate_request *request,
+                       const struct config *config) {
     struct analogies_section *sections;
-    uint64_t count, asked[2] = {0, 0}, right[2] = {0, 0};
-    *score = (struct sptx_analogies_score){.accuracy = NAN, .semantic = NAN, .syntactic = NAN};
-    int result = evaluate_analogies_sections(&sections, &count, model, view, path, restrict_rows, config);
+    uint64_t count, total = 0, asked[2] = {0, 0}, right[2] = {0, 0};
+    int result = evaluate_analogies_sections(&sections, &count, model, request->view, request->path, request->options.first, config);
     for (uint64_t i = 0; i < count; i++) {
-        score->total += sections[i].total;
+        total += sections[i].total;
         asked[sections[i].syntactic] += sections[i].covered;
         right[sections[i].syntactic] += sections[i].right;
     }
-    score->covered = asked[0] + asked[1];
-    score->accuracy = share(right[0] + right[1], score->covered);
-    score->semantic = share(right[0], asked[0]);
-    score->syntactic = share(right[1], asked[1]);
     analogies_sections_free(sections, count);
+    uint64_t covered = asked[0] + asked[1];
+    int both = asked[0] && asked[1];
+    if (!result)
+        result = answer_add(answer, "", "accuracy", share(right[0] + right[1], covered), covered, " accuracy #") ||
+                         answer_add(answer, "", "semantic", share(right[0], asked[0]), asked[0], "%s", both ? " semantic #" : "") ||
+                         answer_add(answer, "", "syntactic", share(right[1], asked[1]), asked[1], "%s", both ? " syntactic #" : "") ||
+                         answer_add(answer, "", "covered", (double)covered, 0, " covered #") ||
+                         answer_add(answer, "", "total", (double)total, 0, "/#")
+                     ? -1 : 0;
     return result;
 }
 
 /* ---- groups ---- */
 
+enum { GROUPS_MOST = 8, GROUPS_SAMPLE = 2000 }; /* most columns of groups that a file may have; rows that are asked if sample = 0 */
+
+/* A column of groups. */
+struct column {
+    struct names labels;
+    uint32_t *group; /* [rows] 1 + the number of the row's label; 0: the file gives the row no label in this column */
+    uint64_t *size;  /* [labels] number of searched rows that have the label */
+    double share, chance; /* sums over the rows that were asked and have another row in their group */
+    uint64_t asked;
+};
+
 struct groups_job {
-    const struct groups_request *request;
+    const struct sptx_evaluate_options *options;
     const struct model *model;
     const char *path;
     struct search search;
     struct search_block block;
     uint64_t rows; /* number of rows that are searched: all rows up to the last one that occurs `met` times in the corpus */
     int columns;
-    struct names labels[SPTX_GROUPS_MOST];
-    uint32_t *group[SPTX_GROUPS_MOST]; /* [rows] 1 + the number of the row's label; 0: the file gives the row no label in this
-                                        * column */
-    uint64_t *size[SPTX_GROUPS_MOST];  /* [labels] number of searched rows that have the label */
+    struct column column[GROUPS_MOST];
     uint32_t *asked;              /* rows that are asked for their nearest rows */
 };
 
-/* Prepares a column of groups for each column of the file's first line. */
-static int open_columns(struct groups_job *job, int columns) {
-    if (columns < 1 || columns > SPTX_GROUPS_MOST)
-        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns, SPTX_GROUPS_MOST);
-    for (; job->columns < columns; job->columns++)
-        if (!(job->group[job->columns] = mem_zalloc(job->rows, sizeof **job->group, "the groups of rows"))) return -1;
-    return 0;
-}
-
 static int take_groups(struct field_file *file, struct groups_job *job) {
     int columns = (int)file->line.count - 1;
-    if (!job->columns && open_columns(job, columns)) return -1;
+    if (!job->columns && (columns < 1 || columns > GROUPS_MOST))
+        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns, GROUPS_MOST);
+    for (int first = !job->columns; first && job->columns < columns; job->columns++)
+        if (!(job->column[job->columns].group = mem_zalloc(job->rows, sizeof(uint32_t), "the groups of rows"))) return -1;
     if (columns != job->columns)
         return fail("'%s' line %" PRIu64 " has %d groups behind its word, the first line %d", job->path, file->number, columns,
                     job->columns);
     int64_t row = vocab_find(&job->model->vocab, file->line.word[0], file->line.length[0]);
     for (int column = 0; column < columns && row >= 0 && (uint64_t)row < job->rows; column++) {
-        int64_t number = names_add(&job->labels[column], file->line.word[column + 1], file->line.length[column + 1]);
+        int64_t number = names_add(&job->column[column].labels, file->line.word[column + 1], file->line.length[column + 1]);
         if (number < 0) return -1;
-        job->group[column][row] = (uint32_t)number + 1;
+        job->column[column].group[row] = (uint32_t)number + 1;
     }
     return 0;
 }
 
-static int read_groups(struct field_file *file, struct groups_job *job) {
-    int more;
-    while ((more = field_file_next(file)) > 0)
-        if (take_groups(file, job)) return -1;
-    if (more) return -1;
-    return job->columns ? 0 : fail("'%s' has no line: wanted a word and its groups on each", job->path);
-}
-
 static int count_members(struct groups_job *job) {
-    for (int column = 0; column < job->columns; column++) {
-        uint64_t *size = mem_zalloc(job->labels[column].words.size + 1, sizeof *size, "the sizes of groups");
-        if (!(job->size[column] = size)) return -1;
+    for (struct column *column = job->column; column < job->column + job->columns; column++) {
+        column->size = mem_zalloc(column->labels.words.size + 1, sizeof *column->size, "the sizes of groups");
+        if (!column->size) return -1;
         for (uint64_t row = 0; row < job->rows; row++)
-            if (job->group[column][row]) size[job->group[column][row] - 1]++;
+            if (column->group[row]) column->size[column->group[row] - 1]++;
     }
     return 0;
 }
 
 /* Chooses the rows to ask: the first `sample` eligible rows of a fixed random order. *all: number of eligible rows. */
 static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
-    uint64_t most = job->request->sample < job->rows ? job->request->sample : job->rows;
+    uint64_t sample = job->options->sample ? job->options->sample : GROUPS_SAMPLE, most = sample < job->rows ? sample : job->rows;
     struct shuffle order = shuffle_make(job->rows, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
     job->asked = mem_alloc(most, sizeof *job->asked, "the rows asked");
     if (!job->asked) return -1;
     for (uint64_t i = *asked = *all = 0; i < job->rows; i++) {
         uint64_t row = shuffle_at(&order, i);
-        if (vocab_count(&job->model->vocab, row) < job->request->met || !job->group[0][row]) continue;
+        if (vocab_count(&job->model->vocab, row) < job->options->met || !job->column[0].group[row]) continue;
         if (*asked < most) job->asked[(*asked)++] = (uint32_t)row;
         ++*all;
     }
     if (!*asked)
-        return fail("no word that the corpus names %" PRIu64 " times or more stands in '%s'", job->request->met, job->path);
+        return fail("no word that the corpus names %" PRIu64 " times or more stands in '%s'", job->options->met, job->path);
     return 0;
 }
 
 /* Adds the row's result to each column's sums. A row that is alone in its group is not counted in that column. */
-static void score_groups(const struct groups_job *job, struct sptx_groups_score *scores, uint64_t row, const uint32_t *found) {
-    for (int column = 0; column < job->columns; column++) {
-        const uint32_t *group = job->group[column];
-        uint64_t others = group[row] ? job->size[column][group[row] - 1] - 1 : 0, hits = 0;
-        double k = job->request->k, possible = fmin(k, (double)others);
+static void score_groups(struct groups_job *job, uint64_t row, const uint32_t *found) {
+    uint32_t k = (uint32_t)job->options->k;
+    for (struct column *column = job->column; column < job->column + job->columns; column++) {
+        const uint32_t *group = column->group;
+        uint64_t others = group[row] ? column->size[group[row] - 1] - 1 : 0, hits = 0;
+        double possible = fmin(k, (double)others);
         if (!others) continue;
-        for (uint32_t i = 0; i < job->request->k; i++) hits += found[i] != DRAW_NONE && group[found[i]] == group[row];
-        scores[column].share += (double)hits / possible;
-        scores[column].chance += fmin(k, (double)(job->rows - 1)) * (double)others / (double)(job->rows - 1) / possible;
-        scores[column].asked++;
+        for (uint32_t i = 0; i < k; i++) hits += found[i] != DRAW_NONE && group[found[i]] == group[row];
+        column->share += (double)hits / possible;
+        column->chance += fmin(k, (double)(job->rows - 1)) * (double)others / (double)(job->rows - 1) / possible;
+        column->asked++;
     }
 }
 
-static int ask_rows(struct groups_job *job, struct sptx_groups_score *scores, uint64_t asked) {
+static int ask_rows(struct groups_job *job, uint64_t asked) {
     struct search_block *block = &job->block;
-    uint32_t dim = job->search.dim, k = job->request->k;
+    uint32_t dim = job->search.dim, k = (uint32_t)job->options->k;
     for (uint64_t first = 0; first < asked; first += block->rows) {
         uint64_t n = asked - first < block->rows ? asked - first : block->rows;
         const uint32_t *rows = job->asked + first;
@@ -428,56 +428,60 @@ static int ask_rows(struct groups_job *job, struct sptx_groups_score *scores, ui
             memcpy(block->queries + i * dim, job->search.base + (uint64_t)rows[i] * dim, dim * sizeof(float));
         for (uint64_t i = 0; i <= n; i++) block->banned_starts[i] = i; /* each query bans its own row */
         if (search_top(&job->search, block->queries, n, k, block->banned_starts, rows, block->ids, block->scores)) return -1;
-        for (uint64_t i = 0; i < n; i++) score_groups(job, scores, rows[i], block->ids + i * k);
+        for (uint64_t i = 0; i < n; i++) score_groups(job, rows[i], block->ids + i * k);
     }
     return 0;
 }
 
-static void groups_release(struct groups_job *job) {
-    for (int column = 0; column < SPTX_GROUPS_MOST; column++) {
-        names_release(&job->labels[column]);
-        free(job->group[column]);
-        free(job->size[column]);
+/* Adds each column's numbers. Fails if no row that was asked shares a group with another row. rows: number of rows in the file that
+ * could have been asked. */
+static int add_columns(const struct groups_job *job, struct answer *answer, uint64_t rows) {
+    uint64_t all = 0;
+    for (int i = 0; i < job->columns; i++) {
+        const struct column *column = &job->column[i];
+        double asked = column->asked ? (double)column->asked : NAN;
+        char part[16];
+        snprintf(part, sizeof part, "%d", i + 1);
+        all += column->asked;
+        if (answer_add(answer, part, "share", column->share / asked, column->asked, " column %d share@%" PRIu64 " #", i + 1,
+                       job->options->k) ||
+            answer_add(answer, part, "chance", column->chance / asked, column->asked, " chance #") ||
+            answer_add(answer, part, "asked", (double)column->asked, 0, " asked #") ||
+            answer_add(answer, part, "rows", (double)rows, 0, "/#"))
+            return -1;
     }
-    free(job->asked);
-    search_block_release(&job->block);
-    search_close(&job->search);
+    return all ? 0 : fail("no row of '%s' that was asked has another one in its group", job->path);
 }
 
-/* Divides the sums by the number of rows. Returns the number of columns; -1 after fail() if no row that was asked shares a group
- * with another row. */
-static int settle_scores(const struct groups_job *job, struct sptx_groups_score *scores, uint64_t rows) {
-    uint64_t asked = 0;
-    for (int column = 0; column < job->columns; column++) {
-        struct sptx_groups_score *score = &scores[column];
-        asked += score->asked;
-        score->rows = rows;
-        score->share = score->asked ? score->share / (double)score->asked : NAN;
-        score->chance = score->asked ? score->chance / (double)score->asked : NAN;
-    }
-    return asked ? job->columns : fail("no row of '%s' that was asked has another one in its group", job->path);
-}
-
-int evaluate_groups(struct sptx_groups_score *scores, const struct model *model, enum model_view view, const char *path,
-                    const struct groups_request *request, const struct config *config) {
-    struct groups_job job = {.request = request, .model = model, .path = path, .rows = model_items(model)};
-    struct field_file file;
+static int judge_groups(struct groups_job *job, struct field_file *file, struct answer *answer, enum model_view view,
+                        const struct config *config) {
     uint64_t asked, all;
-    int result = -1;
-    for (int i = 0; i < SPTX_GROUPS_MOST; i++) scores[i] = (struct sptx_groups_score){.share = 0};
-    while (job.rows && vocab_count(&model->vocab, job.rows - 1) < request->met) job.rows--;
-    if (field_file_open(&file, path, LOOK_LABELS)) goto out;
-    if (!job.rows) {
-        fail("no word of '%s' is named %" PRIu64 " times or more by its corpus", model->directory, request->met);
-        goto out;
-    }
-    if (read_groups(&file, &job) || count_members(&job) || choose_rows(&job, &asked, &all) ||
-        search_open(&job.search, model, view, METRIC_COSINE, job.rows, config) ||
-        search_block_init(&job.block, model->dim, request->k, asked) || ask_rows(&job, scores, asked))
-        goto out;
-    result = settle_scores(&job, scores, all);
-out:
+    int more = 0, result = field_file_open(file, job->path, LOOK_LABELS);
+    if (!result && !job->rows)
+        return fail("no word of '%s' is named %" PRIu64 " times or more by its corpus", job->model->directory, job->options->met);
+    while (!result && (more = field_file_next(file)) > 0) result = take_groups(file, job);
+    if (result || more) return -1;
+    if (!job->columns) return fail("'%s' has no line: wanted a word and its groups on each", job->path);
+    return count_members(job) || choose_rows(job, &asked, &all) ||
+                   search_open(&job->search, job->model, view, METRIC_COSINE, job->rows, config) ||
+                   search_block_init(&job->block, job->model->dim, (uint32_t)job->options->k, asked) || ask_rows(job, asked) ||
+                   add_columns(job, answer, all)
+               ? -1 : 0;
+}
+
+int evaluate_groups(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
+    struct groups_job job = {.options = &request->options, .model = model, .path = request->path, .rows = model_items(model)};
+    struct field_file file;
+    while (job.rows && vocab_count(&model->vocab, job.rows - 1) < job.options->met) job.rows--;
+    int result = judge_groups(&job, &file, answer, request->view, config);
     field_file_close(&file);
-    groups_release(&job);
+    for (struct column *column = job.column; column < job.column + GROUPS_MOST; column++) {
+        names_release(&column->labels);
+        free(column->group);
+        free(column->size);
+    }
+    free(job.asked);
+    search_block_release(&job.block);
+    search_close(&job.search);
     return result;
 }

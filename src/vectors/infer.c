@@ -21,28 +21,14 @@ static int check_run(const struct model *model) {
                 model->directory);
 }
 
-static int read_config(struct infer *infer) {
-    char *path = file_join(infer->model->directory, "config.ini");
-    int result = config_init(&infer->config) || !path || config_read(&infer->config, path) ? -1 : 0;
-    free(path);
-    return result;
-}
-
-static int make_examples(struct infer *infer) {
-    infer->ids[0] = (uint32_t)model_items(infer->model);
-    infer->starts[1] = 2;
-    const struct idstream one = {.ids = infer->ids, .starts = infer->starts, .tokens = 2, .sentences = 1};
-    return examples_init(&infer->examples, &infer->config, &infer->model->vocab, &one);
-}
-
 int infer_open(struct infer *infer, const struct model *model, struct pool *pool) {
-    *infer = (struct infer){.model = model, .pool = pool};
-    return check_run(model) || read_config(infer) || make_examples(infer) ? -1 : 0;
+    *infer = (struct infer){.model = model, .pool = pool, .ids = {(uint32_t)model_items(model)}, .starts = {0, 2}};
+    const struct idstream one = {.ids = infer->ids, .starts = infer->starts, .tokens = 2, .sentences = 1};
+    return check_run(model) || examples_init(&infer->examples, &model->keys, &model->vocab, &one) ? -1 : 0;
 }
 
 void infer_close(struct infer *infer) {
     examples_release(&infer->examples);
-    config_release(&infer->config);
     *infer = (struct infer){.model = NULL};
 }
 
@@ -210,7 +196,7 @@ static void warn_of_zeros(const struct call *call) {
 
 int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
                float *out) {
-    struct call call = {.infer = infer, .passes = passes_of(&infer->config, passes), .starts = starts, .words = words, .count = count, .out = out};
+    struct call call = {.infer = infer, .passes = passes_of(&infer->model->keys, passes), .starts = starts, .words = words, .count = count, .out = out};
     if (pool_run(infer->pool, infer_some, &call)) return -1;
     warn_of_zeros(&call);
     return 0;

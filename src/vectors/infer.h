@@ -23,7 +23,6 @@ struct infer_passes {
 
 struct infer {
     const struct model *model;
-    struct config config;     /* the run's config */
     struct examples examples; /* the tables for its draws; each document replaces ids and starts */
     uint32_t ids[2];          /* a document of one word, from which `examples` was made */
     uint64_t starts[2];

@@ -58,21 +58,15 @@ int64_t run_lists_find(const struct model *model, const char *name) {
 
 /* ---- their items ---- */
 
-/* Returns the path of the encoded corpus, for the caller to free; NULL after fail(). */
-static char *path_of_stream(const struct model *model) {
-    struct config config = {.name = NULL};
-    char *keys = file_join(model->directory, "config.ini"), *path = NULL;
-    if (keys && !config_init(&config) && !config_read(&config, keys))
-        path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.ids");
-    config_release(&config);
-    free(keys);
-    return path;
+/* Returns the path of the run's encoded corpus or graph, for the caller to free; NULL after fail(). */
+static char *path_of(const struct model *model, const char *name) {
+    return file_join(*model->keys.corpus_cache ? model->keys.corpus_cache : model->directory, name);
 }
 
 /* Opens the encoded corpus that the run was trained on. Returns 1; 0 after a warning, which ends with `then`, if it is gone or
  * belongs to another run; -1 after fail(). */
 static int run_stream_open(struct idstream *stream, const struct model *model, struct pool *pool, const char *then) {
-    char *path = path_of_stream(model);
+    char *path = path_of(model, "corpus.ids");
     *stream = (struct idstream){0};
     if (!path) return -1;
     int there = file_exists(path), found = there == 1 && !idstream_open_any(stream, path, model->rows, pool);
@@ -146,24 +140,6 @@ int run_has_graph(const struct model *model) {
     return model->mode == MODE_WALK;
 }
 
-/* Reads the keys that the run was trained with. The caller releases them in any case. */
-static int read_keys(struct config *config, const struct model *model) {
-    *config = (struct config){.name = NULL};
-    char *keys = file_join(model->directory, "config.ini");
-    int result = keys && !config_init(config) && !config_read(config, keys) ? 0 : -1;
-    free(keys);
-    return result;
-}
-
-/* Returns the path of the run's graph, for the caller to free; NULL after fail(). */
-static char *path_of(const struct model *model) {
-    struct config config;
-    char *path = NULL;
-    if (!read_keys(&config, model)) path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.graph");
-    config_release(&config);
-    return path;
-}
-
 /* Reads the header of the graph's file; all zeros if the file is shorter than a header. Returns 0, or -1 after fail(). */
 static int read_header(const char *path, struct graph_header *header) {
     struct file_map map;
@@ -176,7 +152,7 @@ static int read_header(const char *path, struct graph_header *header) {
 
 int run_graph_within(const struct model *model, uint64_t most) {
     struct graph_header header;
-    char *path = path_of(model);
+    char *path = path_of(model, "corpus.graph");
     int there = path ? file_exists(path) : -1;
     if (there > 0) there = read_header(path, &header) ? -1 : header.nodes + header.arcs <= most;
     free(path);
@@ -201,21 +177,10 @@ int run_graph_open(struct graph *graph, const struct model *model, struct pool *
     *graph = (struct graph){0};
     if (!run_has_graph(model))
         return fail("'%s' was not trained on a graph (corpus.format = graph), and has none", model->directory);
-    char *path = path_of(model);
+    char *path = path_of(model, "corpus.graph");
     int result = path ? open_path(graph, model, path, pool) : -1;
     free(path);
     return result;
-}
-
-const struct backend_ops *run_graph_backend(const struct model *model) {
-    struct config config;
-    const struct backend_ops *ops = backend_without_gpu(), *named = NULL;
-    if (!read_keys(&config, model)) {
-        named = config_named_backend(&config);
-        if (!named) named = backend_best();
-    }
-    config_release(&config);
-    return named && named->present(NULL, 0) ? named : ops;
 }
 
 int run_triples_check(const struct model *model) {

@@ -58,9 +58,6 @@ int run_graph_within(const struct model *model, uint64_t most);
  * graph's nodes are the model's rows. Returns 0, or -1 after fail(). */
 int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);
 
-/* Returns the backend on which the run was trained; the CPU backend if this machine does not have it. */
-const struct backend_ops *run_graph_backend(const struct model *model);
-
 /* run_triples: a finished run of triples (corpus.format = triples): its entities and relations, questions, and known answers.
  *
  *   question                  product of these target rows        its answers, scored by their context rows

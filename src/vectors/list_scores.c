@@ -487,12 +487,14 @@ uint64_t answers_rows(const struct model *model, int lists) {
     return check_rows(model, lists) ? 0 : lists ? model->rows : model_items(model);
 }
 
-/* Computes each node's row of `normsum`, the sum of its unit target and context rows, and spreads these rows over the graph. */
+/* Computes each node's row of `normsum`, the sum of its unit target and context rows, and spreads these rows over the graph, on the
+ * backend that trained the run, or on the CPU if this machine does not have it. */
 static int make_propagated(struct model *model, struct pool *pool) {
+    const struct backend_ops *named = config_named_backend(&model->keys), *ops = named ? named : backend_best();
     struct graph graph;
     if (run_graph_open(&graph, model, pool)) return -1;
     float *rows = model_matrix(model, VIEW_NORMSUM, 0, 0);
-    int result = rows ? propagate(rows, model->dim, &graph, run_graph_backend(model), pool) : -1;
+    int result = rows ? propagate(rows, model->dim, &graph, ops->present(NULL, 0) ? ops : backend_without_gpu(), pool) : -1;
     graph_close(&graph);
     if (result)
         free(rows);

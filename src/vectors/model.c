@@ -136,6 +136,12 @@ int model_unseen(const struct model *model, enum model_view view, const char *wo
     return count < 0 ? -1 : count > 0;
 }
 
+int model_copy_keys(struct config *copy, const struct model *model) {
+    if (model->mode != MODE_AUTO) return config_copy(copy, &model->keys);
+    *copy = (struct config){.name = NULL};
+    return fail("'%s/config.ini' is not there: it says how the run's data was read", model->directory);
+}
+
 uint64_t model_items(const struct model *model) {
     return model->rows - model->vocab.lists;
 }

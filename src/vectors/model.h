@@ -8,6 +8,10 @@
  * v/|v|; and the last one spread over the run's graph (model->propagated). */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM, VIEW_PROPAGATED, VIEWS };
 
+/* Copies the keys that the run was trained with. Returns 0; -1 after fail(), also if its config.ini is lost. The caller releases the
+ * copy in any case. */
+int model_copy_keys(struct config *copy, const struct model *model);
+
 /* Returns the number of rows that are items or words; they are the first rows. Rows of lists follow. */
 uint64_t model_items(const struct model *model);
 

@@ -53,20 +53,58 @@ static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run
     struct sptx_corpus *train = listed(context, run, "corpus.format=lists", 0, 2);
     struct sptx_corpus *held_out = listed(context, run, "corpus.format=lists", 2, 1);
     struct sptx_corpus *text = listed(context, run, "corpus.format=text", 2, 1);
-    struct sptx_lists_score score;
     const struct sptx_data of_train = {NULL, train}, of_held_out = {NULL, held_out}, of_text = {NULL, text}, none = {NULL, NULL};
     const struct sptx_data both = {"file", train};
-    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &of_train, &of_held_out, NULL, NULL, 7, &score), SPTX_OK);
-    assert_true(score.lists == 1 && score.held_out == 1 && score.recall == 1 && !score.trained && !score.cold);
-    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &of_train, &of_train, NULL, NULL, 7, &score), SPTX_FAILED);
+    struct sptx_evaluate_options options = SPTX_EVALUATE_OPTIONS;
+    const struct sptx_number *numbers = NULL;
+    uint64_t count = 0;
+    options.known = &of_train;
+    options.k = 7;
+    assert_int_equal(sptx_run_evaluate(run, "held_out", &of_held_out, &options, &numbers, &count), SPTX_OK);
+    static const struct sptx_number wanted[] = {
+        {.name = "recall", .value = 1, .count = 1}, {.name = "ndcg", .value = 1, .count = 1}, {.name = "hit", .value = 1, .count = 1},
+        {.name = "lists", .value = 1}, {.name = "unknown"}, {.name = "held_out", .value = 1}, {.name = "trained"}, {.name = "cold"}};
+    assert_true(count >= sizeof wanted / sizeof *wanted);
+    for (uint64_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        assert_string_equal(numbers[i].name, wanted[i].name);
+        assert_string_equal(numbers[i].part, "");
+        assert_true(numbers[i].value >= wanted[i].value * 0.1 && numbers[i].value <= wanted[i].value);
+        assert_int_equal(numbers[i].count, wanted[i].count);
+    }
+    assert_string_equal(numbers[0].text, "recall@7 #");
+    assert_int_equal(sptx_run_evaluate(run, "held_out", &of_train, &options, &numbers, &count), SPTX_FAILED);
     assert_non_null(strstr(sptx_error(context), "2 of 2 held-out items of 'held_out' are trained ones"));
-    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &of_train, &of_text, NULL, NULL, 7, &score), SPTX_USAGE);
-    assert_non_null(strstr(sptx_error(context), "corpus.format = text: such data is judged as lists, pairs or adjacency"));
-    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &none, &of_held_out, NULL, NULL, 7, &score), SPTX_USAGE);
-    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &both, &of_held_out, NULL, NULL, 7, &score), SPTX_USAGE);
-    assert_non_null(strstr(sptx_error(context), "train is wanted as a file or as a corpus, and not as both"));
-    assert_int_equal(sptx_run_evaluate_links_of(run, NULL, &of_train, NULL, 0, NULL, NULL), SPTX_USAGE);
-    assert_int_equal(sptx_run_evaluate_labels_of(run, NULL, &of_train, &(double){0.5}, 1, NULL), SPTX_USAGE);
+    assert_string_equal(numbers[0].name, "recall"); /* a failed call leaves the last answer as it is */
+#define REFUSED(measure, data, words)                                                                     \
+    do {                                                                                                   \
+        assert_int_equal(sptx_run_evaluate(run, measure, data, &options, &numbers, &count), SPTX_USAGE);   \
+        if (!strstr(sptx_error(context), words)) fail_msg("'%s' lacks '%s'", sptx_error(context), words);  \
+    } while (0)
+    REFUSED("held_out", &of_text, "corpus.format = text: such data is judged as lists, pairs or adjacency");
+    REFUSED("held_out", &none, "held_out is wanted as a file or as a corpus, and not as both");
+    REFUSED("held_out", &both, "held_out is wanted as a file or as a corpus, and not as both");
+    REFUSED("held_out", NULL, "held_out is wanted as a file or as a corpus, and not as both");
+    REFUSED("hold_out", &of_train, "'hold_out' is not a measure; wanted pairs, analogies, held_out,");
+    REFUSED("pairs", &of_train, "pairs is wanted as a file; a corpus is given");
+    REFUSED("pairs", &(struct sptx_data){.path = ""}, "pairs is wanted as a file; its path is empty");
+    REFUSED("pairs", &(struct sptx_data){.path = "file"}, "pairs needs no data that training had");
+    REFUSED("edges", &of_train, "such data is judged as graph");
+    options.known = &both;
+    REFUSED("held_out", &of_held_out, "train is wanted as a file or as a corpus, and not as both");
+    options.known = NULL;
+    REFUSED("held_out", &of_held_out, "train is wanted as a file or as a corpus, and not as both");
+    options.k = 0;
+    REFUSED("groups", &(struct sptx_data){.path = "file"}, "k = 0 places are none");
+    options.k = 7, options.shares = &(double){1}, options.share_count = 1;
+    REFUSED("labels", &(struct sptx_data){.path = "file"}, "a share of 1 is not between 0 and 1");
+    options.share_count = 0, options.table = "both";
+    REFUSED("pairs", &(struct sptx_data){.path = "file"}, "'both' is not a table");
+    options.table = NULL, options.size = 4;
+    REFUSED("pairs", &(struct sptx_data){.path = "file"}, "options begin with their size");
+    options.size = sizeof options;
+    assert_int_equal(sptx_run_evaluate(run, "pairs", &(struct sptx_data){.path = "file"}, NULL, NULL, &count), SPTX_USAGE);
+    assert_int_equal(sptx_run_evaluate(NULL, "pairs", NULL, NULL, &numbers, &count), SPTX_USAGE);
+#undef REFUSED
     sptx_corpus_close(train);
     sptx_corpus_close(held_out);
     sptx_corpus_close(text);

@@ -13,10 +13,8 @@ STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_op
            "sptx_ids": (_library.Ids, 24), "sptx_tokens": (_library.Tokens, 32), "sptx_counted": (_library.Counted, 64),
            "sptx_field": (_library.Field, 24), "sptx_rows": (_library.Rows, 48), "sptx_looked": (_library.Looked, 32),
            "sptx_view": (_library.View, 56), "sptx_progress": (_library.Progress, 80),
-           "sptx_data": (_library.Data, 16), "sptx_pairs_score": (_library.PairsScore, 24), "sptx_analogies_score": (_library.AnalogiesScore, 40),
-           "sptx_lists_score": (_library.ListsScore, 72), "sptx_groups_score": (_library.GroupsScore, 32),
-           "sptx_labels_score": (_library.LabelsScore, 64), "sptx_links_score": (_library.LinksScore, 24),
-           "sptx_links_counts": (_library.LinksCounts, 64), "sptx_triples_score": (_library.TriplesScore, 136),
+           "sptx_data": (_library.Data, 16), "sptx_number": (_library.Number, 40),
+           "sptx_evaluate_options": (_library.EvaluateOptions, 96),
            "sptx_answers_options": (_library.AnswersOptions, 24),
            "sptx_tune_options": (_library.TuneOptions, 64), "sptx_tuned": (_library.Tuned, 48),
            "sptx_report_options": (_library.ReportOptions, 80), "sptx_nearest_options": (_library.NearestOptions, 40),
@@ -54,5 +52,4 @@ def test_numbers_are_the_headers():
         [int(values["SPTX_" + name]) for name in ("PINNED", "GPU", "FILE")]
     assert _library.version in HEADER
     limits = dict(re.findall(r"#define SPTX_(\w+_MOST)\s+(\d+)", HEADER))
-    assert (_library.ROWS_MOST, _library.COLUMNS_MOST, _library.GROUPS_MOST) == \
-        tuple(int(limits[name]) for name in ("ROWS_MOST", "COLUMNS_MOST", "GROUPS_MOST"))
+    assert (_library.ROWS_MOST, _library.COLUMNS_MOST) == tuple(int(limits[name]) for name in ("ROWS_MOST", "COLUMNS_MOST"))

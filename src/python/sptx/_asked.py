@@ -154,34 +154,33 @@ class Asked:
             raise ValueError("known= and directed= belong to edges=, which is wanted, too (known= also to triples=)")
         if edges is not None and triples is not None and known is not None:
             raise ValueError("known= belongs to edges= or to triples=, and both are given")
+        shares = [float(one) for one in numpy.atleast_1d(share)]
+        if not shares or sample == 0:
+            raise ValueError("sample = 0 asks for nothing; None is the default" if shares else "0 shares are asked for, wanted at least 1")
         if not pairs and not analogies and all(one is None for one in (train, groups, labels, edges, triples)):
             raise ValueError("evaluate wants pairs=, analogies=, groups=, labels=, edges=, triples=, or train= with held_out=")
-        name, places, found = table_of(table), count_of(k, "k", 32), {}  # type: Any
+        options = {"table": table_of(table), "k": count_of(k, "k", 32), "met": count_of(met, "met", 62), "directed": bool(directed),
+                   "first": count_of(restrict, "restrict", 32), "sample": 0 if sample is None else count_of(sample, "sample", 32)}
+        found = {}  # type: Any
         for path in pairs:
-            found[_name_for(path, found)] = self._judge(_library.PairsScore, library.sptx_run_evaluate_pairs, name, path_of(path))
+            found[_name_for(path, found)] = self._judge("pairs", _judged.file(path), **options)
         for path in analogies:
-            found[_name_for(path, found)] = self._judge(_library.AnalogiesScore, library.sptx_run_evaluate_analogies, name, path_of(path),
-                                                count_of(restrict, "restrict", 32))
+            found[_name_for(path, found)] = self._judge("analogies", _judged.file(path), **options)
         if train is not None and held_out is not None:
             both = [_judged.lists(self, data, what, columns, users, items, format)
                     for data, what in ((train, "train"), (held_out, "held_out"))]
-            found["lists"] = self._judge(_library.ListsScore, library.sptx_run_evaluate_lists_of, name, both[0].pointer, both[1].pointer,
-                                         _text_or_none(format, "format"), _text_or_none(score, "score"), places)
+            found["lists"] = self._judge("held_out", both[1], both[0], format=_text_or_none(format, "format"),
+                                         score=_text_or_none(score, "score"), **options)
         if groups is not None:
-            found[_name_for(groups, found)] = self._judge_groups(name, groups, count_of(met, "met", 62),
-                                                                 count_of(2000 if sample is None else sample, "sample", 32), places)
+            found[_name_for(groups, found)] = list(self._judge("groups", _judged.file(groups), **options).values())
         if labels is not None:
-            found[_name_of(labels, "labels", found)] = self._judge_labels(name, _judged.labels(self, labels, columns), share)
-        if edges is not None:
-            both = [None if data is None else _judged.edges(self, data, what, columns)
-                    for data, what in ((edges, "edges"), (known, "known"))]
-            found[_name_of(edges, "edges", found)] = self._judge_links(name, *both, directed)
-        if triples is not None:
-            both = [None if data is None else _judged.triples(self, data, what, columns)
-                    for data, what in ((triples, "triples"), (known, "known"))]
-            found[_name_of(triples, "triples", found)] = self._judge(
-                _library.TriplesScore, library.sptx_run_evaluate_triples, both[0].pointer, None if both[1] is None else both[1].pointer,
-                0 if sample is None else count_of(sample, "sample", 62))
+            found[_name_of(labels, "labels", found)] = list(self._judge(
+                "labels", _judged.labels(self, labels, columns), shares=(ctypes.c_double * len(shares))(*shares),
+                share_count=len(shares), **options).values())
+        for data, measure, judged in ((edges, "edges", _judged.edges), (triples, "triples", _judged.triples)):
+            if data is not None:
+                both = [None if one is None else judged(self, one, what, columns) for one, what in ((data, measure), (known, "known"))]
+                found[_name_of(data, measure, found)] = self._judge(measure, *both, **options)
         return found
 
     def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False,
@@ -207,7 +206,7 @@ class Asked:
         recall = (ctypes.c_double * 2)()
         options = _library.ExportOptions(ctypes.sizeof(_library.ExportOptions), table_of(table), _text_or_none(type, "type"), bool(lists),
                                          0 if columns is None else count_of(columns, "columns", 32), 0, recall if measure else None)
-        self._ask(library.sptx_run_export_with, text_of(format, "format"), path_of(path), ctypes.byref(options))
+        self._ask(library.sptx_run_export, text_of(format, "format"), path_of(path), ctypes.byref(options))
         return {"recall": recall[0], "rescored": recall[1]} if measure else None
 
     def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
@@ -233,39 +232,22 @@ class Asked:
         handle = self._open()
         self._context.call(function, handle.pointer, *arguments)
 
-    def _judge(self, kind: Any, function: Any, *arguments: Any) -> Dict[str, Any]:
-        score = kind()
-        self._ask(function, *arguments, ctypes.byref(score))
-        return _fields_of(score)
+    def _judge(self, measure: str, data: Any, known: Any = None, **options: Any) -> Dict[str, Any]:
+        """Returns the numbers of a measure by name; those of a part of the answer are in a dict of their own."""
+        numbers, count = ctypes.POINTER(_library.Number)(), ctypes.c_uint64()
+        asked = _library.EvaluateOptions(ctypes.sizeof(_library.EvaluateOptions), None if known is None else known.pointer, **options)
+        self._ask(library.sptx_run_evaluate, measure.encode(), data.pointer, ctypes.byref(asked), ctypes.byref(numbers),
+                  ctypes.byref(count))
+        found: Dict[str, Any] = {}
+        for number in numbers[:count.value]:
+            of_part = found.setdefault(number.part.decode(), {}) if number.part else found
+            is_count = not number.count and number.value == number.value
+            of_part[number.name.decode()] = int(number.value) if is_count else number.value
+        return found
 
-    def _judge_groups(self, table: Optional[bytes], path: Path, met: int, sample: int, k: int) -> List[Dict[str, Any]]:
-        scores, columns = (_library.GroupsScore * _library.GROUPS_MOST)(), ctypes.c_uint32()
-        self._ask(library.sptx_run_evaluate_groups, table, path_of(path), met, sample, k, scores, ctypes.byref(columns))
-        return [_fields_of(score) for score in scores[:columns.value]]
-
-    def _judge_labels(self, table: Optional[bytes], data: Any, share: Union[float, Sequence[float]]) -> List[Dict[str, Any]]:
-        shares = [float(one) for one in numpy.atleast_1d(share)]
-        scores = (_library.LabelsScore * len(shares))()
-        given = (ctypes.c_double * len(shares))(*shares)
-        self._ask(library.sptx_run_evaluate_labels_of, table, data.pointer, given, len(shares), scores)
-        return [_fields_of(score) for score in scores]
-
-    def _judge_links(self, table: Optional[bytes], edges: Any, known: Any, directed: bool) -> Dict[str, Any]:
-        scores, counts = (_library.LinksScore * len(_LINK_SCORES))(), _library.LinksCounts()
-        self._ask(library.sptx_run_evaluate_links_of, table, edges.pointer, None if known is None else known.pointer, bool(directed),
-                  scores, ctypes.byref(counts))
-        found = {name: _fields_of(score) for name, score in zip(_LINK_SCORES, scores) if score.auc == score.auc}
-        return {**found, **_fields_of(counts)}
-
-
-_LINK_SCORES = ("dot", "cosine", "hadamard", "cross", "cross-cosine")
 
 _FORMATS = {".bin": "word2vec-bin", ".txt": "word2vec-text", ".npy": "npy", ".fvecs": "fvecs", ".fbin": "fbin",
             ".i8bin": "i8bin", ".u8bin": "u8bin", ".bvecs": "bvecs", ".safetensors": "safetensors", ".tsv": "projector"}
-
-
-def _fields_of(score: Any) -> Dict[str, Any]:
-    return {name: getattr(score, name) for name, _ in score._fields_}
 
 
 def _format_of(path: Path) -> str:

@@ -25,8 +25,11 @@ class Judged:
 
     def __init__(self, path: Optional[bytes] = None, corpus: Optional[Corpus] = None) -> None:
         self._kept = (path, corpus)
-        self._struct = _library.Data(path, None if corpus is None else corpus._handle.pointer)
-        self.pointer = ctypes.byref(self._struct)
+        self.pointer = ctypes.pointer(_library.Data(path, None if corpus is None else corpus._handle.pointer))
+
+
+def file(path: Any) -> Judged:
+    return Judged(path_of(path))
 
 
 def _as_corpus(run: Any, source: Source, settings: Dict[str, Any]) -> Judged:

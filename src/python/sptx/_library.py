@@ -18,7 +18,6 @@ from . import _build
 OK, FAILED, USAGE, STOPPED = range(4)
 HOST, CUDA = 1, 2
 ANEW, RESUME, OVERWRITE = range(3)
-GROUPS_MOST = 8
 ROWS_MOST, COLUMNS_MOST = 4294967294, 4096
 PLACES = ("pinned", "gpu", "file")
 
@@ -91,42 +90,14 @@ class Data(Structure):
     _fields_ = [("path", c_char_p), ("corpus", c_void_p)]
 
 
-class PairsScore(Structure):
-    _fields_ = [("rho", c_double), ("covered", c_uint64), ("total", c_uint64)]
+class Number(Structure):
+    _fields_ = [("part", c_char_p), ("name", c_char_p), ("value", c_double), ("count", c_uint64), ("text", c_char_p)]
 
 
-class AnalogiesScore(Structure):
-    _fields_ = [("accuracy", c_double), ("semantic", c_double), ("syntactic", c_double), ("covered", c_uint64), ("total", c_uint64)]
-
-
-class ListsScore(Structure):
-    _fields_ = [("recall", c_double), ("ndcg", c_double), ("hit", c_double), ("lists", c_uint64), ("unknown", c_uint64),
-                ("held_out", c_uint64), ("trained", c_uint64), ("cold", c_uint64), ("without_row", c_uint64)]
-
-
-class GroupsScore(Structure):
-    _fields_ = [("share", c_double), ("chance", c_double), ("asked", c_uint64), ("rows", c_uint64)]
-
-
-class LabelsScore(Structure):
-    _fields_ = [("share", c_double), ("micro", c_double), ("micro_spread", c_double), ("macro", c_double),
-                ("macro_spread", c_double), ("covered", c_uint64), ("total", c_uint64), ("labels", c_uint64)]
-
-
-class LinksScore(Structure):
-    _fields_ = [("auc", c_double), ("mrr", c_double), ("hits", c_double)]
-
-
-class LinksCounts(Structure):
-    _fields_ = [("links", c_uint64), ("asked", c_uint64), ("nodes", c_uint64), ("unknown", c_uint64), ("left_out", c_uint64),
-                ("trained", c_uint64), ("among", c_uint64), ("all", c_uint64)]
-
-
-class TriplesScore(Structure):
-    _fields_ = [("mrr", c_double), ("hits1", c_double), ("hits3", c_double), ("hits10", c_double), ("mrr_tails", c_double),
-                ("mrr_heads", c_double), ("triples", c_uint64), ("unknown", c_uint64), ("asked", c_uint64), ("trained", c_uint64),
-                ("entities", c_uint64), ("among", c_uint64), ("filtered_trained", c_uint64), ("mrr_known", c_double),
-                ("hits1_known", c_double), ("hits3_known", c_double), ("hits10_known", c_double)]
+class EvaluateOptions(Structure):
+    _fields_ = [("size", c_uint64), ("known", POINTER(Data)), ("table", c_char_p), ("score", c_char_p), ("format", c_char_p),
+                ("k", c_uint64), ("directed", c_uint64), ("first", c_uint64), ("met", c_uint64), ("sample", c_uint64),
+                ("shares", POINTER(c_double)), ("share_count", c_uint64)]
 
 
 class AnswersOptions(Structure):
@@ -241,25 +212,9 @@ _CALLS = {
     "sptx_run_infer": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(InferOptions), c_void_p]),
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
-    "sptx_run_evaluate_pairs": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(PairsScore)]),
-    "sptx_run_evaluate_analogies": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, POINTER(AnalogiesScore)]),
-    "sptx_run_evaluate_lists": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_char_p, c_char_p, c_uint32,
-                                        POINTER(ListsScore)]),
-    "sptx_run_evaluate_groups": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_uint32, POINTER(GroupsScore),
-                                         POINTER(c_uint32)]),
-    "sptx_run_evaluate_labels": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
-    "sptx_run_evaluate_lists_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(Data), c_char_p, c_char_p, c_uint32,
-                                           POINTER(ListsScore)]),
-    "sptx_run_evaluate_labels_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
-    "sptx_run_evaluate_links_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(Data), c_uint32, POINTER(LinksScore),
-                                           POINTER(LinksCounts)]),
-    "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore),
-                                        POINTER(LinksCounts)]),
-    "sptx_run_evaluate_triples": (c_int, [c_void_p, POINTER(Data), POINTER(Data), c_uint64, POINTER(TriplesScore)]),
+    "sptx_run_evaluate": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(EvaluateOptions), POINTER(POINTER(Number)), POINTER(c_uint64)]),
     "sptx_run_answers": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(AnswersOptions), c_uint32, c_void_p, c_void_p]),
-    "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),
-    "sptx_run_export_as": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p, c_char_p]),
-    "sptx_run_export_with": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(ExportOptions)]),
+    "sptx_run_export": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(ExportOptions)]),
     "sptx_run_report": (c_int, [c_void_p, c_char_p, POINTER(ReportOptions)]),
 }
 

@@ -20,53 +20,76 @@ static int set_up(void **state) {
     return open_run(words, ROWS, 2, rows);
 }
 
-static struct sptx_pairs_score score_pairs(const char *text) {
-    struct sptx_pairs_score score;
+static struct answer found; /* what was found last */
+
+static int tear_down_all(void **state) {
+    answer_release(&found);
+    return tear_down(state);
+}
+
+static struct evaluate_request by_target(void) {
+    return (struct evaluate_request){.path = file, .options = {.table = "target", .k = 20}};
+}
+
+/* Judges the model by a request; the answer is in `found`. */
+static int judge(const char *measure, struct evaluate_request request) {
+    answer_release(&found);
+    return evaluate(&found, &model, evaluate_named(measure), &request, NULL);
+}
+
+/* Judges by a file of this text. */
+static void score(const char *measure, const char *text, struct evaluate_request request) {
     text_is(text);
-    int result = evaluate_pairs(&score, &model, VIEW_TARGET, file);
+    int result = judge(measure, request);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
-    return score;
+}
+
+#define NUMBER(name) answer_value(&found, "", name)
+
+static void score_pairs(const char *text) {
+    score("pairs", text, by_target());
 }
 
 /* ---- pairs ---- */
 
 static void pairs_in_order(void **state) {
     /* angles 30, 35, 60, 90 against scores 9, 8, 7, 6: perfect; one pair upside down: 0.8 (d^2 = 2, 1 - 6 x 2 / 60) */
-    struct sptx_pairs_score score = score_pairs("king queen 9\nman woman 8\nthe paris 7\nparis king\t6\n");
-    assert_float_equal(score.rho, 1, 1e-12);
-    assert_int_equal(score.covered, 4);
-    score = score_pairs("king queen 8\nman woman 9\nthe paris 7\nparis king\t6\n");
-    assert_float_equal(score.rho, 0.8, 1e-12);
-    score = score_pairs("king queen 6\nman woman 7\nthe paris 8\nparis king\t9\n");
-    assert_float_equal(score.rho, -1, 1e-12);
+    score_pairs("king queen 9\nman woman 8\nthe paris 7\nparis king\t6\n");
+    assert_float_equal(NUMBER("rho"), 1, 1e-12);
+    assert_float_equal(NUMBER("covered"), 4, 0);
+    score_pairs("king queen 8\nman woman 9\nthe paris 7\nparis king\t6\n");
+    assert_float_equal(NUMBER("rho"), 0.8, 1e-12);
+    score_pairs("king queen 6\nman woman 7\nthe paris 8\nparis king\t9\n");
+    assert_float_equal(NUMBER("rho"), -1, 1e-12);
 }
 
 /* "king" is "King" of row 1, the first; other letters keep their case; unknown words and short lines are not covered.
  */
 static void pairs_coverage(void **state) {
-    struct sptx_pairs_score score = score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
+    score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
                                            "MAN woman 1e0\rthe \xD1\x81\xD0\xBB\xD0\xBE .5\n\xFF\xFE man 4");
-    assert_int_equal(score.total, 5); /* the comment line has no number in the score's column: read as a header */
-    assert_int_equal(score.covered, 3);
-    assert_true(isfinite(score.rho));
-    score = score_pairs("\xEF\xBB\xBFking queen 1\nman woman 2\n"); /* a byte order mark is no letter */
-    assert_int_equal(score.covered, 2);
+    assert_float_equal(NUMBER("total"), 5, 0); /* the comment line has no number in the score's column: read as a header */
+    assert_float_equal(NUMBER("covered"), 3, 0);
+    assert_true(isfinite(NUMBER("rho")));
+    score_pairs("\xEF\xBB\xBFking queen 1\nman woman 2\n"); /* a byte order mark is no letter */
+    assert_float_equal(NUMBER("covered"), 2, 0);
 }
 
 /* Scores 1 1 2 3 have ranks 0.5 0.5 2 3; cosines in falling order have ranks 3 2 1 0. Pearson: -4.5 / sqrt(4.5 x 5). */
 static void pairs_ties(void **state) {
-    struct sptx_pairs_score score = score_pairs("king queen 1\nman woman 1\nthe paris 2\nparis king 3\n");
-    assert_float_equal(score.rho, -4.5 / sqrt(4.5 * 5), 1e-12);
-    score = score_pairs("king queen 1\nqueen king 2\nman woman 3\n"); /* the same cosine twice */
-    assert_float_equal(score.rho, -1.5 / sqrt(1.5 * 2), 1e-12);
+    score_pairs("king queen 1\nman woman 1\nthe paris 2\nparis king 3\n");
+    assert_float_equal(NUMBER("rho"), -4.5 / sqrt(4.5 * 5), 1e-12);
+    score_pairs("king queen 1\nqueen king 2\nman woman 3\n"); /* the same cosine twice */
+    assert_float_equal(NUMBER("rho"), -1.5 / sqrt(1.5 * 2), 1e-12);
 }
 
 static void pairs_refused(void **state) {
-    struct sptx_pairs_score score;
     text_is("Word 1 Score\nking queen 1\nking man high\n"); /* the head names no word of the model: passed over */
-    assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, file), "line 3: 'high' is not a score");
-    assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, "/nonexistent"), "/nonexistent");
+    assert_failed_with(judge("pairs", by_target()), "line 3: 'high' is not a score");
+    struct evaluate_request nowhere = by_target();
+    nowhere.path = "/nonexistent";
+    assert_failed_with(judge("pairs", nowhere), "/nonexistent");
     static const char *const texts[][2] = {
         {"", "has no line of two words and a score"},
         {"\n \r\n\t\n", "has no line of two words and a score"},
@@ -77,51 +100,49 @@ static void pairs_refused(void **state) {
         {"king queen 5\nqueen king 4\n", "tell of no order"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         text_is(texts[i][0]);
-        assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, file), texts[i][1]);
+        assert_failed_with(judge("pairs", by_target()), texts[i][1]);
     }
 }
 
 /* ---- analogies ---- */
 
-static struct sptx_analogies_score score_analogies(const char *text, uint64_t restrict_rows) {
-    struct sptx_analogies_score score;
-    text_is(text);
-    int result = evaluate_analogies(&score, &model, VIEW_TARGET, file, restrict_rows, NULL);
-    if (result) print_message("%s\n", report_sentence());
-    assert_int_equal(result, 0);
-    return score;
+static void score_analogies(const char *text, uint64_t restrict_rows) {
+    struct evaluate_request request = by_target();
+    request.options.first = restrict_rows;
+    score("analogies", text, request);
 }
 
 static void analogies(void **state) {
     /* man 20 -> woman 55 as king 50 -> 72 of the sum's direction: queen 80 is nearest of what is left */
-    struct sptx_analogies_score score = score_analogies("man woman king queen\n", 0);
-    assert_int_equal(score.covered, 1);
-    assert_float_equal(score.accuracy, 1, 0);
-    assert_float_equal(score.semantic, 1, 0);
-    assert_true(isnan(score.syntactic));
-    score = score_analogies(
+    score_analogies("man woman king queen\n", 0);
+    assert_float_equal(NUMBER("covered"), 1, 0);
+    assert_float_equal(NUMBER("accuracy"), 1, 0);
+    assert_float_equal(NUMBER("semantic"), 1, 0);
+    assert_true(isnan(NUMBER("syntactic")));
+    score_analogies(
         ": capital\nMan woman King queen\nman woman king paris\n: gram1-x\nman woman king queen extra\n"
         "man woman king\n:  grammar\nman woman king unknown\nman woman king woman\n:Gram\nman woman king queen",
         0);
-    assert_int_equal(score.total, 6);
-    assert_int_equal(score.covered, 5);
-    assert_float_equal(score.accuracy, 0.6, 1e-12);
-    assert_float_equal(score.semantic, 2.0 / 3, 1e-12);
-    assert_float_equal(score.syntactic, 0.5, 1e-12);
+    assert_float_equal(NUMBER("total"), 6, 0);
+    assert_float_equal(NUMBER("covered"), 5, 0);
+    assert_float_equal(NUMBER("accuracy"), 0.6, 1e-12);
+    assert_float_equal(NUMBER("semantic"), 2.0 / 3, 1e-12);
+    assert_float_equal(NUMBER("syntactic"), 0.5, 1e-12);
 }
 
 static void analogies_restricted(void **state) {
-    struct sptx_analogies_score score = score_analogies("man woman king queen\nparis france man woman\n", 5);
-    assert_int_equal(score.total, 2);
-    assert_int_equal(score.covered, 1);
-    assert_float_equal(score.accuracy, 1, 0);
-    score = score_analogies("man man man queen\n", 3 + 1); /* b - a + c = man, which may not be found */
-    assert_int_equal(score.covered, 1);
-    assert_float_equal(score.accuracy, 0, 0);
+    score_analogies("man woman king queen\nparis france man woman\n", 5);
+    assert_float_equal(NUMBER("total"), 2, 0);
+    assert_float_equal(NUMBER("covered"), 1, 0);
+    assert_float_equal(NUMBER("accuracy"), 1, 0);
+    score_analogies("man man man queen\n", 3 + 1); /* b - a + c = man, which may not be found */
+    assert_float_equal(NUMBER("covered"), 1, 0);
+    assert_float_equal(NUMBER("accuracy"), 0, 0);
 }
 
 static void analogies_refused(void **state) {
-    struct sptx_analogies_score score;
+    struct evaluate_request request = by_target();
+    request.options.first = 5;
     static const char *const texts[][2] = {{"", "has no line of four words"},
                                            {": capital\nman woman king\n\n", "has no line of four words"},
                                            {"man,woman,king,queen\n", "has no line of four words"},
@@ -129,102 +150,112 @@ static void analogies_refused(void **state) {
                                             "has its four words among the 5 most frequent of"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         text_is(texts[i][0]);
-        assert_failed_with(evaluate_analogies(&score, &model, VIEW_TARGET, file, 5, NULL), texts[i][1]);
+        assert_failed_with(judge("analogies", request), texts[i][1]);
     }
 }
 
 /* ---- lists ---- */
 
-static struct sptx_lists_score score_lists_of(struct corpus_options reading, const char *train, const char *held_out, uint32_t k) {
-    struct sptx_lists_score score;
-    char *other = small_path(run.directory, "train");
-    small_write(run.directory, "train", train, strlen(train));
-    text_is(held_out);
-    struct lists_request request = {.train = other, .held_out = file, .reading = reading, .score = LIST_SCORE_TARGET, .k = k};
-    int result = evaluate_lists(&score, &model, &request, NULL);
-    if (result) print_message("%s\n", report_sentence());
-    assert_int_equal(result, 0);
-    free(other);
-    return score;
+static struct evaluate_request of_lists(struct corpus_options reading, const char *train, uint32_t k) {
+    return (struct evaluate_request){
+        .path = file, .known = train, .reading = reading, .options = {.table = "target", .k = k}};
 }
 
-static struct sptx_lists_score score_lists(const char *train, const char *held_out, uint32_t k) {
-    return score_lists_of(plain_options(FORMAT_LISTS), train, held_out, k);
+static void score_lists_of(struct corpus_options reading, const char *train, const char *held_out, uint32_t k) {
+    char *other = small_path(run.directory, "train");
+    small_write(run.directory, "train", train, strlen(train));
+    score("held_out", held_out, of_lists(reading, other, k));
+    free(other);
+}
+
+static void score_lists(const char *train, const char *held_out, uint32_t k) {
+    score_lists_of(plain_options(FORMAT_LISTS), train, held_out, k);
 }
 
 static void lists(void **state) {
     /* Rows are named by their angles in degrees. The list has king, at 290; nearest by cosine are 240 (50 degrees away), then 20,
      * 200 (90 away) and the row of zeros, whose cosine is 0, too. */
-    struct sptx_lists_score score = score_lists("u1 king\n", "u1 \xD1\x81\xD0\xBB\xD0\xBE\n", 1);
-    assert_int_equal(score.lists, 1);
-    assert_float_equal(score.recall, 1, 0);
-    assert_float_equal(score.ndcg, 1, 0);
-    assert_float_equal(score.hit, 1, 0);
+    score_lists("u1 king\n", "u1 \xD1\x81\xD0\xBB\xD0\xBE\n", 1);
+    assert_float_equal(NUMBER("lists"), 1, 0);
+    assert_float_equal(NUMBER("recall"), 1, 0);
+    assert_float_equal(NUMBER("ndcg"), 1, 0);
+    assert_float_equal(NUMBER("hit"), 1, 0);
     /* the held-out item is its second answer: gain 1 / log2(3) of 1 */
-    score = score_lists("u1 man\n", "u1 King\n", 2); /* man 20: boy 25, King 50 */
-    assert_float_equal(score.ndcg, 1 / log2(3), 1e-12);
-    assert_float_equal(score.recall, 1, 0);
-    score = score_lists("u1 man\n", "u1 King\n", 1);
-    assert_float_equal(score.recall + score.ndcg + score.hit, 0, 0);
+    score_lists("u1 man\n", "u1 King\n", 2); /* man 20: boy 25, King 50 */
+    assert_float_equal(NUMBER("ndcg"), 1 / log2(3), 1e-12);
+    assert_float_equal(NUMBER("recall"), 1, 0);
+    score_lists("u1 man\n", "u1 King\n", 1);
+    assert_float_equal(NUMBER("recall") + NUMBER("ndcg") + NUMBER("hit"), 0, 0);
 }
 
 /* A list's training items are left out of its answer and, if they are held out as well, of the score. An unknown held-out item
  * counts as one miss, however often it occurs. */
 static void lists_own_and_unknown(void **state) {
     /* mean of 20 and 25: boy and man are its own, so King 50, woman 55, girl 61 follow */
-    struct sptx_lists_score score = score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
-    assert_int_equal(score.unknown, 2);
-    assert_int_equal(score.held_out, 4);
-    assert_int_equal(score.trained, 1);
-    assert_float_equal(score.recall, 1.0 / 3, 1e-12); /* found: woman, of {woman, ghost, other} */
-    assert_float_equal(score.ndcg, (1 / log2(3)) / (1 + 1 / log2(3)), 1e-12);
-    assert_float_equal(score.hit, 1, 0);
+    score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
+    assert_float_equal(NUMBER("unknown"), 2, 0);
+    assert_float_equal(NUMBER("held_out"), 4, 0);
+    assert_float_equal(NUMBER("trained"), 1, 0);
+    assert_float_equal(NUMBER("recall"), 1.0 / 3, 1e-12); /* found: woman, of {woman, ghost, other} */
+    assert_float_equal(NUMBER("ndcg"), (1 / log2(3)) / (1 + 1 / log2(3)), 1e-12);
+    assert_float_equal(NUMBER("hit"), 1, 0);
 }
 
 /* A list that occurs twice continues. A list without a line in the training file or without held-out items is not scored. A list
  * without known training items is scored, and finds the first rows. */
 static void lists_that_count(void **state) {
-    struct sptx_lists_score score = score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
+    score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
                                            "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
-    assert_int_equal(score.lists, 2);
-    assert_int_equal(score.cold, 1); /* list u5 has no line in the training file */
-    assert_int_equal(score.unknown, 0);
-    assert_float_equal(score.recall, 1, 1e-12); /* u1 finds King and woman; u4 finds 'the', which is row 0 */
-    assert_float_equal(score.ndcg, 1, 1e-12);
+    assert_float_equal(NUMBER("lists"), 2, 0);
+    assert_float_equal(NUMBER("cold"), 1, 0); /* list u5 has no line in the training file */
+    assert_float_equal(NUMBER("unknown"), 0, 0);
+    assert_float_equal(NUMBER("recall"), 1, 1e-12); /* u1 finds King and woman; u4 finds 'the', which is row 0 */
+    assert_float_equal(NUMBER("ndcg"), 1, 1e-12);
 }
 
 static void more_places_than_rows(void **state) {
-    struct sptx_lists_score score = score_lists("u1 man boy\n", "u1 zero king\n", 100);
-    assert_float_equal(score.recall, 1, 0);
-    assert_true(score.ndcg > 0 && score.ndcg < 1);
+    score_lists("u1 man boy\n", "u1 zero king\n", 100);
+    assert_float_equal(NUMBER("recall"), 1, 0);
+    assert_true(NUMBER("ndcg") > 0 && NUMBER("ndcg") < 1);
+}
+
+static void same_numbers(const struct answer *wanted) {
+    assert_int_equal(found.count, wanted->count);
+    for (uint64_t i = 0; i < found.count; i++) {
+        assert_string_equal(found.numbers[i].name, wanted->numbers[i].name);
+        assert_true(found.numbers[i].value == wanted->numbers[i].value && found.numbers[i].count == wanted->numbers[i].count);
+    }
 }
 
 /* Lists get the same scores whichever format their file is in. */
 static void lists_of_every_format(void **state) {
-    struct sptx_lists_score wanted = score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3), score;
+    struct answer wanted;
+    score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3);
+    wanted = found;
+    found = (struct answer){.count = 0};
     static const enum corpus_format formats[] = {FORMAT_LISTS, FORMAT_TEXT, FORMAT_ADJACENCY};
-    assert_int_equal(wanted.lists, 2);
+    assert_true(answer_value(&wanted, "", "lists") == 2);
     for (int i = 0; i < 3; i++) {
-        score = score_lists_of(plain_options(formats[i]), "u1\tman  boy\r\nu2 girl",
+        score_lists_of(plain_options(formats[i]), "u1\tman  boy\r\nu2 girl",
                                "\xEF\xBB\xBFu1 woman King\ru2 queen the\r", 3);
-        assert_memory_equal(&score, &wanted, sizeof score);
+        same_numbers(&wanted);
     }
     struct corpus_options pairs = plain_options(FORMAT_PAIRS);
     report_quiet(1); /* hides the note about the header */
-    score = score_lists_of(pairs, "user,item,rating\nu1,man,1\nu2,girl,2\nu1,boy,3\n",
+    score_lists_of(pairs, "user,item,rating\nu1,man,1\nu2,girl,2\nu1,boy,3\n",
                            "u2,queen,5\nu1,woman,4\nu1,King,4.5\nu2,the,3,978300760\n", 3);
-    assert_memory_equal(&score, &wanted, sizeof score); /* the rating was not read as an item */
+    same_numbers(&wanted); /* the rating was not read as an item */
     pairs.min_rating = 3;
-    score = score_lists_of(pairs, "u1 man 5\nu1 paris 2\nu2 girl 3\nu1 boy 3\n",
+    score_lists_of(pairs, "u1 man 5\nu1 paris 2\nu2 girl 3\nu1 boy 3\n",
                            "u1 woman 3\nu1 King 9\nu1 zero 2.9\nu3 zero 1\nu2 queen 3\nu2 the 3", 3);
-    assert_memory_equal(&score, &wanted, sizeof score);
+    same_numbers(&wanted);
+    answer_release(&wanted);
 }
 
 static int refuse_lists(enum corpus_format format, const char *train, const char *held_out) {
-    struct sptx_lists_score score;
-    struct lists_request request = {
-        .train = train, .held_out = held_out, .reading = plain_options(format), .score = LIST_SCORE_TARGET, .k = 20};
-    return evaluate_lists(&score, &model, &request, NULL);
+    struct evaluate_request request = of_lists(plain_options(format), train, 20);
+    request.path = held_out;
+    return judge("held_out", request);
 }
 
 static void lists_refused(void **state) {
@@ -255,37 +286,40 @@ static const char planted[] =
     "King A x\nwoman A y\ngirl\tA\tz\nman B x\r\nboy B y\n\nthe C x\n\xD1\x81\xD0\xBB\xD0\xBE C y\n"
     "paris D x\nfrance D y\nqueen D z\nzero E z\nunheard A x";
 
-static int score_groups(struct sptx_groups_score *scores, const char *text, uint64_t met, uint64_t sample, uint32_t k) {
-    struct groups_request request = {.met = met, .sample = sample, .k = k};
+static int score_groups(const char *text, uint64_t met, uint64_t sample, uint32_t k) {
+    struct evaluate_request request = by_target();
+    request.options.met = met;
+    request.options.sample = sample;
+    request.options.k = k;
     text_is(text);
-    return evaluate_groups(scores, &model, VIEW_TARGET, file, &request, NULL);
+    return judge("groups", request);
 }
 
+#define COLUMN(number, name) answer_value(&found, number, name)
+
 static void groups_are_found(void **state) {
-    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
-    assert_int_equal(score_groups(scores, planted, 0, 100, 1), 2);
-    assert_int_equal(scores[0].rows, 11);
-    assert_int_equal(scores[0].asked, 10); /* zero has no other row in its group */
-    assert_float_equal(scores[0].share, 0.9, 1e-12);
-    assert_float_equal(scores[0].chance, 16.0 / 11 / 10, 1e-12);
-    assert_int_equal(scores[1].asked, 11); /* in groups x, y and z hardly any neighbour is in the same group */
-    assert_true(scores[1].share < 0.5);
+    assert_int_equal(score_groups(planted, 0, 100, 1), 0);
+    assert_float_equal(COLUMN("1", "rows"), 11, 0);
+    assert_float_equal(COLUMN("1", "asked"), 10, 0); /* zero has no other row in its group */
+    assert_float_equal(COLUMN("1", "share"), 0.9, 1e-12);
+    assert_float_equal(COLUMN("1", "chance"), 16.0 / 11 / 10, 1e-12);
+    assert_float_equal(COLUMN("2", "asked"), 11, 0); /* in groups x, y and z hardly any neighbour is in the same group */
+    assert_true(COLUMN("2", "share") < 0.5);
 }
 
 /* The rows that occur 20 times and more are the first eight; "the" and "queen" are alone in their groups among them. Of the
  * others' five neighbours at most one or two can be in the group, and all of these are found. */
 static void groups_of_rows_met_often(void **state) {
-    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
-    assert_int_equal(score_groups(scores, planted, 20, 100, 5), 2);
-    assert_int_equal(scores[0].rows, 7);
-    assert_int_equal(scores[0].asked, 5);
-    assert_float_equal(scores[0].share, 1, 1e-12);
-    assert_float_equal(scores[0].chance, 5.0 / 7, 1e-12);
-    assert_int_equal(score_groups(scores, planted, 20, 3, 50), 2); /* k is larger than the number of rows */
-    assert_int_equal(scores[0].rows, 7);
-    assert_true(scores[1].asked <= 3);
-    assert_float_equal(scores[1].share, 1, 1e-12);
-    assert_float_equal(scores[1].chance, 1, 1e-12);
+    assert_int_equal(score_groups(planted, 20, 100, 5), 0);
+    assert_float_equal(COLUMN("1", "rows"), 7, 0);
+    assert_float_equal(COLUMN("1", "asked"), 5, 0);
+    assert_float_equal(COLUMN("1", "share"), 1, 1e-12);
+    assert_float_equal(COLUMN("1", "chance"), 5.0 / 7, 1e-12);
+    assert_int_equal(score_groups(planted, 20, 3, 50), 0); /* k is larger than the number of rows */
+    assert_float_equal(COLUMN("1", "rows"), 7, 0);
+    assert_true(COLUMN("2", "asked") <= 3);
+    assert_float_equal(COLUMN("2", "share"), 1, 1e-12);
+    assert_float_equal(COLUMN("2", "chance"), 1, 1e-12);
 }
 
 static void groups_that_cannot_be_read(void **state) {
@@ -299,11 +333,10 @@ static void groups_that_cannot_be_read(void **state) {
                                         "line 2 has 1 groups behind its word, the first line 2",
                                         "wanted 1 to 8",
                                         "no word that the corpus names 5 times or more stands in"};
-    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        assert_failed_with(score_groups(scores, texts[i], 5, 10, 3), parts[i]);
-    assert_failed_with(score_groups(scores, planted, 91, 10, 3), "is named 91 times or more");
-    assert_failed_with(score_groups(scores, "King A\nwoman B\nman C\n", 5, 10, 3), "has another one in its group");
+        assert_failed_with(score_groups(texts[i], 5, 10, 3), parts[i]);
+    assert_failed_with(score_groups(planted, 91, 10, 3), "is named 91 times or more");
+    assert_failed_with(score_groups("King A\nwoman B\nman C\n", 5, 10, 3), "has another one in its group");
 }
 
 /* 600 random rows, independent of their 20 groups; then 600 rows that are near the other rows of their group. */
@@ -313,8 +346,7 @@ static void random_vectors_get_what_chance_gives(void **state) {
     char vocabulary[MANY * 16] = "", text[MANY * 16] = "";
     struct small_run many;
     struct model of_many;
-    struct groups_request request = {.met = 1, .sample = MANY, .k = 10};
-    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
+    struct evaluate_request request = {.options = {.table = "target", .met = 1, .sample = MANY, .k = 10}};
     for (int i = 0; i < MANY; i++) {
         sprintf(vocabulary + strlen(vocabulary), "w%d\t%d\n", i, MANY - i);
         sprintf(text + strlen(text), "w%d\t%d\n", i, i % GROUPS);
@@ -328,12 +360,14 @@ static void random_vectors_get_what_chance_gives(void **state) {
         assert_int_equal(model_open(&of_many, many.directory), 0);
         small_write(many.directory, "file", text, strlen(text));
         char *path = small_path(many.directory, "file");
-        assert_int_equal(evaluate_groups(scores, &of_many, VIEW_TARGET, path, &request, NULL), 1);
-        assert_int_equal(scores[0].asked, MANY);
-        assert_float_equal(scores[0].chance, 29.0 / 599, 1e-12);
+        request.path = path;
+        answer_release(&found);
+        assert_int_equal(evaluate(&found, &of_many, evaluate_named("groups"), &request, NULL), 0);
+        assert_float_equal(COLUMN("1", "asked"), MANY, 0);
+        assert_float_equal(COLUMN("1", "chance"), 29.0 / 599, 1e-12);
         /* of 6,000 neighbours 290 are expected to be right by chance, with a standard deviation of 17, or of 24 if neighbours
          * occur in pairs; the tolerance is 4.5 of these */
-        assert_float_equal(scores[0].share, planting ? 1 : 29.0 / 599, planting ? 1e-12 : 4.5 * 24 / 6000);
+        assert_float_equal(COLUMN("1", "share"), planting ? 1 : 29.0 / 599, planting ? 1e-12 : 4.5 * 24 / 6000);
         free(path);
         model_close(&of_many);
         small_run_remove(&many);
@@ -342,13 +376,11 @@ static void random_vectors_get_what_chance_gives(void **state) {
 
 /* ---- labels ---- */
 
-static struct sptx_labels_score score_labels(const char *text, double share) {
-    struct sptx_labels_score score;
-    text_is(text);
-    int result = evaluate_labels(&score, &model, VIEW_TARGET, file, &share, 1, NULL);
-    if (result) print_message("%s\n", report_sentence());
-    assert_int_equal(result, 0);
-    return score;
+static void score_labels(const char *text, double share) {
+    struct evaluate_request request = by_target();
+    request.options.shares = &share;
+    request.options.share_count = 1;
+    score("labels", text, request);
 }
 
 /* Nodes whose vectors point to the right have one label, nodes whose vectors point to the left have another. A node that the run
@@ -356,26 +388,26 @@ static struct sptx_labels_score score_labels(const char *text, double share) {
 static void labels_of_half_planes(void **state) {
     static const char halves[] = "King right\nqueen right\nman right\nwoman right\nking right\nboy right\ngirl right train\n"
                                  "the left\nparis left\n\xD1\x81\xD0\xBB\xD0\xBE left test\nfrance\nunheard right\n";
-    struct sptx_labels_score score = score_labels(halves, 0.9);
-    assert_int_equal(score.total, 11);
-    assert_int_equal(score.covered, 10);
-    assert_int_equal(score.labels, 2);
-    assert_true(score.micro >= 0.9 && score.micro <= 1 && score.macro > 0.6 && score.micro_spread < 0.3);
+    score_labels(halves, 0.9);
+    assert_float_equal(COLUMN("1", "total"), 11, 0);
+    assert_float_equal(COLUMN("1", "covered"), 10, 0);
+    assert_float_equal(COLUMN("1", "labels"), 2, 0);
+    assert_true(COLUMN("1", "micro") >= 0.9 && COLUMN("1", "micro") <= 1 && COLUMN("1", "macro") > 0.6 && COLUMN("1", "micro_spread") < 0.3);
 }
 
 /* A node is given as many labels as it has, so a node with all labels has all of them right. A label that every training node
  * has is predicted first. */
 static void labels_that_need_no_regression(void **state) {
-    struct sptx_labels_score score = score_labels("king a b\nqueen b a\nman a b a\nwoman a b\nboy a\nboy b\n", 0.5);
-    assert_int_equal(score.total, 5);
-    assert_float_equal(score.micro, 1, 0);
-    assert_float_equal(score.macro, 1, 1e-12);
-    score = score_labels("king a\nqueen a\nman a\nwoman a\nboy a b\n", 0.2);
-    assert_true(score.micro > 0.7 && score.micro < 1);
+    score_labels("king a b\nqueen b a\nman a b a\nwoman a b\nboy a\nboy b\n", 0.5);
+    assert_float_equal(COLUMN("1", "total"), 5, 0);
+    assert_float_equal(COLUMN("1", "micro"), 1, 0);
+    assert_float_equal(COLUMN("1", "macro"), 1, 1e-12);
+    score_labels("king a\nqueen a\nman a\nwoman a\nboy a b\n", 0.2);
+    assert_true(COLUMN("1", "micro") > 0.7 && COLUMN("1", "micro") < 1);
 }
 
 int main(void) {
-#define ON_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_all)
     const struct CMUnitTest tests[] = {
         ON_RUN(pairs_in_order),
         ON_RUN(pairs_coverage),
