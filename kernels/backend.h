@@ -171,6 +171,7 @@ struct step_result {
 struct hogwild_request {
     struct backend_table *target, *context;
     const struct rule_options *rule;
+    struct loss_options loss;
     uint32_t epoch;
     uint64_t first, count;
     double lr_first, lr_last; /* learning rates of the first and the last example; the rate falls linearly between them */

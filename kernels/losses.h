@@ -9,6 +9,8 @@
  *   bpr           sum over positives p and negatives n of  softplus(z_n - z_p)
  *   contrastive   sum over positives p of  (1 - s_p) + W / N sum over negatives of max(0, s_n - margin)   (SimpleX's)
  *
+ *   glove         sum over positives of  f(x) (s - log x)^2 / 2,   f(x) = min(1, (x / x_max)^x_power)     (GloVe's; x: its weight, a count)
+ *
  * A positive may have a weight w (loss_options.weighted), which multiplies its part of the loss, the term of the sum over p:
  *
  *   logistic      sum over positives of w_p softplus(-z)  +  sum over negatives of softplus(z)
@@ -85,7 +87,7 @@ FN float sgns_loss_tail(float s) {
 }
 
 /* numbered as the values of train.loss, and of train.score */
-enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE };
+enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE, LOSS_GLOVE };
 enum loss_score { SCORE_DOT, SCORE_COSINE };
 
 /* The options of a loss. If all are 0, the loss is word2vec's. */
@@ -98,6 +100,7 @@ struct loss_options {
     float negative_power;  /* for softmax: factor K of the logarithm over negatives, which then does not contain the positive; 0:
                             * softmax without this factor */
     int weighted;          /* 1: positives have weights, which the batch contains; 0: every positive weighs 1 */
+    float x_max, x_power;  /* for glove */
     float cubes;           /* for targets that are multiplied: factor of the penalty of cubes */
 };
 
@@ -184,6 +187,22 @@ FN float loss_push(const struct loss_options *o) {
 /* softmax with negative_power above 0: returns the loss of a positive. */
 FN float loss_of_positive(const struct loss_options *o, float z, float against) {
     return o->negative_power * against - z;
+}
+
+/* glove. A row has two more columns than its vector, so that the dot product of two rows includes a bias of each:
+ *
+ *   target row   vector, its bias, 1
+ *   context row  vector, 1, its bias
+ *
+ * The column of ones never moves: its sum of squared gradients begins at LOSS_GLOVE_STILL, and adagrad divides by the root of that sum. The sum
+ * of a bias begins at 1, and all others at optimizer.initial_accumulator, as in GloVe's program. loss_fit() returns the coefficient of a
+ * score, and sets *loss. GloVe limits each column's gradient to LOSS_GLOVE_CLIP; here the coefficient is limited, so that none is infinite. */
+enum { LOSS_GLOVE_BIASES = 2, LOSS_GLOVE_CLIP = 100 };
+#define LOSS_GLOVE_STILL 1e38f
+FN float loss_fit(const struct loss_options *o, float s, float x, float *loss) {
+    float share = x < o->x_max ? powf(x / o->x_max, o->x_power) : 1.0f, apart = s - logf(x), c = share * apart;
+    *loss = 0.5f * c * apart;
+    return c > LOSS_GLOVE_CLIP ? (float)LOSS_GLOVE_CLIP : c < -LOSS_GLOVE_CLIP ? -(float)LOSS_GLOVE_CLIP : c;
 }
 
 /* contrastive. The first function returns how far a negative's score is above the margin. The second returns the weight of a

@@ -178,6 +178,12 @@ static void move_halves(const struct hogwild *run, const struct piece *piece, co
     }
 }
 
+/* Replaces a block's scores by coefficients, and adds their loss to the worker's sum if its example is sampled. */
+static void learn_counts(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block, float *logits) {
+    double loss = run->backend->rows->learn(&run->request->loss, logits, 1, block->c, block->c, piece->blocks->weight + block->contexts, 1, NULL);
+    if (!((piece->first + block->example) & run->loss_mask)) piece->scratch->part.loss += loss;
+}
+
 /* Updates the rows of a block by any rule: gradients of all vectors first, then each context's update, then each target's. */
 static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, const struct vectors *v,
                          float **contexts, float *logits, float lr) {
@@ -188,7 +194,8 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
     uint64_t global_step = request->global_step + piece->first + block->example;
     if (piece->rate != lr) memset(piece->memo.updates, 0, sizeof piece->memo.updates);
     piece->rate = lr;
-    rows->coefficients(logits, v->count, block->c, block->positives, 1.0f);
+    if (request->loss.kind == LOSS_GLOVE) learn_counts(run, piece, block, logits);
+    else rows->coefficients(logits, v->count, block->c, block->positives, 1.0f);
     memset(v->gradient, 0, v->count * run->span * sizeof(float));
     for (uint32_t t = 0; t < v->count; t++)
         if (v->pooled || !table_is_frozen(&request->target->spec, targets[t]))
@@ -214,7 +221,7 @@ static void count_block(const struct hogwild *run, const struct piece *piece, co
     part->examples++;
     part->pairs += (uint64_t)vectors * block->predicted;
     if ((piece->first + block->example) & run->loss_mask) return;
-    part->loss += run->backend->rows->loss(logits, vectors, block->c, block->positives);
+    if (run->request->loss.kind != LOSS_GLOVE) part->loss += run->backend->rows->loss(logits, vectors, block->c, block->positives);
     part->sampled_examples++;
     part->sampled_pairs += (uint64_t)vectors * block->predicted;
     part->sampled_terms += (uint64_t)vectors * block->c;

@@ -272,6 +272,16 @@ static inline double learn_contrastive(const struct loss_options *o, float *scor
     return loss;
 }
 
+static inline double learn_glove(const struct loss_options *o, float *score, uint32_t positives, const float *counts, float scale) {
+    double sum = 0;
+    for (uint32_t i = 0; i < positives; i++) {
+        float loss;
+        score[i] = scale * loss_fit(o, score[i], loss_weight(counts, i), &loss);
+        sum += loss;
+    }
+    return sum;
+}
+
 /* Replaces scores[t_count x c_count] by `scale` x their coefficients, for any loss, and returns the loss. weights: [positives] or
  * NULL. spare: [2 x c_count] scratch. */
 static inline double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
@@ -293,6 +303,9 @@ static inline double learn(const struct loss_options *o, float *scores, uint32_t
             break;
         case LOSS_CONTRASTIVE:
             loss_sum += learn_contrastive(o, score, positives, negatives, weights, scale);
+            break;
+        case LOSS_GLOVE:
+            loss_sum += learn_glove(o, score, positives, weights, scale);
             break;
         }
     }

@@ -250,11 +250,22 @@ template <int WIDTH, class Line> static __device__ double learn_contrastive(cons
     return loss;
 }
 
+template <int WIDTH, class Line> static __device__ double learn_glove(const struct loss_options &o, const Line &s) {
+    double loss = 0;
+    for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
+        float own;
+        s.coefficient_at(i) = s.scale * loss_fit(&o, s.score_at(i), loss_weight(s.positive_weights(), i), &own);
+        loss += (double)own;
+    }
+    return loss;
+}
+
 template <int WIDTH, class Line> static __device__ double learn_line(const struct loss_options &o, const Line &s) {
     if (o.kind == LOSS_LOGISTIC) return learn_logistic<WIDTH>(s);
     if (s.negatives && o.kind == LOSS_SOFTMAX) return learn_softmax<WIDTH>(o, s);
     if (o.kind == LOSS_BPR) return learn_bpr<WIDTH>(s);
     if (o.kind == LOSS_CONTRASTIVE) return learn_contrastive<WIDTH>(o, s);
+    if (o.kind == LOSS_GLOVE) return learn_glove<WIDTH>(o, s);
     learn_nothing<WIDTH>(s); /* softmax compares positives with negatives, so it needs both */
     return 0;
 }

@@ -22,10 +22,10 @@ enum { TRUTH_AUTO = 2 };
 /* The choices of these keys are enums of the kernels (kernels/backend.h, kernels/optimizers.h). config.def lists their names in
  * the kernels' order and "auto" after them; these are the numbers of "auto". The kernels have no loss of LOSS_HIERARCHICAL: for
  * them it is the logistic loss over other contexts (example_paths). */
-enum { PLACE_AUTO = 3, RULE_AUTO = 11, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2, MATMUL_AUTO = 2 };
+enum { PLACE_AUTO = 3, RULE_AUTO = 11, LAW_AUTO = 3, LOSS_HIERARCHICAL = 5, LOSS_AUTO, SCORE_AUTO = 2, MATMUL_AUTO = 2 };
 
 /* Choices of the other keys, in the order of their lists in config.def. */
-enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_TRIPLE, MODE_AUTO }; /* the
+enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_TRIPLE, MODE_COUNTS, MODE_AUTO }; /* the
                                                                                                    kernels' first */
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_SUM, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
@@ -117,6 +117,11 @@ struct loss_options config_loss(const struct config *config);
 
 /* Returns 1 if contexts are inner nodes of a Huffman tree of the words (train.loss = hierarchical). */
 int config_has_tree(const struct config *config);
+
+/* Returns 1 if the run fits counts of pairs (train.loss = glove). */
+int config_has_counts(const struct config *config);
+/* Returns the number of columns of a row: model.dim, and two of biases with train.loss = glove. */
+uint32_t config_columns(const struct config *config);
 
 /* Returns the name of a line of the corpus in messages: "sentences"; "lists"; or "lines" if each line begins with a target. */
 const char *config_lines(const struct config *config);

@@ -102,7 +102,7 @@ static int choose_inits(struct config *c) {
     const char *of_triples = "normal 0 0.001";
     int triples = c->examples_mode == MODE_TRIPLE;
     return choose_text(&c->model_target_init, triples ? of_triples : "word2vec") ||
-                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) ? "word2vec" : "zeros")
+                   choose_text(&c->model_context_init, triples ? of_triples : is_cosine(c) || config_has_counts(c) ? "word2vec" : "zeros")
                ? -1
                : 0;
 }
@@ -144,6 +144,27 @@ static int check_tree(const struct config *c) {
     return 0;
 }
 
+/* Refuses keys that train.loss = glove does not have, and its own keys without it. */
+static int check_counts(const struct config *c) {
+    const char *mode = config_choice_name("examples", "mode", c->examples_mode), *loss = config_choice_name("train", "loss", c->train_loss);
+    const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
+    if (!config_has_counts(c))
+        return c->examples_mode == MODE_COUNTS ? fail("examples.mode = counts is trained with train.loss = glove, and that is %s", loss) : 0;
+    if (c->examples_mode != MODE_COUNTS) return fail("train.loss = glove fits counts of pairs: it needs examples.mode = counts, and that is %s", mode);
+    if (c->corpus_format != FORMAT_TEXT && !format->edges)
+        return fail("train.loss = glove needs corpus.format = text, or graph with weights, and it is %s", format->name);
+    if (c->optimizer_rule != RULE_ADAGRAD)
+        return fail("train.loss = glove is trained with optimizer.rule = adagrad, whose sums keep its column of ones as it is, and that is %s",
+                    config_choice_name("optimizer", "rule", c->optimizer_rule));
+    if (c->negatives_count) return fail("negatives.count = %" PRIu64 ": train.loss = glove has no negatives; leave it out", c->negatives_count);
+    if (is_cosine(c) || c->train_temperature != 1)
+        return fail("train.%s: train.loss = glove fits dot products; leave it out", is_cosine(c) ? "score = cosine" : "temperature");
+    if (c->optimizer_weight_decay != 0) return fail("optimizer.weight_decay = %g would shrink the column of ones of train.loss = glove; leave it out", c->optimizer_weight_decay);
+    if (config_columns(c) > COLUMNS_MOST)
+        return fail("model.dim = %" PRIu64 ": with two columns of biases (train.loss = glove) it may be %d at most", c->model_dim, COLUMNS_MOST - LOSS_GLOVE_BIASES);
+    return 0;
+}
+
 int config_check_loss(const struct config *c) {
     const char *loss = config_choice_name("train", "loss", c->train_loss);
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
@@ -167,7 +188,8 @@ int config_check_loss(const struct config *c) {
         return fail("model.%s_init = zeros with train.score = cosine: a row of zeros has no direction and never moves; set it "
                     "to word2vec", is_zeros(c->model_target_init) ? "target" : "context");
     if (check_tree(c)) return -1;
-    if (c->train_loss != LOSS_LOGISTIC && !config_has_tree(c) && c->negatives_count == 0)
+    if (check_counts(c)) return -1;
+    if (c->train_loss != LOSS_LOGISTIC && !config_has_tree(c) && !config_has_counts(c) && c->negatives_count == 0)
         return fail("train.loss = %s tells a positive from negatives, and negatives.count is 0", loss);
     return 0;
 }
@@ -180,7 +202,9 @@ struct loss_options config_loss(const struct config *c) {
                                  .negative_weight = (float)c->train_negative_weight,
                                  .negative_power = (float)c->train_negative_power,
                                  .cubes = (float)c->train_n3,
-                                 .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE};
+                                 .x_max = (float)c->train_x_max,
+                                 .x_power = (float)c->train_x_power,
+                                 .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE || config_has_counts(c)};
 }
 
 /* config_resolve: replaces "auto" by values, and refuses combinations of keys that cannot work. */
@@ -225,10 +249,34 @@ static int may_share(const struct config *c) {
            config_ranks(c) == 1;
 }
 
+/* Sets the keys of train.loss = glove. Its optimizer is GloVe's AdaGrad: a step is gradient / sqrt(400 + sum of squares), which is GloVe's
+ * rate of 0.05 for gradients whose sum of squares begins at 1. */
+static int resolve_counts(struct config *c) {
+    if (c->examples_shrink && config_is_given(c, "examples", "shrink"))
+        return fail("examples.shrink = yes draws the sizes of windows, and train.loss = glove counts whole ones; leave it out");
+    c->examples_shrink = 0;
+    c->train_loss = LOSS_GLOVE;
+    choose(&c->examples_mode, MODE_AUTO, MODE_COUNTS);
+    choose_count(&c->examples_window, 10);
+    choose_count(&c->examples_positives, 16);
+    choose_count(&c->negatives_count, 0);
+    config_choose_real(&c->examples_subsample, 0);
+    choose(&c->examples_shuffle, TRUTH_AUTO, 1);
+    choose_count(&c->train_epochs, 15);
+    if (!config_is_given(c, "corpus", "max_sentence")) c->corpus_max_sentence = config_find_key("corpus", "max_sentence")->most;
+    if (c->optimizer_rule != RULE_AUTO && c->optimizer_rule != RULE_ADAGRAD) return 0; /* check_counts() refuses it */
+    c->optimizer_rule = RULE_ADAGRAD;
+    config_choose_real(&c->optimizer_lr, 1);
+    if (!config_is_given(c, "optimizer", "initial_accumulator")) c->optimizer_initial_accumulator = 400;
+    return 0;
+}
+
 static int resolve_examples(struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     int text = format->sentences, adjacency = format->targets;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
+    int counts = c->train_loss == (int)LOSS_GLOVE || (c->train_loss == LOSS_AUTO && c->examples_mode == MODE_COUNTS);
+    if (counts && resolve_counts(c)) return -1;
     if (c->examples_mode == MODE_AUTO && format->triples) c->examples_mode = MODE_TRIPLE;
     if (c->examples_mode == MODE_AUTO && !text && !adjacency && !format->edges && choose_mode_of_lists(c)) return -1;
     choose(&c->examples_mode, MODE_AUTO, format->documents ? MODE_USER : text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
@@ -306,6 +354,7 @@ static void resolve_update(struct config *c) {
     c->update_auto |= c->train_update == UPDATE_AUTO;
     c->clip_auto |= no_clip;
     choose(&c->device_matmul, MATMUL_AUTO, c->examples_mode == MODE_TRIPLE ? MATMUL_TF32 : MATMUL_FLOAT32);
+    if (config_has_counts(c)) plain = !(config_named_backend(c) ? config_named_backend(c) : backend_best())->has_gpu && !hogwild_refuses(&alone, why);
     choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
     int sums = c->optimizer_rule == RULE_SGD && c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
     config_choose_real(&c->optimizer_clip, sums ? CLIP_OF_SUMS : 0);
@@ -397,7 +446,7 @@ static int check_format(const struct config *c) {
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is %s; "
                     "set corpus.format = %s, or examples.mode = window",
                     format->name, formats_with(TARGETS, others));
-    if (format->edges != (c->examples_mode == MODE_WALK))
+    if (c->examples_mode != MODE_COUNTS && format->edges != (c->examples_mode == MODE_WALK))
         return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), "
                     "and nothing else is",
                     config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));

@@ -73,7 +73,7 @@ enum { ROWS = sizeof table / sizeof *table };
 
 /* ---- what is counted ---- */
 
-/* Returns the kind of data of a run; 0 for windows over anything but text, which have no defaults by size. */
+/* Returns the kind of data of a run; 0 for counts and for windows over anything but text, which have no defaults by size. */
 static enum sized_data data_of(const struct config *c) {
     int text = corpus_formats[c->corpus_format].sentences;
     if (config_has_documents(c)) return OF_DOCUMENTS;
@@ -88,6 +88,8 @@ static enum sized_data data_of(const struct config *c) {
         return OF_GRAPHS;
     case MODE_TRIPLE:
         return OF_TRIPLES;
+    case MODE_COUNTS:
+        return 0;
     default:
         if (!text) return 0;
         return c->examples_mode == MODE_CBOW ? OF_CBOW : config_subwords(c).max ? OF_SUBWORDS : OF_WINDOWS;

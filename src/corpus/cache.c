@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "counts.h"
 #include "encode.h"
 #include "graph.h"
 #include "numbered.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char words_name[] = "corpus.vocab.tsv", lock_name[] = "corpus.lock";
+static const char words_name[] = "corpus.vocab.tsv", lock_name[] = "corpus.lock", counts_name[] = "corpus.counts";
 
 /* The kinds of encoded corpora: an id stream or a graph. A file's first bytes tell its kind. */
 enum { IDS, GRAPH, KINDS };
@@ -59,12 +60,12 @@ static int find(struct cache *c) {
 
 static int is_leftover(const char *name) {
     return file_is_partial(name, kinds[IDS].name) || file_is_partial(name, kinds[GRAPH].name) ||
-           file_is_partial(name, words_name) || encode_is_leftover(name, kinds[IDS].name);
+           file_is_partial(name, words_name) || file_is_partial(name, counts_name) || encode_is_leftover(name, kinds[IDS].name);
 }
 
 int cache_owns(const char *name) {
     return !strcmp(name, kinds[IDS].name) || !strcmp(name, kinds[GRAPH].name) || !strcmp(name, words_name) ||
-           !strcmp(name, lock_name) || is_leftover(name);
+           !strcmp(name, lock_name) || !strcmp(name, counts_name) || is_leftover(name);
 }
 
 int cache_remove(const char *directory) {
@@ -246,4 +247,31 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
     words_drop_index(&vocab->words); /* rows are known now: training looks up no word */
     if (!result) result = check_list_rows(&c);
     return result || edges ? result : check_stream(&c);
+}
+
+/* Makes the counts under the lock, unless another process has made them meanwhile. */
+static int find_or_make_counts(const struct cache *c, const char *path, const struct counts_wanted *wanted, struct idstream *counts, int *reused) {
+    char head[sizeof CORPUS_STREAM_MAGIC] = "";
+    struct lock lock;
+    uint64_t fingerprint = counts_fingerprint(wanted);
+    if (directory_make(c->directory) || take_lock(c, &lock)) return -1;
+    *reused = idstream_reuse(counts, path, fingerprint, wanted->words, c->pool);
+    int there = *reused ? 0 : file_head(path, head, sizeof head), result = there < 0 ? -1 : 0;
+    if (there > 0 && strncmp(head, CORPUS_STREAM_MAGIC, strlen(head))) result = refuse_cache(path);
+    if (!result && !*reused) result = counts_make(path, wanted, c->pool) || idstream_open(counts, path, fingerprint, wanted->words, c->pool) ? -1 : 0;
+    lock_give(&lock);
+    return result;
+}
+
+int cache_counts(const char *directory, const struct counts_wanted *wanted, struct pool *pool, struct idstream *counts, int *reused) {
+    char *place = path_resolve(directory), *path = place ? file_join(place, counts_name) : NULL, *lock = place ? file_join(place, lock_name) : NULL;
+    struct cache c = {.directory = place, .lock = lock, .pool = pool};
+    int result = path && lock ? 0 : -1;
+    *counts = (struct idstream){0};
+    *reused = !result && file_exists(path) == 1 && idstream_reuse(counts, path, counts_fingerprint(wanted), wanted->words, pool);
+    if (!result && !*reused) result = find_or_make_counts(&c, path, wanted, counts, reused);
+    free(place);
+    free(path);
+    free(lock);
+    return result;
 }

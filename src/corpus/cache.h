@@ -3,6 +3,7 @@
  *   DIRECTORY/corpus.vocab.tsv   word TAB count
  *   DIRECTORY/corpus.ids         an id stream (idstream.h); its fingerprint covers the corpus' files, the keys and the vocabulary
  *   DIRECTORY/corpus.graph       instead of corpus.ids if the corpus is a graph: graph.h, with the same kind of fingerprint
+ *   DIRECTORY/corpus.counts      the counts of pairs that GloVe is trained on (counts.h), made of the encoded corpus
  *   DIRECTORY/corpus.lock        exists while a process makes these files
  *
  * Both files are renamed into place when they are complete, and an encoded corpus is used only with the vocabulary that it was
@@ -13,6 +14,7 @@
 #ifndef SPTX_CACHE_H
 #define SPTX_CACHE_H
 
+#include "counts.h"
 #include "graph.h"
 #include "idstream.h"
 
@@ -23,6 +25,10 @@
  * fail(). The caller must release all three in both cases. */
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused);
+
+/* Opens the counts of an encoded corpus, as an id stream. They are read from `directory`, or made and stored there. *reused: 1 if they
+ * did not have to be made. Returns 0, or -1 after fail(); the caller must release *counts in both cases. */
+int cache_counts(const char *directory, const struct counts_wanted *wanted, struct pool *pool, struct idstream *counts, int *reused);
 
 /* Removes the cache's files from a directory. It is no error if the files, or the directory, do not exist. Returns 0, or -1
  * after fail(). */

@@ -66,7 +66,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
                const struct backend_ops *ops, struct backend *backend) {
     *table = (struct table){
         .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed,
-        .idle = options->idle};
+        .idle = options->idle, .biases = options->biases};
     table->spec.name = table_side_name(side);
     table->spec.rows = options->rows;
     table->spec.first_row = options->first_row;
@@ -177,17 +177,31 @@ struct filling {
     char *records; /* [count] packed records */
 };
 
-/* Makes `count` records with first state and weights of zero. */
+/* Returns which of this rank's columns has ones, or is its bias; a number beyond its columns if another rank has that column. */
+static uint32_t ones_column(const struct table *table) {
+    return table->whole.dim - 1 - (table->side == TABLE_CONTEXT) - table->own.first;
+}
+static uint32_t bias_column(const struct table *table) {
+    return table->whole.dim - 1 - (table->side == TABLE_TARGET) - table->own.first;
+}
+
+/* Makes `count` records with first state and weights of zero, except for a column of ones. */
 static void first_records(const struct table *table, char *records, uint64_t count) {
     const struct record_layout *layout = &table->spec.layout;
     float initial[COLUMNS_MOST];
     memset(records, 0, count * layout->packed);
     for (uint32_t s = 0; s < layout->slots; s++) {
         const struct record_field *slot = record_slot(layout, s);
-        for (uint32_t i = 0; i < slot->columns; i++) initial[i] = slot->initial;
+        for (uint32_t i = 0; i < slot->columns; i++)
+            initial[i] = !table->biases || s ? slot->initial : i == ones_column(table) ? LOSS_GLOVE_STILL : i == bias_column(table) ? 1 : slot->initial;
         for (uint64_t row = 0; row < count; row++)
             values_write(slot->type, records + row * layout->packed + slot->packed, initial, slot->columns);
     }
+    const struct record_field *weights = &layout->field[RECORD_WEIGHTS];
+    if (!table->biases || ones_column(table) >= weights->columns) return;
+    memset(initial, 0, sizeof initial);
+    initial[ones_column(table)] = 1;
+    for (uint64_t row = 0; row < count; row++) values_write(weights->type, records + row * layout->packed + weights->packed, initial, weights->columns);
 }
 
 static int is_idle(const struct table *table, uint64_t row) {
@@ -210,6 +224,7 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     memset(first, 0, weights->columns * sizeof *first); /* only the row's columns: clearing all of `first` took longer than the
                                                          * draws */
     if (!is_idle(table, row)) table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
+    if (table->biases && ones_column(table) < weights->columns) first[ones_column(table)] = 1;
     values_write(weights->type, record + weights->packed, first, weights->columns);
     return 0;
 }

@@ -39,6 +39,7 @@ struct table_options {
     uint64_t idle;           /* number of rows at the end of the table that no example names: they are zeros, and need no memory
                               * on the CPU until they are written */
     uint32_t dim;
+    int biases;            /* 1: the last two columns are a bias and a column of ones (losses.h, glove) */
     struct rule_options rule;
     enum place weights, state;
     struct init_values init;
@@ -64,6 +65,7 @@ struct table {
     enum table_side side;
     uint64_t idle; /* as the field of this name in table_options */
     char *file_path; /* owned, or NULL */
+    int biases;      /* as the field of this name in table_options */
     int is_snapshot; /* 1: table_save() reads the rows of the table's snapshot (table_snapshot) */
 };
 

@@ -192,7 +192,8 @@ int tables_check_init(const struct config *config) {
 int tables_init(struct table *table, enum table_side side, const struct config *config, const struct table_options *own,
                 const struct backend_ops *ops, struct backend *backend) {
     struct table_options options = *own;
-    options.dim = (uint32_t)config->model_dim;
+    options.dim = config_columns(config);
+    options.biases = config_has_counts(config);
     options.rule = tables_rule(config);
     options.seed = (uint32_t)config->train_seed;
     options.directory = config->run_dir;
@@ -212,8 +213,8 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
     if (!result && npy->rows != part && (shared || npy->rows != model->rows))
         result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words%s", path, npy->rows,
                        model->directory, model->rows, shared ? ", whose n-grams have others than that (examples.subwords)" : "");
-    if (!result && model->dim && weights->columns != model->dim)
-        result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim);
+    if (!result && model->dim && weights->columns != model->dim + model->biases)
+        result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim + model->biases);
     free(path);
     return result;
 }
@@ -259,6 +260,7 @@ static int take_keys(struct model *model) {
     const struct config *config = &model->keys;
     model->mode = config->examples_mode;
     model->tree = config_has_tree(config);
+    model->biases = config_has_counts(config) ? LOSS_GLOVE_BIASES : 0;
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
     model->documents = config_has_documents(config);
@@ -309,6 +311,8 @@ static int open_tables(struct model *model, const char *checkpoint) {
     uint64_t lists = model->vocab.lists;
     if (open_table(&model->target, model, checkpoint, "target.npy", lists ? lists : vocab_targets(&model->vocab))) return -1;
     model->dim = npy_find(&model->target, "weights")->columns;
+    if (model->dim <= model->biases) return fail("'%s/target.npy' has %u columns, fewer than train.loss = glove needs", checkpoint, model->dim);
+    model->dim -= model->biases;
     return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists - (uint64_t)model->tree);
 }
 

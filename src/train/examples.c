@@ -311,7 +311,7 @@ static void take_keys(struct example_source *source, const struct config *config
     source->shrink = config->examples_shrink && source->window;
     source->shuffle = config->examples_shuffle;
     source->shuffle_items = config->examples_shuffle_items;
-    source->positives = (uint32_t)config->examples_positives;
+    source->positives = config_has_counts(config) ? 0 : (uint32_t)config->examples_positives; /* a sentence of counts is trained whole */
     source->targets_all = config->examples_targets != TARGETS_ONE;
     source->replacement = config->examples_replacement;
     source->short_repeat = config->examples_short == SHORT_REPEAT;
@@ -356,8 +356,8 @@ static int make_tables(struct examples *examples, const struct config *config, c
 static int take_weights(struct examples *examples, const struct config *config, const struct idstream *stream) {
     double sum = 0, least = INFINITY, most = 0;
     uint64_t items = 0;
-    if (!config->corpus_weights) return 0;
-    if (stream->weighed != (enum pair_weights)config->corpus_weights)
+    if (!config->corpus_weights && !config_has_counts(config)) return 0;
+    if (!config_has_counts(config) && stream->weighed != (enum pair_weights)config->corpus_weights)
         return fail("corpus.weights = %s, and the encoded corpus '%s' was made with corpus.weights = %s",
                     config_choice_name("corpus", "weights", config->corpus_weights), config->corpus_path,
                     config_choice_name("corpus", "weights", (int)stream->weighed));
@@ -370,7 +370,7 @@ static int take_weights(struct examples *examples, const struct config *config, 
     if (!items) return 0;
     examples->weights.least = least, examples->weights.most = most, examples->weights.mean = sum / (double)items;
     examples->source.weights = stream->weights;
-    examples->source.weight_scale = (float)(1 / examples->weights.mean);
+    examples->source.weight_scale = config_has_counts(config) ? 1 : (float)(1 / examples->weights.mean);
     return 0;
 }
 

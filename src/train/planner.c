@@ -619,7 +619,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;
-    settle_columns(p, (uint32_t)p->config->model_dim);
+    settle_columns(p, config_columns(p->config));
     plan->vocab_bytes = vocab_bytes(vocab);
     p->ordering = subwords_making_bytes(&vocab->subwords) - subwords_bytes(&vocab->subwords);
     plan->draw_bytes = examples_bytes(p->examples);

@@ -102,6 +102,21 @@ static int look_at_corpus(struct session *s, const struct corpus_options *option
     return 0;
 }
 
+/* Opens the counts of the corpus, or counts. */
+static int find_counts(struct session *s, const char *directory) {
+    const struct config *c = s->config;
+    const struct counts_wanted wanted = {.text = s->graph.nodes ? NULL : &s->stream,
+                                         .graph = &s->graph,
+                                         .words = s->vocab.size,
+                                         .window = s->graph.nodes ? 0 : (uint32_t)c->examples_window,
+                                         .together = (uint32_t)c->examples_positives};
+    int reused;
+    if (s->graph.nodes && !s->graph.weights)
+        return fail("train.loss = glove fits the logarithms of the weights of edges, and '%s' has none: a third column has them (graph.weights)",
+                    c->corpus_path);
+    return cache_counts(directory, &wanted, s->pool, &s->counts, &reused);
+}
+
 /* Opens the encoded corpus and its vocabulary, or encodes it. */
 static int find_corpus(void *session) {
     struct session *s = session;
@@ -113,7 +128,8 @@ static int find_corpus(void *session) {
     if (open_corpus(s) || look_at_corpus(s, &options) || ratings_note(s->corpus, &options) ||
         (directory == c->run_dir && run_directory_check(directory)))
         return -1;
-    return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused);
+    if (cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused)) return -1;
+    return config_has_counts(c) ? find_counts(s, directory) : 0;
 }
 
 /* Reads the corpus on all ranks. The first rank encodes it; then the others look for its files, and a machine that does not see
@@ -165,6 +181,7 @@ static int set_items_apart(struct session *s) {
 static int find_examples(void *session) {
     struct session *s = session;
     if (s->config->examples_mode == MODE_WALK) return examples_init_walks(&s->examples, s->config, &s->vocab, &s->graph, s->pool);
+    if (config_has_counts(s->config)) return examples_init(&s->examples, s->config, &s->vocab, &s->counts);
     if (set_items_apart(s)) return -1;
     return examples_init(&s->examples, s->config, &s->vocab, s->held_out.lists ? &s->held_out.trained : &s->stream);
 }
@@ -282,6 +299,12 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
+static void note_counts(const struct session *s) {
+    char pairs[TEXT_BYTES];
+    note("counts     %s pairs, which count %.6g to %.6g", text_of_count(pairs, s->counts.tokens - s->counts.sentences), s->examples.weights.least,
+         s->examples.weights.most);
+}
+
 static void note_graph(const struct session *s) {
     char arcs[TEXT_BYTES], nodes[TEXT_BYTES], walks[TEXT_BYTES];
     note("graph      %s arc%s of %s nodes%s%s%s; %s walk%s of %" PRIu64 " an epoch", text_of_count(arcs, s->graph.arcs), text_plural(s->graph.arcs),
@@ -315,7 +338,7 @@ static void note_corpus(const struct session *s) {
 static void note_weights(const struct session *s) {
     const struct examples *e = &s->examples;
     int log = s->config->corpus_weights == PAIR_WEIGHTS_LOG;
-    if (!e->source.weights) return;
+    if (!e->source.weights || config_has_counts(s->config)) return;
     note("weights    ratings %.6g to %.6g, mean%s %.4g (corpus.weights = %s)", log ? expm1(e->weights.least) : e->weights.least,
          log ? expm1(e->weights.most) : e->weights.most, log ? " of log(1 + rating)" : "", e->weights.mean, log ? "log" : "linear");
 }
@@ -347,8 +370,9 @@ static void note_effort(const struct session *s) {
 }
 
 void session_print(const struct session *s) {
-    if (s->graph.nodes) note_graph(s);
-    else note_corpus(s);
+    if (s->graph.nodes && !s->counts.ids) note_graph(s);
+    else if (!s->graph.nodes) note_corpus(s);
+    if (s->counts.ids) note_counts(s);
     note_weights(s);
     note_too_short(s);
     note_effort(s);
@@ -427,6 +451,7 @@ void session_close(struct session *s) {
     s->grown = NULL;
     frozen_release(&s->frozen);
     idstream_close(&s->stream);
+    idstream_close(&s->counts);
     graph_close(&s->graph);
     vocab_release(&s->vocab);
     corpus_close(s->corpus);

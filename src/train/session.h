@@ -25,6 +25,7 @@ struct session {
     struct vocab vocab;
     struct idstream stream; /* all zeros if the corpus is a graph */
     struct graph graph;     /* all zeros if the corpus is not a graph */
+    struct idstream counts; /* with train.loss = glove, the counts of pairs, made of the stream or the graph; otherwise zeros */
     int reused; /* 1: the encoded corpus of an earlier session was reused */
     struct held_out held_out; /* the stream's lists, split by train.held_out_items; zeros: no items are held out */
     struct examples examples;

@@ -146,6 +146,7 @@ static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_
     struct hogwild_request request = {.target = s->target->store,
                                       .context = s->context->store,
                                       .rule = &s->target->rule,
+                                      .loss = config_loss(s->config),
                                       .epoch = (uint32_t)s->state.epoch,
                                       .first = s->state.position,
                                       .count = count,

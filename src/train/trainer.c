@@ -790,7 +790,7 @@ static int prepare(struct trainer *t) {
     if (session_tables(s)) return -1;
     t->steps = session_steps(s);
     t->corpus = (struct corpus_identity){.vocab = vocab_fingerprint(&s->vocab),
-                                         .stream = s->graph.nodes ? s->graph.checksum : s->stream.checksum,
+                                         .stream = s->counts.ids ? s->counts.checksum : s->graph.nodes ? s->graph.checksum : s->stream.checksum,
                                          .tree = s->examples.tree.words ? huffman_fingerprint(&s->examples.tree) : 0};
     if (schedule_examples(t->config, t->steps.per_epoch, t->steps.batch, &t->steps.run)) return -1;
     t->steps.end = t->steps.run;

@@ -455,7 +455,7 @@ enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest number of nodes and arcs of a grap
 /* Returns the default table (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {
     if (has_lists(model)) return model->documents && model->item_targets ? VIEW_TARGET : VIEW_CONTEXT;
-    if (model->mode == MODE_ADJACENCY) return VIEW_SUM;
+    if (model->mode == MODE_ADJACENCY || model->mode == MODE_COUNTS) return VIEW_SUM;
     if (!run_has_graph(model)) return VIEW_TARGET;
     int within = run_graph_within(model, SPREAD_AT_ONCE);
     return within < 0 ? -1 : within ? VIEW_PROPAGATED : VIEW_NORMSUM;
