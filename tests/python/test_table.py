@@ -174,7 +174,6 @@ def test_of_many_ids_the_wrong_one_is_named(table, count, dtype, wrong):
     (floats(2, 4), ValueError, "(2, 4)"),
     (floats(6), ValueError, "(6,)"),
     (numpy.ones((2, 3)), TypeError, "float64"),
-    (numpy.ones((2, 3), "f2"), TypeError, "float16"),
     (numpy.ones((2, 3), "i4"), TypeError, "int32"),
     ([["a"] * 3] * 2, TypeError, "<U1"),
     (None, TypeError, "NoneType"),
@@ -188,6 +187,28 @@ def test_values_that_do_not_fit_are_named(table, values, kind, said):
             call([1, 2], values)
         assert said in str(error.value) and str(error.value).startswith(what)
     assert numpy.array_equal(before, table.weights)
+
+
+@pytest.mark.parametrize("call", ["update", "store"])
+def test_values_of_half_precision_are_widened(cpu, call):
+    tables = [sptx.Table(10, 3, "adam", device=cpu) for _ in range(2)]
+    values = floats(4, 3).astype(numpy.float16)
+    for table, given in zip(tables, (values, values.astype(numpy.float32))):
+        getattr(table, call)([1, 2, 1, 9], given)
+    assert numpy.array_equal(*(table.weights for table in tables))
+
+
+def test_rows_come_in_the_type_that_is_asked_for(table):
+    rows = table.fetch([1, 2])
+    for dtype in "float16", numpy.float16, numpy.dtype("float16"):
+        found = table.fetch([1, 2], dtype=dtype)
+        assert found.dtype == numpy.float16 and numpy.array_equal(found, rows.astype(numpy.float16))
+    assert table.fetch([1, 2], dtype="float32").dtype == numpy.float32
+    for dtype, kind, said in ("float64", ValueError, "none of float32"), (int, ValueError, "none of"), ("bfloat16", TypeError, "PyTorch"):
+        with pytest.raises(kind, match=said):
+            table.fetch([1, 2], dtype=dtype)
+    with pytest.raises(ValueError, match="give one of them"):
+        table.fetch([1, 2], numpy.zeros((2, 3), numpy.float32), "float16")
 
 
 def read_only():

@@ -88,7 +88,7 @@ def test_a_module_from_vectors(kind):
     module = kind.from_pretrained(known(), freeze=False, padding_idx=-1, optimizer="sgd", table={"device": "cpu", "lr": 0.5})
     module(torch.tensor([[3, 9]])).sum().backward()
     assert module.padding_idx == 9 and module.lr == 0.5 and module.table.steps == 1
-    for vectors, kind_of_error in ((known().half(), TypeError), (known()[0], ValueError), ([1, 2], ValueError)):
+    for vectors, kind_of_error in ((known().double(), TypeError), (known()[0], ValueError), ([1, 2], ValueError)):
         with pytest.raises(kind_of_error):
             kind.from_pretrained(vectors, table={"device": "cpu"})
     with pytest.raises(TypeError):
@@ -332,3 +332,105 @@ def test_workers_of_a_loader_ask_a_run(tmp_path, method):
     run = sptx.fit([["a", "b", "c", "d"] * 5] * 9, tmp_path / "run", dim=3, device="cpu", keys={"examples.subsample": 0})
     loader = DataLoader(Asked(run), batch_size=2, num_workers=2, multiprocessing_context=method)
     assert torch.equal(torch.cat(list(loader)), torch.from_numpy(run.vectors()))
+
+
+# ---- n-grams ----
+
+TOKENS = torch.tensor([[5, 7, 7, 2, 5, 7], [0, 7, 7, 2, 9, 9]])
+
+
+def named_by_hand(memory, tokens):
+    """The rows of docstring's formula, by Python's integers."""
+    rows, multipliers = [], memory._multipliers.numpy().view(numpy.uint64).tolist()
+    for line in tokens.tolist():
+        rows.append([])
+        for t in range(len(line)):
+            rows[-1].append([])
+            for part, of_part in enumerate(multipliers):
+                order = memory.orders[part // memory.heads]
+                words = [line[t - back] + 1 if t >= back else 0 for back in range(order)]
+                mixed = sum(word * a for word, a in zip(words, of_part)) % 2**64
+                mixed = (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15 % 2**64
+                rows[-1][-1].append(part * memory.part_rows + (mixed >> 33) * memory.part_rows // 2**31)
+    return rows
+
+
+@pytest.mark.parametrize("orders, heads, rows", [((2, 3), 2, 1000), ((1,), 3, 50), ((3, 1, 5), 1, 10), ((2,), 1, 1)])
+def test_ngrams_are_named_by_the_formula(cpu, orders, heads, rows):
+    memory = sptx.torch.NgramEmbedding(sptx.Table(rows, 3, device=cpu), orders, heads, seed=-5)
+    named = memory.rows_named(TOKENS)
+    assert named.tolist() == named_by_hand(memory, TOKENS) and named.max() < rows
+    out = memory(TOKENS)
+    assert out.shape == (2, 6, len(orders) * heads * 3)
+    assert torch.equal(out, torch.from_numpy(memory.table.weights.copy())[named].flatten(2))
+
+
+def test_ngrams_are_causal_and_come_in_parts(cpu):
+    memory = sptx.torch.NgramEmbedding(sptx.Table(10_000, 3, device=cpu), (2, 3))
+    whole, named = memory(TOKENS), memory.rows_named(TOKENS)
+    assert torch.equal(torch.cat([memory(TOKENS[:, t:t + 1], before=TOKENS[:, :t]) for t in range(6)], 1), whole)
+    assert torch.equal(memory.rows_named(TOKENS[:, 4:], TOKENS[:, 2:4]), named[:, 4:])  # as many as the longest needs
+    other = TOKENS.clone()
+    other[:, 4] = 1
+    assert torch.equal(memory(other)[:, :4], whole[:, :4]) and not torch.equal(memory(other)[:, 4:], whole[:, 4:])
+    assert torch.equal(named[0, 2:4], named[1, 2:4]) is False and torch.equal(named[0, 3], named[1, 3])  # the same three tokens
+    assert not torch.equal(memory.rows_named(torch.tensor([[0, 5]])), memory.rows_named(torch.tensor([[5]])).repeat(1, 2, 1))
+
+
+def test_ngrams_spread_evenly(cpu):
+    memory = sptx.torch.NgramEmbedding(sptx.Table(64 * 64, 1, device=cpu), (2,), 1)
+    named = memory.rows_named(torch.cartesian_prod(torch.arange(256), torch.arange(256)))[:, 1].reshape(-1)
+    counts = torch.bincount(named, minlength=64 * 64).double()  # 16 expected in each; of 4,096 the squares sum to 4,095 +- 90
+    assert abs(float(((counts - 16) ** 2 / 16).sum()) - 4095) < 600
+
+
+def test_ngrams_are_trained(cpu):
+    table = sptx.Table(4000, 2, "adagrad", lr=0.5, device=cpu, init="zeros", dtype="bfloat16")
+    memory = sptx.torch.NgramEmbedding(table, (2,), 2)
+    assert memory.usage() == {"touched": 0.0, "collisions": 0.0, "norm": 0.0, "norm_most": 0.0}
+    memory(TOKENS).sum().backward()
+    rows = memory.rows_named(TOKENS).reshape(-1).unique()
+    assert (numpy.flatnonzero(numpy.asarray(table.fetch(range(4000))).any(1)) == rows.numpy()).all()
+    found = memory.usage()
+    assert found["touched"] == len(rows) / 4000 and 0 < found["collisions"] < 0.01 and 0 < found["norm"] <= found["norm_most"]
+    before = memory(TOKENS)
+    with torch.no_grad():
+        memory(TOKENS)
+    memory.eval().requires_grad_(False)
+    assert torch.equal(memory(TOKENS), before) and not memory(TOKENS).requires_grad
+
+
+def test_ngrams_of_half_precision(cpu):
+    memory = sptx.torch.NgramEmbedding(sptx.Table(4000, 2, device=cpu, lr=1.0), dtype="bfloat16")
+    out = memory(TOKENS)
+    assert out.dtype == torch.bfloat16 and torch.equal(out, memory.rows_of(memory.rows_named(TOKENS)).bfloat16().flatten(2))
+    out.sum().backward()
+    assert memory(TOKENS).float().mean() < -0.9
+
+
+def test_ngrams_in_a_checkpoint(cpu, tmp_path):
+    def made(seed=1, **more):
+        return sptx.torch.NgramEmbedding(sptx.Table(4000, 2, "adagrad", device=cpu), seed=seed, **more)
+
+    memory = made()
+    memory(TOKENS).sum().backward()
+    memory.save(tmp_path / "rows.npy")
+    held = memory.state_dict()
+    other = made()
+    other.load_state_dict(held)
+    assert torch.equal(other(TOKENS), memory(TOKENS))
+    for wrong, said in (made(2), "seed = 1, and this module has 2"), (made(heads=4), "heads = 8"), (made(orders=(2, 4)), "orders ="):
+        with pytest.raises(RuntimeError, match=said):
+            wrong.load_state_dict(held)
+
+
+@pytest.mark.parametrize("given, kind, said", [
+    ({"orders": ()}, ValueError, "wanted an order or more"), ({"orders": (0, 2)}, ValueError, "each from 1"), ({"heads": 0}, ValueError, "a head or more"),
+    ({"heads": 2.5}, TypeError, "float"), ({"heads": 64}, ValueError, "a table of 100 rows has 0 for each of 128 orders"),
+    ({"dtype": "int8"}, ValueError, "none of float32, float16 and bfloat16")])
+def test_ngrams_that_cannot_be_are_refused(cpu, given, kind, said):
+    with pytest.raises(kind, match=said):
+        sptx.torch.NgramEmbedding(sptx.Table(100, 2, device=cpu), **given)(TOKENS)
+    for tokens in torch.zeros(2, 3), TOKENS[0], TOKENS > 2:
+        with pytest.raises((ValueError, TypeError)):
+            sptx.torch.NgramEmbedding(sptx.Table(100, 2, device=cpu))(tokens)

@@ -3,7 +3,7 @@ __dlpack__.
 
     ids      any shape, whole numbers: int32 and int64 are passed as they are, other widths are widened; bool and floats are
              refused
-    floats   float32; other types are refused (converting them silently would hide a model in half precision)
+    floats   float32; float16 and bfloat16 are widened, which changes no value; others are refused
     both     are copied if they are not contiguous; they may be on the host or on the table's GPU
     results  are arrays of the library of the ids: PyTorch's on the table's device, all others' on the device of the ids
 
@@ -93,6 +93,20 @@ def take_out(given: Any, ids: Operand, gpu: Optional[int], shape: Shape) -> Oper
 
 def _wrong_shape(seen: Shape, who: str, shape: Shape) -> Exception:
     return ValueError("%s the shape %s, wanted %s: the ids' own and the table's columns" % (who, tuple(seen), tuple(shape)))
+
+
+def narrowed(rows: Any, dtype: Any) -> Any:
+    """Returns rows of NumPy, PyTorch or CuPy as another type of floats, given by its name or as the library's own. Values are rounded to
+    the nearest."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or str(getattr(dtype, "__name__", dtype)).replace("torch.", "")
+    if name not in ("float32", "float16", "bfloat16"):
+        raise ValueError("dtype = %r is none of float32, float16 and bfloat16" % (dtype,))
+    library = library_of(rows)
+    if library is Torch:
+        return rows.to(getattr(sys.modules["torch"], name))
+    if name == "bfloat16":
+        raise TypeError("rows of bfloat16 are tensors of PyTorch: pass ids that are such a tensor")
+    return rows.astype(name, copy=False)
 
 
 def overlaps(operand: Operand, low: int, high: int) -> bool:

@@ -48,7 +48,7 @@ def _wrong_ids(seen: str) -> Wrong:
 
 
 def _wrong_floats(seen: str) -> Wrong:
-    return Wrong(TypeError, "are %s, wanted float32" % seen)
+    return Wrong(TypeError, "are %s, wanted float32, float16 or bfloat16" % seen)
 
 
 def _check_count(count: int) -> None:
@@ -112,7 +112,7 @@ class Numpy(_Library):
     def floats(given: Any, gpu: Optional[int]) -> Operand:
         array = given if type(given) is numpy.ndarray else _array_of(given)
         if array.dtype != numpy.float32:
-            if array.dtype.kind not in ("fiu" if not isinstance(given, numpy.ndarray) else "f" if array.itemsize == 4 else ""):
+            if array.dtype.kind not in ("fiu" if not isinstance(given, numpy.ndarray) else "f" if array.itemsize <= 4 else ""):
                 raise _wrong_floats(_kind_of(array))
             array = array.astype(numpy.float32)
         return Numpy._operand(array)
@@ -225,6 +225,8 @@ class Torch(_Library):
     def floats(tensor: Any, gpu: Optional[int]) -> Operand:
         torch = sys.modules["torch"]
         Torch._check(tensor, gpu)
+        if tensor.dtype in (torch.float16, torch.bfloat16):
+            tensor = tensor.detach().float()
         if tensor.dtype != torch.float32:
             raise _wrong_floats(str(tensor.dtype).replace("torch.", ""))
         if tensor.is_neg() or not tensor.is_contiguous():
@@ -297,10 +299,10 @@ class Cupy(_Library):
     def floats(array: Any, gpu: Optional[int]) -> Operand:
         cupy = sys.modules["cupy"]
         _check_gpu(array.device.id, gpu)
-        if array.dtype != numpy.float32:
+        if array.dtype != numpy.float32 and array.dtype != numpy.float16:
             raise _wrong_floats(_kind_of(array))
         with array.device:
-            return Cupy._operand(cupy.ascontiguousarray(array), array.shape)
+            return Cupy._operand(cupy.ascontiguousarray(array, dtype=numpy.float32), array.shape)
 
     @staticmethod
     def out(array: Any, gpu: Optional[int]) -> Operand:

@@ -178,16 +178,22 @@ class Table:
 
     # ---- rows ----
 
-    def fetch(self, ids: Any, out: Any = None) -> Any:
+    def fetch(self, ids: Any, out: Any = None, dtype: Any = None) -> Any:
         """The rows of these ids, float32 [*ids.shape, dim].
 
         For ids of PyTorch the result is a tensor on the table's device; for NumPy ids and lists a NumPy array; for CuPy and
         JAX ids an array of the same library on the ids' device. If `out` is given, it is filled and returned instead: a
-        contiguous, writable float32 array of that shape, on the host or on the table's GPU.
+        contiguous, writable float32 array of that shape, on the host or on the table's GPU. dtype: the result's type instead, by its
+        name or as PyTorch's or NumPy's own: "float32", "float16" or "bfloat16"; values are rounded to the nearest. Not with `out`.
         """
         calls = self._calls
         made = calls.fetch(ids, out) if calls is not None else NotImplemented
-        return made if made is not NotImplemented else self._fetch(ids, out)
+        rows = made if made is not NotImplemented else self._fetch(ids, out)
+        if dtype is None:
+            return rows
+        if out is not None:
+            raise ValueError("out is an array of float32, and dtype is that of a new one: give one of them")
+        return _arrays.narrowed(rows, dtype)
 
     def _fetch(self, ids: Any, out: Any) -> Any:
         handle = self._open()
@@ -213,8 +219,8 @@ class Table:
             self._ask(library.sptx_prefetch, self._open(), _arrays.take_ids(ids, self._context.gpu))
 
     def update(self, ids: Any, gradients: Any, check_finite: bool = False) -> None:
-        """Does one optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids; then each
-        distinct row gets one update. The result has the same bits for any number of threads and any place.
+        """Does one optimizer step: gradients [*ids.shape, dim], float32, float16 or bfloat16, are summed in float32 by row in the order
+        of the ids; then each distinct row gets one update. The result has the same bits for any number of threads and any place.
 
         check_finite: True: ValueError for gradients with NaN or infinity, as for a table that was opened so; the table is unchanged.
         Raises ValueError if the table was opened with optimizer "none".

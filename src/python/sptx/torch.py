@@ -8,26 +8,29 @@
 """
 
 import json
+import math
 import operator
 import os
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 import torch
 from torch.autograd.function import FunctionCtx
 
 from . import _fingerprint
-from ._arrays import library_of, take_ids
+from ._arrays import library_of, narrowed, take_ids
 from ._errors import SptxWarning, tell
 from ._libraries import Numpy
 from ._table import Table
 from ._tables import Tables
 
-__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection"]
+__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "NgramEmbedding"]
 
+_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio
+_PART_ROWS = (1 << 32) - 2  # most rows of one order and head of n-grams
 _ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
 
 
@@ -387,10 +390,132 @@ class EmbeddingBagCollection(_Lookups):
         return "%r, mode=%s" % (self.tables, self.mode)
 
 
-def _read_about(state: Any) -> Dict[str, Any]:
+class NgramEmbedding(_Lookups):
+    """A memory of n-grams for language models: the last tokens before each position, hashed, name rows of an sptx.Table.
+
+        table = sptx.Table(200_000_000, 64, "rowwise_adagrad", lr=0.01, dtype="bfloat16", init="zeros")
+        memory = sptx.torch.NgramEmbedding(table, orders=(2, 3), heads=8, seed=1)
+        x = x + project(memory(tokens))          # [batch, time, 2 * 8 * 64] added to the model's states, for example
+
+    table    an sptx.Table; its rows are divided evenly among the orders and heads, and those that remain at the end are not used
+    orders   lengths of the n-grams, each from 1
+    heads    number of hashes of each n-gram. Two n-grams that share a row in one head hardly ever share one in all
+    seed     of the hashes' multipliers
+    dtype    type of what forward() returns, "float32", "float16" or "bfloat16"; None: float32, and under autocast autocast's
+    more     accumulate and scaler, as for Embedding
+
+    forward(tokens, before=None) -> [batch, time, orders * heads * dim], first order first, and of an order first head first. tokens: whole
+    numbers [batch, time] from 0. Causal: what is at position t depends on the tokens up to t alone. before [batch, n]: the tokens that
+    precede, where a sequence comes in parts; without it the first positions have shorter n-grams.
+
+    The hash. With m = rows // (orders x heads), the n-gram of order number o whose last token is w[0], the one before it w[1] and so
+    on, has in head h the row (o x heads + h) x m + floor(y x m / 2^31), where
+
+        x = (w[0] + 1) a[0] + (w[1] + 1) a[1] + .. + (w[n-1] + 1) a[n-1]  (mod 2^64)
+        y = the highest 31 bits of (x XOR floor(x / 2^32)) b               (mod 2^64)
+
+    w + 1 is 0 before a sequence's first token, a are odd 64-bit numbers, drawn by SplitMix64 of seed, o, h and the position, and b is
+    0x9E3779B97F4A7C15: multiply-shift hashing of vectors (Dietzfelbinger 1996), mixed once more.
+
+    Else it is an Embedding: backward() makes one update of the rows, prefetch(tokens) announces the next forward, save(), load() and
+    state_dict() keep the rows; state_dict() also keeps orders, heads and seed, and RuntimeError says so where they differ.
+    """
+
+    _LAW = ("orders", "heads", "seed")
+
+    def __init__(self, table: Optional[Table] = None, orders: Sequence[int] = (2, 3), heads: int = 8, seed: int = 1, *, dtype: Any = None,
+                 accumulate: bool = False, scaler: Any = None) -> None:
+        super().__init__(table, accumulate=accumulate, scaler=scaler)
+        self.orders, self.heads, self.seed, self.dtype = tuple(map(operator.index, orders)), operator.index(heads), operator.index(seed), dtype
+        parts = len(self.orders) * self.heads
+        if parts < 1 or min(self.orders) < 1:
+            raise ValueError("orders = %s, heads = %d; wanted an order or more, each from 1, and a head or more" % (list(orders), heads))
+        self.part_rows = self.table.rows // parts  # rows of one order and head
+        if not 0 < self.part_rows <= _PART_ROWS:
+            raise ValueError("a table of %d rows has %d for each of %d orders and heads; wanted 1 to %d" % (self.table.rows, self.part_rows, parts,
+                                                                                                  _PART_ROWS))
+        drawn = _drawn(self.seed, parts * max(self.orders)).reshape(parts, -1)
+        for part in range(parts):
+            drawn[part, self.orders[part // self.heads]:] = 0  # a shorter n-gram ignores earlier tokens
+        self.register_buffer("_multipliers", torch.from_numpy(drawn.view(numpy.int64)), persistent=False)
+        self.register_buffer("_firsts", torch.arange(parts) * self.part_rows, persistent=False)
+        self._names: Tuple[Any, Any] = (None, None)  # the tokens that rows_named() was asked last, and its answer
+
+    def rows_named(self, tokens: torch.Tensor, before: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """Returns the rows that forward() takes, int64 [batch, time, orders * heads]."""
+        if tokens.dim() != 2 or tokens.dtype.is_floating_point or tokens.dtype == torch.bool:
+            raise ValueError("tokens are %s %s; wanted whole numbers [batch, time]" % (str(tokens.dtype).replace("torch.", ""), list(tokens.shape)))
+        most, time = max(self.orders), tokens.shape[1]
+        known = tokens.long() + 1
+        if before is not None:
+            known = torch.cat([before.to(known) + 1, known], 1)
+        known = torch.nn.functional.pad(known, (most - 1, 0))
+        start, multipliers = known.shape[1] - time, self._multipliers.to(tokens.device)
+        mixed = sum(known[:, start - back:start - back + time, None] * multipliers[:, back] for back in range(most))
+        mixed = (mixed ^ (mixed >> 32 & 0xFFFFFFFF)) * (_GOLDEN - (1 << 64))
+        high = mixed >> 33 & 0x7FFFFFFF
+        return (high * self.part_rows >> 31) + self._firsts.to(tokens.device)
+
+    def forward(self, tokens: Any, before: Any = None) -> torch.Tensor:
+        tokens = _as_tensor(tokens)
+        rows = self.rows_of(self.rows_named(tokens, None if before is None else _as_tensor(before)))
+        wanted = self.dtype or (torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None)
+        return (rows if wanted is None else narrowed(rows, wanted)).flatten(2)
+
+    def prefetch(self, tokens: Any, before: Any = None) -> None:
+        """Announces the tokens of the next forward(): their rows begin to move while this batch is computed."""
+        self.table.prefetch(self.rows_named(_as_tensor(tokens), None if before is None else _as_tensor(before)))
+
+    def usage(self, rows: int = 1 << 16) -> Dict[str, float]:
+        """Measures a memory in use, by `rows` rows that are drawn from those it can name.
+
+        touched     share of rows that have ever been updated; NaN if the optimizer keeps no state, since nothing tells
+        collisions  share of n-grams that share their row with another one, in one head: 1 - (1 - q)^(n - 1) averaged, which is
+                    1 - touched / (-log(1 - touched)) if hashes are uniform; NaN with `touched`
+        norm, norm_most  mean and greatest length of a touched row (of all rows, if nothing tells)
+        """
+        picked = numpy.sort(numpy.random.default_rng(0).choice(self.part_rows * len(self._firsts), min(rows, self.part_rows * len(self._firsts)),
+                                                               replace=False) if self.table.rows < 1 << 26 else
+                            numpy.unique(numpy.random.default_rng(0).integers(0, self.part_rows * len(self._firsts), rows)))
+        lengths = numpy.linalg.norm(self.table.fetch(picked), axis=1)
+        states = [numpy.asarray(state)[picked] for state in self.table.state.values()]
+        used = numpy.any([state.reshape(len(picked), -1).any(1) for state in states], axis=0) if states else numpy.ones(len(picked), bool)
+        share = float(used.mean()) if states else math.nan
+        met = -math.log1p(-share) if share < 1 else math.inf
+        return {"touched": share, "collisions": 1 - share / met if share else share * 0, "norm": float(lengths[used].mean()) if used.any() else 0.0,
+                "norm_most": float(lengths[used].max()) if used.any() else 0.0}
+
+    def get_extra_state(self) -> torch.Tensor:
+        about = json.loads(bytes(super().get_extra_state().tolist()))
+        about.update((name, getattr(self, name)) for name in self._LAW)
+        return torch.tensor(list(json.dumps(about).encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Any) -> None:
+        held = _read_about(state, self._LAW)
+        for name in self._LAW:
+            own = getattr(self, name)
+            if held[name] != (list(own) if name == "orders" else own):
+                raise RuntimeError("the state_dict is of n-grams with %s = %s, and this module has %s: other rows would be named" % (name, held[name],
+                                                                                                               own))
+        super().set_extra_state(state)
+
+    def extra_repr(self) -> str:
+        return "orders=%s, heads=%d, seed=%d, table=%r" % (self.orders, self.heads, self.seed, self.table)
+
+
+def _drawn(seed: int, count: int) -> numpy.ndarray:
+    """Returns odd numbers, uint64 [count], by SplitMix64 (Steele et al. 2014)."""
+    with numpy.errstate(over="ignore"):
+        mixed = numpy.uint64(seed & (1 << 64) - 1) + numpy.arange(1, count + 1, dtype=numpy.uint64) * numpy.uint64(_GOLDEN)
+        mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+    return (mixed ^ (mixed >> numpy.uint64(31))) | numpy.uint64(1)
+
+
+def _read_about(state: Any, more: Tuple[str, ...] = ()) -> Dict[str, Any]:
     try:
         about = json.loads(bytes(state.to(torch.uint8).cpu().tolist()))
-        return {name: about[name] for name in ("rows", "dim", "optimizer", "steps", "fingerprint", "path")}
+        return {name: about[name] for name in ("rows", "dim", "optimizer", "steps", "fingerprint", "path") + more}
     except Exception as error:
         raise RuntimeError("the state_dict's part of an sptx table cannot be read: %s" % error) from None
 
