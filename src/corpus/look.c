@@ -1701,8 +1701,10 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
                       path, length);
     if (!result && keys->hints) {
         own.header = HEADER_AUTO;
-        int written = keys->separator != SEPARATOR_AUTO && keys->separator != SEPARATOR_BLANK;
-        if (!written || 2 * try_separator(&l.lines, separator_of_key[keys->separator]).parted < l.lines.count) own.separator = SEPARATOR_AUTO;
+        /* Lists without names may have one item each, in which no separator occurs. */
+        int written = keys->separator != SEPARATOR_AUTO && keys->separator != SEPARATOR_BLANK, single = l.row->free && keys->names == NAMES_NO;
+        int parted = written && 2 * try_separator(&l.lines, separator_of_key[keys->separator]).parted >= l.lines.count;
+        if (!parted && !(written && single && *separator_of_lists(&l.lines) == ' ')) own.separator = SEPARATOR_AUTO;
     }
     uint64_t blanks = 0;
     while (blanks < length && token_is_white(bytes[blanks])) blanks++;
@@ -1865,7 +1867,7 @@ static enum look_kind judge(const struct looked_lines *lines, const struct look 
     return kind == LINES_RATINGS && (columns.lines < LEAST_RATINGS || *form->separator == ' ') ? LINES_PAIRS : kind;
 }
 
-enum look_kind look_for_pairs(const char *bytes, uint64_t length) {
+enum look_kind look_for_pairs(const char *bytes, uint64_t length, int *named) {
     const struct look_keys keys = LOOK_AUTO;
     struct looked_lines lines;
     struct look look;
@@ -1876,6 +1878,7 @@ enum look_kind look_for_pairs(const char *bytes, uint64_t length) {
         look.form.named = 0;
         look.skip = 0;
     }
+    if (named) *named = look.form.named;
     if (look.form.named) return look.form.column[COLUMN_VALUE] == NO_COLUMN ? LINES_PAIRS : LINES_RATINGS;
     if (!collect_lines(&lines, bytes + look.skip, length - look.skip, 1, 0)) kind = judge(&lines, &look, 0);
     free(lines.line);
@@ -1916,7 +1919,7 @@ static int are_json_lines(const struct looked_lines *lines) {
 
 const char *look_for_rows(const char *bytes, uint64_t length, enum look_rows rows) {
     struct looked_lines lines;
-    enum look_kind kind = look_for_pairs(bytes, length);
+    enum look_kind kind = look_for_pairs(bytes, length, NULL);
     const char *like = kind == LINES_RATINGS ? "look like ratings (list, item, rating): corpus.format = pairs reads them as such" : NULL;
     if (rows != LOOK_TEXT) return like;
     if (!collect_lines(&lines, bytes, length, 1, 0)) {

@@ -104,7 +104,8 @@ int look_columns_valid(const char *columns);
 
 /* Kinds of lines: lists (name, items), pairs (list, item), or pairs with ratings (list, item, rating). */
 enum look_kind { LINES_UNCLEAR, LINES_LISTS, LINES_PAIRS, LINES_RATINGS };
-enum look_kind look_for_pairs(const char *bytes, uint64_t length);
+/* *named: 1: the first line is a header that names list and item; may be NULL. */
+enum look_kind look_for_pairs(const char *bytes, uint64_t length, int *named);
 
 /* For lines that are about to be read as text, lists or adjacency (`rows`): if they look like another format, returns the end of a
  * warning about it ("look like ratings .."), otherwise NULL. */

@@ -245,14 +245,20 @@ int64_t titles_find(const struct titles *titles, const struct model *model, cons
 
 enum { FILES = 8 }; /* most files of a directory whose lines are examined */
 
+/* What the lines of files are. */
+struct list_form {
+    enum look_kind kind;
+    int named; /* 1: a header names the columns of pairs */
+};
+
 static int look_at_file(void *user, const struct corpus_block *block) {
-    int *form = user;
-    if (*form == LINES_UNCLEAR) *form = look_for_pairs(block->bytes + block->skip, block->length - block->skip);
+    struct list_form *form = user;
+    if (form->kind == LINES_UNCLEAR) form->kind = look_for_pairs(block->bytes + block->skip, block->length - block->skip, &form->named);
     return 0;
 }
 
 /* Looks at the files until one shows its format. An encoded stream has no lines, and leaves *form unchanged. */
-static int look_at_files(const char *path, int *form) {
+static int look_at_files(const char *path, struct list_form *form) {
     const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
     char *paths[] = {(char *)path};
     struct corpus *corpus = corpus_open(paths, 1);
@@ -263,14 +269,16 @@ static int look_at_files(const char *path, int *form) {
 }
 
 /* Keeps the run's format, unless the lines clearly have the other one. Only pairs and lists are distinguished: lines that are
- * not pairs are read as lists. If the format changes, keys about columns, which were meant for the old format, are set to auto. */
+ * not pairs are read as lists. Where the run's lists have no names, two or three fields are items, unless a header names them. If the
+ * format changes, keys about columns, which were meant for the old format, are set to auto. */
 int list_form_look(struct corpus_options *reading, const char *path) {
-    int form = LINES_UNCLEAR;
+    struct list_form form = {LINES_UNCLEAR, 0};
     if (!strcmp(path, CORPUS_INPUT))
         return fail("standard input comes once, so that nobody can look at it first: say --format=lists or --format=pairs");
     if (look_at_files(path, &form)) return -1;
-    int pairs = form == LINES_PAIRS || form == LINES_RATINGS;
-    if (form == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
+    int pairs = form.kind == LINES_PAIRS || form.kind == LINES_RATINGS;
+    if (form.kind == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
+    if (pairs && reading->format == FORMAT_LISTS && reading->look.names == NAMES_NO && !form.named) return 0;
     reading->format = pairs ? FORMAT_PAIRS : FORMAT_LISTS;
     reading->look = LOOK_AUTO;
     if (pairs)

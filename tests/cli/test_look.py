@@ -412,3 +412,18 @@ def test_ratings_as_public_files_have_them(sptx, text, how):
 def test_a_matrix_whose_rows_have_numbers_for_names(sptx):
     text = "TID,bread,milk,tea\n" + "".join(f"{n},{n % 2 == 0},{n % 3 == 0},False\n" for n in range(60))
     assert "3 columns of 0 and 1 are a matrix" in refused(sptx, text, "lists") and "index_col=0" in refused(sptx, text, "pairs")
+
+
+def test_baskets_are_asked_as_they_were_trained(sptx):
+    """Lists without names: one item of several words is an item, and two items are no pair."""
+    baskets = ["whole milk,yogurt,butter", "rolls,brown bread,whole milk", "yogurt,brown bread", "rolls,butter,yogurt"] * 6
+    train(sptx, "".join(f"{line}\n" for line in baskets), "lists")
+    for name, field in (("rest", slice(None, -1)), ("held", slice(-1, None))):
+        sptx.path(name).write_text("".join(",".join(line.split(",")[field]) + "\n" for line in baskets))
+    done = sptx("evaluate", "run", "--train=rest", "--held-out=held", "--k=2")
+    assert " lists 24 unknown 0 held-out 24 " in done.stdout and "as pairs" not in done.stderr
+    sptx.path("new").write_text("whole milk,yogurt\nrolls,butter\n")
+    told = [line.split("\t")[:2] for line in sptx("recommend", "run", "--lists=new", "--k=5").stdout.splitlines()]
+    assert {item for name, item in told if name == "1"} == {"butter", "rolls", "brown bread"} and {name for name, _ in told} == {"1", "2"}
+    sptx.path("pairs").write_text("basket,item\nb,whole milk\nb,yogurt\n")
+    assert "'pairs' as pairs" in sptx("recommend", "run", "--lists=pairs", "--k=5").stderr

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         check_form(&look, rows, input.left);
         read_lines(&look, input.at, input.left);
     }
-    look_for_pairs(copy, input.left);
+    look_for_pairs(copy, input.left, NULL);
     look_for_rows(copy, input.left, rows);
     HOLDS(!report_exit_code(), "a failure is left");
     free(copy);

@@ -154,7 +154,7 @@ static void long_lines_are_looked_at_within_bounds(void **state) {
         text[used++] = '\n';
     }
     for (int rows = LOOK_LISTS; rows < LOOK_ROWS; rows++) assert_true(strlen(looked(text, (enum look_rows)rows, &keys)) > 0);
-    assert_int_equal(look_for_pairs(text, used), LINES_LISTS);
+    assert_int_equal(look_for_pairs(text, used, NULL), LINES_LISTS);
     assert_null(look_for_rows(text, used, LOOK_TEXT));
 }
 
@@ -319,7 +319,7 @@ static void a_few_lines_are_judged(void **state) {
                {"\n", LINES_UNCLEAR},
                {"", LINES_UNCLEAR}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (look_for_pairs(all[i].text, strlen(all[i].text)) != all[i].kind) fail_msg("of \"%s\"", all[i].text);
+        if (look_for_pairs(all[i].text, strlen(all[i].text), NULL) != all[i].kind) fail_msg("of \"%s\"", all[i].text);
 }
 
 /* Looks at 100 lines "name, line number, number". names: how many different names; numbers: how many different third fields. */
@@ -327,7 +327,7 @@ static enum look_kind kind_of_numbers(int names, int numbers, char between) {
     char text[4000], *at = text;
     for (int line = 0; line < 100; line++)
         at += sprintf(at, "n%d%c%d%c%d\n", line % names, between, line, between, line % numbers);
-    return look_for_pairs(text, (uint64_t)(at - text));
+    return look_for_pairs(text, (uint64_t)(at - text), NULL);
 }
 
 static void many_lines_tell_ratings_from_lists_of_two(void **state) {
