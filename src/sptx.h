@@ -606,8 +606,9 @@ struct sptx_evaluate_options {
  *                                                            trained, among, entities, filtered_trained; mrr_known, hits1_known ..
  *
  * covered, lists, asked, links, triples: numbers of pairs, questions, lists, rows, ends that were judged. unknown: of items, nodes or
- * triples that the run does not know. Held-out items and links that the run was trained on are left out (trained): if they are most,
- * the call returns SPTX_FAILED; if they are fewer, it calls warning() of the context. cold: lists without a line in `known`;
+ * triples that the run does not know. trained: held-out items that `known` has, and links that the run was trained on, are left out: if
+ * they are most, the call returns SPTX_FAILED. Held-out items that the run itself was trained on, and triples, are judged. In either
+ * case it calls warning() of the context. cold: lists without a line in `known`;
  * without_row: lists without a row in the run. among: number of nodes or entities that an answer is ranked among. all: ends that were
  * ranked among all nodes. filtered_trained: 1: known answers include the training triples; 0: their file is gone. Triples with an
  * unknown name are misses, but not in mrr_known and hits.._known.

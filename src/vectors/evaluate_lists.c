@@ -18,6 +18,9 @@ struct lists_job {
     double recall, ndcg, hit; /* sums over the lists that are scored; judge_lists() makes them means */
     uint64_t scored, unknown; /* number of lists scored; of held-out items that the run does not know */
     uint64_t items, trained;  /* number of held-out items of these lists; number of those that are left out: training items */
+    uint64_t leaked;          /* number of the others that the run was trained on, in their own list; they are judged */
+    struct run_lists own;     /* the lists that the run was trained on */
+    uint64_t *own_codes, own_capacity; /* buffer for the items of one of them */
     uint64_t cold;            /* number of lists left out: they have held-out items, but no line in the training file */
     uint64_t rows;            /* number of rows of the model */
     uint32_t k;
@@ -41,8 +44,8 @@ static int is_banned(const struct list_found *found, uint64_t code) {
 
 /* Counts a list's distinct held-out items. Drops the items that its answer may not contain (the list's training items), and
  * moves the others, sorted, to the front of codes[count]. Items that the run does not know are not dropped, and count as missed.
- * Returns how many items were not dropped. */
-static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
+ * own: number of items of this list in job->own_codes. Returns how many items were not dropped. */
+static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found, uint64_t own) {
     uint64_t kept = 0;
     qsort(codes, count, sizeof *codes, by_code);
     for (uint64_t i = 0, code; i < count; i++) {
@@ -52,6 +55,7 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
         job->items++;
         job->trained += banned;
         job->unknown += code >= job->rows;
+        job->leaked += !banned && own && bsearch(&code, job->own_codes, own, sizeof code, by_code);
         if (!banned) codes[kept++] = code;
     }
     return kept;
@@ -60,9 +64,13 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
 /* Adds one list's scores to the sums. */
 static int score_list(void *context, uint64_t list, const struct list_found *found) {
     struct lists_job *job = context;
-    uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0;
-    uint64_t count = keep_findable(job, codes, job->held_out.starts[list + 1] - job->held_out.starts[list], found);
+    uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0, own = 0;
     double gain = 0, best = 0;
+    if (job->own.starts && job->lists.row[list] >= 0) {
+        if (run_lists_items(&job->own, job->lists.row[list], &job->own_codes, &own, &job->own_capacity)) return -1;
+        qsort(job->own_codes, own, sizeof *job->own_codes, by_code);
+    }
+    uint64_t count = keep_findable(job, codes, job->held_out.starts[list + 1] - job->held_out.starts[list], found, own);
     if (!count) return 0;
     job->scored++;
     for (uint32_t i = 0; i < job->k; i++) {
@@ -141,14 +149,19 @@ static void release(struct lists_job *job) {
     free(job->asked);
     free(job->gains);
     free(job->rows_of_lists);
+    free(job->own_codes);
+    run_lists_close(&job->own);
     names_release(&job->lists);
     list_items_release(&job->train);
     list_items_release(&job->held_out);
 }
 
 /* Fails if more than half of the held-out items are training items, which means that the file is wrong. Warns if fewer are. */
-static int check_trained(const struct lists_job *job, const struct evaluate_request *request) {
+static int check_trained(const struct lists_job *job, const struct model *model, const struct evaluate_request *request) {
     char trained[TEXT_BYTES], all[TEXT_BYTES];
+    if (job->leaked)
+        warn("%s of %s held-out items of '%s' are ones that '%s' was trained on, in the same list: finding them shows nothing; train without them",
+             text_of_count(trained, job->leaked), text_of_count(all, job->items), request->path, model->directory);
     if (!job->trained) return 0;
     text_of_count(trained, job->trained);
     text_of_count(all, job->items);
@@ -171,7 +184,7 @@ static int add_numbers(struct answer *answer, const struct lists_job *job, const
                               list_score_said(score, folded && without_row >= job->scored)) ||
                    answer_add(answer, "", "unknown", (double)job->unknown, 0, " unknown #") ||
                    answer_add(answer, "", "held_out", (double)job->items, 0, " held-out #") ||
-                   answer_add(answer, "", "trained", (double)job->trained, 0, " trained #") ||
+                   answer_add(answer, "", "trained", (double)(job->trained + job->leaked), 0, " trained #") ||
                    answer_add(answer, "", "cold", (double)job->cold, 0, " cold #") ||
                    answer_add(answer, "", "without_row", (double)without_row, 0, "%s%s",
                               list_score_of_users(score) ? " without-row #" : "", folded ? " folded" : "")
@@ -187,9 +200,12 @@ int evaluate_lists(struct answer *answer, const struct model *model, const struc
             note("left out   %" PRIu64 " of %" PRIu64
                  " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
                  job.cold, job.cold + job.asked_count, request->path, request->known);
-        result = judge_lists(&job, model, request->score, config) || check_trained(&job, request) ||
+        struct pool *pool = pool_open(0);
+        result = !pool || run_lists_open(&job.own, model, pool) || judge_lists(&job, model, request->score, config) ||
+                         check_trained(&job, model, request) ||
                          add_numbers(answer, &job, model, request->score)
                      ? -1 : 0;
+        if (pool) pool_close(pool);
     }
     release(&job);
     return result;

@@ -315,6 +315,9 @@ static void say_how(const struct triples_job *job) {
     const char *known = job->request->known;
     note("filtered   by '%s'%s%s%s%s", job->request->path, job->filtered_trained ? ", the triples that the run was trained on" : "",
          known ? ", '" : "", known ? known : "", known ? "'" : "");
+    if (job->trained)
+        warn("%" PRIu64 " of %" PRIu64 " triples of '%s' are ones that '%s' was trained on: finding them shows nothing; train without them",
+             job->trained, job->triples, job->request->path, job->model->directory);
     if (!job->model->reciprocal) note("tails      only: the run was trained with triples.reciprocal = no");
     if (job->sample)
         note("sample     of %" PRIu64 " of %" PRIu64 " entities, half of them drawn evenly and half by how often they occur", job->among,

@@ -113,7 +113,7 @@ int run_lists_open(struct run_lists *lists, const struct model *model, struct po
     if (run_lists_check(model)) return -1;
     *lists = (struct run_lists){.first = model->vocab.lists ? model_items(model) : 0};
     if (model->mode == MODE_WALK || (!model->vocab.lists && !has_targets(model))) return 0;
-    int there = run_stream_open(&lists->stream, model, pool, "the items of its lists are not known, and may be recommended to them");
+    int there = run_stream_open(&lists->stream, model, pool, "the items of its lists are not known, and may be among answers and held-out items");
     return there > 0 ? group(lists, model->rows) : there;
 }
 

@@ -427,3 +427,20 @@ def test_baskets_are_asked_as_they_were_trained(sptx):
     assert {item for name, item in told if name == "1"} == {"butter", "rolls", "brown bread"} and {name for name, _ in told} == {"1", "2"}
     sptx.path("pairs").write_text("basket,item\nb,whole milk\nb,yogurt\n")
     assert "'pairs' as pairs" in sptx("recommend", "run", "--lists=pairs", "--k=5").stderr
+
+
+def test_held_out_items_that_the_run_was_trained_on_are_said(sptx):
+    pairs = [(f"u{user}", item) for user in range(8) for item in "abcd" if (user + ord(item)) % 3]
+    train(sptx, "".join("%s,%s\n" % pair for pair in pairs), "pairs")
+    sptx.path("some").write_text("".join("%s,%s\n" % pair for pair in pairs if pair[1] != "d"))
+    sptx.path("held").write_text("".join("%s,%s\n" % pair for pair in pairs if pair[1] == "d") + "u0,zz\n")
+    done = sptx("evaluate", "run", "--train=some", "--held-out=held", "--k=2")
+    count = sum(pair[1] == "d" for pair in pairs)
+    assert f"warning: {count} of {count + 1} held-out items of 'held' are ones that 'run' was trained on" in done.stderr
+    assert f" held-out {count + 1} trained {count} " in done.stdout
+    train(sptx, "".join("%s,%s\n" % pair for pair in pairs if pair[1] != "d" or pair[0] == "u0"), "pairs", run="honest")
+    done = sptx("evaluate", "honest", "--train=some", "--held-out=held", "--k=2")
+    assert f" trained {('u0', 'd') in pairs:d} " in done.stdout
+    train(sptx, "a r b\nb r c\nc s d\n", "triples", run="facts")
+    sptx.path("facts.txt").write_text("a r b\nb r d\n")
+    assert "warning: 1 of 2 triples of 'facts.txt' are ones that 'facts' was trained on" in sptx("evaluate", "facts", "--triples=facts.txt").stderr

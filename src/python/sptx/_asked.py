@@ -144,8 +144,8 @@ class Asked:
         format, score       of lists: how the files are read and how items are scored; None: as they look, as suits the run
         table               None: what suits the run
 
-        Raises sptx.Error if a file cannot be read, if nothing in it can be judged, or if most held-out items or links were trained;
-        ValueError if no test data is given.
+        Raises sptx.Error if a file cannot be read, if nothing in it can be judged, or if most held-out items are in train=
+        or most links were trained; ValueError if no test data is given. Warns if the run was trained on held-out items or triples.
         """
         if (train is None) != (held_out is None):
             raise ValueError("evaluate wants train= and held_out= together, or neither")
