@@ -72,63 +72,33 @@ static int64_t number_of(struct link_sets *sets, const char *node, uint64_t leng
     return number;
 }
 
-static int take_link(struct links *links, const int64_t ends[2]) {
-    links->unknown += ends[0] < 0 || ends[1] < 0;
-    return ends[0] < 0 || ends[1] < 0 ? 0 : links_add(links, (uint32_t)ends[0], (uint32_t)ends[1]);
-}
-
-/* Adds the links of a block, whose lines have two fields each. */
-static int take_block(struct link_sets *sets, struct links *links, const struct corpus_block *block,
-                      const struct corpus_options *options) {
-    struct corpus_fields fields;
-    struct corpus_field field;
+/* The state of reading links: the ends of the current one. */
+struct reading {
+    struct link_sets *sets;
+    struct links *links;
     int64_t ends[2];
-    int count = 0, more;
-    corpus_fields_start(&fields, block, options);
-    while ((more = corpus_fields_next(&fields, &field)) > 0) {
-        if (!field.text) continue;
-        if ((ends[count] = number_of(sets, field.text, field.length)) == -1) return -1;
-        if (++count < 2) continue;
-        count = 0;
-        if (take_link(links, ends)) return -1;
-    }
-    return more;
+    int count;
+};
+
+static int take_end(void *user, const struct corpus_field *field) {
+    struct reading *reading = user;
+    struct links *links = reading->links;
+    const int64_t *ends = reading->ends;
+    if ((reading->ends[reading->count] = number_of(reading->sets, field->text, field->length)) == -1) return -1;
+    if (++reading->count < 2) return 0;
+    reading->count = 0;
+    if (ends[0] >= 0 && ends[1] >= 0) return links_add(links, (uint32_t)ends[0], (uint32_t)ends[1]);
+    links->unknown++;
+    return 0;
 }
 
-/* Adds edges from memory to `links`; error messages call them `name`. */
-static int take_edges(struct link_sets *sets, struct links *links, const struct gathered *data, const char *name) {
-    for (uint64_t i = 0; i + 1 < data->tokens; i += 2) {
-        int64_t ends[2];
-        for (int end = 0; end < 2; end++) {
-            uint64_t length;
-            const char *node = words_get(&data->items.words, data->ids[i + (uint64_t)end], &length);
-            if ((ends[end] = number_of(sets, node, length)) == -1) return -1;
-        }
-        if (take_link(links, ends)) return -1;
-    }
-    return data->tokens ? 0 : fail("%s has no edge between two different nodes", name);
-}
-
-/* Reads a file of links as corpus.format = graph does, also a compressed one. Links from a node to itself, and weights, are left
- * out. */
-static int read_links(struct link_sets *sets, struct links *links, const char *path) {
+/* Reads links as corpus.format = graph does. Links from a node to itself, and weights, are left out. */
+static int read_links(struct link_sets *sets, struct links *links, const char *path, const struct gathered *data) {
     const struct corpus_options options = {
         .format = FORMAT_GRAPH, .look = LOOK_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
-    char *paths[] = {(char *)path};
-    struct corpus *corpus = corpus_open(paths, 1);
-    struct corpus_block block = {0};
-    int more = -1;
-    if (!corpus) return -1;
-    if (corpus_stream(corpus)) {
-        fail("'%s' is an id stream; wanted lines of two nodes", path);
-    } else {
-        if (!corpus_read_as(corpus, &options)) while ((more = corpus_next(corpus, &block)) > 0)
-            if ((more = take_block(sets, links, &block, &options)) < 0) break;
-    }
-    corpus_block_release(&block);
-    corpus_close(corpus);
-    if (more) return -1;
-    return links->count + links->unknown ? 0 : fail("'%s' has no line of two different nodes", path);
+    struct reading reading = {.sets = sets, .links = links};
+    if (asked_read(path, data, &options, take_end, &reading)) return -1;
+    return links->count + links->unknown ? 0 : fail("'%s' has no edge between two different nodes", path);
 }
 
 /* Adds the links of the run's graph. The two arcs of an undirected edge count as one link. */
@@ -194,12 +164,8 @@ static int check_links(const struct link_sets *sets, const struct links *links, 
 static int read_both(struct link_sets *sets, struct pool *pool) {
     const struct evaluate_request *request = sets->request;
     sets->directed = (int)request->options.directed;
-    if (request->known_data ? take_edges(sets, &sets->known, request->known_data, request->known)
-        : request->known    ? read_links(sets, &sets->known, request->known)
-                            : take_graph(sets, pool))
-        return -1;
-    if (request->data ? take_edges(sets, &sets->held_out, request->data, request->path) : read_links(sets, &sets->held_out, request->path))
-        return -1;
+    if (request->known ? read_links(sets, &sets->known, request->known, request->known_data) : take_graph(sets, pool)) return -1;
+    if (read_links(sets, &sets->held_out, request->path, request->data)) return -1;
     sets->nodes = request->known ? sets->names.words.size : model_items(sets->model);
     if (request->known && check_links(sets, &sets->known, request->known)) return -1;
     return check_links(sets, &sets->held_out, request->path);

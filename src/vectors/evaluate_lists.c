@@ -102,12 +102,11 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
         return -1;
     if (*columns) held_out.look.columns = columns, held_out.look.hints = 1;
     train.said = held_out.said = said;
-    int result = request->data ? list_items_take(&job->held_out, request->data, model, &job->lists, &unknown)
-                               : list_items_read(&job->held_out, request->path, &held_out, model, &job->lists, &unknown);
+    int result = list_items_read(&job->held_out, request->path, request->data, &held_out, model, &job->lists, 1, &unknown) ||
+                         list_items_read(&job->train, request->known, request->known_data, &train, model, &job->lists, 0, NULL)
+                     ? -1 : 0;
     names_release(&unknown);
-    if (result) return -1;
-    return request->known_data ? list_items_take(&job->train, request->known_data, model, &job->lists, NULL)
-                               : list_items_read_named(&job->train, request->known, &train, model, &job->lists);
+    return result;
 }
 
 /* Chooses the lists that have held-out items and a line in the training file. */

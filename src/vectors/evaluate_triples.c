@@ -70,9 +70,7 @@ static int take_held_out(void *context, const uint32_t rows[3]) {
 static int read_held_out(struct triples_job *job) {
     const struct evaluate_request *request = job->request;
     const struct model *model = job->model;
-    int result = request->data ? run_triples_gathered(model, request->data, take_held_out, job)
-                               : run_triples_read(model, request->path, &request->reading.look, take_held_out, job);
-    if (result) return -1;
+    if (run_triples_read(model, request->path, request->data, &request->reading.look, take_held_out, job)) return -1;
     if (!job->count)
         return fail("'%s' has no triple whose head, relation and tail '%s' knows, among %" PRIu64, request->path,
                     model->directory, job->triples);
@@ -97,22 +95,20 @@ static uint64_t count_trained(const struct triples_job *job) {
     return trained;
 }
 
-static int read_files(struct triples_job *job, char *const *paths, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (run_triples_read(job->model, paths[i], &job->request->reading.look, known_answers_add, &job->known)) return -1;
-    return 0;
-}
-
 static int add_known(struct triples_job *job) {
     const struct evaluate_request *request = job->request;
     for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
         const struct question *q = &job->questions[i];
         if (known_answers_add(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer})) return -1;
     }
-    if (request->known_data) return run_triples_gathered(job->model, request->known_data, known_answers_add, &job->known);
+    const struct look_keys *look = &request->reading.look;
+    if (request->known_data)
+        return run_triples_read(job->model, request->known, request->known_data, look, known_answers_add, &job->known);
     char **paths = NULL;
     int64_t count = request->known ? config_paths("--known", request->known, &paths) : 0;
-    int result = count < 0 ? -1 : read_files(job, paths, count);
+    int result = count < 0 ? -1 : 0;
+    for (int64_t i = 0; i < count && !result; i++)
+        result = run_triples_read(job->model, paths[i], NULL, look, known_answers_add, &job->known);
     mem_free_texts(paths, count);
     return result;
 }

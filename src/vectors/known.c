@@ -9,6 +9,7 @@
 #include "corpus/fields.h"
 #include "corpus/graph.h"
 #include "kernels/triples.h"
+#include "names.h"
 #include "search.h"
 
 #include <stdlib.h>
@@ -234,84 +235,42 @@ int run_triples_query(const struct model *model, uint32_t entity, uint32_t relat
 
 /* ---- triples of files and programs ---- */
 
-/* Finds the rows of terms. */
-struct finding {
+/* The state of reading triples: the rows of the current one. */
+struct triples_reading {
     const struct model *model;
     struct words relations; /* names of the relations, in the order of their rows */
+    uint32_t rows[TRIPLE_TERMS];
+    int terms;
+    triple_take *take;
+    void *user;
 };
 
-static int open_finding(struct finding *finding, const struct model *model) {
-    uint64_t first = model_items(model), length;
-    *finding = (struct finding){.model = model};
-    for (uint64_t i = 0; i < model->relations; i++) {
-        const char *name = vocab_word(&model->vocab, first + i, &length) + strlen(VOCAB_RELATION);
-        length -= strlen(VOCAB_RELATION);
-        if (words_add(&finding->relations, words_hash(name, length), name, length) < 0) return -1;
-    }
-    return 0;
+static int take_term(void *user, const struct corpus_field *field) {
+    struct triples_reading *reading = user;
+    uint64_t items = model_items(reading->model);
+    int is_relation = field->part == PART_NAME;
+    int64_t row = is_relation ? words_find(&reading->relations, words_hash(field->text, field->length), field->text, field->length)
+                              : vocab_find(&reading->model->vocab, field->text, field->length);
+    if (is_relation && row >= 0) row += (int64_t)items;
+    reading->rows[reading->terms] = row < 0 || (!is_relation && (uint64_t)row >= items) ? WORDS_ABSENT : (uint32_t)row;
+    if (++reading->terms < TRIPLE_TERMS) return 0;
+    reading->terms = 0;
+    return reading->take(reading->user, reading->rows);
 }
 
-static uint32_t find_term(const struct finding *finding, int term, const char *name, uint64_t length) {
-    uint64_t items = model_items(finding->model);
-    if (term == TRIPLE_RELATION) {
-        int64_t number = words_find(&finding->relations, words_hash(name, length), name, length);
-        return number < 0 ? WORDS_ABSENT : (uint32_t)(items + (uint64_t)number);
-    }
-    int64_t row = vocab_find(&finding->model->vocab, name, length);
-    return row < 0 || (uint64_t)row >= items ? WORDS_ABSENT : (uint32_t)row;
-}
-
-static int take_lines_of(const struct finding *finding, const struct corpus_block *block, int literals, struct corpus_left *left,
-                         triple_take *take, void *user) {
-    struct corpus_cursor cursor;
-    struct triple_line triple;
-    uint32_t rows[TRIPLE_TERMS];
-    int more;
-    corpus_cursor_start(&cursor, block);
-    while ((more = triples_next(&cursor, block, literals, left, &triple)) > 0) {
-        for (int i = 0; i < TRIPLE_TERMS; i++) rows[i] = find_term(finding, i, triple.term[i], triple.length[i]);
-        if (take(user, rows)) return -1;
-    }
-    return more;
-}
-
-static int take_corpus(const struct finding *finding, struct corpus *corpus, const char *path, const struct look_keys *look,
-                       triple_take *take, void *user) {
+int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
+                     triple_take *take, void *user) {
     const struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look};
-    struct corpus_block block = {0};
-    struct corpus_left left = {0};
-    int more;
-    if (corpus_stream(corpus)) return fail("'%s' is an id stream; wanted lines of head, relation, tail", path);
-    if (corpus_read_as(corpus, &options)) return -1;
-    while ((more = corpus_next(corpus, &block)) > 0)
-        if ((more = take_lines_of(finding, &block, look->literals, &left, take, user)) < 0) break;
-    corpus_block_release(&block);
-    return more ? -1 : corpus_left_say(&left, &options);
-}
-
-int run_triples_read(const struct model *model, const char *path, const struct look_keys *look, triple_take *take, void *user) {
-    char *paths[] = {(char *)path};
-    struct finding finding;
-    struct corpus *corpus = corpus_open(paths, 1);
-    int result = !corpus ? -1 : open_finding(&finding, model) || take_corpus(&finding, corpus, path, look, take, user) ? -1 : 0;
-    if (corpus) words_release(&finding.relations);
-    corpus_close(corpus);
-    return result;
-}
-
-int run_triples_gathered(const struct model *model, const struct gathered *data, triple_take *take, void *user) {
-    struct finding finding;
-    int result = open_finding(&finding, model);
-    for (uint64_t i = 0; !result && i < data->named; i++) {
-        uint64_t length[TRIPLE_TERMS];
-        const char *const term[TRIPLE_TERMS] = {words_get(&data->items.words, data->ids[2 * i], &length[TRIPLE_HEAD]),
-                                                words_get(&data->lists.words, data->names[i], &length[TRIPLE_RELATION]),
-                                                words_get(&data->items.words, data->ids[2 * i + 1], &length[TRIPLE_TAIL])};
-        uint32_t rows[TRIPLE_TERMS];
-        for (int j = 0; j < TRIPLE_TERMS; j++) rows[j] = find_term(&finding, j, term[j], length[j]);
-        result = take(user, rows);
+    struct triples_reading reading = {.model = model, .take = take, .user = user};
+    int result = 0;
+    for (uint64_t i = 0; i < model->relations && !result; i++) {
+        uint64_t length;
+        const char *name = vocab_word(&model->vocab, model_items(model) + i, &length) + strlen(VOCAB_RELATION);
+        length -= strlen(VOCAB_RELATION);
+        result = words_add(&reading.relations, words_hash(name, length), name, length) < 0 ? -1 : 0;
     }
-    words_release(&finding.relations);
+    if (!result) result = asked_read(path, data, &options, take_term, &reading);
+    words_release(&reading.relations);
     return result;
 }
 

@@ -81,9 +81,9 @@ int run_triples_query(const struct model *model, uint32_t entity, uint32_t relat
 /* Called with each triple: rows of head, relation and tail; WORDS_ABSENT: the run does not know the name. Returns 0, or -1 to stop.
  */
 typedef int triple_take(void *user, const uint32_t rows[3]);
-/* Reads a file, as a corpus of triples is read. Returns 0, or -1 after fail(). */
-int run_triples_read(const struct model *model, const char *path, const struct look_keys *look, triple_take *take, void *user);
-int run_triples_gathered(const struct model *model, const struct gathered *data, triple_take *take, void *user);
+/* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). Returns 0, or -1 after fail(). */
+int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
+                     triple_take *take, void *user);
 
 /* ---- known answers ---- */
 

@@ -163,26 +163,18 @@ int answers_score_named(struct model *model, const char *name, int named, unsign
 struct list_items {
     uint64_t *starts;       /* [lists + 1] items of list i: codes[starts[i]] .. codes[starts[i + 1] - 1] */
     uint64_t *codes;        /* rows of the model; a number >= model->rows stands for an item that the model does not know */
-    unsigned char *met;     /* [lists] 1: the file contains the list. NULL after list_items_read(), since the file contains every
-                             * list */
+    unsigned char *met;     /* [lists] 1: the file contains the list. NULL if all lists are read */
     uint64_t count;         /* number of codes */
     struct list_item *item; /* while a file is read: its items, in the order of the file */
     uint64_t capacity;
 };
 
-/* Reads all lists of a file, and adds their names to `lists`, in the order of the file. An item that the model does not know is
- * added to `unknown`, and its code is model->rows + its number there; if `unknown` is NULL, its code is model->rows. */
-int list_items_read(struct list_items *items, const char *path, const struct corpus_options *reading,
-                    const struct model *model, struct names *lists, struct names *unknown);
-
-/* Reads only lists whose names are in `lists` already. Sets `met` for each of them that the file contains. */
-int list_items_read_named(struct list_items *items, const char *path, const struct corpus_options *reading,
-                          const struct model *model, struct names *lists);
-
-/* Reads lists from data in memory: pairs, lists with names, or lines of a target and its contexts. If `unknown` is NULL, it
- * works as list_items_read_named(), otherwise as list_items_read(). */
-int list_items_take(struct list_items *items, const struct gathered *data, const struct model *model, struct names *lists,
-                    struct names *unknown);
+/* Reads lists from a file, or from `data` unless it is NULL (asked_read). add: 1: all lists are read, and their names added to `lists`
+ * in the order of the data; 0: only lists whose names are in `lists` already, and `met` is set for each of them that the data contains.
+ * An item that the model does not know is added to `unknown`, and its code is model->rows + its number there; if `unknown` is NULL, its
+ * code is model->rows. */
+int list_items_read(struct list_items *items, const char *path, const struct gathered *data, const struct corpus_options *reading,
+                    const struct model *model, struct names *lists, int add, struct names *unknown);
 
 void list_items_release(struct list_items *items); /* may be called on a struct of zeros */
 

@@ -288,6 +288,54 @@ int list_form_look(struct corpus_options *reading, const char *path) {
     return 0;
 }
 
+static int read_file(const char *path, const struct corpus_options *options, asked_take *take, void *user) {
+    char *paths[] = {(char *)path};
+    struct corpus *corpus = corpus_open(paths, 1);
+    struct corpus_block block = {0};
+    struct corpus_left left = {0};
+    struct corpus_fields fields;
+    struct corpus_field field;
+    int more = !corpus ? -1
+               : corpus_stream(corpus) ? fail("'%s' is an id stream; wanted a file of %s", path, corpus_formats[options->format].lines)
+                                       : corpus_read_as(corpus, options);
+    while (!more && (more = corpus_next(corpus, &block)) > 0) {
+        corpus_fields_start(&fields, &block, options);
+        while ((more = corpus_fields_next(&fields, &field)) > 0)
+            if (field.text && take(user, &field)) more = -1;
+        corpus_left_add(&left, &fields.left);
+    }
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    return more ? -1 : corpus_left_say(&left, options);
+}
+
+static int take_number(const struct gathered_words *of, uint32_t number, enum token_part part, asked_take *take, void *user) {
+    struct corpus_field field = {.part = part};
+    field.text = words_get(&of->words, number, &field.length);
+    return take(user, &field);
+}
+
+int asked_read(const char *path, const struct gathered *data, const struct corpus_options *options, asked_take *take, void *user) {
+    if (!data) return read_file(path, options, take, user);
+    const struct corpus_format_properties *format = &corpus_formats[data->options->format];
+    int result = 0;
+    for (uint64_t i = 0; format->triples && i < data->named && !result; i++)
+        result = take_number(&data->items, data->ids[2 * i], PART_WORD, take, user) ||
+                 take_number(&data->lists, data->names[i], PART_NAME, take, user) ||
+                 take_number(&data->items, data->ids[2 * i + 1], PART_WORD, take, user);
+    for (uint64_t i = 0; !data->sentences && !format->triples && i < data->tokens && !result; i++)
+        result = (data->named && take_number(&data->lists, data->names[i], PART_NAME, take, user)) ||
+                 take_number(&data->items, data->ids[i], PART_WORD, take, user);
+    for (uint64_t i = 0, at = 0; i < data->sentences && !result; i++) {
+        /* A list's name is stored separately or is its first token. A sparse matrix has a row even for a user without items. */
+        if (at == data->ends[i]) continue;
+        result = data->named ? take_number(&data->lists, data->names[i], PART_NAME, take, user)
+                             : take_number(&data->items, data->ids[at++], PART_NAME, take, user);
+        for (; at < data->ends[i] && !result; at++) result = take_number(&data->items, data->ids[at], PART_WORD, take, user);
+    }
+    return result ? -1 : 0;
+}
+
 /* The columns of a file of pairs, while its first lines are examined. */
 struct columns_asked {
     const struct corpus_options *reading;

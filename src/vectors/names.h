@@ -3,7 +3,8 @@
 #ifndef SPTX_NAMES_H
 #define SPTX_NAMES_H
 
-#include "corpus/corpus.h"
+#include "corpus/fields.h"
+#include "corpus/gathered.h"
 #include "corpus/look.h"
 #include "model.h"
 
@@ -105,6 +106,14 @@ const char *titles_of(const struct titles *titles, uint64_t row);
 
 /* Returns the first row whose title equals `title`, or -1. */
 int64_t titles_find(const struct titles *titles, const struct model *model, const char *title);
+
+/* asked: reads data with which a run is asked, field by field: a file, as a corpus is read, or data in memory. */
+
+/* Called with each field that is a word or a name, in the order of a line: of lists, the name of a list before its items; of pairs, a
+ * list's name and an item; of edges, two words; of triples, head, relation (a name), tail. Returns 0, or -1 to stop. */
+typedef int asked_take(void *user, const struct corpus_field *field);
+/* Reads `data`; if it is NULL, the file, of the format in `options`. Returns 0, or -1 after fail() or as soon as take() returns -1. */
+int asked_read(const char *path, const struct gathered *data, const struct corpus_options *options, asked_take *take, void *user);
 
 /* list_form: finds out whether a file has lists or pairs, if the user does not say so. People often ask a run that was trained
  * on lists with files of pairs, and a run that was trained on pairs with files of lists. */

@@ -208,7 +208,7 @@ static int take_lists(struct recommending *r) {
     const struct recommend_request *request = r->request;
     struct corpus_options reading = request->reading;
     if (request->look && list_form_look(&reading, request->lists)) return -1;
-    return list_items_read(&r->items, request->lists, &reading, r->model, &r->lists, NULL);
+    return list_items_read(&r->items, request->lists, NULL, &reading, r->model, &r->lists, 1, NULL);
 }
 
 /* ---- candidates ---- */

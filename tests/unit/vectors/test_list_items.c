@@ -20,7 +20,7 @@ static void every_list(void **state) {
     struct names lists = {.capacity = 0}, unknown = {.capacity = 0};
     struct list_items items;
     text_is("u1 c x a\nu2\nu3\ty a y\r\nu1 a\n\n");
-    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, &unknown), 0);
+    assert_int_equal(list_items_read(&items, file, NULL, &reading, &model, &lists, 1, &unknown), 0);
     assert_int_equal(lists.words.size, 3);
     LIST_IS(&items, 0, 2, 3, 0, 0);
     list_is(&items, 1, 0, NULL);
@@ -30,7 +30,7 @@ static void every_list(void **state) {
     list_items_release(&items);
     names_release(&lists);
     names_release(&unknown);
-    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, NULL), 0); /* NULL: the caller does not tell unknown
+    assert_int_equal(list_items_read(&items, file, NULL, &reading, &model, &lists, 1, NULL), 0); /* NULL: the caller does not tell unknown
                                                                                          * items from one another */
     LIST_IS(&items, 0, 2, 3, 0, 0);
     LIST_IS(&items, 2, 3, 0, 3);
@@ -46,7 +46,7 @@ static void lists_by_name(void **state) {
     names_add(&lists, "u9", 2), names_add(&lists, "absent", 6), names_add(&lists, "u1", 2);
     reading.min_rating = 3;
     text_is("u1,a,5\nu2,b,5\nu9,z,3\nu1,b,2\nu9,c,4\nu1,c,3");
-    assert_int_equal(list_items_read_named(&items, file, &reading, &model, &lists), 0);
+    assert_int_equal(list_items_read(&items, file, NULL, &reading, &model, &lists, 0, NULL), 0);
     LIST_IS(&items, 0, 3, 2);
     list_is(&items, 1, 0, NULL);
     LIST_IS(&items, 2, 0, 2);
@@ -62,15 +62,15 @@ static void refused(void **state) {
     struct names lists = {.capacity = 0};
     struct list_items items;
     text_is("u1 a\nu2\n");
-    assert_failed_with(list_items_read(&items, file, &reading, &model, &lists, NULL), "line 2: 1 field with blanks between; wanted list");
+    assert_failed_with(list_items_read(&items, file, NULL, &reading, &model, &lists, 1, NULL), "line 2: 1 field with blanks between; wanted list");
     list_items_release(&items);
     text_is("SPTX-IDS and more");
-    assert_failed_with(list_items_read_named(&items, file, &reading, &model, &lists), "is an id stream");
+    assert_failed_with(list_items_read(&items, file, NULL, &reading, &model, &lists, 0, NULL), "is an id stream");
     list_items_release(&items);
-    assert_failed_with(list_items_read(&items, "/nonexistent", &reading, &model, &lists, NULL), "/nonexistent");
+    assert_failed_with(list_items_read(&items, "/nonexistent", NULL, &reading, &model, &lists, 1, NULL), "/nonexistent");
     list_items_release(&items);
     text_is("");
-    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, NULL), 0);
+    assert_int_equal(list_items_read(&items, file, NULL, &reading, &model, &lists, 1, NULL), 0);
     list_items_release(&items);
     names_release(&lists);
 }
