@@ -324,7 +324,7 @@ static int join_lists(struct recommending *r, const char *const *names) {
     return 0;
 }
 
-static int take_answer(void *user, uint64_t list, const struct list_found *found) {
+static int take_answer(void *user, uint64_t list, const struct search_found *found) {
     struct recommending *r = user;
     const struct list_question *q = &r->question;
     uint64_t known = q->rows && q->rows[list] >= 0 && list_score_of_users(r->run->lists.score), k = q->k;

@@ -37,7 +37,7 @@ static int by_code(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static int is_banned(const struct list_found *found, uint64_t code) {
+static int is_banned(const struct search_found *found, uint64_t code) {
     uint32_t row = (uint32_t)code;
     return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id);
 }
@@ -45,7 +45,7 @@ static int is_banned(const struct list_found *found, uint64_t code) {
 /* Counts a list's distinct held-out items. Drops the items that its answer may not contain (the list's training items), and
  * moves the others, sorted, to the front of codes[count]. Items that the run does not know are not dropped, and count as missed.
  * own: number of items of this list in job->own_codes. Returns how many items were not dropped. */
-static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found, uint64_t own) {
+static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct search_found *found, uint64_t own) {
     uint64_t kept = 0;
     qsort(codes, count, sizeof *codes, by_code);
     for (uint64_t i = 0, code; i < count; i++) {
@@ -62,7 +62,7 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
 }
 
 /* Adds one list's scores to the sums. */
-static int score_list(void *context, uint64_t list, const struct list_found *found) {
+static int score_list(void *context, uint64_t list, const struct search_found *found) {
     struct lists_job *job = context;
     uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0, own = 0;
     double gain = 0, best = 0;

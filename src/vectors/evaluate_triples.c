@@ -24,10 +24,8 @@
 #include <string.h>
 
 enum {
-    ALL_MOST = 1000000,     /* largest number of entities that are all ranked; if there are more, a sample is */
-    SAMPLE = 10000,         /* size of a sample, as in "Marius: Learning Massive Graph Embeddings on a Single Machine" */
-    BLOCK_BYTES = 64 << 20, /* bytes of the queries of a search */
-    BANNED_MOST = 16 << 20  /* known answers of a search; a single question may have more */
+    ALL_MOST = 1000000, /* largest number of entities that are all ranked; if there are more, a sample is */
+    SAMPLE = 10000      /* size of a sample, as in "Marius: Learning Massive Graph Embeddings on a Single Machine" */
 };
 
 /* A held-out triple in one direction: a question and its answer. */
@@ -49,6 +47,8 @@ struct triples_job {
     uint32_t *sample;     /* [among] rising: the entities that answers are ranked among; NULL: all */
     double mrr[2];        /* sums over tails and over heads */
     struct search search; /* the context rows of the entities, or of the sample */
+    float *row;           /* [dim] of one answer */
+    struct progress progress;
 };
 
 /* ---- reading ---- */
@@ -167,103 +167,43 @@ static int choose_sample(struct triples_job *job) {
     return 0;
 }
 
-static int open_search(struct triples_job *job, const struct config *config) {
-    float *base = model_matrix_of(job->model, VIEW_CONTEXT, job->sample, job->among, 0);
-    return search_over(&job->search, base, job->among, job->model->dim, METRIC_DOT, config);
-}
-
 /* ---- ranking ---- */
 
-/* The questions of one search. */
-struct block {
-    float *queries, *than;
-    uint64_t *starts, *above, *level;
-    uint32_t *banned;
-    uint64_t rows, banned_capacity;
-};
-
-static int block_open(struct block *block, const struct triples_job *job) {
-    uint64_t rows = BLOCK_BYTES / (job->model->dim * sizeof(float)) + 1;
-    rows = rows < job->count ? rows : job->count;
-    *block = (struct block){.queries = mem_aligned(rows, job->model->dim * sizeof(float), "questions"),
-                            .than = mem_alloc(rows, sizeof(float), "questions"),
-                            .starts = mem_zalloc(rows + 1, sizeof(uint64_t), "questions"),
-                            .above = mem_alloc(rows, sizeof(uint64_t), "ranks"),
-                            .level = mem_alloc(rows, sizeof(uint64_t), "ranks"),
-                            .rows = rows};
-    return block->queries && block->than && block->starts && block->above && block->level ? 0 : -1;
-}
-
-static void block_close(struct block *block) {
-    free(block->queries);
-    free(block->than);
-    free(block->starts);
-    free(block->above);
-    free(block->level);
-    free(block->banned);
-}
-
-/* Bans the known answers to question number `n` of the block, as rows of the search. */
-static int ban_known(const struct triples_job *job, struct block *block, uint64_t n, const struct question *q) {
+/* Writes a question's query and its answer's score, and bans the known answers, as rows of the search. */
+static int fill_question(void *user, uint64_t i, float *query, struct search_block *block) {
+    struct triples_job *job = user;
     const struct known_answers *known = &job->known;
-    uint64_t at = (uint64_t)known_answers_find(known, q->entity, q->relation), end = block->starts[n];
+    const struct question *q = &job->questions[i];
+    uint64_t at = (uint64_t)known_answers_find(known, q->entity, q->relation), count = known->counts[at];
     const uint32_t *answers = known->answers + known->starts[at];
-    if (mem_grow(&block->banned, &block->banned_capacity, end + known->counts[at], sizeof *block->banned, "known answers"))
-        return -1;
-    for (uint64_t i = 0; i < known->counts[at]; i++) {
-        const uint32_t *place =
-            job->sample ? bsearch(&answers[i], job->sample, job->among, sizeof *place, search_by_id) : NULL;
-        if (place || !job->sample) block->banned[end++] = place ? (uint32_t)(place - job->sample) : answers[i];
+    if (run_triples_query(job->model, q->entity, q->relation, query) || model_row(job->model, VIEW_CONTEXT, q->answer, 0, job->row)) return -1;
+    block->than[block->filled] = search_score(query, job->row, job->model->dim);
+    if (!job->sample) return search_ban(block, answers, count);
+    for (uint64_t j = 0; j < count; j++) {
+        const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, search_by_id);
+        if (place && search_ban(block, &(uint32_t){(uint32_t)(place - job->sample)}, 1)) return -1;
     }
-    block->starts[n + 1] = end;
     return 0;
 }
 
-/* Fills the block with questions from number `first` on. Returns their number, or 0 after fail(). */
-static uint64_t fill_questions(const struct triples_job *job, struct block *block, uint64_t first, float *row) {
-    uint32_t dim = job->model->dim;
-    uint64_t n = 0;
-    for (; n < block->rows && first + n < job->count && (!n || block->starts[n] < BANNED_MOST); n++) {
-        const struct question *q = &job->questions[first + n];
-        float *query = block->queries + n * dim;
-        if (run_triples_query(job->model, q->entity, q->relation, query) ||
-            model_row(job->model, VIEW_CONTEXT, q->answer, 0, row) || ban_known(job, block, n, q))
-            return 0;
-        block->than[n] = search_score(query, row, dim);
-    }
-    return n;
+static int add_rank(void *user, uint64_t i, const struct search_found *found) {
+    struct triples_job *job = user;
+    double rank = 1 + (double)found->above + (double)found->level / 2;
+    job->mrr[i >= job->triples - job->unknown] += 1 / rank;
+    job->hits[0] += rank <= 1, job->hits[1] += rank <= 3, job->hits[2] += rank <= 10;
+    progress_show(&job->progress, i + 1, job->count, "questions");
+    return 0;
 }
 
-static void add_ranks(struct triples_job *job, const struct block *block, uint64_t first, uint64_t count) {
-    uint64_t tails = job->triples - job->unknown;
-    for (uint64_t i = 0; i < count; i++) {
-        double rank = 1 + (double)block->above[i] + (double)block->level[i] / 2;
-        job->mrr[first + i >= tails] += 1 / rank;
-        job->hits[0] += rank <= 1, job->hits[1] += rank <= 3, job->hits[2] += rank <= 10;
-    }
-}
-
-static int rank_all(struct triples_job *job, struct block *block, float *row) {
-    struct progress progress;
-    int result = 0;
-    progress_start(&progress, "ranking", 1);
-    for (uint64_t first = 0, n; !result && first < job->count; first += n) {
-        n = fill_questions(job, block, first, row);
-        struct topk_request request = {.base = job->search.base,
-                                       .base_rows = job->search.rows,
-                                       .queries = block->queries,
-                                       .query_rows = n,
-                                       .dim = job->model->dim,
-                                       .banned_starts = block->starts,
-                                       .banned = block->banned,
-                                       .than = block->than,
-                                       .above = block->above,
-                                       .level = block->level};
-        result = !n || job->search.ops->topk(job->search.backend, &request) ? -1 : 0;
-        if (!result) add_ranks(job, block, first, n);
-        progress_show(&progress, first + n, job->count, "questions");
-    }
-    progress_end(&progress);
+static int rank_all(struct triples_job *job, const struct config *config) {
+    static const struct search_calls calls = {.fill = fill_question, .take = add_rank};
+    float *base = model_matrix_of(job->model, VIEW_CONTEXT, job->sample, job->among, 0);
+    int result = search_over(&job->search, base, job->among, job->model->dim, METRIC_DOT, config);
+    if (!result && !(job->row = mem_alloc(job->model->dim, sizeof *job->row, "a row"))) result = -1;
+    progress_start(&job->progress, "ranking", 1);
+    if (!result) result = search_each(&job->search, job->count, 0, &calls, job);
+    progress_end(&job->progress);
+    free(job->row);
     return result;
 }
 
@@ -297,15 +237,6 @@ static int add_numbers(const struct triples_job *job, struct answer *answer) {
                ? -1 : 0;
 }
 
-static int judge_triples(struct triples_job *job, const struct config *config) {
-    struct block block;
-    float *row = mem_alloc(job->model->dim, sizeof *row, "a row");
-    int result = block_open(&block, job) || !row || open_search(job, config) || rank_all(job, &block, row) ? -1 : 0;
-    block_close(&block);
-    free(row);
-    return result;
-}
-
 /* Says which answers are left out, and what is ranked. */
 static void say_how(const struct triples_job *job) {
     const char *known = job->request->known;
@@ -324,7 +255,7 @@ int evaluate_triples(struct answer *answer, const struct model *model, const str
                      const struct config *config) {
     struct triples_job job = {.model = model, .request = request};
     int result = run_triples_check(model) || read_held_out(&job) || find_known(&job, config ? (unsigned)config->device_threads : 0) ||
-                         choose_sample(&job) || judge_triples(&job, config) || add_numbers(&job, answer)
+                         choose_sample(&job) || rank_all(&job, config) || add_numbers(&job, answer)
                      ? -1 : 0;
     if (!result) say_how(&job);
     search_close(&job.search);

@@ -242,18 +242,28 @@ static uint64_t keep_known(struct question *questions, uint64_t count, const str
     return kept;
 }
 
-static int ask_questions(struct search *search, struct search_block *block, const struct question *questions, uint64_t count) {
-    if (mem_grow(&block->banned, &block->banned_capacity, 3 * count, sizeof *block->banned, "queries")) return -1;
-    block->banned_starts[0] = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const int64_t *word = questions[i].word;
-        uint32_t rows[3] = {(uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[2]};
-        uint64_t at = block->banned_starts[i];
-        int64_t excluded = search_analogy(search, rows, NULL, block->queries + i * search->dim, block->banned + at);
-        if (excluded < 0) return -1;
-        block->banned_starts[i + 1] = at + (uint64_t)excluded;
-    }
-    return search_top(search, block->queries, count, 1, block->banned_starts, block->banned, block->ids, block->scores);
+/* The questions whose four words have rows, while they are asked. */
+struct known_questions {
+    const struct search *search;
+    const struct question *questions;
+    struct analogies_section *sections;
+};
+
+static int fill_question(void *user, uint64_t i, float *query, struct search_block *block) {
+    const struct known_questions *known = user;
+    const int64_t *word = known->questions[i].word;
+    const uint32_t rows[3] = {(uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[2]};
+    uint32_t banned[3];
+    int64_t excluded = search_analogy(known->search, rows, NULL, query, banned);
+    return excluded < 0 ? -1 : search_ban(block, banned, (uint64_t)excluded);
+}
+
+static int take_word(void *user, uint64_t i, const struct search_found *found) {
+    const struct known_questions *known = user;
+    struct analogies_section *section = &known->sections[known->questions[i].section];
+    section->covered++;
+    section->right += (int64_t)found->ids[0] == known->questions[i].word[3];
+    return 0;
 }
 
 static double share(uint64_t part, uint64_t whole) {
@@ -269,20 +279,10 @@ static int refuse_questions(uint64_t total, const struct model *model, const cha
 
 static int ask_all(struct asking *asking, uint64_t known, const struct model *model, enum model_view view, uint64_t rows,
                    const struct config *config) {
+    static const struct search_calls calls = {.fill = fill_question, .take = take_word};
     struct search search = {.rows = 0};
-    struct search_block block = {.rows = 0};
-    int result =
-        search_open(&search, model, view, METRIC_COSINE, rows, config) || search_block_init(&block, model->dim, 1, known) ? -1 : 0;
-    for (uint64_t first = 0; !result && first < known; first += block.rows) {
-        uint64_t n = known - first < block.rows ? known - first : block.rows;
-        result = ask_questions(&search, &block, asking->questions + first, n);
-        for (uint64_t i = 0; !result && i < n; i++) {
-            const struct question *question = &asking->questions[first + i];
-            asking->sections[question->section].covered++;
-            asking->sections[question->section].right += (int64_t)block.ids[i] == question->word[3];
-        }
-    }
-    search_block_release(&block);
+    struct known_questions questions = {&search, asking->questions, asking->sections};
+    int result = search_open(&search, model, view, METRIC_COSINE, rows, config) || search_each(&search, known, 1, &calls, &questions) ? -1 : 0;
     search_close(&search);
     return result;
 }
@@ -351,7 +351,6 @@ struct groups_job {
     const struct model *model;
     const char *path;
     struct search search;
-    struct search_block block;
     uint64_t rows; /* number of rows that are searched: all rows up to the last one that occurs `met` times in the corpus */
     int columns;
     struct column column[GROUPS_MOST];
@@ -403,32 +402,25 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     return 0;
 }
 
-/* Adds the row's result to each column's sums. A row that is alone in its group is not counted in that column. */
-static void score_groups(struct groups_job *job, uint64_t row, const uint32_t *found) {
-    uint32_t k = (uint32_t)job->options->k;
+static int fill_row(void *user, uint64_t i, float *query, struct search_block *block) {
+    const struct groups_job *job = user;
+    memcpy(query, job->search.base + (uint64_t)job->asked[i] * job->search.dim, job->search.dim * sizeof *query);
+    return search_ban(block, &job->asked[i], 1); /* a row is not among its own nearest ones */
+}
+
+/* Adds a row's result to each column's sums. A row that is alone in its group is not counted in that column. */
+static int score_groups(void *user, uint64_t asked, const struct search_found *found) {
+    struct groups_job *job = user;
+    uint32_t k = (uint32_t)job->options->k, row = job->asked[asked];
     for (struct column *column = job->column; column < job->column + job->columns; column++) {
         const uint32_t *group = column->group;
         uint64_t others = group[row] ? column->size[group[row] - 1] - 1 : 0, hits = 0;
         double possible = fmin(k, (double)others);
         if (!others) continue;
-        for (uint32_t i = 0; i < k; i++) hits += found[i] != DRAW_NONE && group[found[i]] == group[row];
+        for (uint32_t i = 0; i < k; i++) hits += found->ids[i] != DRAW_NONE && group[found->ids[i]] == group[row];
         column->share += (double)hits / possible;
         column->chance += fmin(k, (double)(job->rows - 1)) * (double)others / (double)(job->rows - 1) / possible;
         column->asked++;
-    }
-}
-
-static int ask_rows(struct groups_job *job, uint64_t asked) {
-    struct search_block *block = &job->block;
-    uint32_t dim = job->search.dim, k = (uint32_t)job->options->k;
-    for (uint64_t first = 0; first < asked; first += block->rows) {
-        uint64_t n = asked - first < block->rows ? asked - first : block->rows;
-        const uint32_t *rows = job->asked + first;
-        for (uint64_t i = 0; i < n; i++)
-            memcpy(block->queries + i * dim, job->search.base + (uint64_t)rows[i] * dim, dim * sizeof(float));
-        for (uint64_t i = 0; i <= n; i++) block->banned_starts[i] = i; /* each query bans its own row */
-        if (search_top(&job->search, block->queries, n, k, block->banned_starts, rows, block->ids, block->scores)) return -1;
-        for (uint64_t i = 0; i < n; i++) score_groups(job, rows[i], block->ids + i * k);
     }
     return 0;
 }
@@ -455,6 +447,7 @@ static int add_columns(const struct groups_job *job, struct answer *answer, uint
 
 static int judge_groups(struct groups_job *job, struct field_file *file, struct answer *answer, enum model_view view,
                         const struct config *config) {
+    static const struct search_calls calls = {.fill = fill_row, .take = score_groups};
     uint64_t asked, all;
     int more = 0, result = field_file_open(file, job->path, LOOK_LABELS);
     if (!result && !job->rows)
@@ -464,7 +457,7 @@ static int judge_groups(struct groups_job *job, struct field_file *file, struct 
     if (!job->columns) return fail("'%s' has no line: wanted a word and its groups on each", job->path);
     return count_members(job) || choose_rows(job, &asked, &all) ||
                    search_open(&job->search, job->model, view, METRIC_COSINE, job->rows, config) ||
-                   search_block_init(&job->block, job->model->dim, (uint32_t)job->options->k, asked) || ask_rows(job, asked) ||
+                   search_each(&job->search, asked, (uint32_t)job->options->k, &calls, job) ||
                    add_columns(job, answer, all)
                ? -1 : 0;
 }
@@ -481,7 +474,6 @@ int evaluate_groups(struct answer *answer, const struct model *model, const stru
         free(column->size);
     }
     free(job.asked);
-    search_block_release(&job.block);
     search_close(&job.search);
     return result;
 }

@@ -428,40 +428,39 @@ static int find_trained(struct triple_answers *answers, struct known_answers *kn
     return known_answers_add_stream(known, &answers->stream, pool) || known_answers_end(known) ? -1 : 0;
 }
 
-/* Answers questions first .. first + block->rows - 1, or fewer if there are no more. */
-static int ask_block(struct triple_answers *answers, struct search_block *block, const struct known_answers *known,
-                     const uint32_t *entities, const uint32_t *relations, uint64_t count, uint32_t k) {
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t end = block->banned_starts[i];
-        if (run_triples_query(answers->model, entities[i], relations[i], block->queries + i * answers->model->dim)) return -1;
-        if (known->count) {
-            uint64_t at = (uint64_t)known_answers_find(known, entities[i], relations[i]), more = known->counts[at];
-            if (mem_grow(&block->banned, &block->banned_capacity, end + more, sizeof *block->banned, "known answers")) return -1;
-            if (more) memcpy(block->banned + end, known->answers + known->starts[at], more * sizeof *block->banned);
-            end += more;
-        }
-        block->banned_starts[i + 1] = end;
-    }
-    return search_top(&answers->search, block->queries, count, k, block->banned_starts, block->banned, block->ids, block->scores);
+/* Questions that are asked. */
+struct triples_asked {
+    const struct model *model;
+    struct known_answers known; /* empty: known answers may be found again */
+    const uint32_t *entities, *relations;
+    uint32_t k, *ids;
+    float *scores;
+};
+
+static int fill_question(void *user, uint64_t i, float *query, struct search_block *block) {
+    const struct triples_asked *asked = user;
+    const struct known_answers *known = &asked->known;
+    if (run_triples_query(asked->model, asked->entities[i], asked->relations[i], query)) return -1;
+    if (!known->count) return 0;
+    uint64_t at = (uint64_t)known_answers_find(known, asked->entities[i], asked->relations[i]);
+    return search_ban(block, known->answers + known->starts[at], known->counts[at]);
+}
+
+static int take_answer(void *user, uint64_t i, const struct search_found *found) {
+    struct triples_asked *asked = user;
+    memcpy(asked->ids + i * asked->k, found->ids, asked->k * sizeof *found->ids);
+    memcpy(asked->scores + i * asked->k, found->scores, asked->k * sizeof *found->scores);
+    return 0;
 }
 
 int triple_answers_ask(struct triple_answers *answers, const uint32_t *entities, const uint32_t *relations, uint64_t count,
                        uint32_t k, int seen, struct pool *pool, uint32_t *ids, float *scores) {
-    struct known_answers known = {.count = 0};
-    struct search_block block;
-    int result = search_block_init(&block, answers->model->dim, k, count);
-    uint64_t *questions = seen || result ? NULL : mem_alloc(count, sizeof *questions, "questions");
+    static const struct search_calls calls = {.fill = fill_question, .take = take_answer};
+    struct triples_asked asked = {.model = answers->model, .entities = entities, .relations = relations, .k = k, .ids = ids, .scores = scores};
+    uint64_t *questions = seen ? NULL : mem_alloc(count, sizeof *questions, "questions");
     for (uint64_t i = 0; questions && i < count; i++) questions[i] = (uint64_t)entities[i] << 32 | relations[i];
-    if (!result && !seen) result = questions ? find_trained(answers, &known, questions, count, pool) : -1;
-    if (!result) block.banned_starts[0] = 0;
-    for (uint64_t first = 0, n; !result && first < count; first += n) {
-        n = count - first < block.rows ? count - first : block.rows;
-        result = ask_block(answers, &block, &known, entities + first, relations + first, n, k);
-        if (result) break;
-        memcpy(ids + first * k, block.ids, n * k * sizeof *ids);
-        memcpy(scores + first * k, block.scores, n * k * sizeof *scores);
-    }
-    known_answers_release(&known);
-    search_block_release(&block);
+    int result = seen ? 0 : questions ? find_trained(answers, &asked.known, questions, count, pool) : -1;
+    if (!result) result = search_each(&answers->search, count, k, &calls, &asked);
+    known_answers_release(&asked.known);
     return result;
 }

@@ -80,8 +80,6 @@ void list_items_release(struct list_items *items) {
     *items = (struct list_items){.count = 0};
 }
 
-enum { BANNED_MOST = 1 << 20 }; /* most banned rows of a block of lists: 4 MiB */
-
 static const struct {
     const char *name;
     enum model_view list, item; /* list: the view whose rows are averaged to a list's query; item: the view whose rows are
@@ -178,9 +176,12 @@ void list_scores_close(struct list_scores *scores) {
 struct asking {
     struct list_scores *scores;
     const struct list_question *question;
-    struct search_block block;
-    struct fold_list *folds; /* [block.rows] the lists of the current block that are folded in */
+    list_answer *answer;
+    void *user;
+    struct fold_list *folds; /* [folded] the lists of the current block that are folded in */
+    uint64_t folded, folds_capacity;
     float *row; /* [dim] buffer for one item's row */
+    uint32_t *ids; /* [k] with candidates: the rows found, as rows of the model */
 };
 
 static int64_t row_of_list(const struct list_question *question, uint64_t list) {
@@ -206,14 +207,12 @@ static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, floa
     return 0;
 }
 
-/* Makes the block's query number `place`: the list's row, the mean of its items' rows (zeros if no item is known), or a mix of
- * both. */
-static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
+/* Makes a list's query: its row, the mean of its items' rows (zeros if no item is known), or a mix of both. */
+static int ask_list(struct asking *asking, uint64_t list, float *query) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
     int means = lists_are_means(asking), unit = !means && asking->scores->search.metric == METRIC_COSINE;
     enum model_view view = means ? VIEW_TARGET : kinds[asking->scores->score].list;
-    float *query = asking->block.queries + place * model->dim;
     uint64_t known = 0;
     int64_t named = row_of_list(question, list);
     memset(query, 0, model->dim * sizeof *query);
@@ -227,50 +226,29 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     return named >= 0 && list_score_of_users(asking->scores->score) ? add_own_row(asking, (uint64_t)named, known, query) : 0;
 }
 
-/* Bans rows from the answer to query number `place`, which must be the last query so far. */
-static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *rows, uint64_t count) {
-    uint64_t *end = &block->banned_starts[place + 1];
-    if (mem_grow(&block->banned, &block->banned_capacity, *end + count, sizeof *block->banned, "queries")) return -1;
-    if (count) memcpy(block->banned + *end, rows, count * sizeof *rows);
-    *end += count;
-    return 0;
-}
-
 /* Bans one row from a list's answer. If `around` is 1 and the run has a graph, bans the row's neighbours, too. */
-static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int around) {
+static int ban_row(const struct asking *asking, struct search_block *block, uint64_t row, int around) {
     const struct graph *graph = &asking->scores->graph;
-    around = around && graph->nodes;
-    uint64_t arc = around ? graph->starts[row] : 0, arcs = around ? graph->starts[row + 1] - arc : 0;
-    uint32_t one = (uint32_t)row;
-    return ban_rows(&asking->block, place, &one, 1) || ban_rows(&asking->block, place, graph->neighbours + arc, arcs) ? -1 : 0;
-}
-
-/* Replaces each row in rows[count] by its index in scores->candidates, and drops rows that are no candidates. Returns the number of
- * indices left. */
-static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint64_t count) {
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint32_t *at = bsearch(&rows[i], scores->candidates, scores->search.rows, sizeof *at, search_by_id);
-        if (at) rows[kept++] = (uint32_t)(at - scores->candidates);
-    }
-    return kept;
+    uint64_t first = around && graph->nodes ? graph->starts[row] : 0, end = around && graph->nodes ? graph->starts[row + 1] : 0;
+    return search_ban(block, &(uint32_t){(uint32_t)row}, 1) || search_ban(block, graph->neighbours + first, end - first) ? -1 : 0;
 }
 
 /* Bans the items that must not be recommended to a list: its items and, if its name is an item, that item. */
-static int ban(struct asking *asking, uint64_t place, uint64_t list) {
+static int ban(const struct asking *asking, struct search_block *block, uint64_t list) {
     const struct list_question *question = asking->question;
-    struct search_block *block = &asking->block;
-    uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
+    const struct list_scores *scores = asking->scores;
     int64_t named = row_of_list(question, list);
-    int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* 1: ban its neighbours, not its items' */
-    *end = first;
-    for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
-        uint64_t row = question->codes[at];
-        if (row < asking->scores->model->rows && ban_row(asking, place, row, !is_node)) return -1;
-    }
-    if (is_node && ban_row(asking, place, (uint64_t)named, 1)) return -1;
+    int is_node = named >= 0 && (uint64_t)named < model_items(scores->model); /* 1: ban its neighbours, not its items' */
+    uint64_t first = block->banned_starts[block->filled], *end = &block->banned_starts[block->filled + 1], kept = first;
+    for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++)
+        if (question->codes[at] < scores->model->rows && ban_row(asking, block, question->codes[at], !is_node)) return -1;
+    if (is_node && ban_row(asking, block, (uint64_t)named, 1)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
-    if (asking->scores->candidates) *end = first + places_of(asking->scores, block->banned + first, *end - first);
+    for (uint64_t i = first; scores->candidates && i < *end; i++) { /* their numbers among the candidates */
+        const uint32_t *at = bsearch(&block->banned[i], scores->candidates, scores->search.rows, sizeof *at, search_by_id);
+        if (at) block->banned[kept++] = (uint32_t)(at - scores->candidates);
+    }
+    if (scores->candidates) *end = kept;
     return 0;
 }
 
@@ -278,42 +256,40 @@ static uint64_t list_at(const struct list_question *question, uint64_t i) {
     return question->lists ? question->lists[i] : i;
 }
 
-/* Fills a block with queries of the lists from number `first` on, and with their banned rows. Returns the number of lists in the
- * block, or 0 after a failure. */
-static uint64_t fill_block(struct asking *asking, uint64_t first) {
+static int fill_list(void *user, uint64_t i, float *query, struct search_block *block) {
+    struct asking *asking = user;
     const struct list_question *question = asking->question;
-    struct search_block *block = &asking->block;
-    uint64_t n = 0, folded = 0;
-    for (; n < block->rows && first + n < question->count && block->banned_starts[n] < BANNED_MOST; n++) {
-        uint64_t list = list_at(question, first + n), start = question->starts[list];
-        if (is_folded(asking, list))
-            asking->folds[folded++] = (struct fold_list){question->codes + start, question->starts[list + 1] - start,
-                                                         block->queries + n * asking->scores->model->dim};
-        else if (ask_list(asking, n, list))
-            return 0;
-        if (ban(asking, n, list)) return 0;
+    uint64_t list = list_at(question, i), start = question->starts[list];
+    if (!is_folded(asking, list)) {
+        if (ask_list(asking, list, query)) return -1;
+    } else {
+        if (mem_grow(&asking->folds, &asking->folds_capacity, asking->folded + 1, sizeof *asking->folds, "new lists")) return -1;
+        asking->folds[asking->folded++] = (struct fold_list){question->codes + start, question->starts[list + 1] - start, query};
     }
-    return folded && fold_in_solve(&asking->scores->fold, asking->folds, folded) ? 0 : n;
+    return question->seen ? 0 : ban(asking, block, list);
 }
 
-/* Answers as many lists from number `first` on as fit into a block. Returns their number, or 0 after a failure. */
-static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *answer, void *user) {
+/* Folds the block's new lists in, all at once. */
+static int fold_lists(void *user, uint64_t first, uint64_t count) {
+    struct asking *asking = user;
+    struct list_scores *scores = asking->scores;
+    uint64_t folded = asking->folded;
+    asking->folded = 0;
+    if (!folded) return 0;
+    if (!scores->fold.model && fold_in_open(&scores->fold, scores->model, scores->search.ops, scores->search.backend, scores->threads))
+        return -1;
+    return fold_in_solve(&scores->fold, asking->folds, folded);
+}
+
+static int take_list(void *user, uint64_t i, const struct search_found *place) {
+    const struct asking *asking = user;
     const struct list_question *question = asking->question;
-    struct search_block *block = &asking->block;
-    uint64_t n = fill_block(asking, first);
-    if (!n || search_top(&asking->scores->search, block->queries, n, question->k,
-                         question->seen ? NULL : block->banned_starts, block->banned, block->ids, block->scores))
-        return 0;
     const uint32_t *candidates = asking->scores->candidates;
-    for (uint64_t i = 0; candidates && i < n * question->k; i++)
-        if (block->ids[i] != DRAW_NONE) block->ids[i] = candidates[block->ids[i]];
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t banned = block->banned_starts[i];
-        struct list_found found = {block->ids + i * question->k, block->scores + i * question->k, block->banned + banned,
-                                   question->seen || candidates ? 0 : block->banned_starts[i + 1] - banned};
-        if (answer(user, list_at(question, first + i), &found)) return 0;
-    }
-    return n;
+    struct search_found found = *place;
+    for (uint32_t j = 0; candidates && j < question->k; j++) asking->ids[j] = found.ids[j] == DRAW_NONE ? DRAW_NONE : candidates[found.ids[j]];
+    if (candidates) found.ids = asking->ids, found.banned_count = 0;
+    if (question->progress) progress_show(question->progress, i + 1, question->count, "lists");
+    return asking->answer(asking->user, list_at(question, i), &found);
 }
 
 /* Opens the run's graph, if it has one and neighbours must be banned. */
@@ -325,36 +301,17 @@ static int open_graph(struct list_scores *scores, const struct list_question *qu
     return result;
 }
 
-/* Prepares for folding in, if any list of the question has to be folded in. */
-static int open_fold(struct asking *asking) {
-    struct list_scores *scores = asking->scores;
-    int folds = 0;
-    for (uint64_t i = 0; !folds && i < asking->question->count; i++) folds = is_folded(asking, list_at(asking->question, i));
-    if (!folds) return 0;
-    asking->folds = mem_alloc(asking->block.rows, sizeof *asking->folds, "new lists");
-    if (!asking->folds) return -1;
-    const struct search *search = &scores->search;
-    return scores->fold.model ? 0 : fold_in_open(&scores->fold, scores->model, search->ops, search->backend, scores->threads);
-}
-
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user) {
-    struct asking asking = {.scores = scores, .question = question};
-    uint32_t dim = scores->model->dim;
-    int result =
-        open_graph(scores, question) || search_block_init(&asking.block, dim, question->k, question->count) || open_fold(&asking)
-            ? -1
-            : 0;
-    asking.row = mem_alloc(dim, sizeof *asking.row, "a row");
-    if (!asking.row) result = -1;
-    if (!result) asking.block.banned_starts[0] = 0;
-    for (uint64_t done = 0, n; !result && done < question->count; done += n) {
-        n = ask_block(&asking, done, answer, user);
-        if (!n) result = -1;
-        if (n && question->progress) progress_show(question->progress, done + n, question->count, "lists");
-    }
+    static const struct search_calls calls = {.fill = fill_list, .ready = fold_lists, .take = take_list};
+    struct asking asking = {.scores = scores, .question = question, .answer = answer, .user = user};
+    asking.row = mem_alloc(scores->model->dim, sizeof *asking.row, "a row");
+    asking.ids = scores->candidates ? mem_alloc(question->k, sizeof *asking.ids, "answers") : NULL;
+    int result = !asking.row || (scores->candidates && !asking.ids) || open_graph(scores, question) ||
+                         search_each(&scores->search, question->count, question->k, &calls, &asking)
+                     ? -1 : 0;
     free(asking.row);
+    free(asking.ids);
     free(asking.folds);
-    search_block_release(&asking.block);
     return result;
 }
 

@@ -96,17 +96,9 @@ struct list_question {
     struct progress *progress; /* live line to update after each block; NULL: none */
 };
 
-/* The answer to one list. */
-struct list_found {
-    const uint32_t *ids;    /* [k] rows of the best items, best first; if fewer than k are found, the remaining ones are
-                             * DRAW_NONE */
-    const float *scores;    /* [k] scores of these items */
-    const uint32_t *banned; /* [banned_count] rising: rows that are left out of the answer because the list contains them. Empty
-                             * if `seen` is 1, or if the candidates were given as rows */
-    uint64_t banned_count;
-};
-/* Called with the answer to one list. Returns 0, or -1 to stop. */
-typedef int list_answer(void *user, uint64_t list, const struct list_found *found);
+/* Called with the answer to one list. found->banned: rows that are left out of the answer because the list contains them; none if
+ * `seen` is 1, or if the candidates were given as rows. Returns 0, or -1 to stop. */
+typedef int list_answer(void *user, uint64_t list, const struct search_found *found);
 
 /* Answers all lists in order. A list without a known item is equally similar to all items, so its answer is the first rows.
  * Returns 0, or -1 after fail() or as soon as answer() returns -1. */

@@ -240,7 +240,7 @@ static int read_candidates(const struct recommending *r, struct list_candidates 
 
 /* ---- answers ---- */
 
-static int hand_over(void *context, uint64_t list, const struct list_found *found) {
+static int hand_over(void *context, uint64_t list, const struct search_found *found) {
     struct recommending *r = context;
     struct recommended answer = {.known = known_of(r, list), .ids = found->ids, .scores = found->scores};
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;

@@ -7,7 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 4 << 20 }; /* most bytes of queries and answers of one search */
+enum {
+    BLOCK_BYTES = 4 << 20, /* most bytes of queries and answers of one search, and most banned rows */
+    BLOCK_BANNED = 1 << 20,
+    COUNT_BYTES = 64 << 20, /* the same of a search that only counts rows */
+    COUNT_BANNED = 16 << 20
+};
 
 int search_metric_named(const char *name) {
     if (!strcmp(name, "cosine")) return METRIC_COSINE;
@@ -91,24 +96,79 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
     return 0;
 }
 
-int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted) {
-    uint64_t rows = BLOCK_BYTES / (dim * sizeof(float) + k * (sizeof(uint32_t) + sizeof(float))) + 1;
-    if (rows > wanted) rows = wanted;
-    *block = (struct search_block){.rows = rows};
-    block->queries = mem_aligned(rows, dim * sizeof(float), "queries");
-    block->banned_starts = mem_alloc(rows + 1, sizeof *block->banned_starts, "queries");
-    block->ids = mem_alloc(rows, k * sizeof *block->ids, "answers");
-    block->scores = mem_alloc(rows, k * sizeof *block->scores, "answers");
-    return block->queries && block->banned_starts && block->ids && block->scores ? 0 : -1;
+uint64_t search_block_rows(uint32_t dim, uint32_t k) {
+    return (k ? BLOCK_BYTES : COUNT_BYTES) / (dim * sizeof(float) + k * (sizeof(uint32_t) + sizeof(float))) + 1;
 }
 
-void search_block_release(struct search_block *block) {
-    free(block->queries);
-    free(block->banned_starts);
-    free(block->banned);
-    free(block->ids);
-    free(block->scores);
-    *block = (struct search_block){.rows = 0};
+static int open_block(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted) {
+    uint64_t most = search_block_rows(dim, k), rows = most < wanted ? most : wanted;
+    *block = (struct search_block){.rows = rows,
+                                   .queries = mem_aligned(rows, dim * sizeof(float), "queries"),
+                                   .banned_starts = mem_zalloc(rows + 1, sizeof(uint64_t), "queries"),
+                                   .than = k ? NULL : mem_alloc(rows, sizeof(float), "queries"),
+                                   .ids = k ? mem_alloc(rows, k * sizeof(uint32_t), "answers") : NULL,
+                                   .scores = k ? mem_alloc(rows, k * sizeof(float), "answers") : NULL,
+                                   .above = k ? NULL : mem_alloc(rows, sizeof(uint64_t), "ranks"),
+                                   .level = k ? NULL : mem_alloc(rows, sizeof(uint64_t), "ranks")};
+    int answers = k ? block->ids && block->scores : block->than && block->above && block->level;
+    return block->queries && block->banned_starts && answers ? 0 : -1;
+}
+
+static void close_block(struct search_block *block) {
+    void *const arrays[] = {block->queries, block->banned_starts, block->banned, block->than, block->ids, block->scores, block->above, block->level};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+}
+
+int search_ban(struct search_block *block, const uint32_t *rows, uint64_t count) {
+    uint64_t *end = &block->banned_starts[block->filled + 1];
+    if (mem_grow(&block->banned, &block->banned_capacity, *end + count, sizeof *block->banned, "queries")) return -1;
+    if (count) memcpy(block->banned + *end, rows, count * sizeof *rows);
+    *end += count;
+    return 0;
+}
+
+/* Answers the block's questions. */
+static int ask_block(struct search *search, struct search_block *block, uint32_t k) {
+    const uint64_t *banned_starts = block->banned ? block->banned_starts : NULL;
+    if (k) return search_top(search, block->queries, block->filled, k, banned_starts, block->banned, block->ids, block->scores);
+    struct topk_request request = {.base = search->base,
+                                   .base_rows = search->rows,
+                                   .queries = block->queries,
+                                   .query_rows = block->filled,
+                                   .dim = search->dim,
+                                   .banned_starts = banned_starts,
+                                   .banned = block->banned,
+                                   .than = block->than,
+                                   .above = block->above,
+                                   .level = block->level};
+    return search->ops->topk(search->backend, &request) ? -1 : 0;
+}
+
+int search_each(struct search *search, uint64_t count, uint32_t k, const struct search_calls *calls, void *user) {
+    struct search_block block;
+    const uint64_t *starts = NULL, most = k ? BLOCK_BANNED : COUNT_BANNED;
+    int result = open_block(&block, search->dim, k, count);
+    starts = block.banned_starts;
+    for (uint64_t first = 0; !result && first < count; first += block.filled) {
+        for (block.filled = 0; !result && block.filled < block.rows && first + block.filled < count && starts[block.filled] < most;) {
+            block.banned_starts[block.filled + 1] = starts[block.filled];
+            result = calls->fill(user, first + block.filled, block.queries + block.filled * search->dim, &block);
+            if (!result) block.filled++;
+        }
+        if (!result && calls->ready) result = calls->ready(user, first, block.filled);
+        if (!result) result = ask_block(search, &block, k);
+        for (uint64_t i = 0; i < block.filled && !result; i++) {
+            struct search_found found = {.banned_count = starts[i + 1] - starts[i]};
+            if (found.banned_count) found.banned = block.banned + starts[i];
+            if (k)
+                found.ids = block.ids + i * k, found.scores = block.scores + i * k;
+            else
+                found.above = block.above[i], found.level = block.level[i];
+            result = calls->take(user, first + i, &found);
+        }
+    }
+    close_block(&block);
+    return result;
 }
 
 int search_by_id(const void *a, const void *b) {

@@ -35,19 +35,40 @@ void search_close(struct search *search); /* may be called on a struct of zeros 
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
-/* The arrays of one search, with space for `rows` queries. */
+/* ---- many questions, asked block by block ---- */
+
+/* A block of questions. `fill` of search_each() writes to it. */
 struct search_block {
+    uint64_t rows, filled;   /* space for so many questions; number of those that are filled */
     float *queries;          /* [rows x dim] */
-    uint64_t *banned_starts; /* [rows + 1] query i bans banned[banned_starts[i]] .. banned[banned_starts[i + 1] - 1] */
-    uint32_t *banned;        /* row numbers; the caller allocates them */
+    float *than;             /* [rows] with k = 0: the score with which others are compared */
+    uint64_t *banned_starts; /* [rows + 1] question i bans banned[banned_starts[i]] .. banned[banned_starts[i + 1] - 1] */
+    uint32_t *banned;
     uint64_t banned_capacity;
-    uint32_t *ids; /* [rows x k] the rows found */
-    float *scores; /* [rows x k] their scores */
-    uint64_t rows;
+    uint32_t *ids;           /* [rows x k] the rows found, and their scores */
+    float *scores;
+    uint64_t *above, *level; /* [rows] with k = 0: number of rows with a score above `than`, and with the same score */
 };
-/* Allocates the arrays for `wanted` queries, or for as many as one search accepts. The caller releases the block in any case. */
-int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
-void search_block_release(struct search_block *block); /* may be called on a struct of zeros */
+/* Bans rows from the answer to the question that is being filled; they need not be in order until it is filled. */
+int search_ban(struct search_block *block, const uint32_t *rows, uint64_t count);
+
+/* The answer to a question. */
+struct search_found {
+    const uint32_t *ids;    /* [k] rows, best first; if fewer than k are found, the remaining ones are DRAW_NONE */
+    const float *scores;    /* [k] */
+    const uint32_t *banned; /* [banned_count] rising: the rows that `fill` banned */
+    uint64_t banned_count, above, level;
+};
+/* Functions that return 0, or -1 after fail(). */
+struct search_calls {
+    int (*fill)(void *user, uint64_t i, float *query, struct search_block *block); /* writes question i's query, and bans rows */
+    int (*ready)(void *user, uint64_t first, uint64_t count); /* called when a block is filled; NULL: nothing is left to do */
+    int (*take)(void *user, uint64_t i, const struct search_found *found);
+};
+/* Asks `count` questions for the k best rows; or, with k = 0, for the number of rows that score higher than block->than. Returns 0, or
+ * -1 as soon as something fails. */
+int search_each(struct search *search, uint64_t count, uint32_t k, const struct search_calls *calls, void *user);
+uint64_t search_block_rows(uint32_t dim, uint32_t k); /* the most questions of one block */
 
 /* Compare two ids, uint32_t, and two places, uint64_t, for qsort() and bsearch(). */
 int search_by_id(const void *a, const void *b);

@@ -104,7 +104,7 @@ struct hearing {
 
 /* Checks that each answer has the right score, that scores fall, that no better row was left out, and that a list's own items
  * are answers only if the question asks for them. */
-static int hear(void *user, uint64_t list, const struct list_found *answer) {
+static int hear(void *user, uint64_t list, const struct search_found *answer) {
     const uint32_t *ids = answer->ids;
     const float *scores = answer->scores;
     struct hearing *h = user;
@@ -160,7 +160,7 @@ struct counting {
     uint32_t first[4]; /* the best answer depends on the list's only item */
 };
 
-static int count(void *user, uint64_t list, const struct list_found *answer) {
+static int count(void *user, uint64_t list, const struct search_found *answer) {
     struct counting *c = user;
     assert_int_equal(list, c->heard);
     assert_int_equal(answer->ids[0], c->first[list % 4]);
@@ -171,12 +171,9 @@ static int count(void *user, uint64_t list, const struct list_found *answer) {
 static void blocks_of_lists(void **state) {
     enum { K = 300 };
     struct list_scores scores;
-    struct search_block block;
     struct counting one = {.heard = 0};
     assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, &(struct list_candidates){.first = 0}, NULL), 0);
-    assert_int_equal(search_block_init(&block, DIM, K, UINT64_MAX), 0);
-    uint64_t full = block.rows, most = 3 * full;
-    search_block_release(&block);
+    uint64_t full = search_block_rows(DIM, K), most = 3 * full;
     assert_true(full > 4 && full < 10000);
     uint64_t *starts = mem_alloc(most + 1, sizeof *starts, "a test"), *codes = mem_alloc(most, sizeof *codes, "a test");
     for (uint64_t i = 0; i <= most; i++) starts[i] = i;
@@ -254,7 +251,7 @@ struct mean {
 };
 
 /* Computes in float64 the vector with which a list searches, by its own score. */
-static int hear_mean(void *user, uint64_t list, const struct list_found *answer) {
+static int hear_mean(void *user, uint64_t list, const struct search_found *answer) {
     const uint32_t *ids = answer->ids;
     const float *scores = answer->scores;
     const struct mean *m = user;
