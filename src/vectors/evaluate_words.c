@@ -258,7 +258,7 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
     return excluded < 0 ? -1 : search_ban(block, banned, (uint64_t)excluded);
 }
 
-static int take_word(void *user, uint64_t i, const struct search_found *found) {
+static int take_analogy(void *user, uint64_t i, const struct search_found *found) {
     const struct known_questions *known = user;
     struct analogies_section *section = &known->sections[known->questions[i].section];
     section->covered++;
@@ -279,7 +279,7 @@ static int refuse_questions(uint64_t total, const struct model *model, const cha
 
 static int ask_all(struct asking *asking, uint64_t known, const struct model *model, enum model_view view, uint64_t rows,
                    const struct config *config) {
-    static const struct search_calls calls = {.fill = fill_question, .take = take_word};
+    static const struct search_calls calls = {.fill = fill_question, .take = take_analogy};
     struct search search = {.rows = 0};
     struct known_questions questions = {&search, asking->questions, asking->sections};
     int result = search_open(&search, model, view, METRIC_COSINE, rows, config) || search_each(&search, known, 1, &calls, &questions) ? -1 : 0;
