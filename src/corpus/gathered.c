@@ -449,11 +449,11 @@ static int check_ratings(const struct gathered *gathered, const double *ratings,
     float weight;
     if (!ratings) return fail("the pairs have no ratings, and corpus.%s is set", key);
     for (uint64_t i = 0; i < count; i++) {
-        if (isnan(ratings[i])) return fail("pair %" PRIu64 " of a block has no rating, and corpus.%s is set", i, key);
+        if (isnan(ratings[i])) return fail("pair %" PRIu64 " of the data, counted from 0, has no rating, and corpus.%s is set", gathered->left.rows + i, key);
         if (!(ratings[i] < gathered->options->min_rating) && pairs_weight(gathered->options->pair_weights, ratings[i], &weight))
-            return fail("the rating %g of pair %" PRIu64 " of a block cannot be its weight (corpus.weights); wanted 0 or a positive "
-                        "number that 32 bits hold (1.2e-38 to 3.4e38)",
-                        ratings[i], i);
+            return fail("the rating %g of pair %" PRIu64 " of the data, counted from 0, cannot be its weight (corpus.weights); wanted 0 or a "
+                        "positive number that 32 bits hold (1.2e-38 to 3.4e38)",
+                        ratings[i], gathered->left.rows + i);
     }
     return 0;
 }
@@ -520,9 +520,9 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
 static int weight_at(const struct gathered *gathered, const double *weights, uint64_t i, float *weight) {
     *weight = 1;
     if (!weights || gathered->options->weights == WEIGHTS_NO || !edges_weight(weights[i], weight)) return 0;
-    return fail("the weight %g of edge %" PRIu64
-                " of a block is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)",
-                weights[i], i);
+    return fail("the weight %g of edge %" PRIu64 " of the data, counted from 0, is not a positive finite number that 32 bits hold (1.2e-38 to "
+                "3.4e38); graph.weights = no counts all edges alike",
+                weights[i], gathered->tokens / 2 + gathered->left.loops + gathered->left.zeros);
 }
 
 static int keep_edge(struct gathered *gathered, uint32_t from, uint32_t to, float weight) {

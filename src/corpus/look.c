@@ -1462,7 +1462,7 @@ static int refuse_matrix(struct looking *l) {
     own |= !l->first.length[0];
     const char *separator = *l->look->form.separator == ' ' ? "\\s+" : l->look->form.separator;
     if (l->typed)
-        snprintf(way, sizeof way, "hand over the rows, columns and values that are not 0 as pairs or edges (scipy.sparse.coo_matrix has them)");
+        snprintf(way, sizeof way, "hand over a matrix (scipy.sparse.csr_matrix(frame.values), its columns' names as items=), or a graph's edges");
     else
         snprintf(way, sizeof way, "write a line for each value that is not 0 (in Python: m = pandas.read_csv(FILE, sep='%s'%s%s).stack() * 1; "
                  "m[m != 0].reset_index().to_csv('new.csv', header=['%s'], index=False)) and set corpus.format = %s",
@@ -1752,8 +1752,9 @@ static enum look_rows guess(struct looking *l, const struct kinds *kinds) {
 /* Fails: the rows could be of several formats. */
 static int refuse_guess(const struct looking *l, uint64_t rows) {
     return fail("%s: %" PRIu64 " rows of %" PRIu64 " columns could be several things; say which by corpus.format: pairs (list, item[, rating]), "
-                "graph (source, target[, weight]), triples (head, relation, tail), documents (document, text), lists (a row is a list) or text",
-                l->path, rows, l->columns.most);
+                "graph (source, target[, weight]), triples (head, relation, tail)%s",
+                l->path, rows, l->columns.most,
+                l->has_header ? " or documents (document, text)" : ", documents (document, text), lists (a row is a list) or text");
 }
 
 /* Writes the rows as messages show them, and lets the lines point at them. */

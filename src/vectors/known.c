@@ -106,8 +106,9 @@ static int group(struct run_lists *lists, uint64_t rows) {
 
 int run_lists_check(const struct model *model) {
     if (!model->relations) return 0;
-    return fail("'%s' was trained on triples, which are no lists: recommend answers --head=X --relation=R, and evaluate judges "
-                "--triples=FILE", model->directory);
+    return fail("'%s' was trained on triples, which are no lists: tails and heads are asked for (recommend --head=X --relation=R; "
+                "Run.tails(), Run.heads()), and held-out triples are evaluated (--triples=FILE; triples=)",
+                model->directory);
 }
 
 int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool) {

@@ -210,11 +210,10 @@ def test_tokens_keep_the_blanks_around_them(tmp_path):
     (scipy.sparse.eye(2), {"items": ["a", "a"]}, ValueError, "a name of items is there twice"),
     (pyarrow.table({"a": [1], "b": [2], "c": [3]}), {}, ValueError, "the table: 1 rows of 3 columns could be several things; say which by format=: pairs"),
     (pyarrow.table({"a": [1], "b": [2]}), {"columns": ("a", "x")}, ValueError, "no column 'x'; it has a, b"),
-    (pyarrow.table({"user": [1, 2], "item": [2, None]}), {}, ValueError, "row 1 has no item"),
     (pyarrow.table({"user": [1], "item": [0.5]}), {}, TypeError, "the column of items holds float64 with 0.5, wanted text, whole numbers or categories"),
     (pyarrow.table({"user": [1], "item": [1]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error, "have no ratings"),
     (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [3, None]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
-     "pair 1 of a block has no rating"),
+     "pair 1 of the data, counted from 0, has no rating"),
     (pyarrow.table({"user": [1, 2], "item": pyarrow.DictionaryArray.from_arrays([0, 1], pyarrow.array([5, None]))}), {}, ValueError,
      "the dictionary of the column of items has an entry without a value"),
     ([("a", "b")], {"columns": ("a", "b")}, ValueError, r"the tuples has no column 'a'; it has no names: columns=\(1, 2\) counts from 1"),
@@ -222,10 +221,10 @@ def test_tokens_keep_the_blanks_around_them(tmp_path):
     ([["a", "b"]], {"users": ["a"]}, ValueError, "users= and items= name the rows and columns of a matrix"),
     (scipy.sparse.coo_array(([1, 1], ([0, 1],)), shape=(5,)), {}, ValueError, "is no matrix of users x items"),
     (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [2, float("nan")]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
-     "pair 1 of a block has no rating"),
+     "pair 1 of the data, counted from 0, has no rating"),
     (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.min_rating": 1}}, ValueError, "NaN"),
-    (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.weights": "log"}}, sptx.Error, "pair 1 of a block has no rating"),
-    (scipy.sparse.csr_matrix([[1, -2.0]]), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "the rating -2 of pair 1 of a block"),
+    (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.weights": "log"}}, sptx.Error, "pair 1 of the data, counted from 0, has no rating"),
+    (scipy.sparse.csr_matrix([[1, -2.0]]), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "the rating -2 of pair 1 of the data"),
     (pyarrow.table({"user": [1], "item": [1]}), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "have no ratings"),
     ([["a", "b"]], {"keys": {"corpus.weights": "linear"}}, sptx.Error, "corpus.weights = linear needs corpus.format = pairs"),
     (pyarrow.table({"user": [-1], "item": [1]}), {}, ValueError, "token 0 is -1"),
@@ -310,11 +309,12 @@ def test_the_format_may_be_a_key(tmp_path):
         fit(SENTENCES, tmp_path / "run", keys={"run.dir": tmp_path / "other"})
 
 
-@pytest.mark.parametrize("progress, lines", [(None, 0), (False, 0), (True, 1)])
+@pytest.mark.parametrize("progress, lines", [(None, 1), (False, 0), (True, 2)])
 def test_one_line_shows_where_training_stands(tmp_path, capsys, progress, lines):
     run = sptx.fit(SENTENCES, tmp_path / "run", dim=6, keys={**KEYS, "train.report_seconds": 0.01}, progress=progress)
     shown = capsys.readouterr().err
-    assert isinstance(run, sptx.Run) and shown.count("\n") == lines and ("100.0%" in shown) == bool(lines)
+    assert isinstance(run, sptx.Run) and shown.count("\n") == lines and ("100.0%" in shown) == (progress is True)
+    assert ("columns    word = token" in shown) == (progress is not False)
 
 
 def test_a_run_goes_on_with_the_same_data(tmp_path):
@@ -387,8 +387,8 @@ def test_whole_floats_are_integers_and_their_gaps_are_left_out(tmp_path, kind):
     typed = frame.astype({"user": kind}) if kind else frame
     found, said = said_of(typed, tmp_path / "run")
     assert found == fit(kept, tmp_path / "run", keys=SAID, overwrite=True)
-    assert said == ["2 of 90 rows have no value (NaN) in the column item and are left out; frame.dropna(subset=['item']).astype("
-                    "{'item': 'int64'}) says the same, and makes whole numbers of its floats"]
+    assert said == ["2 of 90 rows have no value in the column item and are left out, as frame.dropna(subset=['item']).astype("
+                    "{'item': 'int64'}) does"]
 
 
 @pytest.mark.parametrize("value, name", [("2020-01-01", r"datetime64\["), (1, r"timedelta64\["), (True, "bool"), ([1], "lists"),
@@ -501,3 +501,79 @@ def test_a_matrix_is_scipys_whatever_holds_it(tmp_path):
     square = (ONES[:12] | ONES[:12].T)
     assert fit(square, tmp_path / "graph", format="graph") == fit(scipy.sparse.csr_matrix(square), tmp_path / "edges", format="graph")
     assert fit(DOCUMENTS, tmp_path / "tuples") == fit({name: text.split() for name, text in DOCUMENTS}, tmp_path / "dict", format="documents")
+
+
+# ---- what strangers handed over ----
+
+SMALL = {**KEYS, "corpus.min_count": 1, "model.dim": 4, "train.epochs": 1, "negatives.exclude": False}
+ROWS = {"user": [1, 1, 2, 2, 3, 3], "item": ["a", "b", "a", "c", "b", "c"]}
+
+
+@pytest.mark.parametrize("format", [None, "lists", "pairs"])
+def test_a_wide_frame_is_a_matrix(tmp_path, format):
+    pandas = pytest.importorskip("pandas")
+    wide = pandas.DataFrame(numpy.eye(6, 100, dtype=int), columns=["i%d" % i for i in range(100)])
+    with pytest.raises(ValueError, match="the table has 100 columns.*csr_matrix.*items=list"):
+        sptx.fit(wide, tmp_path / "run", format=format)
+    with pytest.raises(ValueError, match="20 columns of 0 and 1 are a matrix.*csr_matrix"):
+        sptx.fit(wide.iloc[:, :20], tmp_path / "run", format="pairs")
+
+
+def test_a_guess_offers_what_a_frame_can_be(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"triples \(head, relation, tail\) or documents \(document, text\)$"):
+        sptx.fit(pandas.DataFrame({"x": [1, 2], "y": [3, 4], "z": [5, 6], "w": [7, 8]}), tmp_path / "run")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+@pytest.mark.parametrize("column", ["user", "item"])
+def test_rows_without_a_value_are_left_out(tmp_path, column, missing):
+    pandas = pytest.importorskip("pandas")
+    rows = {name: values * 4 for name, values in ROWS.items()}
+    rows[column] = [missing if i % 6 == 0 else value for i, value in enumerate(rows[column])]
+    frame = pandas.DataFrame(rows)
+    for kind in frame, frame.astype({"item": "category"}):
+        with pytest.warns(sptx.SptxWarning, match="4 of 24 rows have no value in the column %s and are left out" % column):
+            run = sptx.fit(kind, tmp_path / "run", keys=SMALL, device="cpu", overwrite=True, progress=False)
+        assert sorted(run.words) == ["a", "b", "c"] and run.counts.sum() == 5 * 4
+
+
+def test_values_that_cannot_be_are_named_by_their_row(tmp_path):
+    frame = [("u%d" % (i % 7), "v%d" % (i % 5), -1 if i == 70_000 else 2) for i in range(70_001)]
+    with pytest.raises(sptx.Error, match="the rating -1 of pair 70000 of the data"):
+        sptx.fit(frame, tmp_path / "run", format="pairs", keys={"corpus.weights": "log"})
+    with pytest.raises(sptx.Error, match="weight -1 of edge 70000 of the data.*graph.weights = no"):
+        sptx.fit(frame, tmp_path / "run", format="graph")
+
+
+def test_series_and_lists_in_frames(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS)
+    with pytest.raises(TypeError, match=r"frame.explode\('item'\)"):
+        sptx.fit(frame.groupby("user").item.apply(list).reset_index(), tmp_path / "run")
+    with pytest.raises(ValueError, match=r"series.reset_index\(name='n'\)"):
+        sptx.fit(frame.groupby(["user", "item"]).size(), tmp_path / "run")
+    with pytest.raises(ValueError, match="a Series of numbers holds no lists: wanted"):
+        sptx.fit(frame.user, tmp_path / "run")
+    with pytest.raises(ValueError, match=r"'a text of many words.{37}\.\.' is no file"):
+        sptx.fit(["a text of many words " * 9], tmp_path / "run", format="documents")
+
+
+def test_an_attribute_of_edges_that_is_not_used_is_said(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph()
+    graph.add_weighted_edges_from([(i, (i + 1) % 9, i + 1) for i in range(9)], weight="value")
+    with pytest.warns(sptx.SptxWarning, match="edges have the attribute 'value', which is not used: weights='value' takes it"):
+        sptx.fit(graph, tmp_path / "run", keys={"model.dim": 4}, epochs=1, device="cpu", progress=False)
+
+
+def test_events_are_warned_of_once(tmp_path, recwarn):
+    pairs = [("u%d" % (i % 70), "v%d" % (i % 50), "view" if i % 2 else "buy") for i in range(140_000)]
+    run = sptx.fit(pairs, tmp_path / "run", keys={**SMALL, "corpus.events": "buy"}, device="cpu", progress=False)
+    said = [str(one.message) for one in recwarn if "corpus.events" in str(one.message)]
+    assert said == ["left out 70000 of 140000 pairs, whose event corpus.events does not name"] and run.counts.sum() == 70_000
+
+
+def test_sentences_are_said(tmp_path):
+    run = sptx.fit([["a", "b", "c", "d", "e", "f"]] * 40, tmp_path / "run", keys=SMALL, device="cpu", progress=False)
+    assert run.about == "columns    word = token; a sentence an element"

@@ -148,3 +148,14 @@ def test_other_runs_have_no_relations(tmp_path):
         run.tails("a", "r")
     with pytest.raises(sptx.Error, match="was not trained on triples"):
         run.evaluate(triples=[("a", "r", "b")])
+
+
+def test_relations_go_by_their_names(tmp_path):
+    run = fitted(tmp_path, [("e%d" % (i % 9), "r%d" % (i % 2), "e%d" % (i * 7 % 9)) for i in range(18)] + [("r0", "r1", "e1")])
+    assert run.relations == ["r0", "r1"] and (run.vectors(["relation:r1"]) == run.vectors(["r1"])).all()
+    assert run.nearest("r1", k=1, lists=True) == run.nearest("relation:r1", k=1, lists=True)
+    assert run.row("r0") < len(run)  # an entity's name comes first
+    with pytest.raises(KeyError):
+        run.row("r2")
+    with pytest.raises(sptx.Error, match=r"Run\.tails\(\), Run\.heads\(\)"):
+        run.recommend(["e1"])

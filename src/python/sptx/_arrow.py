@@ -104,12 +104,13 @@ class Column(NamedTuple):
             raise ValueError("row %d has no %s; in pandas .dropna() leaves such rows out" % (before + int(numpy.argmax(nulls)), what))
 
     def missing(self) -> Any:
-        """Returns a mask of the rows that are null or NaN in a column of floats; None for a column of any other type.
+        """Returns a mask of the rows that are null, or NaN in a column of floats; None if no value can be missing.
 
         pandas stores a column of integers as floats if a value is missing: the missing one is NaN."""
+        nulls = self.nulls()
         if self.format not in FLOATS or self.schema.dictionary:
-            return None
-        values, nulls = self.buffer(1, FLOATS[self.format], self.array.length), self.nulls()
+            return nulls
+        values = self.buffer(1, FLOATS[self.format], self.array.length)
         return numpy.isnan(values) if nulls is None else numpy.isnan(values) | nulls
 
 
@@ -150,7 +151,7 @@ class Reader:
 
     def tokens(self, column: Column, before: int, left: Any = None) -> Tokens:
         """Returns a column's tokens without the rows that the mask `left` marks True; left=None keeps all rows."""
-        if column.missing() is None:
+        if left is None:
             column.refuse_nulls(self.what, before)
         if column.schema.dictionary:
             tokens = self._of_dictionary(column)
@@ -187,8 +188,9 @@ class Reader:
             return _text_of(column)
         if column.format in FLOATS:
             return self._whole(column, left)
-        raise TypeError("the column of %ss holds %s, wanted text, whole numbers or categories: name another with columns=, or make text "
-                        "of it (pandas: .astype(str))" % (self.what, type_name(column.schema)))
+        raise TypeError("the column of %ss holds %s, wanted text, whole numbers or categories: %s" %
+                        (self.what, type_name(column.schema), "frame.explode(%r) has a row for each of their values" % (column.schema.name or b"").decode()
+                         if column.format in LISTS else "name another with columns=, or make text of it (pandas: .astype(str))"))
 
     def _of_dictionary(self, column: Column) -> Tokens:
         dictionary = Column(column.schema.dictionary.contents, column.array.dictionary.contents)
@@ -317,7 +319,11 @@ class Table(FieldRows):
         """Returns the indexes of the columns that are looked at, in the user's order."""
         if columns is None:
             own = [i for i, name in enumerate(names) if not name.startswith("__index_level_")]  # not pandas' row numbers
-            return own[:COLUMNS_MOST]
+            if len(own) > COLUMNS_MOST:
+                raise ValueError("the table has %d columns, and rows of fields are looked at up to %d: columns=(..) names two or three. A column for "
+                                 "each item makes it a matrix: sptx.fit(scipy.sparse.csr_matrix(frame.values), .., items=list(frame.columns)), "
+                                 "with the names of lists as users=" % (len(own), COLUMNS_MOST))
+            return own
         wanted = [columns] if isinstance(columns, (str, int)) else list(columns)
         for column in wanted:
             if column not in names and not (isinstance(column, int) and 1 <= column <= len(names)):
@@ -381,8 +387,9 @@ class Table(FieldRows):
             super().give(corpus)
         for index, count in self._missing.items():
             name = (self.names or ())[index]
-            tell("%d of %d rows have no value (NaN) in the column %s and are left out; frame.dropna(subset=[%r]).astype({%r: 'int64'}) "
-                 "says the same, and makes whole numbers of its floats" % (count, self._before, name, name, name))
+            floats = self._schema_of(self._columns[index]).format.decode() in FLOATS
+            tell("%d of %d rows have no value in the column %s and are left out, as frame.dropna(subset=[%r])%s does" %
+                 (count, self._before, name, name, ".astype({%r: 'int64'})" % name if floats else ""))
 
     def _give_alone(self, corpus: Corpus) -> None:
         said = {"lists": "item = element", "adjacency": "target = first element, context = the others", "documents": "document = row, text"}

@@ -38,8 +38,8 @@ def _refuse_text(path: str) -> None:
     """Raises ValueError if a path is probably a text that was passed by mistake: no such file, and it looks like words."""
     is_text = bool(path.split()) and (len(path.split()) > 1 or path.isalnum())
     if is_text and not os.path.exists(path):
-        raise ValueError("%.60r is no file. A text is given as a list of sentences, each a list of its words: "
-                         "sptx.fit([line.split() for line in text.splitlines()], ..)" % path)
+        raise ValueError("%r is no file. A text is given as a list of sentences, each a list of its words: "
+                         "sptx.fit([line.split() for line in text.splitlines()], ..)" % (path if len(path) < 60 else path[:57] + ".."))
 
 
 def _sized(sentence: Any, number: int) -> Any:
@@ -64,7 +64,7 @@ class Sentences(Source):
         self._sentences = sentences
 
     def give(self, corpus: Corpus) -> None:
-        said = {"lists": "item = token; a list without a name an element", "adjacency": "target = first token, context = the others",
+        said = {"text": "word = token; a sentence an element", "lists": "item = token; a list without a name an element", "adjacency": "target = first token, context = the others",
                 "documents": "word = token; a document without a name an element"}
         if self.format in said:
             corpus.say(said[self.format])
@@ -266,12 +266,27 @@ def _edges_of_networkx(graph: Any, weights: Any) -> TupleRows:
     if lacking and (weights is not None or len(lacking) < len(edges)):
         raise ValueError("the edge %.80r has no attribute %r, and others have one: name another with weights="
                          % (lacking[0], weights or "weight"))
+    if lacking and weights is None:
+        _tell_attributes(graph)
     edges = _summed(edges) if _has_parallels(graph) else [edge[:2] for edge in edges] if lacking else edges
     weighed = bool(edges) and len(edges[0]) > 2
     source = TupleRows(edges, "the graph", None, Taken("graph", (0, 1, 2 if weighed else None)))
     source.said = "source = node, target = node, weight = %s; a graph of networkx" % (repr(weights or "weight") if weighed else "none")
     source.defaults["graph.directed"] = "yes" if graph.is_directed() else "no"
     return source
+
+
+def _tell_attributes(graph: Any) -> None:
+    """Warns of numbers that all edges have, none of which is called weight."""
+    common: Optional[set] = None
+    for _, _, held in graph.edges(data=True):
+        own = {name for name, value in (held or {}).items() if isinstance(value, (*WHOLE, float, numpy.floating))}
+        common = own if common is None else common & own
+        if not common:
+            return
+    if common:
+        tell("edges have the attribute %s, which is not used: weights=%r takes it" % (" and ".join(map(repr, sorted(common, key=str))),
+                                                                                    min(common, key=str)))
 
 
 def _has_parallels(graph: Any) -> bool:
@@ -503,6 +518,9 @@ def _is_series(data: Any) -> bool:
 def _of_series(data: Any, format: Optional[str]) -> Source:
     """Reads a Series as named lists if format is "lists", or if it is None and the index has a name (as from groupby());
     otherwise as sentences."""
+    if getattr(data.index, "nlevels", 1) > 1 or getattr(data.dtype, "kind", "O") in "biuf":
+        raise ValueError("a Series of numbers holds no lists%s" % ("; %d levels of its index and its values are the columns of a frame: "
+                         "series.reset_index(name='n')" % data.index.nlevels if data.index.nlevels > 1 else ": wanted a list in each place"))
     named = format == "lists" or (format is None and data.index.name is not None)
     return NamedLists(data.items()) if named else _of_iterable(data, format, None)
 

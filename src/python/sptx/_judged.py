@@ -12,7 +12,7 @@ import numpy
 from . import _library
 from ._corpus import Corpus, Source
 from ._data import Sparse, source_of
-from ._rows import Taken, TupleRows
+from ._rows import FieldRows, Taken, TupleRows
 from ._table import path_of
 
 
@@ -35,6 +35,8 @@ def file(path: Any) -> Judged:
 def _as_corpus(run: Any, source: Source, settings: Dict[str, Any]) -> Judged:
     keys = {"corpus.format": source.format, **source.settings, **settings}
     corpus = Corpus(run._context, [("%s=%s" % key).encode() for key in keys.items()])
+    if source.said:
+        corpus.say(source.said)
     source.give(corpus)
     return Judged(corpus=corpus)
 
@@ -122,6 +124,8 @@ def labels(run: Any, data: Any, columns: Optional[Sequence[str]]) -> Judged:
         source: Source = _labels(data.items())
     elif hasattr(data, "__arrow_c_stream__"):
         source = source_of(data, columns, None, None).read_as("pairs")
+        if isinstance(source, FieldRows) and source.names and len(source.names) == 2:
+            source.taken, source.said = Taken("pairs", (0, 1, None)), "name = %s, label = %s; the table" % tuple(source.names)
     elif isinstance(data, Iterable):
         source = _labels(data.tolist() if isinstance(data, numpy.ndarray) else data)
     else:

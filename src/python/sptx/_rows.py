@@ -42,6 +42,7 @@ class FieldRows(Source):
         super().__init__()
         self._rows: List[Any] = []  # the first rows, once they were looked at
         self.block: List[Any] = []  # the columns that are being given
+        self._unnamed = self._happened = 0  # number of pairs with an event that corpus.events does not name; of all
         self.what, self.names, self.taken = what, names, taken
         if taken is not None:
             self.format, self.formats = taken.format, (taken.format,)
@@ -118,6 +119,8 @@ class FieldRows(Source):
         for self.block in self.blocks():
             self.begin(named)
             give(corpus, *(None if index is None else self.block[index] for index in taken.columns), taken.events)
+        if self._unnamed:
+            tell("left out %d of %d pairs, whose event corpus.events does not name" % (self._unnamed, self._happened))
 
     def _pairs(self, corpus: Corpus, lists: Any, items: Any, ratings: Any, events: bool) -> None:
         if events and ratings is not None:
@@ -129,8 +132,8 @@ class FieldRows(Source):
         """Gives pairs of which the third column says what happened; corpus.events names those that count."""
         wanted = {word.strip().encode() for word in str(self.events).split(",") if word.strip()}
         kept = numpy.array([not wanted or word in wanted for word in self.texts(happened)], bool)
-        if not kept.all():
-            tell("left out %d of %d pairs, whose event corpus.events does not name" % (len(kept) - kept.sum(), len(kept)))
+        self._unnamed += len(kept) - int(kept.sum())
+        self._happened += len(kept)
         sides = [list(itertools.compress(self.texts(side), kept)) for side in (lists, items)]
         corpus.pairs(*map(text, sides))
 

@@ -156,8 +156,8 @@ static void gathered_pairs_keep_their_weights(void **state) {
 
 static void gathered_weights_are_checked(void **state) {
     static const double negative[] = {5, 1, -2, 0, 3, 2, 0}, missing[] = {5, 1, NAN, 0, 3, 2, 0};
-    static const char *const said[] = {"the rating -2 of pair 2 of a block cannot be its weight",
-                                       "pair 2 of a block has no rating, and corpus.weights is set",
+    static const char *const said[] = {"the rating -2 of pair 2 of the data, counted from 0, cannot be its weight",
+                                       "pair 2 of the data, counted from 0, has no rating, and corpus.weights is set",
                                        "the pairs have no ratings, and corpus.weights is set"};
     const double *const given[] = {negative, missing, NULL};
     for (int i = 0; i < 3; i++) {

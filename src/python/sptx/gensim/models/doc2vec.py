@@ -3,3 +3,5 @@
 from ..._doc2vec import Doc2Vec, TaggedDocument
 
 __all__ = ["Doc2Vec", "TaggedDocument"]
+
+FAST_VERSION = 1  # as gensim where its compiled code is there: its scripts ask for it

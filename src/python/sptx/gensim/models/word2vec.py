@@ -10,6 +10,8 @@ from ..._word2vec import Word2Vec
 
 __all__ = ["KeyedVectors", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
 
+FAST_VERSION = 1  # as gensim where its compiled code is there: its scripts ask for it
+
 _READ = 1 << 20  # bytes of a text file that are read at a time
 
 
