@@ -199,8 +199,34 @@ FN float loss_of_positive(const struct loss_options *o, float z, float against) 
  * score, and sets *loss. GloVe limits each column's gradient to LOSS_GLOVE_CLIP; here the coefficient is limited, so that none is infinite. */
 enum { LOSS_GLOVE_BIASES = 2, LOSS_GLOVE_CLIP = 100 };
 #define LOSS_GLOVE_STILL 1e38f
-FN float loss_fit(const struct loss_options *o, float s, float x, float *loss) {
-    float share = x < o->x_max ? powf(x / o->x_max, o->x_power) : 1.0f, apart = s - logf(x), c = share * apart;
+FN float loss_log(float x) { /* as sgns_exp(): Cephes' logf, without branches. x: above 0; below FLT_MIN it counts as that */
+    union {
+        uint32_t i;
+        float f;
+    } of;
+    of.f = x < 1.17549435e-38f ? 1.17549435e-38f : x;
+    int32_t e = (int32_t)(of.i - 0x3F3504F3u) >> 23; /* so that the fraction is within 2^-.5 .. 2^.5 */
+    of.i -= (uint32_t)e << 23;
+    float r = of.f - 1.0f, square = r * r, n = (float)e;
+    float p = 7.0376836292e-2f;
+    p = p * r - 1.1514610310e-1f;
+    p = p * r + 1.1676998740e-1f;
+    p = p * r - 1.2420140846e-1f;
+    p = p * r + 1.4249322787e-1f;
+    p = p * r - 1.6668057665e-1f;
+    p = p * r + 2.0000714765e-1f;
+    p = p * r - 2.4999993993e-1f;
+    p = p * r + 3.3333331174e-1f;
+    p = p * r * square - 2.12194440e-4f * n - 0.5f * square;
+    return r + p + 0.693359375f * n;
+}
+/* Returns f(x), of log x. */
+FN float loss_share(const struct loss_options *o, float log_x) {
+    float below = o->x_power * (log_x - loss_log(o->x_max));
+    return below < 0 ? sgns_exp(below) : 1.0f;
+}
+FN float loss_fit(float s, float log_x, float share, float *loss) {
+    float apart = s - log_x, c = share * apart;
     *loss = 0.5f * c * apart;
     return c > LOSS_GLOVE_CLIP ? (float)LOSS_GLOVE_CLIP : c < -LOSS_GLOVE_CLIP ? -(float)LOSS_GLOVE_CLIP : c;
 }

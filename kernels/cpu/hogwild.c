@@ -35,6 +35,7 @@ struct hogwild {
     uint64_t span;
     int halves; /* 1: the tables' weights are bfloat16 */
     int linear; /* 1: the rule is linear (hogwild_is_linear) and no row is frozen */
+    int fits;   /* 1: counts are fitted by rows->fit(), since all fields are float32, no row is frozen, and nothing but the sums changes a rate */
     float lr_first, slope;
     uint32_t loss_mask;
     _Atomic uint64_t taken;
@@ -184,6 +185,40 @@ static void learn_counts(const struct hogwild *run, const struct piece *piece, c
     if (!((piece->first + block->example) & run->loss_mask)) piece->scratch->part.loss += loss;
 }
 
+/* Copies the block's rows for the tables' snapshots, if there are any. Optimizer rules do not need it: cpu_apply_rule() copies their rows. */
+static void before_changes(const struct hogwild *run, const struct cpu_blocks *blocks, const struct cpu_block *block) {
+    const struct hogwild_request *request = run->request;
+    for (uint32_t t = 0; request->target->snapshot && t < block->t; t++) cpu_before_change(request->target, blocks->target[block->targets + t]);
+    for (uint32_t c = 0; request->context->snapshot && c < block->c; c++) cpu_before_change(request->context, blocks->context[block->contexts + c]);
+}
+
+/* Trains a block of LOSS_GLOVE: CPU_FIT contexts at a time, while the rows of the next block come nearer. */
+static void fit_block(const struct hogwild *run, struct piece *piece, uint64_t number, float lr) {
+    const struct hogwild_request *request = run->request;
+    const struct cpu_blocks *blocks = piece->blocks;
+    const struct cpu_block *block = &blocks->block[number];
+    const uint32_t *contexts = blocks->context + block->contexts;
+    const struct backend_table *target = request->target, *context = request->context;
+    const char *ahead[CPU_FIT];
+    float *weights[CPU_FIT], *sums[CPU_FIT];
+    struct cpu_fit fit = {.weights = cpu_weights(target, blocks->target[block->targets]),
+                          .sums = cpu_slot(target, blocks->target[block->targets], 0),
+                          .context_weights = weights, .context_sums = sums, .span = (uint32_t)run->span, .ahead = ahead,
+                          .ahead_bytes = (uint32_t)context->weights.stride};
+    double loss = 0;
+    before_changes(run, blocks, block);
+    for (uint32_t c = 0; c < block->c; c += CPU_FIT) {
+        fit.count = block->c - c < CPU_FIT ? block->c - c : CPU_FIT;
+        fit.counts = blocks->weight + block->contexts + c;
+        for (uint32_t i = 0; i < fit.count; i++)
+            weights[i] = cpu_weights(context, contexts[c + i]), sums[i] = cpu_slot(context, contexts[c + i], 0);
+        for (fit.ahead_count = 0; !c && number + 1 < blocks->count && fit.ahead_count < block[1].c && fit.ahead_count < CPU_FIT; fit.ahead_count++)
+            ahead[fit.ahead_count] = cpu_weights(context, blocks->context[block[1].contexts + fit.ahead_count]);
+        loss += run->backend->rows->fit(&request->loss, &fit, lr);
+    }
+    if (!((piece->first + block->example) & run->loss_mask)) piece->scratch->part.loss += loss;
+}
+
 /* Updates the rows of a block by any rule: gradients of all vectors first, then each context's update, then each target's. */
 static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, const struct vectors *v,
                          float **contexts, float *logits, float lr) {
@@ -250,18 +285,17 @@ static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, con
     return 0;
 }
 
-/* Copies the block's rows for the tables' snapshots, if there are any. Optimizer rules do not need it: cpu_apply_rule() copies their rows. */
-static void before_changes(const struct hogwild *run, const struct cpu_blocks *blocks, const struct cpu_block *block) {
-    const struct hogwild_request *request = run->request;
-    for (uint32_t t = 0; request->target->snapshot && t < block->t; t++) cpu_before_change(request->target, blocks->target[block->targets + t]);
-    for (uint32_t c = 0; request->context->snapshot && c < block->c; c++) cpu_before_change(request->context, blocks->context[block->contexts + c]);
-}
-
-static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
+static int train_block(const struct hogwild *run, struct piece *piece, uint64_t number) {
     const struct cpu_rows *rows = run->backend->rows;
     const struct cpu_blocks *blocks = piece->blocks;
+    const struct cpu_block *block = &blocks->block[number];
     struct cpu_scratch *scratch = piece->scratch;
     float lr = hogwild_rate(run->lr_first, run->slope, piece->first + block->example);
+    if (run->fits) {
+        count_block(run, piece, block, 1, NULL);
+        fit_block(run, piece, number, lr);
+        return 0;
+    }
     if (grow_scratch(scratch, block, example_vectors(&run->backend->source.pool, block->t), run->span)) return -1;
     if (run->linear) before_changes(run, blocks, block);
     struct rows of = list_rows(run, scratch, blocks, block);
@@ -290,10 +324,10 @@ static int train_piece(const struct hogwild *run, struct cpu_scratch *scratch, u
     struct piece piece = {.blocks = blocks, .first = first, .scratch = scratch};
     cpu_blocks_clear(blocks);
     if (cpu_build(&run->backend->source, &scratch->piece, blocks, run->request->epoch, run->request->first + first, count, 0)) return -1;
-    for (uint64_t i = 0; i < AHEAD; i++) prefetch_block(run, blocks, i);
+    for (uint64_t i = 0; i < AHEAD && !run->fits; i++) prefetch_block(run, blocks, i);
     for (uint64_t i = 0; i < blocks->count; i++) {
-        prefetch_block(run, blocks, i + AHEAD);
-        if (train_block(run, &piece, &blocks->block[i])) return -1;
+        if (!run->fits) prefetch_block(run, blocks, i + AHEAD);
+        if (train_block(run, &piece, i)) return -1;
     }
     return 0;
 }
@@ -324,6 +358,9 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
                           .lr_first = (float)request->lr_first,
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};
+    run.fits = request->loss.kind == LOSS_GLOVE && !layout->halves && !request->target->spec.frozen && !request->context->spec.frozen &&
+               request->rule->rule == RULE_ADAGRAD && !(request->rule->lr_decay > 0) && !(request->rule->weight_decay > 0) &&
+               request->rule->initial_accumulator >= 1e-3 && request->rule->eps <= 1e-8;
     if (run.halves && run.linear) run.dim = (uint32_t)run.span;
     *result = (struct hogwild_result){0};
     if (hogwild_refuses(&(struct hogwild_asked){.rule = *request->rule}, why)) return fail("%s", why);

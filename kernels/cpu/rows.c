@@ -275,11 +275,75 @@ static inline double learn_contrastive(const struct loss_options *o, float *scor
 static inline double learn_glove(const struct loss_options *o, float *score, uint32_t positives, const float *counts, float scale) {
     double sum = 0;
     for (uint32_t i = 0; i < positives; i++) {
-        float loss;
-        score[i] = scale * loss_fit(o, score[i], loss_weight(counts, i), &loss);
+        float loss, log_x = loss_log(loss_weight(counts, i));
+        score[i] = scale * loss_fit(score[i], log_x, loss_share(o, log_x), &loss);
         sum += loss;
     }
     return sum;
+}
+
+/* ---- GloVe, lock-free ---- */
+
+#ifdef __SSE__
+#include <immintrin.h>
+#endif
+
+/* Return 1 / sqrt(x), to the last bits: where the processor has an estimate, that and a step of Newton's. */
+INLINE vec4 inverse_root4(vec4 x) {
+#ifdef __SSE__
+    vec4 y = (vec4)_mm_rsqrt_ps((__m128)x);
+    return y * (1.5f - 0.5f * x * y * y);
+#else
+    for (int i = 0; i < 4; i++) x[i] = 1 / sqrtf(x[i]);
+    return x;
+#endif
+}
+INLINE vec inverse_root(vec x) {
+#if defined __AVX512F__ && CPU_LANES == 16
+    vec y = (vec)_mm512_rsqrt14_ps((__m512)x);
+    return y * (1.5f - 0.5f * x * y * y);
+#elif defined __AVX__ && CPU_LANES == 8
+    vec y = (vec)_mm256_rsqrt_ps((__m256)x);
+    return y * (1.5f - 0.5f * x * y * y);
+#else
+    union {
+        vec all;
+        vec4 four[LANES / 4];
+    } lanes = {x};
+    for (int i = 0; i < LANES / 4; i++) lanes.four[i] = inverse_root4(lanes.four[i]);
+    return lanes.all;
+#endif
+}
+
+#define FIT_LEAST 1e-30f /* the sums of the columns that pad a row are 0, and so are their gradients */
+#define FIT_COLUMNS(type, root)                                                                                        \
+    do {                                                                                                               \
+        type own = *(type *)(w + j), other = *(type *)(x + j), of_own = c * other, of_other = c * own;                 \
+        type sum = *(type *)(s + j) + of_own * of_own, more = *(type *)(t + j) + of_other * of_other;                  \
+        *(type *)(s + j) = sum, *(type *)(t + j) = more;                                                               \
+        *(type *)(w + j) = own - lr * of_own * root(sum + FIT_LEAST);                                                            \
+        *(type *)(x + j) = other - lr * of_other * root(more + FIT_LEAST);                                                       \
+    } while (0)
+
+static double fit(const struct loss_options *o, const struct cpu_fit *f, float lr) {
+    float logs[CPU_FIT], shares[CPU_FIT], *w = f->weights, *s = f->sums;
+    double all = 0;
+    for (uint32_t i = 0; i < f->count; i++) logs[i] = loss_log(f->counts[i]);
+    for (uint32_t i = 0; i < f->count; i++) shares[i] = loss_share(o, logs[i]);
+    for (uint32_t i = 0; i < f->count; i++) {
+        float *x = f->context_weights[i], *t = f->context_sums[i], loss;
+        uint32_t j = 0;
+        vec dot = {0};
+        vec4 rest = {0};
+        for (uint32_t at = 0; i < f->ahead_count && at < f->ahead_bytes; at += 64) __builtin_prefetch(f->ahead[i] + at, 1, 3);
+        for (; j + LANES <= f->span; j += LANES) dot += load(w + j) * load(x + j);
+        for (; j < f->span; j += 4) rest += *(vec4 *)(w + j) * *(vec4 *)(x + j);
+        float c = loss_fit(sum_lanes(dot, rest), logs[i], shares[i], &loss);
+        all += loss;
+        for (j = 0; j + LANES <= f->span; j += LANES) FIT_COLUMNS(vec, inverse_root);
+        for (; j < f->span; j += 4) FIT_COLUMNS(vec4, inverse_root4);
+    }
+    return all;
 }
 
 /* Replaces scores[t_count x c_count] by `scale` x their coefficients, for any loss, and returns the loss. weights: [positives] or
@@ -621,6 +685,7 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .loss = loss,
     .learn = learn,
     .learn_shared = learn_shared,
+    .fit = fit,
     .squares = squares,
     .scale = scale_scores,
     .combine = combine,

@@ -26,6 +26,17 @@ struct cpu_draws {
     uint32_t row, slot;
 };
 
+/* A target with contexts, for fit(): their float32 rows, sums of squared gradients, and counts. */
+enum { CPU_FIT = 64 };
+struct cpu_fit {
+    float *weights, *sums;                  /* [span] of the target */
+    float *const *context_weights, *const *context_sums; /* [count] */
+    const float *counts;                    /* [count] */
+    uint32_t count, span;                   /* count: at most CPU_FIT; span: a multiple of 4 */
+    const char *const *ahead;               /* [ahead_count] addresses of ahead_bytes bytes each, which will be needed soon */
+    uint32_t ahead_count, ahead_bytes;
+};
+
 struct cpu_rows {
     const char *name;
 
@@ -53,6 +64,10 @@ struct cpu_rows {
      * coefficient 0. Returns the loss. */
     double (*learn_shared)(const struct loss_options *loss, float *positive, const float *weight, float *scores,
                            const uint32_t *ids, uint32_t count, uint32_t own, float scale);
+
+    /* Trains one target with its contexts by LOSS_GLOVE and adagrad, one context after the other: each changes the target's row and its own.
+     * A step is lr x gradient / sqrt(sum): the sums are so far from 0 that eps changes nothing. Returns the sum of the losses. */
+    double (*fit)(const struct loss_options *loss, const struct cpu_fit *fit, float lr);
 
     /* squares[i] = dot(rows[i], rows[i]) */
     void (*squares)(const float *const *rows, uint64_t count, uint32_t dim, float *squares);
