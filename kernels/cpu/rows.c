@@ -284,35 +284,19 @@ static inline double learn_glove(const struct loss_options *o, float *score, uin
 
 /* ---- GloVe, lock-free ---- */
 
-#ifdef __SSE__
-#include <immintrin.h>
-#endif
-
-/* Return 1 / sqrt(x), to the last bits: where the processor has an estimate, that and a step of Newton's. */
-INLINE vec4 inverse_root4(vec4 x) {
-#ifdef __SSE__
-    vec4 y = (vec4)_mm_rsqrt_ps((__m128)x);
-    return y * (1.5f - 0.5f * x * y * y);
-#else
-    for (int i = 0; i < 4; i++) x[i] = 1 / sqrtf(x[i]);
-    return x;
-#endif
-}
+/* Return 1 / sqrt(x) to 5e-6 of itself, which no rate needs better: half the exponent is a start, and each step of Newton's
+ * method squares the error. Compilers divide by a root instead, which takes twice as long. */
+typedef int32_t vec_exponents __attribute__((vector_size(4 * LANES)));
+typedef int32_t vec4_exponents __attribute__((vector_size(16)));
 INLINE vec inverse_root(vec x) {
-#if defined __AVX512F__ && CPU_LANES == 16
-    vec y = (vec)_mm512_rsqrt14_ps((__m512)x);
-    return y * (1.5f - 0.5f * x * y * y);
-#elif defined __AVX__ && CPU_LANES == 8
-    vec y = (vec)_mm256_rsqrt_ps((__m256)x);
-    return y * (1.5f - 0.5f * x * y * y);
-#else
-    union {
-        vec all;
-        vec4 four[LANES / 4];
-    } lanes = {x};
-    for (int i = 0; i < LANES / 4; i++) lanes.four[i] = inverse_root4(lanes.four[i]);
-    return lanes.all;
-#endif
+    vec y = (vec)(0x5F375A86 - ((vec_exponents)x >> 1)), half = 0.5f * x;
+    y *= 1.5f - half * y * y;
+    return y * (1.5f - half * y * y);
+}
+INLINE vec4 inverse_root4(vec4 x) {
+    vec4 y = (vec4)(0x5F375A86 - ((vec4_exponents)x >> 1)), half = 0.5f * x;
+    y *= 1.5f - half * y * y;
+    return y * (1.5f - half * y * y);
 }
 
 #define FIT_LEAST 1e-30f /* the sums of the columns that pad a row are 0, and so are their gradients */

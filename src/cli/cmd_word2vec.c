@@ -4,11 +4,11 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "base/retry.h"
 #include "base/text.h"
 #include "commands.h"
 #include "config/config.h"
 #include "corpus/vocab.h"
+#include "programs.h"
 #include "prompt.h"
 #include "run/run_directory.h"
 #include "train/trainer.h"
@@ -23,87 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- flags, each followed by its value ---- */
-
-enum word2vec_program { WORD2VEC, WORD2PHRASE };
-
-struct word2vec_flag {
-    enum word2vec_program program;
-    const char *name;     /* "-size", padded with blanks */
-    const char *key;      /* key of the configuration that it sets; NULL: the command itself uses the value */
-    const char *fallback; /* default value; "": none */
-    const char *value;    /* the value given, or the default */
-};
-
-enum {
-    WORD2VEC_FLAGS = 0
-#define KEY(program, flag, key, fallback, help) +1
-#define OWN(program, flag, fallback, help)      +1
-#include "word2vec_flags.def"
-};
-
-static const struct word2vec_flag all_flags[WORD2VEC_FLAGS] = {
-#define KEY(program, flag, key, fallback, help) {program, flag, key, fallback, fallback},
-#define OWN(program, flag, fallback, help)      {program, flag, NULL, fallback, fallback},
-#include "word2vec_flags.def"
-};
-static const char *const names[] = {[WORD2VEC] = "word2vec", [WORD2PHRASE] = "word2phrase"};
-
-static int is_flag(const struct word2vec_flag *flag, enum word2vec_program program, const char *name) {
-    size_t length = strcspn(flag->name, " ");
-    return flag->program == program && !strncmp(flag->name, name, length) && !name[length];
-}
-
-static struct word2vec_flag *find(struct word2vec_flag *flags, enum word2vec_program program, const char *name) {
-    for (int i = 0; i < WORD2VEC_FLAGS; i++)
-        if (is_flag(&flags[i], program, name)) return &flags[i];
-    return NULL;
-}
-
-static int take_flag(struct word2vec_flag *flags, enum word2vec_program program, const char *name, const char *value) {
-    struct word2vec_flag *flag = find(flags, program, name);
-    if (!flag) return fail_usage("%s has no flag '%.100s'; see 'sptx-w2v help %s'", names[program], name, names[program]);
-    if (!value) return fail_usage("%s: a value is missing behind %s", names[program], name);
-    flag->value = value;
-    return 0;
-}
-
-/* Reads a command line. Writes each flag's value to flags[WORD2VEC_FLAGS], and to its key of `config`. Keys of the configuration
- * (--section.key=value) may follow the flags. Returns 0, or -1 after fail(). */
-static int word2vec_flags_read(struct word2vec_flag *flags, struct config *config, enum word2vec_program program, int argc, char **argv) {
-    memcpy(flags, all_flags, sizeof all_flags);
-    for (int i = 1; i < argc; i++)
-        if (strncmp(argv[i], "--", 2) && take_flag(flags, program, argv[i], argv[i + 1]))
-            return -1;
-        else
-            i += strncmp(argv[i], "--", 2) != 0;
-    for (int i = 0; i < WORD2VEC_FLAGS; i++)
-        if (flags[i].program == program && flags[i].key && *flags[i].value && command_set_key(config, flags[i].key, flags[i].value))
-            return -1;
-    for (int i = 1; i < argc; i++) {
-        int foreign = strncmp(argv[i], "--", 2) ? i++, 0 : config_argument(config, argv[i]);
-        if (foreign)
-            return foreign < 0
-                       ? -1
-                       : fail_usage("%s has no flag '%.100s'; see 'sptx-w2v help %s'", names[program], argv[i], names[program]);
-    }
-    return 0;
-}
-
-/* Returns the value of a flag of this program. */
-static const char *word2vec_flag(const struct word2vec_flag *flags, enum word2vec_program program, const char *name) {
-    return find((struct word2vec_flag *)flags, program, name)->value;
-}
-
-/* Reads a flag's value as a whole number up to `most`. Returns 0, or -1 after fail_usage(). */
-static int word2vec_flag_count(const struct word2vec_flag *flags, enum word2vec_program program, const char *name, uint64_t most,
-                        uint64_t *count) {
-    const char *text = word2vec_flag(flags, program, name);
-    if (!text_count(text, count) && *count <= most) return 0;
-    return fail_usage("%s: %s = '%.100s' is not a whole number from 0 to %llu", names[program], name, text,
-                      (unsigned long long)most);
-}
-
 /* ---- word2vec and word2phrase ---- */
 
 enum { MOST_CLASSES = 1000000 };
@@ -112,7 +31,7 @@ static const struct directory_mark mark = {"word2vec", "sptx-w2v word2vec trains
 
 /* A call of word2vec: the values of its flags. */
 struct call {
-    struct word2vec_flag flags[WORD2VEC_FLAGS];
+    struct program_flag flags[PROGRAM_FLAGS];
     char *place; /* the directory that has the mark, in which the run is trained; owned; NULL: nothing is trained */
     uint64_t hs, threads, classes, debug, binary, cbow;
     const char *text, *output, *save, *read; /* paths; "": the flag is not given */
@@ -120,7 +39,7 @@ struct call {
 };
 
 static const char *flag(const struct call *call, const char *name) {
-    return word2vec_flag(call->flags, WORD2VEC, name);
+    return program_flag(call->flags, WORD2VEC, name);
 }
 
 static int read_counts(struct call *call) {
@@ -130,7 +49,7 @@ static int read_counts(struct call *call) {
     } counts[] = {{"-hs", 1, &call->hs},       {"-threads", 4096, &call->threads}, {"-classes", MOST_CLASSES, &call->classes},
                   {"-debug", 9, &call->debug}, {"-binary", 1, &call->binary},      {"-cbow", 1, &call->cbow}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (word2vec_flag_count(call->flags, WORD2VEC, counts[i].name, counts[i].most, counts[i].count)) return -1;
+        if (program_flag_count(call->flags, WORD2VEC, counts[i].name, counts[i].most, counts[i].count)) return -1;
     call->text = flag(call, "-train");
     call->output = flag(call, "-output");
     call->save = flag(call, "-save-vocab");
@@ -142,13 +61,6 @@ static int read_counts(struct call *call) {
 }
 
 /* ---- keys ---- */
-
-static int set_text_key(struct config *config, const char *key, const char *value, const char *ending) {
-    char quoted[4096];
-    if ((size_t)snprintf(quoted, sizeof quoted, "\"%s%s\"", value, ending) >= sizeof quoted)
-        return fail_usage("a path is longer than %zu bytes", sizeof quoted);
-    return command_set_key(config, key, quoted);
-}
 
 static int set_keys(struct config *config, const struct call *call) {
     char threads[TEXT_BYTES];
@@ -168,8 +80,8 @@ static int set_keys(struct config *config, const struct call *call) {
         return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, "
                     "or take -hs 0");
     if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
-    return set_text_key(config, "corpus.path", call->text, "") ||
-                   (*call->output && set_text_key(config, "run.dir", call->output, ".run")) ? -1 : 0;
+    return program_set_path(config, "corpus.path", call->text, "") ||
+                   (*call->output && program_set_path(config, "run.dir", call->output, ".run")) ? -1 : 0;
 }
 
 /* ---- what would be lost ---- */
@@ -193,58 +105,7 @@ static int check_outputs(const struct call *call, const char *run) {
     return 0;
 }
 
-/* Makes the directory in which the run is trained and which is removed at the end: run.dir, with a mark, unless an earlier word2vec
- * that was stopped has left it. Sets run.dir to a directory in it. */
-static int make_place(struct call *call, struct config *config) {
-    char *place = path_resolve(config->run_dir), *parent = place ? path_parent(place) : NULL, *run = place ? file_join(place, "run") : NULL;
-    int there = run ? file_exists(place) : -1, own = there == 1 ? directory_mark_is_there(place, &mark) : there;
-    if (there == 1 && !own)
-        own = fail("'%s' is there, and word2vec, which would remove it at the end, has not made it: move it away, or name another "
-                   "directory by --run.dir", config->run_dir);
-    if (!there && (!parent || directory_make(parent) || directory_mark_make(place, &mark))) own = -1;
-    free(parent);
-    if (own < 0) {
-        free(place);
-        free(run);
-        return -1;
-    }
-    call->place = place;
-    free(config->run_dir);
-    config->run_dir = run;
-    return 0;
-}
-
 /* ---- vocabularies: lines of word, blank, count ---- */
-
-/* Writes the words that are frequent enough in the format of corpus.vocab. */
-static int copy_words(struct call *call, struct lines *lines, uint64_t least) {
-    struct token word, number;
-    uint64_t count, written = 0;
-    while (lines_next(lines)) {
-        char line[4096], text[TEXT_BYTES] = "";
-        if (!lines_token(lines, &word)) continue;
-        if (!lines_token(lines, &number) || number.length >= sizeof text ||
-            (memcpy(text, number.text, number.length), text_count(text, &count)))
-            return fail("'%s' line %" PRIu64 ": wanted a word and its count", call->read, lines->number);
-        if (count < least || (word.length == 4 && !memcmp(word.text, "</s>", 4))) continue;
-        int length = snprintf(line, sizeof line, "%.*s\t%" PRIu64 "\n", (int)word.length, word.text, count);
-        if (length >= (int)sizeof line)
-            return fail("'%s' line %" PRIu64 ": the word has more than 4,000 bytes", call->read, lines->number);
-        if (retry_write_at(call->words, line, (uint64_t)length, written)) return fail_system("write in", spool_directory());
-        written += (uint64_t)length;
-    }
-    return 0;
-}
-
-static int read_vocabulary(struct call *call, struct config *config) {
-    struct lines lines;
-    char path[64], *text = lines_open(&lines, call->read);
-    call->words = text ? spool_open() : -1;
-    int result = call->words < 0 ? -1 : copy_words(call, &lines, config->corpus_min_count);
-    free(text);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", call->words);
-    return result ? -1 : command_set_key(config, "corpus.vocab", path);
-}
 
 static int save_vocabulary(const struct call *call, const struct vocab *vocab) {
     struct file_writer writer;
@@ -293,24 +154,16 @@ static int write_output(const struct call *call, const struct config *config) {
     return result || run_directory_remove(config->run_dir) ? -1 : 0;
 }
 
-/* Removes the directory of the run, unless something is left in it: the run of a call that was stopped, or the encoded corpus. */
-static int leave_place(const struct call *call) {
-    char *run = file_join(call->place, "run");
-    int there = run ? file_exists(run) : -1;
-    free(run);
-    return there ? there < 0 ? -1 : 0 : directory_mark_remove(call->place, &mark);
-}
-
 static int train_and_write(struct call *call, struct config *config) {
     const struct trainer_options how = {.overwrite = 1, .judge = judge_checkpoint};
-    if (*call->read && read_vocabulary(call, config)) return -1;
+    if (*call->read && program_read_words(call->read, config->corpus_min_count, "</s>", config, &call->words)) return -1;
     if (config_resolve(config) || check_outputs(call, config->run_dir)) return -1;
     if (config_ranks(config) > 1)
         return fail_usage("word2vec trains in one process; 'sptx-w2v train' takes device.gpus and device.ranks");
     if (!*call->output) return count_words(call, config);
-    if (make_place(call, config)) return -1;
+    if (program_make_place(config, &mark, &call->place)) return -1;
     int result = trainer_run(config, &how) ? -1 : write_output(call, config);
-    return leave_place(call) || result ? -1 : 0;
+    return program_leave_place(call->place, &mark) || result ? -1 : 0;
 }
 
 /* sptx-w2v word2vec -train FILE -output FILE [-flag value ...] [--section.key=value ...] */
@@ -318,7 +171,7 @@ int cmd_word2vec(int argc, char **argv) {
     struct call call = {.words = -1};
     struct config config = {.name = NULL};
     int result =
-        config_init(&config) || word2vec_flags_read(call.flags, &config, WORD2VEC, argc, argv) || read_counts(&call) ? -1 : 0;
+        config_init(&config) || program_flags_read(call.flags, &config, WORD2VEC, argc, argv) || read_counts(&call) ? -1 : 0;
     if (!result && !call.debug) report_quiet(1);
     if (!result) result = set_keys(&config, &call);
     for (int i = 1; i < argc && !result; i++)
@@ -332,13 +185,13 @@ int cmd_word2vec(int argc, char **argv) {
 
 /* sptx-w2v word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2] */
 int cmd_word2phrase(int argc, char **argv) {
-    struct word2vec_flag flags[WORD2VEC_FLAGS];
+    struct program_flag flags[PROGRAM_FLAGS];
     struct config config = {.name = NULL};
     uint64_t debug = 0;
-    int result = config_init(&config) || word2vec_flags_read(flags, &config, WORD2PHRASE, argc, argv) ||
-                         word2vec_flag_count(flags, WORD2PHRASE, "-debug", 9, &debug) ? -1 : 0;
-    const char *text = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-train"),
-               *output = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-output");
+    int result = config_init(&config) || program_flags_read(flags, &config, WORD2PHRASE, argc, argv) ||
+                         program_flag_count(flags, WORD2PHRASE, "-debug", 9, &debug) ? -1 : 0;
+    const char *text = result ? "" : program_flag(flags, WORD2PHRASE, "-train"),
+               *output = result ? "" : program_flag(flags, WORD2PHRASE, "-output");
     if (!result && !debug) report_quiet(1);
     if (!result && (!*text || !*output))
         result = fail_usage("word2phrase wants -train FILE and -output FILE; see 'sptx-w2v help word2phrase'");

@@ -57,25 +57,78 @@
 #define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
 #define HELP_OF_WORD2VEC(text)                  text
 #define HELP_OF_WORD2PHRASE(text)
+#define HELP_OF_VOCAB_COUNT(text)
+#define HELP_OF_COOCCUR(text)
+#define HELP_OF_SHUFFLE(text)
+#define HELP_OF_GLOVE(text)
 static const char word2vec_help[] =
     "Takes all flags of word2vec.c with its defaults and writes the same files. A link to this program that is named\n"
     "word2vec runs this command, so that scripts which call ./word2vec need no change; word2phrase, distance, word-analogy\n"
     "and compute-accuracy work likewise. OUTPUT.run is made for the run, and removed at the end. A line\n"
     "end is no word: there is no vector of </s>.\n"
     "\n"
-#include "word2vec_flags.def"
+#include "program_flags.def"
     "\n" KEYS_HELP;
 #undef HELP_OF_WORD2VEC
 #undef HELP_OF_WORD2PHRASE
+#define HELP_OF_WORD2VEC(text)
+#define HELP_OF_WORD2PHRASE(text) text
 #define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
 #define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
-#define HELP_OF_WORD2VEC(text)
-#define HELP_OF_WORD2PHRASE(text)               text
 static const char word2phrase_help[] =
     "Joins the same words as word2phrase.c, and writes the same bytes: a blank begins each line. It keeps what that program\n"
     "loses: the last word of a text without a line end, letters of words beyond 59, and rare bigrams of a large text.\n"
     "\n"
-#include "word2vec_flags.def"
+#include "program_flags.def"
+    "\n" KEYS_HELP;
+#undef HELP_OF_WORD2PHRASE
+#undef HELP_OF_VOCAB_COUNT
+#define HELP_OF_WORD2PHRASE(text)
+#define HELP_OF_VOCAB_COUNT(text) text
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+static const char vocab_count_help[] =
+    "GloVe's vocab_count: counts the words of standard input, and prints lines of word, blank, count, the most frequent word first.\n"
+    "Links to this program named vocab_count, cooccur, shuffle and glove run these commands, so GloVe's demo.sh needs no change.\n"
+    "\n"
+#include "program_flags.def"
+    "\n" KEYS_HELP;
+#undef HELP_OF_VOCAB_COUNT
+#undef HELP_OF_COOCCUR
+#define HELP_OF_VOCAB_COUNT(text)
+#define HELP_OF_COOCCUR(text) text
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+static const char cooccur_help[] =
+    "GloVe's cooccur: counts which words of standard input occur near each other, and writes records of word, word (32-bit\n"
+    "numbers of lines of the vocabulary, from 1) and count (a double) to standard output, sorted. Words that are not in the\n"
+    "vocabulary are dropped first; a line's end ends a window. Threads add integers, so the records are the same with any number.\n"
+    "\n"
+#include "program_flags.def"
+    "\n" KEYS_HELP;
+#undef HELP_OF_COOCCUR
+#undef HELP_OF_SHUFFLE
+#define HELP_OF_COOCCUR(text)
+#define HELP_OF_SHUFFLE(text) text
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+static const char shuffle_help[] =
+    "GloVe's shuffle: copies standard input to standard output as it is. The command glove draws the order of its records anew in\n"
+    "each epoch, so nothing has to be shuffled before.\n"
+    "\n"
+#include "program_flags.def"
+    "";
+#undef HELP_OF_SHUFFLE
+#undef HELP_OF_GLOVE
+#define HELP_OF_SHUFFLE(text)
+#define HELP_OF_GLOVE(text) text
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+static const char glove_help[] =
+    "GloVe's glove: trains on records of counts (train.loss = glove), and writes the same files. SAVE.run is made for the run, and\n"
+    "removed at the end. 'sptx-w2v train --train.loss=glove' does all four programs' work at once, and has checkpoints.\n"
+    "\n"
+#include "program_flags.def"
     "\n" KEYS_HELP;
 
 const char command_version[] = "sptx-w2v " SPTX_VERSION;
@@ -378,6 +431,10 @@ const struct command commands[] = {
      "word2vec.c's command line: trains on text and writes vectors or classes", word2vec_help},
     {"word2phrase", cmd_word2phrase, "word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2]",
      "word2phrase.c's command line: joins words that often follow each other", word2phrase_help},
+    {"vocab_count", cmd_vocab_count, "vocab_count [-flag value ...] < TEXT > VOCAB", "GloVe's vocab_count: counts words", vocab_count_help},
+    {"cooccur", cmd_cooccur, "cooccur [-flag value ...] < TEXT > RECORDS", "GloVe's cooccur: counts pairs of words that occur near each other", cooccur_help},
+    {"shuffle", cmd_shuffle, "shuffle [-flag value ...] < RECORDS > RECORDS", "GloVe's shuffle: copies records as they are", shuffle_help},
+    {"glove", cmd_glove, "glove [-flag value ...] [--section.key=value ...]", "GloVe's command line: trains on records of counts and writes vectors", glove_help},
     {"distance", cmd_distance, "distance FILE", "word2vec's distance: asks for words and prints the 40 nearest",
      "FILE contains vectors as word2vec.c writes them, binary or text, or is a run directory. Each line of standard input is\n"
      "a question; the vectors of its words are summed. The program ends at a line EXIT, or at the end of the input.\n"

@@ -111,6 +111,11 @@ static int find_counts(struct session *s, const char *directory) {
                                          .window = s->graph.nodes ? 0 : (uint32_t)c->examples_window,
                                          .together = (uint32_t)c->examples_positives};
     int reused;
+    if (s->stream.weights) { /* an id stream of counts (counts.h), as the command glove makes it */
+        s->counts = s->stream;
+        s->stream = (struct idstream){0};
+        return 0;
+    }
     if (s->graph.nodes && !s->graph.weights)
         return fail("train.loss = glove fits the logarithms of the weights of edges, and '%s' has none: a third column has them (graph.weights)",
                     c->corpus_path);
@@ -371,7 +376,7 @@ static void note_effort(const struct session *s) {
 
 void session_print(const struct session *s) {
     if (s->graph.nodes && !s->counts.ids) note_graph(s);
-    else if (!s->graph.nodes) note_corpus(s);
+    else if (s->stream.ids) note_corpus(s);
     if (s->counts.ids) note_counts(s);
     note_weights(s);
     note_too_short(s);

@@ -1,10 +1,15 @@
 """GloVe (train.loss = glove) from the command line: counts of pairs, training in both ways, what is refused."""
 import collections
 import math
+import os
 import random
 import struct
+import subprocess
 
+import numpy
 import pytest
+
+from conftest import PROGRAM, SLOWER
 
 GLOVE = ["--train.loss=glove", "--corpus.path=corpus.txt", "--corpus.min_count=1", "--model.dim=16", "--device.backend=cpu", "--overwrite"]
 
@@ -107,3 +112,121 @@ def test_keys_without_a_meaning_are_refused(sptx, keys, sentence):
 def test_words_that_never_meet_are_refused(sptx):
     sptx.path("corpus.txt").write_text("one\ntwo\nthree\n")
     assert "no two words of the vocabulary occur together" in sptx.refuses("train", *GLOVE, "--run.dir=run")
+
+
+# ---- GloVe's programs ----
+
+DEMO = """make
+if [ ! -e text8 ]; then
+  wget http://mattmahoney.net/dc/text8.zip
+  unzip text8.zip
+fi
+CORPUS=text8
+VOCAB_FILE=vocab.txt
+COOCCURRENCE_FILE=cooccurrence.bin
+COOCCURRENCE_SHUF_FILE=cooccurrence.shuf.bin
+BUILDDIR=build
+SAVE_FILE=vectors
+VERBOSE=2
+MEMORY=4.0
+VOCAB_MIN_COUNT=5
+VECTOR_SIZE=50
+MAX_ITER=15
+WINDOW_SIZE=15
+BINARY=2
+NUM_THREADS=8
+X_MAX=10
+$BUILDDIR/vocab_count -min-count $VOCAB_MIN_COUNT -verbose $VERBOSE < $CORPUS > $VOCAB_FILE
+$BUILDDIR/cooccur -memory $MEMORY -vocab-file $VOCAB_FILE -verbose $VERBOSE -window-size $WINDOW_SIZE < $CORPUS > $COOCCURRENCE_FILE
+$BUILDDIR/shuffle -memory $MEMORY -verbose $VERBOSE < $COOCCURRENCE_FILE > $COOCCURRENCE_SHUF_FILE
+$BUILDDIR/glove -save-file $SAVE_FILE -threads $NUM_THREADS -input-file $COOCCURRENCE_SHUF_FILE -x-max $X_MAX -iter $MAX_ITER -vector-size $VECTOR_SIZE -binary $BINARY -vocab-file $VOCAB_FILE -verbose $VERBOSE
+"""
+
+
+@pytest.fixture
+def place(sptx):
+    """A directory with links named as GloVe's programs, a makefile with nothing to do, and a small text of one line."""
+    sptx.path("build").mkdir()
+    for tool in "vocab_count", "cooccur", "shuffle", "glove":
+        os.symlink(PROGRAM, sptx.path("build", tool))
+    sptx.path("makefile").write_text("all: ;\n")
+    write_topics(sptx)
+    sptx.path("text8").write_text(sptx.path("corpus.txt").read_text().replace("\n", " ") + "once <rare>\n")
+    return sptx
+
+
+def bash(place, script, expect=0):
+    done = subprocess.run(["bash", "-e", "-c", script], text=True, cwd=place.path("."), capture_output=True, timeout=120 * SLOWER)
+    assert done.returncode == expect, done.stderr
+    return done
+
+
+def records(path):
+    return [struct.unpack_from("<2id", path.read_bytes(), 16 * i) for i in range(path.stat().st_size // 16)]
+
+
+def test_the_demo_script_runs_unchanged(place):
+    done = bash(place, DEMO)
+    assert "copied the records as they are" in done.stderr
+    text = place.path("text8").read_text().split()
+    counts = collections.Counter(text)
+    words = [line.split(" ")[0] for line in place.path("vocab.txt").read_text().splitlines()]
+    assert words == sorted((w for w in counts if counts[w] >= 5), key=lambda w: (-counts[w], w)) and len(words) == 100
+    assert place.path("vocab.txt").read_text().splitlines()[0] == f"{words[0]} {counts[words[0]]}"
+    found = {(words[a - 1], words[b - 1]): count for a, b, count in records(place.path("cooccurrence.bin"))}
+    plain = plain_counts(" ".join(w for w in text if counts[w] >= 5), 15)
+    assert found.keys() == plain.keys() and all(math.isclose(found[pair], plain[pair], rel_tol=1e-9) for pair in plain)
+    assert place.path("cooccurrence.bin").read_bytes() == place.path("cooccurrence.shuf.bin").read_bytes()
+    rows = [line.split(" ") for line in place.path("vectors.txt").read_text().splitlines()]
+    assert [row[0] for row in rows] == [*words, "<unk>"] and {len(row) for row in rows} == {51}
+    both = numpy.fromfile(place.path("vectors.bin")).reshape(2, 100, 51)
+    sums = numpy.array([row[1:] for row in rows[:-1]], float)
+    assert numpy.allclose(both.sum(0)[:, :50], sums, atol=1.1e-6)
+    assert numpy.allclose(sums.mean(0), numpy.array(rows[-1][1:], float), atol=1e-5)
+    fits = [both[0, a - 1, :50] @ both[1, b - 1, :50] + both[0, a - 1, 50] + both[1, b - 1, 50] - math.log(x)
+            for a, b, x in records(place.path("cooccurrence.bin"))]
+    assert numpy.sqrt(numpy.mean(numpy.square(fits))) < 0.5
+    assert not place.path("vectors.run").exists()
+
+
+def test_flags_of_cooccur_and_glove(place):
+    bash(place, "build/vocab_count -max-vocab 30 -verbose 0 < text8 > v; test $(wc -l < v) = 30")
+    for flags, one_sided, flat in (("-symmetric 0", True, False), ("-distance-weighting 0", False, True)):
+        bash(place, f"build/cooccur -vocab-file v -window-size 4 -verbose 0 {flags} < text8 > r")
+        words = [line.split(" ")[0] for line in place.path("v").read_text().splitlines()]
+        text = [w for w in place.path("text8").read_text().split() if w in words]
+        plain = collections.Counter()
+        for i, word in enumerate(text):
+            for d in range(1, min(i, 4) + 1):
+                plain[text[i - d], word] += 1 if flat else 1 / d
+                if not one_sided:
+                    plain[word, text[i - d]] += 1 if flat else 1 / d
+        found = {(words[a - 1], words[b - 1]): count for a, b, count in records(place.path("r"))}
+        assert found.keys() == plain.keys() and all(math.isclose(found[pair], plain[pair], rel_tol=1e-9) for pair in plain)
+    for model, width in ((0, 18), (1, 8), (3, 16)):
+        bash(place, f"build/glove -input-file r -vocab-file v -save-file w -vector-size 8 -iter 2 -model {model} -write-header 1 -verbose 0; head -1 w.txt; ls w.*")
+        lines = place.path("w.txt").read_text().splitlines()
+        assert lines[0] == "30 8" and {len(line.split(" ")) for line in lines[1:]} == {width + 1}
+
+
+@pytest.mark.parametrize("arguments, sentence, code", [
+    (["glove", "-save-file", "w", "-vocab-file", "v", "-input-file", "none"], "'none' does not exist; -input-file names the records", 1),
+    (["glove", "-save-file", "w", "-vocab-file", "v", "-input-file", "text8"], "bytes, which are no records of 16 bytes each", 1),
+    (["glove", "-save-file", "w", "-vocab-file", "v", "-input-file", "far"], "'far': record 2 has the words 1 and 9; wanted numbers from 1 to 3, the lines of 'v'", 1),
+    (["glove", "-save-file", "w", "-vocab-file", "v", "-input-file", "low"], "'low': record 1 counts -1; wanted a number above 0", 1),
+    (["glove", "-save-file", "w", "-checkpoint-every", "2"], "glove: -checkpoint-every is not done here", 1),
+    (["glove", "-save-file", "w", "-grad-clip", "3"], "-grad-clip is 100 here, and cannot be 3", 1),
+    (["glove", "-save-file", "w", "-eta", "0"], "-eta = '0' is not a number from 0.001 to 30", 2),
+    (["glove", "-save-file", "./w", "-input-file", "w.txt", "-vocab-file", "v"], "-save-file would write", 2),
+    (["glove", "-size", "3"], "glove has no flag '-size'", 2),
+    (["cooccur", "-window-size", "0"], "-window-size = 0 has no words", 2),
+    (["cooccur", "-memory", "x"], "-memory = 'x' is not a number of GB above 0", 2)])
+def test_what_the_programs_cannot_do_is_refused(place, arguments, sentence, code):
+    place.path("v").write_text("a 3\nb 2\nc 1\n")
+    place.path("text8").write_text("a b c a b c a b c\n\n")
+    place.path("w.txt").write_bytes(struct.pack("<2id", 1, 2, 1))
+    place.path("far").write_bytes(struct.pack("<2id2id", 1, 2, 1, 1, 9, 1))
+    place.path("low").write_bytes(struct.pack("<2id", 1, 2, -1))
+    before = sorted(path.name for path in place.path(".").iterdir())
+    assert sentence in place.refuses(*arguments, code=code)
+    assert sorted(path.name for path in place.path(".").iterdir()) == before
