@@ -271,24 +271,32 @@ static int check_finite(const struct filling *filling, const struct table *table
     return 0;
 }
 
+/* Returns how many of this rank's columns the source has: columns of biases (train.loss = glove) may be missing there. They begin as in a new run. */
+static uint32_t columns_of(const struct table *table, uint32_t columns) {
+    uint32_t first = table->own.first, count = table->own.count;
+    return columns <= first ? 0 : columns - first < count ? columns - first : count;
+}
+
 /* The function `take` of a table_origin, for a file of vectors. */
 static int take_vector(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
     if (!begins_there(filling->grow, table->side, row)) return 0;
     float weights[COLUMNS_MOST];
-    if (vectors_file_row(&filling->grow->vectors, from, table->own.first, table->own.count, weights)) return -1;
+    uint32_t count = columns_of(table, filling->grow->vectors.dim);
+    if (vectors_file_row(&filling->grow->vectors, from, table->own.first, count, weights)) return -1;
     make_mean(filling->grow, table, row, weights);
-    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, table->own.count);
+    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, count);
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
 /* Copies a row's weights, converting between float32 and bfloat16 if the types differ; to bfloat16 they are rounded to nearest. */
 static void take_weights(const struct filling *filling, const struct table *table, uint64_t row, const void *older, char *record) {
     float weights[COLUMNS_MOST];
-    values_of_file(filling->field, older, table->own.first, table->own.count, weights);
+    uint32_t count = columns_of(table, filling->field->columns);
+    values_of_file(filling->field, older, table->own.first, count, weights);
     make_mean(filling->grow, table, row, weights);
-    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, table->own.count);
+    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, count);
 }
 
 /* The function `take` of a table_origin, for a run. */

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 import numpy
 
 import sptx
-from sptx import (Context, Doc2Vec, FastText, FastTextKeyedVectors, FrozenPhrases, HalfRows, KeyedVectors, Phrases, Progress, Rows, Run, Saving,
+from sptx import (Context, Doc2Vec, FastText, FastTextKeyedVectors, FrozenPhrases, GloVe, HalfRows, KeyedVectors, Phrases, Progress, Rows, Run, Saving,
                   SptxWarning, Table, Tables, TaggedDocument, Tuned, Word2Vec)
 
 
@@ -52,6 +52,7 @@ def other_names(sentences: List[List[str]], documents: List[TaggedDocument]) -> 
     print(words.most_similar("a"), words.similarity("a", "b"))
     grams: FastTextKeyedVectors = FastText(sentences, vector_size=8).wv
     print(grams["unknown"])
+    print(GloVe(sentences, vector_size=8).score("a", "b"))
     print(Doc2Vec(documents, vector_size=8).infer_vector(["a"]))
     phrases = Phrases(sentences, min_count=1)
     frozen: FrozenPhrases = phrases.freeze()

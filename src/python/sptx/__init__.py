@@ -11,6 +11,7 @@
     Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
     Doc2Vec     gensim's class of documents, which are TaggedDocument; its vectors are in `dv`
     FastText    gensim's class of words that share the rows of their n-grams; its vectors are FastTextKeyedVectors
+    GloVe       vectors of words from counts of pairs, of a corpus or a matrix
     Phrases     gensim's class that joins words which often follow each other; FrozenPhrases is the same without its counts
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
@@ -28,6 +29,7 @@ from ._doc2vec import Doc2Vec, TaggedDocument
 from ._errors import Error, OutOfMemory, SptxWarning
 from ._fasttext import FastText, FastTextKeyedVectors
 from ._fit import fit
+from ._glove import GloVe
 from ._halves import HalfRows
 from ._keyed import KeyedVectors
 from ._library import version as __version__
@@ -41,7 +43,7 @@ from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
+__all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "GloVe", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
            "Rows", "Run", "Saving", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 
