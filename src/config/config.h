@@ -208,6 +208,7 @@ const char *config_key_at(int index, const char **choices);
 /* Prints all keys with default, range and help, for `sptx-w2v help keys`: first the ten that matter most, then each section.
  * Returns 0, or -1 after fail(). */
 int config_print_help(FILE *out);
+int config_print_formats(FILE *out); /* the keys that say how a file of data is read */
 
 /* Splits the text of a key that holds paths (`key`: corpus.path or train.from). Paths are separated by blanks or commas. A path
  * that contains one of these is quoted, unless the whole text is the path of an existing file. Returns their number, or -1 after

@@ -459,9 +459,9 @@ static void put_key_help(struct json *out, const struct config_key *key, const c
     else
         snprintf(text, sizeof text, "%.*s (%s)%s", first, key->help, kind, key->help + first);
     if (defaults_describe(key->name, sizes)) out->failed = 1;
-    static const char head[] = "the first line that applies counts:\n";
+    static const char head[] = "the first line that fits the run holds:\n";
     char *list = strstr(text, head), *rest = list ? list + strlen(head) : NULL;
-    if (*sizes && !list) put_lines(out, indent, width, text), put_wrapped(out, indent, width, "auto; the first line that applies counts:");
+    if (*sizes && !list) put_lines(out, indent, width, text), put_wrapped(out, indent, width, "auto; the first line that fits the run holds:");
     if (*sizes && list) rest[-1] = 0, put_lines(out, indent, width, text);
     put_lines(out, indent, width, *sizes ? sizes : text);
     if (*sizes && list) put_lines(out, indent, width, rest);
@@ -530,11 +530,17 @@ static void put_manual_key(struct json *out, const struct config_key *key) {
     put_key_help(out, key, "      ", 118);
 }
 
-static void put_matter_most(struct json *out) {
-    json_print(out, "\nThe ten that matter most\n");
-    for (int i = 0; i < MATTER_MOST; i++)
+static void put_named(struct json *out, const char *const *names, int count) {
+    for (int i = 0; i < count; i++)
         for (int k = 0; k < CONFIG_KEYS; k++)
-            if (!strcmp(config_keys[k].name, matter_most[i])) put_manual_key(out, &config_keys[k]);
+            if (!strcmp(config_keys[k].name, names[i])) put_manual_key(out, &config_keys[k]);
+}
+
+static int put_out(struct json *out, FILE *file) {
+    int failed = out->failed;
+    if (!failed) fputs(out->bytes, file);
+    json_release(out);
+    return failed ? -1 : 0;
 }
 
 static void put_group(struct json *out, const struct config_section *section) {
@@ -555,15 +561,26 @@ int config_print_help(FILE *file) {
                 "Keys of a configuration file, INI: [section], then key = value; a value continues in lines that are indented "
                 "deeper; '#' or ';' begins a comment. On the command line --section.key=value sets a key. Numbers may be written "
                 "1e6 or 2_000_000, sizes 11GiB or 512MB, yes and no also true, false, on, off. The value after '=' here is the "
-                "default; auto is chosen by the other keys or by the machine. In what is said of auto, window, cbow, list, "
-                "adjacency, user (without documents) and walk are values of examples.mode; documents is corpus.format = documents; "
-                "subwords is window with examples.subwords. The ten keys that matter most are first, then all others by section.");
-    put_matter_most(&out);
+                "default; auto is chosen by the other keys or by the machine. Under auto, a line that begins with window, cbow, "
+                "list, adjacency, user, walk, triple or counts holds for runs with this value of examples.mode (user: without documents); one "
+                "that begins with documents, for corpus.format = documents; one that begins with subwords, for windows with "
+                "examples.subwords. The ten keys that matter most are first, then all others by section.");
+    json_print(&out, "\nThe ten that matter most\n");
+    put_named(&out, matter_most, MATTER_MOST);
     for (int i = 0; i < CONFIG_SECTIONS; i++) put_group(&out, &config_sections[i]);
-    int failed = out.failed;
-    if (!failed) fputs(out.bytes, file);
-    json_release(&out);
-    return failed ? -1 : 0;
+    return put_out(&out, file);
+}
+
+int config_print_formats(FILE *file) {
+    static const char *const names[] = {"corpus.format", "corpus.columns", "corpus.separator", "corpus.header", "corpus.names", "corpus.events",
+                                        "corpus.min_rating", "corpus.weights", "corpus.literals", "graph.directed", "graph.weights"};
+    struct json out = {.used = 0};
+    put_wrapped(&out, "", 118,
+                "What a file of data may look like. corpus.format says what its lines are; the other keys below are found in the first lines of "
+                "each file, and the line 'columns' of train, plan and evaluate says what was found. A key that is set replaces what would be found.");
+    json_print(&out, "\n  sptx-w2v plan --corpus.path=FILE --corpus.format=pairs      only looks, and trains nothing\n");
+    put_named(&out, names, sizeof names / sizeof *names);
+    return put_out(&out, file);
 }
 
 /* ---- comparing ---- */
