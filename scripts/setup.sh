@@ -205,7 +205,7 @@ wheel_venv_ready() {
     venv_ready "$build/venv-wheel" scripts/requirements-wheel.txt 'auditwheel, setuptools'
 }
 torch_venv_ready() {
-    venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, torch'
+    venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, tokenizers, torch'
 }
 
 # Runs a command, and prints its output only if it fails. Prints the elapsed seconds every 20 seconds.

@@ -1,0 +1,31 @@
+"""src/python/examples/ngram_memory: a small language model learns phrases faster with a memory of n-grams than without."""
+
+import random
+
+import pytest
+import torch
+
+from conftest import TOP
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture
+def example(monkeypatch):
+    pytest.importorskip("tokenizers", reason="no tokenizers, which splits the text")
+    monkeypatch.syspath_prepend(str(TOP / "src/python/examples/ngram_memory"))
+    monkeypatch.delitem(__import__("sys").modules, "train", raising=False)
+    return __import__("train")
+
+
+def test_a_memory_pays(example, tmp_path, capsys):
+    draw = random.Random(1)
+    words = ["".join(draw.choices("abcdefgh", k=4)) for _ in range(60)]
+    phrases = [" ".join(draw.choices(words, k=6)) for _ in range(60)]  # what follows two words is nearly always known
+    (tmp_path / "text").write_text("\n".join(draw.choice(phrases) for _ in range(4000)))
+    torch.set_num_threads(2)
+    found = example.main([str(tmp_path / "text"), "--device=cpu", "--steps=40", "--layers=1", "--dim=32", "--time=32", "--batch=8", "--rows=200000",
+                          "--columns=8", "--words=400", "--lr=0.003", "--memory_lr=0.1"])
+    said = capsys.readouterr().out
+    assert found["with"]["held_out"] < found["without"]["held_out"] - 0.1
+    assert 0 < float(said.split("touched ")[1].split(",")[0]) < 0.2 and "collisions" in said
