@@ -499,15 +499,21 @@ static int draws_table(const struct looked_line *line, const char *unused) {
     return dashes >= 3;
 }
 
+/* Returns 1 if the line holds this text, or if all of it is a list as a program prints it: [1, 2]. */
+static int prints_list(const struct looked_line *line, const char *text) {
+    int quote = begins_with(line, "\"");
+    return holds(line, text) || (begins_with(line, quote ? "\"[" : "[") && ends_with(line, quote ? "]\"" : "]"));
+}
+
 /* Signs that lines are not rows of fields. */
 static const struct {
     int (*is)(const struct looked_line *line, const char *text);
     const char *text;
-    int one; /* 1: one line with the sign suffices; 0: all lines must have it */
+    int one; /* 1: one line with the sign suffices; 0: all lines must have it, but for a header */
     int lists, tables; /* 1: checked for lists and adjacency; 1: checked for all other rows */
     const char *sentence;
 } marks[] = {
-    {holds, "['", 0, 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
+    {prints_list, "['", 0, 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
     {ends_with, " -2", 0, 1, 0, "ends each line with -2, as sequences of SPMF do; remove -1 and -2, which are no items"},
     {names_with_colon, "", 0, 1, 0, "has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"},
     {begins_with, "(", 0, 0, 1, "begins each line with a bracket, as tuples are printed; write the fields with tabs or commas between"},
@@ -522,7 +528,7 @@ static int refuse_marks(const struct looked_lines *lines, enum look_rows rows, c
         if (!(lists ? marks[m].lists : marks[m].tables)) continue;
         for (uint64_t i = 0; i < lines->count; i++)
             if (marks[m].is(&lines->line[i], marks[m].text) && !count++) first = i;
-        if (marks[m].one ? count : count == lines->count)
+        if (marks[m].one ? count : count == lines->count || (count > 1 && first && count + 1 == lines->count))
             return fail("'%s' line %" PRIu64 " %s", path, lines->line[first].number, marks[m].sentence);
     }
     for (uint64_t i = 0; i < lines->count && rows == LOOK_EDGES; i++)
@@ -568,6 +574,7 @@ static int is_formula(const char *word, uint64_t length) {
 static int is_printed_list(const char *word, uint64_t length) {
     return length > 1 && *word == '[' && word[length - 1] == ']';
 }
+enum { LIST_LEAST = 3 }; /* fields are lists only if one has so many items */
 
 /* Returns 1 for a day, maybe with a time after it: 2024-01-31, 31.1.2024, 1/31/2024 10:00. */
 static int is_date(const char *word, uint64_t length) {
@@ -597,7 +604,6 @@ enum how_many {
 enum checked {
     BOTH,            /* COLUMN_A and COLUMN_B of any file */
     BOTH_OF_PAIRS,   /* COLUMN_A and COLUMN_B of pairs and edges */
-    ITEM,            /* COLUMN_B of pairs and edges */
     ITEM_BY_POSITION /* COLUMN_B of pairs and edges, unless it was chosen by its name or by corpus.columns */
 };
 static const struct {
@@ -610,13 +616,12 @@ static const struct {
     {is_missing, ONE_BESIDE_DIGITS, BOTH_OF_PAIRS, "has a field without a value", "remove such lines"},
     {is_in_single_quotes, ALL, BOTH, "has single quotes, which would be parts of the names", "write double quotes (sed \"s/'/\\\"/g\")"},
     {is_formula, ALL, BOTH, "has formulas of a spreadsheet", "write the values alone (sed 's/=\"/\"/g')"},
-    {is_date, ALL, ITEM_BY_POSITION, "has dates", "say by corpus.columns which columns are wanted, as in corpus.columns = 1,3 or by their names"},
-    {is_printed_list, ALL, ITEM, "holds whole lists, as a program prints them", "write a line for each item (in Python: frame.explode)"}};
+    {is_date, ALL, ITEM_BY_POSITION, "has dates", "say by corpus.columns which columns are wanted, as in corpus.columns = 1,3 or by their names"}};
 
 static int is_checked(enum checked checked, enum column_meaning meaning, enum look_rows rows, const struct columns_form *form) {
     if (checked == BOTH) return 1;
     if (rows != LOOK_PAIRS && rows != LOOK_EDGES) return 0;
-    return checked == BOTH_OF_PAIRS || (meaning == COLUMN_B && (checked == ITEM || !form->named));
+    return checked == BOTH_OF_PAIRS || (meaning == COLUMN_B && !form->named);
 }
 
 /* Fails if enough fields of the column match the rule fields[rule]. */
@@ -636,15 +641,88 @@ static int refuse_column(struct looking *l, unsigned column, size_t rule) {
                 fields[rule].then);
 }
 
+/* Returns the number of items if the field may be a list with this separator between; 0 if it is none. Blanks separate only ids, which
+ * are letters and digits with at least one digit. *ids: becomes 0 if an item has no digit. */
+static uint64_t count_items(const char *word, uint64_t length, char separator, int *ids) {
+    uint64_t items = 1;
+    int digit = 0;
+    if (separator == '[') return is_printed_list(word, length) ? LIST_LEAST : 0;
+    if (has_thousands(word, length) || is_date(word, length)) return 0;
+    for (uint64_t i = 0; i <= length; i++) {
+        if (i < length && word[i] != separator) {
+            int letter = (word[i] >= 'a' && word[i] <= 'z') || (word[i] >= 'A' && word[i] <= 'Z') || word[i] == '_';
+            digit |= word[i] >= '0' && word[i] <= '9';
+            if (separator == ' ' && !letter && !(word[i] >= '0' && word[i] <= '9')) return 0;
+        } else {
+            int blank = i < length && separator != ' ' && separator != '|' && i + 1 < length && text_is_blank(word[i + 1]);
+            if (blank || (separator == ' ' && !digit)) return 0;
+            *ids &= digit;
+            digit = 0;
+            items += i < length;
+        }
+    }
+    return items;
+}
+
+/* Returns what separates the items if the column's fields are lists, of different lengths or of ids: "[" if a program printed them. Returns
+ * NULL if they are none. `but`: separators that are not tried. */
+static const char *find_lists_within(const struct looked_lines *lines, uint64_t first, const struct columns_form *form, unsigned column,
+                                     const char *but) {
+    static const char *const between[] = {"[", "|", ";", ",", " "};
+    for (size_t s = 0; s < sizeof between / sizeof *between; s++) {
+        uint64_t filled = 0, lists = 0, least = UINT64_MAX, most = 0;
+        int all = *between[s] != *form->separator && !strchr(but, *between[s]), ids = 1;
+        for (uint64_t i = first; i < lines->count && all; i++) {
+            struct table_line parts = part_line(&lines->line[i], form);
+            if (column >= parts.count || column >= COLUMNS_READ || !parts.length[column]) continue;
+            uint64_t items = count_items(parts.word[column], parts.length[column], *between[s], &ids);
+            all = items > 0;
+            filled++;
+            lists += items > 1;
+            least = items < least ? items : least;
+            most = items > most ? items : most;
+        }
+        if (all && filled > 1 && 2 * lists >= filled && most >= LIST_LEAST && (ids || least < most)) return between[s];
+    }
+    return NULL;
+}
+
+/* Fails: a column holds whole lists. */
+static int refuse_lists_within(struct looking *l, const char *between, unsigned column, uint64_t line, const char *key) {
+    int printed = *between == '[';
+    return fail("%s: column %u holds whole lists, %s%s: %.*s; write a line for each item (in Python: %s%s%sframe.explode)%s", where_is(l, line),
+                column + 1, printed ? "as a program prints them" : "with ", printed ? "" : *between == ' ' ? "blanks between" :
+                *between == '|' ? "'|' between" : *between == ';' ? "semicolons between" : "commas between", SHOWN(&l->lines.line[line]),
+                printed ? "" : "str.split('", printed ? "" : between, printed ? "" : "') and ", printed ? "" : key);
+}
+
+/* Refuses a table among lists, a column of which holds lists of its own: id,title,"a|b|c". */
+static int refuse_table_of_lists(struct looking *l) {
+    if (l->keys->separator != SEPARATOR_AUTO || l->lines.count < 2) return 0;
+    for (int s = 0; s < BLANKS; s++) {
+        struct parting parting = try_separator(&l->lines, separators[s]);
+        if (!is_uniform(&l->lines, &parting)) continue;
+        struct columns_form form = form_with(separators[s], choose_quotes(&l->lines, separators[s]));
+        for (unsigned c = 1; c < parting.least && c < COLUMNS_READ; c++) {
+            const char *blanks = *l->look->form.separator == ' ' ? " " : "", *between = find_lists_within(&l->lines, 1, &form, c, blanks);
+            if (between) return refuse_lists_within(l, between, c, 1, "; or corpus.separator says which separates the items");
+        }
+    }
+    return 0;
+}
+
 /* Refuses columns that were chosen for COLUMN_A and COLUMN_B if their fields are not names. Returns 0, or -1 after fail(). */
 static int refuse_fields(struct looking *l) {
     const struct columns_form *form = &l->look->form;
+    uint64_t first = (uint64_t)l->has_header;
+    int given = l->keys->columns && *l->keys->columns, lists = l->rows == LOOK_PAIRS || l->rows == LOOK_EDGES;
     for (size_t rule = 0; rule < sizeof fields / sizeof *fields; rule++)
         for (int meaning = COLUMN_A; meaning <= COLUMN_B; meaning++)
             if (is_checked(fields[rule].checked, (enum column_meaning)meaning, l->rows, form) &&
                 refuse_column(l, form->column[meaning], rule))
                 return -1;
-    return 0;
+    const char *between = lists ? find_lists_within(&l->lines, first, form, form->column[COLUMN_B], given ? "|;, " : "") : NULL;
+    return between ? refuse_lists_within(l, between, form->column[COLUMN_B], first, "; corpus.columns = .. takes them as names") : 0;
 }
 
 /* ---- lines before the header ---- */
@@ -1638,6 +1716,7 @@ static int decide_rows(struct looking *l, const char *separator) {
         if (refuse_lines(&l->lines, l->rows, form->braces, l->path)) return -1;
         pass_hash(l);
         separate(form, &l->lines, !l->row->free, l->rows != LOOK_TITLES, l->keys->separator, separator);
+        if (l->row->free && refuse_table_of_lists(l)) return -1;
         if (!l->row->free && l->keys->separator == SEPARATOR_AUTO && has_two_separators(&l->lines, form))
             return fail("%s: both %s and commas split all lines: %.*s; say which by corpus.separator", where_is(l, 0),
                         columns_separator_name(form->separator), SHOWN(&l->lines.line[0]));

@@ -199,6 +199,25 @@ static void what_programs_write_beside_names_is_refused(void **state) {
     LOOKS(LOOK_LISTS, {"| list | items |\n|---|---|\n| a | b |\n", "line 2 draws a table, as psql and mysql print results; write CSV (psql --csv, mysql --batch)"});
 }
 
+/* A column that holds lists of its own would be one item, or lend its first item to the list's name. */
+static void lists_within_a_column_are_refused(void **state) {
+#define WITHIN(how, row, python, key) "line 2: column 2 holds whole lists, " how ": " row "; write a line for each item (in Python: " python "frame.explode)" key
+#define BY_SEPARATOR "; or corpus.separator says which separates the items"
+#define BY_COLUMNS "; corpus.columns = .. takes them as names"
+    LOOKS(LOOK_LISTS, {"id,kinds\n1,fun|kids|air\n2,war|sea\n", WITHIN("with '|' between", "1,fun|kids|air", "str.split('|') and ", BY_SEPARATOR)},
+          {"id,tracks\n1,27|60|55\n2,64|58|60\n", WITHIN("with '|' between", "1,27|60|55", "str.split('|') and ", BY_SEPARATOR)},
+          {"id,tracks\n1,27 60 55\n2,64 58\n", WITHIN("with blanks between", "1,27 60 55", "str.split(' ') and ", BY_SEPARATOR)},
+          {"u1;a,b\nu2;d,e\nu3;a,d,f\n", WITHIN("with commas between", "u2;d,e", "str.split(',') and ", BY_SEPARATOR)},
+          {"id,tracks\n1,\"[27, 60, 55]\"\n2,\"[64, 27]\"\n", WITHIN("as a program prints them", "1,\"[27, 60, 55]\"", "", "")},
+          {"tracks\n\"[27, 60]\"\n\"[64]\"\n", "line 2 holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
+          {"u1\ta b c\nu2\td e\n", "list = the first, items = the others; blanks, no header"},
+          {"u1,Doe|John\nu2,Roe|Jane\n", "list = the first, items = the others; '|', no header"});
+    LOOKS(LOOK_PAIRS, {"user,item\n1,27 60 55\n2,64 58\n", WITHIN("with blanks between", "1,27 60 55", "str.split(' ') and ", BY_COLUMNS)},
+          {"user,item\n1,Austin|TX\n2,Salem|OR\n", "list = user, item = item, rating = none; commas, a header"},
+          {"user;item\n1;sofa, red\n2;lamp\n3;cup, blue, old\n", "list = user, item = item, rating = none; semicolons, a header"},
+          {"user,item\n1,whole milk 2\n2,7 up\n", "list = user, item = item, rating = none; commas, a header"});
+}
+
 static void row_numbers_are_no_lists(void **state) {
     LOOKS(LOOK_PAIRS, {"0,ann,dune\n1,ann,emma\n2,bob,dune\n3,bob,ulysses\n4,cid,emma\n", "list = column 2, item = column 3, rating = none of 3; commas, no header"},
           {"1,7,12\n2,7,13\n3,8,12\n4,8,14\n5,9,13\n",
@@ -538,6 +557,7 @@ int main(void) {
         cmocka_unit_test(long_lines_are_looked_at_within_bounds),
         cmocka_unit_test(what_people_have_is_read_rightly_or_refused),
         cmocka_unit_test(what_programs_write_beside_names_is_refused),
+        cmocka_unit_test(lists_within_a_column_are_refused),
         cmocka_unit_test(row_numbers_are_no_lists),
         cmocka_unit_test(bars_and_colons_may_be_within_names),
         cmocka_unit_test(labels_and_titles_of_public_data),
