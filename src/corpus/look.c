@@ -1346,14 +1346,16 @@ static int is_of_names(const struct looking *l, unsigned column, uint64_t *diffe
     return !failed && filled == lines && *different == lines && bytes <= 200 * lines;
 }
 
-/* Chooses the columns of a table of documents: that with a name of a text, or else that with the most words, is the text; the first
- * other column whose fields all differ names the document, and if there is none the line's number does. */
+/* Chooses the columns of a table of documents: that with a name of a text, unless it has numbers alone, or else that with the most words,
+ * is the text; the first other column whose fields all differ names the document, and if there is none the line's number does. */
 static void take_document(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned text = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN, name, most = (unsigned)l->columns.least;
     uint64_t different;
     if (most > COLUMNS_READ) most = COLUMNS_READ;
-    for (unsigned c = 0; c < most && (text == NO_COLUMN || !l->has_header || find_named(l, COLUMN_B, NO_COLUMN) == NO_COLUMN); c++)
+    if (text < most && l->columns.column[text].filled && l->columns.column[text].digits == l->columns.column[text].filled) text = NO_COLUMN;
+    int named = text != NO_COLUMN;
+    for (unsigned c = 0; c < most && !named; c++)
         if (text == NO_COLUMN || l->columns.column[c].words > l->columns.column[text].words) text = c;
     name = l->has_header ? find_named(l, COLUMN_A, text) : NO_COLUMN;
     if (name != NO_COLUMN && !is_of_names(l, name, &different) && l->columns.column[name].digits < l->columns.column[name].filled) name = NO_COLUMN;
@@ -1397,6 +1399,9 @@ static const char *find_separator_of_documents(struct looking *l) {
 static int look_at_documents(struct looking *l) {
     struct columns_form *form = &l->look->form;
     const struct look_keys *keys = l->keys;
+    if (!l->typed && keys->names != NAMES_FILE && are_json(&l->lines))
+        return fail("'%s' holds JSON, whose braces and names would be words; write its texts alone first, one on each line (in Python: "
+                    "pandas.read_json(path, lines=True)[['id', 'text']].to_csv(..))", l->path);
     if (keys->names == NAMES_FILE && !l->typed) {
         form->naming = NAMED_BY_FILE;
         return 0;

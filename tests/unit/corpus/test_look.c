@@ -388,6 +388,12 @@ static void what_names_a_document_is_found(void **state) {
           {"review,sentiment\n\"good, it was\",positive\n\"bad, it was not\",negative\n\"bad, too\",negative\n",
            "document = the line's number, text = review; commas, a header"},
           {"1,\"the cat, sat\"\n2,\"a dog\"\n3,\"a bird\"\n", "document = column 1, text = column 2; commas, no header"},
+          {"story,title,user\n142,The cat sat,ann\n141,A dog,bob\n", "document = story, text = title; commas, a header"},
+          {"{\"id\": \"7\", \"text\": \"the cat\"}\n{\"id\": \"8\", \"text\": \"a dog\"}\n", "holds JSON, whose braces and names would be "
+           "words; write its texts alone first, one on each line (in Python: pandas.read_json(path, lines=True)[['id', 'text']].to_csv(..))"},
+          {"[\n\"the cat\",\n", "holds JSON, whose braces and names would be words; write its texts alone first, one on each line (in Python: "
+           "pandas.read_json(path, lines=True)[['id', 'text']].to_csv(..))"},
+          {"{\\rtf the cat\na dog}\n", "document = the line's number, text = all of it (corpus.names = yes: its first word names it)"},
           {"Hello, world of cats\nGoodbye, world of dogs\n", "document = the line's number, text = all of it (corpus.names = yes: its first word names it)"});
 }
 
