@@ -67,6 +67,7 @@ struct looking {
     int is_shifted;  /* 1: each line of data has one field more than the header, in front, as R writes row names */
     int has_hash;    /* 1: the first line began with #, so it is a header */
     int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
+    uint64_t comments; /* number of comments before the rows that were left out */
     int has_count;   /* 1: a first line that only counts the others was left out */
     int reordered;   /* 1: the relation of triples was found in another column than the second */
     uint64_t names;  /* lists and documents: number of distinct first fields */
@@ -536,10 +537,6 @@ static int refuse_marks(const struct looked_lines *lines, enum look_rows rows, c
             return fail("'%s' line %" PRIu64 ": a graph of DIMACS, and no rows of fields; keep its lines of edges without their first "
                         "letter (awk '/^[ea] /{print $2, $3}')",
                         path, lines->line[i].number);
-    if (rows == LOOK_PAIRS && begins_with(&lines->line[0], "%"))
-        return fail("'%s' line %" PRIu64 " is a comment of KONECT or Matrix Market; corpus.format = graph passes over such lines, pairs "
-                    "does not: remove them",
-                    path, lines->line[0].number);
     return 0;
 }
 
@@ -727,13 +724,38 @@ static int refuse_fields(struct looking *l) {
 
 /* ---- lines before the header ---- */
 
-/* Skips the # in front of a header such as "# user item". */
-static void pass_hash(struct looking *l) {
-    struct looked_line *line = l->lines.line;
-    if (l->rows == LOOK_EDGES || l->lines.count < 2 || *line->at != '#' || *line[1].at == '#') return;
-    do line->at++;
-    while (line->at < line->end && token_is_white(*line->at));
-    l->has_hash = 1;
+static void leave_out(struct looked_lines *lines, uint64_t count) {
+    memmove(lines->line, lines->line + count, (lines->count -= count) * sizeof *lines->line);
+}
+
+/* Leaves out comments before the rows: lines that begin with # (or %, as those of Matrix Market and KONECT). The last one may be a header,
+ * "# user item": it stays, without its #. Names may begin with #, too: lines are comments if a blank follows the # in one of them, or if one
+ * has another number of fields than the rows. */
+static void pass_comments(struct looking *l) {
+    struct looked_lines *lines = &l->lines, rest;
+    struct columns_form form = COLUMNS_PLAIN, blanks = COLUMNS_PLAIN;
+    char sign = *lines->line->at;
+    uint64_t count = 0;
+    int are = sign == '%';
+    if (l->rows == LOOK_EDGES || l->row->text || !columns_comment(sign)) return;
+    while (count < lines->count && *lines->line[count].at == sign) count++;
+    for (uint64_t i = count; i < lines->count; i++)
+        if (*lines->line[i].at == sign) return;
+    if (count == lines->count) return;
+    rest = (struct looked_lines){lines->line + count, lines->count - count, lines->bytes};
+    separate(&form, &rest, !l->row->free, l->rows != LOOK_TITLES, l->keys->separator, "");
+    uint64_t wanted = part_line(rest.line, &form).count;
+    for (uint64_t i = 0; i < count; i++)
+        are |= (lines->line[i].end - lines->line[i].at > 1 && text_is_blank(lines->line[i].at[1])) ||
+               (!l->row->free && part_line(&lines->line[i], &form).count != wanted);
+    if (!are && count > 1) return;
+    struct looked_line last = lines->line[count - 1];
+    while (last.at < last.end && (*last.at == sign || token_is_white(*last.at))) last.at++;
+    int named = l->row->free ? count == 1 : part_line(&last, &form).count == wanted || part_line(&last, &blanks).count == wanted;
+    l->has_hash = sign == '#' && named;
+    if (l->has_hash) lines->line[count - 1] = last;
+    l->comments = count - (uint64_t)l->has_hash;
+    leave_out(lines, l->comments);
 }
 
 /* A spreadsheet may name the separator in a first line such as "sep=;". Removes that line from `lines` and stores the separator.
@@ -743,7 +765,7 @@ static int take_separator_line(struct looked_lines *lines, char separator[3]) {
     if (lines->count < 2 || line->end - line->at != 5 || strncasecmp(line->at, "sep=", 4)) return 0;
     separator[0] = line->at[4];
     separator[1] = 0;
-    memmove(lines->line, lines->line + 1, --lines->count * sizeof *lines->line);
+    leave_out(lines, 1);
     return strchr("\t;|, ", separator[0]) != NULL;
 }
 
@@ -864,7 +886,7 @@ static int look_for_header(const struct looking *l) {
     if (l->keys->hints && names_given(l)) return 1;
     if (!lines->count || key == HEADER_NO) return 0;
     if (key == HEADER_YES) return 1;
-    if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1;
+    if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1; /* the line of sizes */
     if (l->has_hash) return 1;
     if (l->rows == LOOK_DOCUMENTS) {
         unsigned text = find_named(l, COLUMN_B, NO_COLUMN);
@@ -1187,7 +1209,9 @@ static int take_positions(struct looking *l) {
     unsigned value = l->has_header ? find_named(l, COLUMN_VALUE, NO_COLUMN) : NO_COLUMN;
     if (value != NO_COLUMN && value != 2 + index) return refuse_columns(l, "the header names a value, but not the columns that are wanted");
     if (!has_numbers(l, 2 + index) && !is_of_events(l, 2 + index)) return refuse_third(l);
-    return most <= POSITIONS_MOST ? 0 : refuse_columns(l, "nothing tells which columns are wanted");
+    int ragged = l->rows == LOOK_EDGES && l->columns.least < l->columns.most;
+    return most <= POSITIONS_MOST ? 0 : refuse_columns(l, ragged ? "lines differ in length, and corpus.format = adjacency reads a node and its neighbours"
+                                                                 : "nothing tells which columns are wanted");
 }
 
 /* Sets the format of N-Triples. Their lines need no further examination. */
@@ -1452,11 +1476,30 @@ static uint64_t number_of_line(const struct looked_line *line, unsigned wanted, 
     return parts.count == wanted ? number[0] : 0;
 }
 
+/* Returns 1 if the first line is that of Matrix Market's sizes: the numbers of rows and of columns, and of lines after it. It may have lost
+ * the comments before it, and then no line may contradict it. */
+static int is_matrix_size(const struct looking *l) {
+    struct columns_form blanks = COLUMNS_PLAIN;
+    const struct looked_line *line = l->lines.line;
+    double size[3] = {0}, value[3];
+    int below = 1; /* 1: all values are below the number of lines */
+    for (uint64_t i = 0; i < l->lines.count; i++) {
+        struct table_line parts = part_line(&line[i], &blanks);
+        if (parts.count > 3 || parts.count < (i ? 2 : 3)) return 0;
+        for (uint64_t c = 0; c < parts.count; c++)
+            if (columns_number(&blanks, parts.word[c], parts.length[c], i ? &value[c] : &size[c])) return 0;
+        if (i && (value[0] > size[0] || value[1] > size[1] || value[0] < 1 || value[1] < 1)) return 0;
+        below &= !i || parts.count < 3 || value[2] < size[2];
+    }
+    return is_matrix_market(l->lines.bytes, l->length) || (l->whole ? size[2] == (double)(l->lines.count - 1) : below && size[2] >= (double)l->lines.count);
+}
+
 /* Removes a first line that is no row but counts the others: their number, or for edges the number of nodes and that of lines. */
 static int pass_count(struct looking *l) {
     struct looked_lines *lines = &l->lines;
     uint64_t rest = lines->count - 1, second, after;
     if (lines->count < 3 || l->row->free || l->row->text || l->keys->header == HEADER_NO) return 0;
+    if (l->rows == LOOK_PAIRS && is_matrix_size(l)) return leave_out(lines, 1), 1;
     int all = l->whole && lines->count < LOOKED_AT;
     uint64_t one = number_of_line(&lines->line[0], 1, &second);
     int counts = one && !number_of_line(&lines->line[1], 1, &after) && (all ? one == rest : one >= rest);
@@ -1471,7 +1514,7 @@ static int pass_count(struct looking *l) {
         counts = most && most <= nodes;
     }
     if (!counts) return 0;
-    memmove(lines->line, lines->line + 1, --lines->count * sizeof *lines->line);
+    leave_out(lines, 1);
     return 1;
 }
 
@@ -1663,6 +1706,7 @@ static void say(struct looking *l) {
     else
         at = text_add(out, room, at, "; %s, %s", columns_separator_name(form->separator), l->has_header ? "a header" : "no header");
     if (form->decimal_comma) at = text_add(out, room, at, ", decimal commas");
+    if (l->comments) at = text_add(out, room, at, ", %" PRIu64 " comment%s left out", l->comments, l->comments > 1 ? "s" : "");
     if (l->has_count) text_add(out, room, at, ", a count in the first line");
     uint64_t length;
     const char *value = column_name(l, form->column[COLUMN_VALUE], &length);
@@ -1719,7 +1763,6 @@ static int decide_rows(struct looking *l, const char *separator) {
         if (refuse_metis(l)) return -1;
         form->braces = l->rows == LOOK_EDGES && cut_braces(&l->lines, &weights);
         if (refuse_lines(&l->lines, l->rows, form->braces, l->path)) return -1;
-        pass_hash(l);
         separate(form, &l->lines, !l->row->free, l->rows != LOOK_TITLES, l->keys->separator, separator);
         if (l->row->free && refuse_table_of_lists(l)) return -1;
         if (!l->row->free && l->keys->separator == SEPARATOR_AUTO && has_two_separators(&l->lines, form))
@@ -1732,6 +1775,16 @@ static int decide_rows(struct looking *l, const char *separator) {
     describe_columns(&l->columns, &l->lines, (uint64_t)l->has_header, form);
     l->is_shifted = find_shift(l);
     if (!(l->keys->columns && *l->keys->columns) && refuse_matrix(l)) return -1;
+    if (l->first.count == 1 && l->row->needed > 1 && !l->row->longer && l->lines.count > 2 && l->columns.least > 1 && !l->typed && l->keys->header == HEADER_AUTO)
+        return fail("%s: 1 field with %s between, and each line after it has %" PRIu64 ": %.*s; remove it if it is no data", where_is(l, 0),
+                    columns_separator_name(form->separator), l->columns.least, SHOWN(&l->lines.line[0]));
+    uint64_t rows = 0, columns = 0;
+    if (l->rows == LOOK_EDGES && l->has_header && is_matrix_market(l->lines.bytes, l->length))
+        rows = number_of_line(&l->lines.line[0], 3, &columns);
+    if (rows != columns)
+        return fail("%s: a matrix of %" PRIu64 " rows and %" PRIu64 " columns is no graph, in which row 1 and column 1 would be one node; "
+                    "corpus.format = pairs reads it as lists and items",
+                    where_is(l, 0), rows, columns);
     if (take_columns(l)) return -1;
     pass_over_times(l);
     if (!l->row->free && refuse_fields(l)) return -1;
@@ -1750,6 +1803,7 @@ static int decide(struct looking *l) {
     if (!l->typed && l->rows == LOOK_TRIPLES && are_ntriples(&l->lines)) {
         if (take_ntriples(l)) return -1;
     } else {
+        if (!l->typed) pass_comments(l);
         if (!l->typed && !take_separator_line(&l->lines, separator)) *separator = 0;
         if (!l->typed) l->has_count = pass_count(l);
         if (l->rows == LOOK_DOCUMENTS ? look_at_documents(l) : decide_rows(l, separator)) return -1;
@@ -1758,8 +1812,8 @@ static int decide(struct looking *l) {
         if (!l->row->free) name_columns(l);
     }
     if (!l->typed && (l->has_header || before != l->lines.line[0].at)) {
-        const char *end = l->lines.bytes + l->length, *last = l->has_header ? l->lines.line[0].at : before;
-        const char *newline = memchr(last, '\n', (size_t)(end - last));
+        const char *first = l->lines.line[0].at, *end = l->lines.bytes + l->length;
+        const char *newline = l->has_header ? memchr(first, '\n', (size_t)(end - first)) : first - 1;
         look->skip = newline ? (uint64_t)(newline - l->lines.bytes) + 1 : l->length;
     }
     say(l);

@@ -444,3 +444,15 @@ def test_held_out_items_that_the_run_was_trained_on_are_said(sptx):
     train(sptx, "a r b\nb r c\nc s d\n", "triples", run="facts")
     sptx.path("facts.txt").write_text("a r b\nb r d\n")
     assert "warning: 1 of 2 triples of 'facts.txt' are ones that 'facts' was trained on" in sptx("evaluate", "facts", "--triples=facts.txt").stderr
+
+
+def test_comments_before_rows_are_no_rows(sptx):
+    assert refused(sptx, "% bip\n% 3 2\n1 7\n2 7\n1 8\n3\n", "pairs").startswith("'file' line 6: ")
+    train(sptx, "#nx.py\n# GMT Sat\n# A Club\n0 1 2\n1 2\n2 0\n", "adjacency")
+    assert set(words(sptx)) == {"0", "1", "2"}
+    train(sptx, "% bip\n% 3 2\n1 7\n2 7\n1 8\n3 8\n", "pairs")
+    assert set(words(sptx)) == {"7", "8", "list:1", "list:2", "list:3"}
+    train(sptx, "%%MatrixMarket matrix coordinate\n%\n3 2 4\n1 1 5\n2 1 1\n1 2 2\n3 2 4\n", "pairs")
+    assert set(words(sptx)) == {"1", "2", "list:1", "list:2", "list:3"}
+    sptx.path("pairs").write_text("# From a paper\n# Word 1\tWord 2\tHuman (mean)\n1\t2\t6.7\n2\t2\t7\n")
+    assert "covered 2/2" in sptx("evaluate", "run", "--pairs=pairs").stdout

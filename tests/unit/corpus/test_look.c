@@ -169,14 +169,30 @@ static void what_people_have_is_read_rightly_or_refused(void **state) {
     LOOKS(LOOK_PAIRS, {"# user item\n1\t5\n2\t5\n", "list = user, item = item, rating = none; blanks, a header"},
           {"user,film\nann,dune\nbob,emma\n", "list = user, item = film, rating = none; commas, a header"},
           {"user,opus\nann,dune\nuser,emma\n", "list = column 1, item = column 2, rating = none; commas, no header"},
-          {"% bip weighted\n1 1 5\n", "line 1 is a comment of KONECT or Matrix Market; corpus.format = graph passes over such lines, pairs "
-           "does not: remove them"},
+          {"% bip weighted\n1 1 5\n", "list = column 1, item = column 2, rating = column 3; blanks, no header, 1 comment left out"},
+          {"# made by hand, in 2020\n# user\topus\n1\t5\n2\t6\n", "list = user, item = opus, rating = none; tabs, a header, 1 comment left out"},
+          {"# made by hand\n1,5\n2,6\n", "list = column 1, item = column 2, rating = none; commas, no header, 1 comment left out"},
+          {"#a\t5\n#b\t6\nc\t7\n", "list = column 1, item = column 2, rating = none; tabs, no header"},
+          {"# a\t5\nb\t6\n# c\t7\n", "list = column 1, item = column 2, rating = none; tabs, no header"},
+          {"%%MatrixMarket matrix coordinate\n%\n3 9 3\n1 7 5\n2 9 1\n1 1 2\n",
+           "list = column 1, item = column 2, rating = column 3; blanks, no header, 2 comments left out, a count in the first line"},
+          {"3 9 3\n1 7 5\n2 9 1\n1 1 2\n", "list = column 1, item = column 2, rating = column 3; blanks, no header, a count in the first line"},
+          {"3 9 3\n1 7 5\n4 9 1\n1 1 2\n", "list = column 1, item = column 2, rating = column 3; blanks, no header"},
+          {"an address\n1,5\n2,6\n", "line 1: 1 field with commas between, and each line after it has 2: an address; remove it if it is no data"},
           {"user,rating,opus\nann,5,10\nbob,4,11\n", "line 1: the header does not name all columns that are wanted: user,rating,opus" ASK("list and item")},
           {"review_id,author,opus,stars\n1,10,20,5\n", "line 1: the header names a value, but not the columns that are wanted: review_id,author,opus,stars" ASK("list and item")},
           {"user,item,count\na,x,\"1,234\"\nb,y,12\n", " column 3 has numbers such as 1,234, whose comma may be a decimal sign or separate thousands; write them without, or with a point"});
     LOOKS(LOOK_LISTS, {"1,['rye', 'salt']\n2,['ale', 'rye']\n", "line 1 holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
           {"1 -1 2 3 -1 -2\n4 -1 -2\n", "line 1 ends each line with -2, as sequences of SPMF do; remove -1 and -2, which are no items"});
-    LOOKS(LOOK_ADJACENCY, {"1: 2 3\n2: 1\n", "line 1 has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"});
+    LOOKS(LOOK_EDGES, {"%%MatrixMarket matrix coordinate\n3 9 2\n1 7 5\n2 9 1\n", "line 2: a matrix of 3 rows and 9 columns is no graph, in which row "
+           "1 and column 1 would be one node; corpus.format = pairs reads it as lists and items"},
+          {"0 1 2 3 4\n1 2 3\n2 3\n", "line 1: lines differ in length, and corpus.format = adjacency reads a node and its neighbours: 0 1 2 3 4"
+           ASK("source and target")});
+    LOOKS(LOOK_WORDS, {"# From a paper (2002)\n# Word 1\tWord 2\tHuman (mean)\nred\tsea green\t6.7\n", "word = Word 1, second word = Word 2, score = Human "
+           "(mean); tabs, a header, 1 comment left out"});
+    LOOKS(LOOK_ADJACENCY, {"#nx.py\n# GMT Sat\n# A Club\n0 1 2\n1 2\n", "target = the first, contexts = the others; blanks, no header, 3 comments left out"},
+          {"#a b\n#b c d\nc d\n", "target = the first, contexts = the others; blanks, no header"},
+          {"1: 2 3\n2: 1\n", "line 1 has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"});
 }
 
 /* Fields and lines that some programs write and that are no names are refused. */
