@@ -614,8 +614,8 @@ static void make(struct planning *p, const struct vocab *vocab) {
                    : p->config->examples_mode == MODE_TRIPLE ? p->config->model_tied
                                                              : p->config->examples_own == 1;
     plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
-    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted, nor is each
-                                                                                  * triple's relation */
+    plan->tokens = p->source.tokens - (vocab->lists || config_has_counts(p->config) ? p->source.sentences : 0); /* each line's own row is not counted, nor
+                                                                                                            * is each triple's relation */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;
@@ -717,11 +717,14 @@ static int cold_targets(const struct plan *plan) {
     return plan->gpu_available && plan->hot_rows < plan->rows && off_gpu;
 }
 
+static const char counts_lines[] = "runs of pairs"; /* with train.loss = glove, a line of the stream (corpus/counts.h) */
+
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
     int both = config->examples_mode == MODE_TRIPLE && config->triples_reciprocal;
     const char *unit = config_is_window(config)                  ? "positions"
                        : both                                    ? "directions of triples"
+                       : config_has_counts(config)               ? counts_lines
                        : config->examples_targets != TARGETS_ONE ? "list positions"
                                                                  : config_lines(config);
     if (config->train_update == UPDATE_HOGWILD) {
@@ -756,8 +759,9 @@ static const char *name_of(const struct record_layout *layout, uint32_t field) {
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
-    line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
-         plan->graph ? "walks" : config_lines(config));
+    int counts = config_has_counts(config);
+    line(to_stdout, "corpus", "%s %s, %s %s", text_of_count(a, plan->tokens), counts ? "pairs" : "tokens", text_of_count(b, plan->sentences),
+         plan->graph ? "walks" : counts ? counts_lines : config_lines(config));
     if (*plan->defaults) line(to_stdout, "by size", "%s ('sptx-w2v help keys' has the rule)", plan->defaults);
     const struct record_layout *layout = &plan->layout;
     line(to_stdout, "rows", "%s x %" PRIu32 " %s, %" PRIu32 " %s of optimizer state%s%s", text_of_count(a, plan->rows), plan->dim,

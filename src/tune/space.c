@@ -55,6 +55,12 @@ static const struct space_key triple_keys[] = {
     {"train", "n3", {"0.001", "0.003", "0.01", "0.03", "0.05", "0.1", "0.2"}, 0, 0},
     {"train", "product", {"complex", "real"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
+/* Of held-out pairs: other keys change the pairs, or what they weigh. */
+static const struct space_key counts_keys[] = {
+    {"model", "dim", {"50", "64", "100", "128", "200", "300"}, 0, 0},
+    {"optimizer", "lr", {"0.3", "0.5", "0.7", "1", "1.4", "2"}, 0, 0},
+    {"optimizer", "initial_accumulator", {"1", "10", "100", "400", "1000"}, 0, 0},
+    {NULL, NULL, {NULL}, 0, 0}};
 /* The only keys that may change if the loss of held-out windows is compared: all others change the loss itself. */
 static const struct space_key text_keys[] = {
     {"model", "dim", {"64", "100", "128", "200", "300"}, 0, 0},
@@ -82,6 +88,8 @@ static const struct space_key *keys_of(const struct config *resolved, int wide) 
         return walk_keys;
     case MODE_TRIPLE:
         return triple_keys;
+    case MODE_COUNTS:
+        return counts_keys;
     default:
         return wide ? wide_text_keys : text_keys;
     }
