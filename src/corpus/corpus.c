@@ -8,7 +8,7 @@
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
-#include "gathered.h"
+#include "numbered.h"
 #include "reader.h"
 
 #include <errno.h>

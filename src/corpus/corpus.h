@@ -192,7 +192,7 @@ void corpus_close(struct corpus *corpus);
  * original files or gathered data. The corpus owns `fd` from now on. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
-/* Opens a corpus of data that a program has handed over (gathered.h); it has no files and no blocks. `gathered` stays the
+/* Opens a corpus of data that a program has handed over (numbered.h); it has no files and no blocks. `gathered` stays the
  * caller's and must outlive the corpus. Returns NULL after fail(). */
 struct gathered;
 struct corpus *corpus_open_gathered(struct gathered *gathered);

@@ -146,59 +146,36 @@ static int number_known(struct numbered *numbered, struct corpus *corpus, const 
     return result;
 }
 
+/* Finds the rows of gathered data, whose words are numbered already. */
+static int give_rows(struct numbered *own, const struct gathered *data, const struct corpus_options *options, const struct vocab *vocab) {
+    const struct words *items = &data->items.words, *lists = &data->lists.words;
+    uint64_t length;
+    own->numbers = data->numbers;
+    own->count = data->count;
+    own->left = data->left;
+    own->list_numbers = lists->size;
+    own->items = mem_alloc(items->size + 1, sizeof *own->items, "the rows of words");
+    own->lists = options->list_rows ? mem_alloc(lists->size + 1, sizeof *own->lists, "the rows of lists") : NULL;
+    if (!own->items || (options->list_rows && !own->lists)) return -1;
+    for (uint64_t n = 0; n < items->size; n++) {
+        const char *word = words_get(items, n, &length);
+        own->items[n] = encode_are_rows(options) ? row_of_number(vocab, word, length) : (uint32_t)vocab_find(vocab, word, length);
+    }
+    for (uint64_t n = 0; own->lists && n < lists->size; n++) {
+        const char *name = words_get(lists, n, &length);
+        own->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
+    }
+    return 0;
+}
+
 int encode_numbers(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
                          const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool) {
     *own = (struct numbered){.fd = -1};
-    *numbered = corpus_gathered(corpus) ? NULL : corpus_numbered(corpus);
-    if (corpus_gathered(corpus) || (*numbered && (*numbered)->complete)) return 0;
+    *numbered = corpus_numbered(corpus);
+    if (*numbered && (*numbered)->complete) return 0;
     *numbered = own;
+    if (corpus_gathered(corpus)) return give_rows(own, corpus_gathered(corpus), options, vocab);
     return numbered_open(own, path) || number_known(own, corpus, options, vocab, pool) ? -1 : 0;
-}
-
-/* ---- gathered data ---- */
-
-static uint32_t row_of_item(const struct gathered *gathered, const struct vocab *vocab, const char *word,
-                            uint64_t length) {
-    if (encode_are_rows(gathered->options)) return row_of_number(vocab, word, length);
-    int64_t row = vocab_find(vocab, word, length);
-    return row < 0 ? WORDS_ABSENT : (uint32_t)row;
-}
-
-int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab) {
-    const struct words *items = &gathered->items.words, *lists = &gathered->lists.words;
-    uint64_t length;
-    rows->items = mem_alloc(items->size, sizeof *rows->items, "the rows of words");
-    rows->lists =
-        gathered->options->list_rows ? mem_alloc(lists->size, sizeof *rows->lists, "the rows of lists") : NULL;
-    if (!rows->items || (gathered->options->list_rows && !rows->lists)) return -1;
-    for (uint64_t n = 0; n < items->size; n++) {
-        const char *word = words_get(items, n, &length);
-        rows->items[n] = row_of_item(gathered, vocab, word, length);
-    }
-    for (uint64_t n = 0; rows->lists && n < lists->size; n++) {
-        const char *name = words_get(lists, n, &length);
-        rows->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
-    }
-    return 0;
-}
-
-void gathered_rows_release(struct gathered_rows *rows) {
-    free(rows->items);
-    free(rows->lists);
-}
-
-/* Encodes the gathered sentences first .. end - 1; the result is that of encode_numbered() for these lines. */
-static int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
-                     uint64_t first, uint64_t end) {
-    struct encoder encoder;
-    uint64_t at = first ? gathered->ends[first - 1] : 0, most = gathered->ends[end - 1] - at + (end - first);
-    if (encoder_start(&encoder, gathered->options, encoded, most)) return -1;
-    for (uint64_t i = first; i < end; i++) {
-        if (rows->lists) take_id(&encoder, rows->lists[gathered->names[i]]);
-        for (; at < gathered->ends[i]; at++) take_id(&encoder, rows->items[gathered->ids[at]]);
-        if (take_line_end(&encoder)) return -1;
-    }
-    return 0;
 }
 
 /* Triples are grouped by their heads: a counting sort, which reads all triples once for each range of heads that fits into memory.
@@ -228,7 +205,7 @@ static inline uint32_t entity_of(const struct triples_met *met, const uint32_t *
 
 /* Stores the rows of triple i. Returns 0 if one of its terms has no row. */
 static inline int rows_of(const struct triples_met *met, uint64_t i, uint32_t *head, uint64_t *key) {
-    uint32_t tail = entity_of(met, met->tails, i), relation = met->relation_rows[met->relations[i * met->relation_stride]];
+    uint32_t tail = entity_of(met, met->tails, i), relation = met->relation_rows[met->relations[i * met->stride]];
     *head = entity_of(met, met->heads, i);
     *key = (uint64_t)relation << 32 | tail;
     return *head != WORDS_ABSENT && tail != WORDS_ABSENT && relation != WORDS_ABSENT;
@@ -756,7 +733,7 @@ struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
-    const struct numbered *numbered; /* the numbered corpus; NULL: the corpus is gathered data */
+    const struct numbered *numbered;
     struct pool *pool;
     _Atomic uint64_t next;           /* index of the next number to encode */
     struct progress progress;
@@ -886,10 +863,6 @@ static int encode_blocks(void *context, unsigned worker) {
 
 /* ---- pairs ---- */
 
-static int group(struct encoding *encoding, const struct pairs_met *met) {
-    return group_pairs(&encoding->writer, met, encoding->options->pair_weights != PAIR_WEIGHTS_NONE, encoding->pool);
-}
-
 static int group_numbered(struct encoding *encoding) {
     const struct numbered *numbered = encoding->numbered;
     unsigned fields = numbered_fields(encoding->options);
@@ -901,90 +874,30 @@ static int group_numbered(struct encoding *encoding) {
                             .rows = numbered->items,
                             .list_rows = numbered->lists,
                             .list_numbers = numbered->list_numbers};
-    return met.count ? group(encoding, &met) : 0;
+    return met.count ? group_pairs(&encoding->writer, &met, fields == 3, encoding->pool) : 0;
 }
 
 /* ---- triples ---- */
 
-static int put_triples(struct encoding *encoding, struct triples_met *met) {
-    met->entities = encoding->vocab->size - encoding->vocab->lists;
-    encoding->writer.triples = 1;
-    return encode_triples(&encoding->writer, met, encoding->pool);
-}
-
-static int put_numbered_triples(struct encoding *encoding) {
+static int put_triples(struct encoding *encoding) {
     const struct numbered *numbered = encoding->numbered;
     struct triples_met met = {.count = numbered->count / TRIPLE_TERMS,
                               .stride = TRIPLE_TERMS,
-                              .relation_stride = TRIPLE_TERMS,
+                              .entities = encoding->vocab->size - encoding->vocab->lists,
                               .heads = numbered->numbers + TRIPLE_HEAD,
                               .relations = numbered->numbers + TRIPLE_RELATION,
                               .tails = numbered->numbers + TRIPLE_TAIL,
                               .rows = numbered->items,
                               .relation_rows = numbered->lists};
-    return met.count ? put_triples(encoding, &met) : 0;
-}
-
-static int put_gathered_triples(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows) {
-    struct triples_met met = {.count = gathered->named,
-                              .stride = 2,
-                              .relation_stride = 1,
-                              .heads = gathered->ids,
-                              .relations = gathered->names,
-                              .tails = gathered->ids + 1,
-                              .rows = rows->items,
-                              .relation_rows = rows->lists};
-    return met.count ? put_triples(encoding, &met) : 0;
-}
-
-/* ---- gathered data ---- */
-
-enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block of gathered data; a block has whole sentences, at least one */
-
-static int commit_sentences(struct encoding *encoding, const struct gathered *gathered,
-                            const struct gathered_rows *rows) {
-    struct encoded block = {.number = 0};
-    int result = 0;
-    for (uint64_t first = 0, end = 0; first < gathered->sentences && !result; first = end) {
-        uint64_t most = (first ? gathered->ends[first - 1] : 0) + GATHERED_BLOCK;
-        for (end = first + 1; end < gathered->sentences && gathered->ends[end] <= most; end++) continue;
-        result =
-            interrupt_check() || encode_sentences(&block, gathered, rows, first, end) || put_block(encoding, &block) ? -1 : 0;
-        block.number++;
-    }
-    encoded_release(&block);
-    return result;
-}
-
-static int group_gathered(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows) {
-    struct pairs_met met = {.count = gathered->tokens,
-                            .stride = 1,
-                            .ids = gathered->ids,
-                            .names = gathered->names,
-                            .weights = gathered->weights,
-                            .rows = rows->items,
-                            .list_rows = rows->lists,
-                            .list_numbers = gathered->lists.words.size};
-    return group(encoding, &met);
-}
-
-static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
-    struct gathered_rows rows = {0};
-    const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
-    int result = gathered_rows_find(&rows, gathered, encoding->vocab);
-    if (!result && format->triples)
-        result = put_gathered_triples(encoding, gathered, &rows);
-    else if (!result)
-        result = format->scattered ? group_gathered(encoding, gathered, &rows) : commit_sentences(encoding, gathered, &rows);
-    gathered_rows_release(&rows);
-    return result;
+    encoding->writer.triples = met.count > 0;
+    return met.count ? encode_triples(&encoding->writer, &met, encoding->pool) : 0;
 }
 
 /* ---- the whole corpus ---- */
 
-static int encode_files(struct encoding *encoding) {
+static int encode_numbers_as(struct encoding *encoding) {
     const struct corpus_format_properties *format = &corpus_formats[encoding->options->format];
-    if (format->triples) return put_numbered_triples(encoding);
+    if (format->triples) return put_triples(encoding);
     if (format->scattered) return group_numbered(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(encoding->pool, encode_blocks, encoding);
@@ -1009,8 +922,7 @@ static int encode_as(struct encoding *encoding, const char *path, uint64_t finge
     const struct corpus_options *options = encoding->options;
     if (idstream_writer_open(&encoding->writer, path)) return -1;
     if (!corpus_formats[options->format].triples) encoding->writer.pool = encoding->pool;
-    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus))
-                                                   : encode_files(encoding);
+    int result = encode_numbers_as(encoding);
     if (!result) result = corpus_check_unchanged(encoding->corpus);
     if (!result && !encoding->writer.tokens) result = nothing_left(encoding);
     encoding->writer.weighed = options->pair_weights;

@@ -14,7 +14,6 @@
 
 #include "base/pool.h"
 #include "corpus.h"
-#include "gathered.h"
 #include "idstream.h"
 #include "numbered.h"
 #include "vocab.h"
@@ -54,24 +53,15 @@ void encode_rows(const struct vocab *vocab, const struct corpus_options *options
                  uint32_t *rows);
 
 /* Stores in *numbered the corpus as vocab_build() has numbered it (corpus_set_numbered). If it has not, numbers it in *own, with the
- * vocabulary's rows as numbers, in a nameless file beside `path`. The caller closes *own in any case. Gathered data is
- * not numbered: *numbered is then NULL. Returns 0, or -1 after fail(). */
+ * vocabulary's rows as numbers, in a nameless file beside `path`. Of gathered data, *own has the numbers that the data has. The caller
+ * closes *own in any case. Returns 0, or -1 after fail(). */
 int encode_numbers(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
                    const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool);
 
-/* The rows of gathered words, indexed by the words' numbers; WORDS_ABSENT if a word has no row. */
-struct gathered_rows {
-    uint32_t *items; /* [items.words.size] */
-    uint32_t *lists; /* [lists.words.size]; NULL if lists have no rows */
-};
-int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
-void gathered_rows_release(struct gathered_rows *rows); /* may be called on a struct of zeros */
-
 /* encode_triples: writes triples as an id stream (idstream.h), sorted by their ids and each of them once. */
-/* All triples in the corpus' order, as numbers of words: head i is heads[i * stride], its tail is tails[i * stride], its relation
- * is relations[i * relation_stride]. */
+/* All triples in the corpus' order, as numbers of words: triple i has index stride * i of each array. */
 struct triples_met {
-    uint64_t count, stride, relation_stride;
+    uint64_t count, stride;
     const uint32_t *heads, *relations, *tails;
     const uint32_t *rows;          /* by number: rows of entities; NULL: a number is its row */
     const uint32_t *relation_rows; /* by number: rows of relations */

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "columns.h"
 #include "corpus.h"
-#include "gathered.h"
+#include "numbered.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -7,10 +7,11 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/retry.h"
+#include "base/text.h"
 #include "encode.h"
 #include "fields.h"
-#include "gathered.h"
 #include "idstream.h"
+#include "numbered.h"
 #include "word_counts.h"
 #include "words.h"
 
@@ -555,7 +556,7 @@ static int put_starts(struct writing *w) {
 static int commit(struct writing *w) {
     struct graph_header header = {.version = GRAPH_VERSION,
                                   .flags = (w->wanted->directed ? GRAPH_DIRECTED : 0) |
-                                           (w->edges->weighted ? GRAPH_WEIGHTED : 0),
+                                           (w->edges->weights ? GRAPH_WEIGHTED : 0),
                                   .fingerprint = w->wanted->fingerprint,
                                   .nodes = w->wanted->nodes,
                                   .arcs = w->kept,
@@ -566,7 +567,7 @@ static int commit(struct writing *w) {
 
 /* Returns the limit for the arcs of a range: they may take a quarter of the free memory. */
 static uint64_t most_at_once(const struct writing *w) {
-    uint64_t free_bytes = mem_available(), bytes = w->edges->weighted ? 12 : 8;
+    uint64_t free_bytes = mem_available(), bytes = w->edges->weights ? 12 : 8;
     if (w->wanted->at_once) return w->wanted->at_once;
     return free_bytes / 4 / bytes > LEAST_AT_ONCE ? free_bytes / 4 / bytes : LEAST_AT_ONCE;
 }
@@ -578,7 +579,7 @@ static int put_rows(struct writing *w) {
         room = w->range > room ? w->range : room; /* a single row may exceed `most` */
         int fresh = room > capacity;
         if (mem_reserve(&w->keys, &capacity, room, sizeof *w->keys, "the arcs of a graph") ||
-            (w->edges->weighted &&
+            (w->edges->weights &&
              mem_reserve(&w->weights, &weights_capacity, room, sizeof *w->weights, "the weights of a graph")))
             return -1;
         if (fresh) mem_prefer_huge(w->keys, room * sizeof *w->keys);
@@ -597,9 +598,9 @@ static int write_all(struct writing *w) {
     if (!w->arcs)
         return fail("no edge of the graph joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->nodes);
     progress_start(&w->progress, "building", w->wanted->report_seconds);
-    if (file_write(&w->file, &none, sizeof none) || put_rows(w) || (w->edges->weighted && put_weights(w))) return -1;
-    uint64_t used = w->kept * (w->edges->weighted ? 8 : 4);
-    return put(w, padding, graph_arcs_bytes(w->kept, w->edges->weighted) - used) || put_starts(w) || commit(w) ? -1 : 0;
+    if (file_write(&w->file, &none, sizeof none) || put_rows(w) || (w->edges->weights && put_weights(w))) return -1;
+    uint64_t used = w->kept * (w->edges->weights ? 8 : 4);
+    return put(w, padding, graph_arcs_bytes(w->kept, w->edges->weights != NULL) - used) || put_starts(w) || commit(w) ? -1 : 0;
 }
 
 int graph_write(const char *path, const struct graph_wanted *wanted, const struct edges *edges, struct pool *pool,
@@ -609,8 +610,8 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
     w.at = mem_zalloc(wanted->nodes + 1, sizeof *w.at, "the nodes of a graph");
     mem_prefer_huge(w.at, wanted->nodes * sizeof *w.at);
     if (w.at && !piece_sum_open(&w.sum) && !file_writer_open(&w.file, path)) {
-        w.kept_weights = edges->weighted ? file_open_unnamed(path) : -1;
-        result = edges->weighted && w.kept_weights < 0 ? -1 : write_all(&w);
+        w.kept_weights = edges->weights ? file_open_unnamed(path) : -1;
+        result = edges->weights && w.kept_weights < 0 ? -1 : write_all(&w);
     }
     progress_end(&w.progress);
     *loops = w.loops;
@@ -627,7 +628,7 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
 int graph_settle(struct corpus_options *options, const struct corpus *corpus) {
     const struct gathered *gathered = corpus_gathered(corpus);
     if (options->weights != WEIGHTS_AUTO) return 0;
-    int weighted = gathered ? gathered->weights != NULL : edges_look_weighted(corpus, options);
+    int weighted = gathered ? gathered->weighted : edges_look_weighted(corpus, options);
     if (weighted > 0) options->weights = WEIGHTS_YES;
     return weighted < 0 ? -1 : 0;
 }
@@ -639,82 +640,39 @@ uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *voca
     return XXH3_64bits(facts, sizeof facts);
 }
 
-static void say_left_out(uint64_t loops, uint64_t zeros) {
-    if (loops) note("graph      %" PRIu64 " self-loop%s left out", loops, loops == 1 ? "" : "s");
-    if (zeros) note("graph      %" PRIu64 " edge%s of weight 0 left out", zeros, zeros == 1 ? "" : "s");
-}
-
-/* The data and files from which a graph is made: edges read from files (numbered), or edges that the caller passed (gathered). */
-struct making {
-    const char *path; /* path of the graph's file */
-    uint64_t fingerprint, nodes;
-    const struct corpus_options *options;
-    struct pool *pool;
-};
-
-static int write_edges(const struct making *making, const struct edges *edges, const struct corpus_left *left) {
-    const struct corpus_options *options = making->options;
-    struct graph_wanted wanted = {.fingerprint = making->fingerprint,
-                                  .nodes = making->nodes,
-                                  .directed = options->directed,
-                                  .report_seconds = options->report_seconds};
-    uint64_t loops = 0;
-    if (graph_write(making->path, &wanted, edges, making->pool, &loops)) return -1;
-    say_left_out(left->loops + loops, left->zeros);
-    return 0;
-}
-
 /* Returns 1 if each node's count is the number of its arcs: edges lead both ways, every node of the edges has a row of its own,
  * and the counts were made from this corpus alone. */
 static int counts_are_degrees(const struct corpus_options *options, const struct numbered *numbered, const struct vocab *vocab) {
     return numbered->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
 }
 
-static int make_of_files(const struct making *making, struct corpus *corpus, const struct vocab *vocab) {
+int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
+               const struct corpus_options *options, struct pool *pool) {
+    struct graph_wanted wanted = {.fingerprint = graph_fingerprint(corpus, vocab, options),
+                                  .nodes = vocab->size,
+                                  .directed = options->directed,
+                                  .report_seconds = options->report_seconds};
+    const struct gathered *gathered = corpus_gathered(corpus);
     struct numbered own;
     const struct numbered *numbered;
-    int result = encode_numbers(&numbered, &own, corpus, making->options, vocab, making->path, making->pool) ||
-                         corpus_check_unchanged(corpus)
-                     ? -1
-                     : 0;
-    unsigned fields = numbered_fields(making->options);
+    uint64_t loops = 0;
+    unsigned fields = numbered_fields(options);
+    *graph = (struct graph){0};
+    if (gathered && options->weights == WEIGHTS_YES && !gathered->weighted) return fail("graph.weights = yes, and the edges have none");
+    int result = encode_numbers(&numbered, &own, corpus, options, vocab, path, pool) || corpus_check_unchanged(corpus) ? -1 : 0;
     if (!result) {
         struct edges edges = {.ends = numbered->numbers,
                               .rows = numbered->items,
                               .weights = fields == 3 ? (const float *)(const void *)(numbered->numbers + 2) : NULL,
                               .stride = fields,
                               .weight_stride = fields,
-                              .weighted = fields == 3,
                               .count = numbered->count / fields};
-        if (counts_are_degrees(making->options, numbered, vocab)) edges.degrees = vocab;
-        result = write_edges(making, &edges, &numbered->left);
+        if (counts_are_degrees(options, numbered, vocab)) edges.degrees = vocab;
+        result = graph_write(path, &wanted, &edges, pool, &loops);
     }
+    if (!result && (loops += numbered->left.loops)) note("graph      %" PRIu64 " self-loop%s left out", loops, text_plural(loops));
+    if (!result && numbered->left.zeros)
+        note("graph      %" PRIu64 " edge%s of weight 0 left out", numbered->left.zeros, text_plural(numbered->left.zeros));
     numbered_close(&own);
-    return result;
-}
-
-static int make_of_gathered(const struct making *making, const struct gathered *gathered, const struct vocab *vocab) {
-    struct gathered_rows rows = {0};
-    int weighted = making->options->weights == WEIGHTS_YES;
-    if (weighted && !gathered->weights) return fail("graph.weights = yes, and the edges have none");
-    int result = gathered_rows_find(&rows, gathered, vocab);
-    struct edges edges = {.ends = gathered->ids,
-                          .rows = rows.items,
-                          .weights = weighted ? gathered->weights : NULL,
-                          .stride = 2,
-                          .weight_stride = 1,
-                          .weighted = weighted,
-                          .count = gathered->tokens / 2};
-    if (!result) result = write_edges(making, &edges, &gathered->left);
-    gathered_rows_release(&rows);
-    return result;
-}
-
-int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
-               const struct corpus_options *options, struct pool *pool) {
-    const struct gathered *gathered = corpus_gathered(corpus);
-    const struct making making = {path, graph_fingerprint(corpus, vocab, options), vocab->size, options, pool};
-    *graph = (struct graph){0};
-    if (gathered ? make_of_gathered(&making, gathered, vocab) : make_of_files(&making, corpus, vocab)) return -1;
-    return graph_open(graph, path, making.fingerprint, vocab->size, pool);
+    return result ? -1 : graph_open(graph, path, wanted.fingerprint, vocab->size, pool);
 }

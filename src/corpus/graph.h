@@ -90,9 +90,8 @@ int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, ui
 struct edges {
     const uint32_t *ends; /* edge i connects nodes ends[stride * i] and ends[stride * i + 1] */
     const uint32_t *rows; /* row of each node; WORDS_ABSENT: the node's edges are left out. NULL: a node's number is its row */
-    const float *weights; /* if `weighted` is 1: the weight of edge i is weights[weight_stride * i] */
+    const float *weights; /* the weight of edge i is weights[weight_stride * i]; NULL: edges have no weights */
     unsigned stride, weight_stride;
-    int weighted;
     uint64_t count;
     const struct vocab *degrees; /* its counts are the number of arcs of each row, in which equal arcs count each time; NULL:
                                   * graph_write() counts them */
@@ -113,7 +112,7 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
 /* graph_make: makes a graph (graph.h) from a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
  * edge with a word that is not in the vocabulary is left out.
  *
- *   lines -> numbers of the edges' nodes (numbered.h; of gathered edges: in memory), and the row of each number
+ *   lines -> numbers of the edges' nodes (numbered.h), and the row of each number
  *         -> the graph's file
  */
 /* Replaces options->weights = WEIGHTS_AUTO by WEIGHTS_YES if the corpus' first edges all have weights. Returns 0, or -1 after

@@ -8,7 +8,8 @@
 #include "base/retry.h"
 #include "base/text.h"
 #include "corpus.h"
-#include "gathered.h"
+#include "numbered.h"
+#include "vocab.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,39 +66,14 @@ double phrase_score(const struct phrase_options *options, const struct phrase_to
     return ab < least ? -INFINITY : log(together / ((double)a / words * ((double)b / words))) / -log(together);
 }
 
-/* Maps the words of a numbered text, with the rows of a vocabulary that has all of them as their numbers. Returns 0, or -1 after
- * fail(); the caller must call phrase_tokens_release() in both cases. */
-static int phrase_tokens_numbered(struct phrase_tokens *tokens, const struct numbered *numbered) {
-    uint64_t bytes = numbered->count * sizeof *tokens->ids;
+/* Maps `count` numbers: those of the file `fd`, or new memory if `fd` is -1. The caller must call phrase_tokens_release() in any case. */
+static int map_tokens(struct phrase_tokens *tokens, int fd, uint64_t count) {
+    uint64_t bytes = count * sizeof *tokens->ids;
     *tokens = (struct phrase_tokens){NULL, 0, 0};
     if (!bytes) return 0;
-    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, numbered->fd, 0);
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, fd, 0);
     if (data == MAP_FAILED) return fail("cannot map %" PRIu64 " bytes of the text's words: %s", bytes, strerror(errno));
-    *tokens = (struct phrase_tokens){data, numbered->count, bytes};
-    for (uint64_t i = 0; i < tokens->size; i++)
-        if (tokens->ids[i] != PHRASE_LINE_END) tokens->ids[i] = numbered->items[tokens->ids[i]];
-    return 0;
-}
-
-static int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered) {
-    uint64_t size = gathered->tokens + gathered->sentences, bytes = size * sizeof *tokens->ids, at = 0, length;
-    *tokens = (struct phrase_tokens){NULL, 0, 0};
-    for (uint64_t n = 0; n < gathered->items.words.size; n++) {
-        const char *word = words_get(&gathered->items.words, n, &length);
-        if (memchr(word, ' ', length))
-            return fail(
-                "corpus.phrases = yes: the word '%.*s' has a blank in it; join words before, as sptx.Phrases does in Python",
-                text_shown(length), word);
-    }
-    if (!size) return 0;
-    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data == MAP_FAILED) return fail("not enough memory for the numbers of %" PRIu64 " words: %s", size, strerror(errno));
-    *tokens = (struct phrase_tokens){data, size, bytes};
-    uint32_t *out = data;
-    for (uint64_t i = 0; i < gathered->sentences; i++) {
-        for (; at < gathered->ends[i]; at++) *out++ = gathered->ids[at];
-        *out++ = PHRASE_LINE_END;
-    }
+    *tokens = (struct phrase_tokens){data, count, bytes};
     return 0;
 }
 
@@ -657,14 +633,27 @@ static int read_connectors(struct joining *j) {
     return result;
 }
 
-/* Copies the words of gathered data; they keep their numbers. */
+/* Copies the words of gathered data, and their numbers. Fails if a word contains a blank: in the joined text it would be two words. */
 static int take_gathered(struct joining *j, const struct gathered *gathered) {
     for (uint64_t n = 0; n < gathered->items.words.size; n++) {
         uint64_t length;
         const char *word = words_get(&gathered->items.words, n, &length);
+        if (memchr(word, ' ', length))
+            return fail("corpus.phrases = yes: the word '%.*s' has a blank in it; join words before, as sptx.Phrases does in Python",
+                        text_shown(length), word);
         if (words_add(&j->vocab.words, words_hash(word, length), word, length) < 0) return -1;
     }
-    return phrase_tokens_gathered(&j->tokens, gathered);
+    if (map_tokens(&j->tokens, -1, gathered->count)) return -1;
+    if (gathered->count) memcpy(j->tokens.ids, gathered->numbers, gathered->count * sizeof *gathered->numbers);
+    return 0;
+}
+
+/* Maps a numbered text, and replaces its numbers by the words' rows in the vocabulary, which has all of them. */
+static int take_numbered(struct joining *j, const struct numbered *numbered) {
+    if (map_tokens(&j->tokens, numbered->fd, numbered->count)) return -1;
+    for (uint64_t i = 0; i < j->tokens.size; i++)
+        if (j->tokens.ids[i] != PHRASE_LINE_END) j->tokens.ids[i] = numbered->items[j->tokens.ids[i]];
+    return 0;
 }
 
 /* Reads the text and its vocabulary of all words; keys such as corpus.min_count leave no word out. */
@@ -682,7 +671,7 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
     corpus_set_numbered(corpus, &numbered);
     if (!result)
         result = vocab_build(&j->vocab, corpus, &all, pool) || vocab_index(&j->vocab, options->path, pool) ||
-                         phrase_tokens_numbered(&j->tokens, &numbered) || corpus_check_unchanged(corpus)
+                         take_numbered(j, &numbered) || corpus_check_unchanged(corpus)
                      ? -1
                      : 0;
     corpus_set_numbered(corpus, NULL);

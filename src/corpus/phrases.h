@@ -29,9 +29,6 @@ struct phrase_tokens {
     uint64_t mapped; /* bytes of the mapping */
 };
 
-/* Copies the word numbers of gathered data. Fails if a word contains a blank: in the joined text it would be two words. */
-struct gathered;
-
 /* bigrams: counts all bigrams of a text exactly, in bounded memory.
  *
  *   a bigram -> its 64-bit hash -> top 6 bits: one of 64 shards, each with its own lock -> open addressing, 16 bytes a slot

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "encode.h"
 #include "fields.h"
-#include "gathered.h"
+#include "numbered.h"
 #include "scan.h"
 
 #include <inttypes.h>
@@ -635,6 +635,18 @@ static void open_shards(struct word_counts *counts) {
     for (int s = 0; counts && s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
 }
 
+/* Takes the counts of gathered words: the words are lent, the counts copied, since vocab_choose() frees them. */
+static int lend_counts(struct word_counts *counts, struct gathered_words *words) {
+    struct word_shard *shard = &counts->shards[0];
+    uint64_t size = words->words.size;
+    shard->counts = mem_alloc(size ? size : 1, sizeof *shard->counts, "the words' counts");
+    if (!shard->counts) return -1;
+    if (size) memcpy(shard->counts, words->counts, size * sizeof *shard->counts);
+    counts->lent = words;
+    shard->words = words->words;
+    return 0;
+}
+
 int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
                      struct pool *pool) {
     struct counting counting = {.wanted = wanted, .corpus = corpus, .options = options, .alone = pool_threads(pool) == 1,
@@ -643,8 +655,8 @@ int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *cor
     open_shards(wanted->names);
     struct gathered *gathered = corpus_gathered(corpus);
     if (gathered)
-        return (wanted->items && gathered_counts(wanted->items, &gathered->items)) ||
-                       (wanted->names && gathered_counts(wanted->names, &gathered->lists)) || corpus_left_say(&gathered->left, options)
+        return (wanted->items && lend_counts(wanted->items, &gathered->items)) ||
+                       (wanted->names && lend_counts(wanted->names, &gathered->lists)) || corpus_left_say(&gathered->left, options)
                    ? -1
                    : 0;
     if (corpus_read_as(corpus, options)) return -1;

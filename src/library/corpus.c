@@ -1,4 +1,4 @@
-/* corpus: sptx_corpus_*: converts structs of sptx.h to structs of corpus/gathered.h, and trains on the gathered data. */
+/* corpus: sptx_corpus_*: converts structs of sptx.h to structs of corpus/numbered.h, and trains on the gathered data. */
 #include "handles.h"
 
 #include "base/memory.h"

@@ -14,7 +14,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "corpus/gathered.h"
+#include "corpus/numbered.h"
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/evaluate.h"

@@ -23,7 +23,7 @@ struct gathered;
 struct held_out;
 /* Wishes of the caller that the config does not contain. */
 struct trainer_options {
-    struct gathered *data; /* the corpus, if the caller has gathered it (corpus/gathered.h); NULL: the files of corpus.path */
+    struct gathered *data; /* the corpus, if the caller has gathered it (corpus/numbered.h); NULL: the files of corpus.path */
     int resume;
     int overwrite;     /* 1: an older run in the directory is replaced; it is removed when the new run has a checkpoint */
     int overwrite_now; /* 1, with `overwrite`: the older run is removed before training begins */

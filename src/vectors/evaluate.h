@@ -21,8 +21,8 @@
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
 
-#include "corpus/gathered.h"
 #include "corpus/held_out.h"
+#include "corpus/numbered.h"
 #include "list_scores.h"
 #include "sptx.h"
 

@@ -255,14 +255,16 @@ static int judge_share(struct labels_job *job, double share, struct pool *pool) 
     return result;
 }
 
-/* Adds (node, label) pairs from memory. */
-static int take_pairs(struct labels_job *job, const struct gathered *data) {
-    for (uint64_t i = 0; i < data->tokens; i++) {
-        struct token node, label;
-        node.text = (char *)words_get(&data->lists.words, data->names[i], &node.length);
-        label.text = (char *)words_get(&data->items.words, data->ids[i], &label.length);
-        if (add_holding(job, &node, &label)) return -1;
-    }
+/* Adds the fields of (node, label) pairs from memory. */
+struct taking_pairs {
+    struct labels_job *job;
+    struct token node;
+};
+static int take_pair(void *user, const struct corpus_field *field) {
+    struct taking_pairs *t = user;
+    struct token token = {.text = (char *)field->text, .length = field->length};
+    if (field->part != PART_NAME) return add_holding(t->job, &t->node, &token);
+    t->node = token;
     return 0;
 }
 
@@ -314,7 +316,8 @@ static int add_share(struct answer *answer, const struct labels_job *job, uint64
 int evaluate_labels(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
     const struct sptx_evaluate_options *options = &request->options;
     struct labels_job job = {.held = 0};
-    int64_t known = (request->data ? take_pairs(&job, request->data) : labels_read(request->path, add_holding, &job))
+    int64_t known = (request->data ? gathered_fields(request->data, take_pair, &(struct taking_pairs){.job = &job})
+                                   : labels_read(request->path, add_holding, &job))
                         ? -1 : prepare(&job, model, request->view, request->path);
     struct pool *pool = known < 0 ? NULL : pool_open(config ? (unsigned)config->device_threads : 0);
     int result = pool ? 0 : -1;

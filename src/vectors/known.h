@@ -4,9 +4,9 @@
 #define SPTX_KNOWN_H
 
 #include "base/pool.h"
-#include "corpus/gathered.h"
 #include "corpus/graph.h"
 #include "corpus/idstream.h"
+#include "corpus/numbered.h"
 #include "kernels/backend.h"
 #include "model.h"
 #include "run/model_files.h"

@@ -27,7 +27,7 @@
 #define SPTX_LIST_SCORES_H
 
 #include "base/progress.h"
-#include "corpus/gathered.h"
+#include "corpus/numbered.h"
 #include "fold_in.h"
 #include "known.h"
 #include "names.h"

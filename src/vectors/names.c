@@ -309,31 +309,8 @@ static int read_file(const char *path, const struct corpus_options *options, ask
     return more ? -1 : corpus_left_say(&left, options);
 }
 
-static int take_number(const struct gathered_words *of, uint32_t number, enum token_part part, asked_take *take, void *user) {
-    struct corpus_field field = {.part = part};
-    field.text = words_get(&of->words, number, &field.length);
-    return take(user, &field);
-}
-
 int asked_read(const char *path, const struct gathered *data, const struct corpus_options *options, asked_take *take, void *user) {
-    if (!data) return read_file(path, options, take, user);
-    const struct corpus_format_properties *format = &corpus_formats[data->options->format];
-    int result = 0;
-    for (uint64_t i = 0; format->triples && i < data->named && !result; i++)
-        result = take_number(&data->items, data->ids[2 * i], PART_WORD, take, user) ||
-                 take_number(&data->lists, data->names[i], PART_NAME, take, user) ||
-                 take_number(&data->items, data->ids[2 * i + 1], PART_WORD, take, user);
-    for (uint64_t i = 0; !data->sentences && !format->triples && i < data->tokens && !result; i++)
-        result = (data->named && take_number(&data->lists, data->names[i], PART_NAME, take, user)) ||
-                 take_number(&data->items, data->ids[i], PART_WORD, take, user);
-    for (uint64_t i = 0, at = 0; i < data->sentences && !result; i++) {
-        /* A list's name is stored separately or is its first token. A sparse matrix has a row even for a user without items. */
-        if (at == data->ends[i]) continue;
-        result = data->named ? take_number(&data->lists, data->names[i], PART_NAME, take, user)
-                             : take_number(&data->items, data->ids[at++], PART_NAME, take, user);
-        for (; at < data->ends[i] && !result; at++) result = take_number(&data->items, data->ids[at], PART_WORD, take, user);
-    }
-    return result ? -1 : 0;
+    return data ? gathered_fields(data, take, user) : read_file(path, options, take, user);
 }
 
 /* The columns of a file of pairs, while its first lines are examined. */

@@ -4,7 +4,7 @@
 #define SPTX_NAMES_H
 
 #include "corpus/fields.h"
-#include "corpus/gathered.h"
+#include "corpus/numbered.h"
 #include "corpus/look.h"
 #include "model.h"
 

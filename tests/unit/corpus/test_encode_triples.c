@@ -47,7 +47,6 @@ static void each_triple_is_written_once_in_order(void **state) {
         for (uint64_t at_once = 0; at_once < 3000; at_once = at_once * 9 + 1) {
             struct triples_met given = {.count = MET,
                                         .stride = 3,
-                                        .relation_stride = 3,
                                         .heads = &met->head,
                                         .relations = &met->relation,
                                         .tails = &met->tail,

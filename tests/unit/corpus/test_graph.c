@@ -80,7 +80,6 @@ static void make_and_check(const struct drawn *drawn, int directed, int weighted
     for (unsigned threads = 1; threads < 5; threads++) {
         struct edges edges = {.ends = drawn->ends,
                               .weights = weighted ? drawn->weights : NULL,
-                              .weighted = weighted,
                               .stride = 2, .weight_stride = 1, .count = drawn->count};
         struct graph_wanted wanted = {.fingerprint = 7,
                                       .nodes = NODES,
@@ -134,7 +133,7 @@ static void the_first_rows_may_have_no_arc(void **state) {
     static const uint32_t ends[] = {SORT_ROWS + 5, 0, SORT_ROWS + 6, 9};
     static const float weights[] = {2, 3};
     for (int weighted = 0; weighted < 2; weighted++) {
-        struct edges edges = {.ends = ends, .weights = weighted ? weights : NULL, .weighted = weighted, .stride = 2, .weight_stride = 1, .count = 2};
+        struct edges edges = {.ends = ends, .weights = weighted ? weights : NULL, .stride = 2, .weight_stride = 1, .count = 2};
         struct graph_wanted wanted = {.nodes = SORT_ROWS + 7, .directed = 1, .report_seconds = 1};
         struct graph graph;
         uint64_t loops;
@@ -156,7 +155,7 @@ static void sums_do_not_depend_on_the_order(void **state) {
     struct graph graphs[2];
     uint64_t loops;
     for (int i = 0; i < 2; i++) {
-        struct edges edges = {.ends = ends, .weights = weights[i], .weighted = 1, .stride = 2, .weight_stride = 1, .count = 4};
+        struct edges edges = {.ends = ends, .weights = weights[i], .stride = 2, .weight_stride = 1, .count = 4};
         char *path = in_scratch(i ? "one" : "other");
         assert_int_equal(graph_write(path, &wanted, &edges, pools[1], &loops), 0);
         assert_int_equal(graph_open(&graphs[i], path, 0, 2, pools[1]), 0);
@@ -165,7 +164,7 @@ static void sums_do_not_depend_on_the_order(void **state) {
     assert_true(graphs[0].weights[0] == graphs[0].weights[1] && graphs[0].weights[0] == 100000008.0f);
     graph_close(&graphs[0]);
     graph_close(&graphs[1]);
-    struct edges edges = {.ends = ends, .weights = (const float[]){3e38f, 3e38f}, .weighted = 1, .stride = 2, .weight_stride = 1, .count = 2};
+    struct edges edges = {.ends = ends, .weights = (const float[]){3e38f, 3e38f}, .stride = 2, .weight_stride = 1, .count = 2};
     assert_int_equal(graph_write(in_scratch("large"), &wanted, &edges, pools[1], &loops), -1);
     sentence_holds("add up to more than 32 bits hold");
     assert_false(file_exists(in_scratch("large")));

@@ -2,7 +2,7 @@
 #include "tests/testing.h"
 
 #include "corpus/encode.h"
-#include "corpus/gathered.h"
+#include "corpus/numbered.h"
 #include "tests/unit/scratch.h"
 
 #include "tests/unit/plain_options.h"
@@ -147,7 +147,7 @@ static void gathered_pairs_keep_their_weights(void **state) {
     uint64_t before = gathered_fingerprint(&gathered);
     struct corpus *corpus = corpus_open_gathered(&gathered);
     assert_string_equal(encoded(corpus, &options, 2, &vocab), "list:1 0 7 5 7 0.5 | list:2 0 8 1 7 3 | list:3 0 7 2 ");
-    gathered.weights[0] = 4;
+    memcpy(&gathered.numbers[2], &(float){4}, sizeof(float));
     assert_true(gathered_fingerprint(&gathered) != before);
     vocab_release(&vocab);
     corpus_close(corpus);
