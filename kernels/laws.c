@@ -113,8 +113,7 @@ static int refuses_batch(const struct hogwild_asked *a, char *why) {
 }
 
 static int refuses_loss(const struct hogwild_asked *a, char *why) {
-    if (a->loss.kind == LOSS_GLOVE && a->gpu) REFUSE("train.update = hogwild with train.loss = glove works on the CPU only; set train.update = batch");
-    if (a->loss.kind == LOSS_GLOVE) return *why != 0;
+    if (a->loss.kind == LOSS_GLOVE) return 0;
     if (a->loss.weighted)
         REFUSE("train.update = hogwild trains all pairs alike, and corpus.weights weighs them; set train.update = batch, or "
                "corpus.weights = none");

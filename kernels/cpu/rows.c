@@ -272,8 +272,9 @@ static inline double learn_contrastive(const struct loss_options *o, float *scor
     return loss;
 }
 
-static inline double learn_glove(const struct loss_options *o, float *score, uint32_t positives, const float *counts, float scale) {
+static inline double learn_glove(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives, const float *counts, float scale) {
     double sum = 0;
+    for (uint32_t i = positives; i < positives + negatives; i++) score[i] = 0;
     for (uint32_t i = 0; i < positives; i++) {
         float loss, log_x = loss_log(loss_weight(counts, i));
         score[i] = scale * loss_fit(score[i], log_x, loss_share(o, log_x), &loss);
@@ -353,7 +354,7 @@ static inline double learn(const struct loss_options *o, float *scores, uint32_t
             loss_sum += learn_contrastive(o, score, positives, negatives, weights, scale);
             break;
         case LOSS_GLOVE:
-            loss_sum += learn_glove(o, score, positives, weights, scale);
+            loss_sum += learn_glove(o, score, positives, negatives, weights, scale);
             break;
         }
     }

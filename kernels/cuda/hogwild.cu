@@ -1,7 +1,8 @@
-/* hogwild: the call for lock-free training on the GPU. It chooses one of four kernels for a request, and collects the result.
+/* hogwild: the call for lock-free training on the GPU. It chooses one of five kernels for a request, and collects the result.
  *
  *   hogwild_windows.cu    windows of a text with sgd, in registers; also those whose words are pooled to one vector (CBOW)
  *   hogwild_subwords.cu   windows of a text with sgd, whose words share the rows of their n-grams
+ *   hogwild_counts.cu     counts of pairs (GloVe) with adagrad
  *   this file             everything else, by the general kernel; and merging the tables that several GPUs train
  *
  * The host waits for the result. Which rows a kernel changes first is not defined: see kernels/hogwild.h.
@@ -40,6 +41,7 @@ struct block {
                                           * only what it has written. Not used for pools */
     float *factors;                      /* coefficients: [t x c]; for pooled targets [c] */
     float *rates;                        /* [c + t] learning rates of the contexts, then of the targets; used only if rows count their updates */
+    const float *counts;                 /* [c] for LOSS_GLOVE: the contexts' counts */
     uint32_t *targets, *contexts;        /* ids of rows; targets[] contains the targets of all blocks of a window */
     uint32_t t, positives, c, negatives; /* t: number of targets; c: number of contexts, the first `positives` of which are
                                           * positive; negatives: number of slots for which to draw */
@@ -221,6 +223,12 @@ template <class F, bool POOLED> __device__ void make_factors(const hogwild_job &
         float dot = sum_over_warp(dots);
         uint32_t mine = first + lane_number();
         if (lane_number() >= CONTEXTS || mine >= b.c) continue;
+        if (job.loss.kind == LOSS_GLOVE) {
+            float loss, log_x = loss_log(portable_load_float(b.counts + mine));
+            factors[mine] = loss_fit(dot, log_x, loss_share(&job.loss, log_x), &loss);
+            if (b.sampled) sums.loss += loss;
+            continue;
+        }
         float y = mine < b.positives ? 1.0f : 0.0f;
         factors[mine] = -gain_of(dot, y);
         if (b.sampled) sums.loss += logit_loss(dot, y);
@@ -460,6 +468,7 @@ __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     b.t = (uint32_t)row.targets;
     b.positives = b.listed = b.predicted = (uint32_t)row.wanted;
     b.negatives = (uint32_t)row.negatives;
+    b.counts = s.weights + row.start + 1;
     if (lane_number() == 0 && !row.split) b.targets[0] = portable_load32(s.ids + row.start + row.target);
     if (row.split)
         add_split(job, b, row);
@@ -747,12 +756,14 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
     job->halves = has_halves(&r->target->spec.layout);
     job->state_halves = state_halves(&r->target->spec.layout);
     make_keys(r, job);
+    job->loss = r->loss;
     job->loss_mask = hogwild_loss_mask(r->count);
     job->totals = m->device_totals;
 }
 
 int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwild_job *job) {
     uint64_t warps = r->workers ? r->workers : hogwild_wanted_warps(&job->source);
+    if (hogwild_counts_can(job)) return hogwild_counts_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_subwords_can(job)) return hogwild_subwords_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_pooled_can(job)) return hogwild_pooled_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_windows_can(job)) return hogwild_windows_launch(job, warps, backend->processors, backend->compute);

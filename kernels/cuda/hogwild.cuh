@@ -35,6 +35,7 @@ struct hogwild_job {
     uint64_t global_step;
     uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
     int halves, state_halves;         /* halves: 1: weights are bfloat16; state_halves: 1: adagrad's sums are bfloat16 */
+    struct loss_options loss;
     uint32_t loss_mask; /* made by hogwild_loss_mask() */
     float node_limit;   /* for hogwild_node_share() */
     uint32_t *scratch;  /* for the general kernel: [warps x scratch_words] */
@@ -165,6 +166,10 @@ int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processor
 /* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). It must be asked before the two above, since they assume one row a word. */
 int hogwild_subwords_can(const struct hogwild_job *job);
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
+
+/* hogwild_counts.cu: counts of pairs (LOSS_GLOVE), with rows of float32. */
+int hogwild_counts_can(const struct hogwild_job *job);
+int hogwild_counts_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
 /* hogwild.cu: the general kernel, for all other jobs. */
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);

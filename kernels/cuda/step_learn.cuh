@@ -252,6 +252,7 @@ template <int WIDTH, class Line> static __device__ double learn_contrastive(cons
 
 template <int WIDTH, class Line> static __device__ double learn_glove(const struct loss_options &o, const Line &s) {
     double loss = 0;
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) s.coefficient_at(i) = 0;
     for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
         float own, log_x = loss_log(loss_weight(s.positive_weights(), i));
         s.coefficient_at(i) = s.scale * loss_fit(s.score_at(i), log_x, loss_share(&o, log_x), &own);

@@ -65,6 +65,7 @@ CASES = {
     "rowwise_logistic": (ROWWISE, dict(loss="logistic")),
     "rowwise_windows": (ROWWISE, dict(loss="logistic", targets=3)),
     "rowwise_softmax_cosine": (ROWWISE, dict(loss="softmax", score="cosine", temperature=0.15)),
+    "glove": (ADAGRAD, dict(loss="glove", x_max=2, x_power=0.75, weighted=True)),
     "pooled_contrastive": (ADAGRAD, dict(loss="contrastive", score="cosine", margin=0.2, negative_weight=9, targets=3, pool=True)),
 }
 
@@ -93,6 +94,9 @@ def loss_of(score, o, w):
     z = score / o.get("temperature", 1)
     weight = o.get("negative_weight", 1)
     positive, negative = z[..., :P], z[..., P:]
+    if o["loss"] == "glove":  # the weights are counts
+        share = torch.clamp((w / o["x_max"]) ** o["x_power"], max=1)
+        return (share * (score[..., :P] - torch.log(w)) ** 2 / 2).sum()
     if o["loss"] == "logistic":
         return (w * F.softplus(-positive)).sum() + F.softplus(negative).sum()
     if o.get("negative_power"):

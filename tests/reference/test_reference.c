@@ -104,13 +104,15 @@ static int has(const struct known *known, const char *text) {
 
 static void read_loss(struct known *known) {
     static const char *const kinds[] = {"\"loss\": \"logistic\"", "\"loss\": \"softmax\"", "\"loss\": \"bpr\"",
-                                        "\"loss\": \"contrastive\""};
-    for (int kind = 0; kind < 4; kind++)
+                                        "\"loss\": \"contrastive\"", "\"loss\": \"glove\""};
+    for (int kind = 0; kind < 5; kind++)
         if (has(known, kinds[kind])) known->loss.kind = (enum loss_kind)kind;
     known->loss.score = has(known, "\"score\": \"cosine\"") ? SCORE_COSINE : SCORE_DOT;
     known->loss.temperature = (float)option(known, "temperature", 0, 1);
     known->loss.margin = (float)option(known, "margin", 0, 0);
     known->loss.negative_weight = (float)option(known, "negative_weight", 0, 1);
+    known->loss.x_max = (float)option(known, "x_max", 0, 0);
+    known->loss.x_power = (float)option(known, "x_power", 0, 0);
     known->loss.negative_power = (float)option(known, "negative_power", 0, 0);
     known->loss.weighted = find(known, "weights") != NULL;
     known->targets = (uint64_t)option(known, "targets", 0, 1);
