@@ -576,7 +576,8 @@ static int look_at_file(struct corpus *corpus, struct corpus_file *file) {
     struct first_look wanted = corpus_wanted(file, corpus->format, &corpus->keys);
     if (first_bytes_look(&file->front, &wanted)) return -1;
     file->looked_at = 1;
-    if (file->front.rows && !corpus->said_rows++) warn("the lines of '%s' %s", file->name, file->front.rows);
+    const char *doubt = file->front.look.doubt;
+    if (*doubt && !corpus->said_rows++) warn("the lines of '%s' %s", file->name, doubt);
     if (file->front.bad_line && !corpus->said_encoding++)
         remark("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
                "changes Latin-1)",

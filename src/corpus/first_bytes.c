@@ -218,10 +218,10 @@ static int look(struct first_bytes *front, struct beginning *file, const struct 
     if (look_at_ends(front, file)) return -1;
     uint64_t end = whole_lines(file), mark = text_mark(file->bytes, file->length);
     front->bad_line = find_bad_line(file->bytes, file->length);
-    if ((row_properties[wanted->rows].free || wanted->rows == LOOK_TEXT) && end > mark)
-        front->rows = look_for_rows(file->bytes + mark, end - mark, wanted->rows);
     if (look_at_lines(&front->look, file->bytes + mark, file->length - mark, file->whole, wanted->rows, wanted->keys, wanted->name))
         return -1;
+    if ((row_properties[wanted->rows].free || wanted->rows == LOOK_TEXT) && end > mark && !*front->look.doubt)
+        look_for_rows(front->look.doubt, file->bytes + mark, end - mark, wanted->rows);
     front->skip = mark + front->look.skip;
     return 0;
 }

@@ -32,8 +32,6 @@ struct first_bytes {
     uint64_t skip;        /* number of bytes before the data: byte order mark and header */
     int cr_ends;          /* 1: lines end in CR, as on old Macs: the file contains CRs but no LF */
     struct look look;     /* the format of the lines */
-    const char *rows;     /* text of a warning, if lines of text, lists or adjacency look like another format (look_for_rows);
-                           * otherwise NULL */
     uint64_t bad_line;    /* number of the first line that is not UTF-8; 0: all examined bytes are UTF-8 */
 };
 

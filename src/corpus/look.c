@@ -445,14 +445,15 @@ static int are_json(const struct looked_lines *lines) {
     return lines->count > 0;
 }
 
+enum { XML, GML }; /* the first of `others` */
 /* Formats of files that cannot be read as tables. Each entry has the first bytes of such a file, the format's name, and the
  * advice to the user. */
 static const struct {
     const char *begin, *what, *then;
-} others[] = {{"<", "XML", "write a line for each edge or pair first"},
+} others[] = {[XML] = {"<", "XML", "write a line for each edge or pair first"},
+              [GML] = {"graph [", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
               {"@prefix ", "Turtle", "write N-Triples first (rapper -i turtle -o ntriples)"},
               {"@base ", "Turtle", "write N-Triples first (rapper -i turtle -o ntriples)"},
-              {"graph [", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
               {"Creator ", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
               {"*vertices", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
               {"*network", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
@@ -468,16 +469,24 @@ static int holds(const struct looked_line *line, const char *text) {
     return memmem(line->at, (size_t)(line->end - line->at), text, strlen(text)) != NULL;
 }
 
+/* Returns the index in `others` of the format that the first lines show; -1 if they show none. */
+static int find_other_format(const struct looked_lines *lines) {
+    const struct looked_line *line = &lines->line[0];
+    if (begins_with(line, "graph") && line->end - line->at == 5 && lines->count > 1 && begins_with(&line[1], "[")) return GML;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
+            return (int)i;
+    return -1;
+}
+
 static int refuse_other_formats(const struct looked_lines *lines, enum look_rows rows, const char *path) {
     const struct looked_line *line = &lines->line[0];
     if (begins_with(line, "PREFIX ") && holds(line, ": <"))
         return fail("'%s' holds Turtle, and no rows of fields: write N-Triples first (rapper -i turtle -o ntriples)", path);
     int names = rows == LOOK_TRIPLES && *line->at == '<' && !begins_with(line, "<?xml") && !begins_with(line, "<rdf"); /* <Ulm> */
     if (are_ntriples(lines)) return fail("'%s' holds N-Triples: corpus.format = triples reads them", path);
-    for (size_t i = 0; i < sizeof others / sizeof *others && !names; i++)
-        if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
-            return fail("'%s' holds %s, and no rows of fields: %s", path, others[i].what, others[i].then);
-    return 0;
+    int other = names ? -1 : find_other_format(lines);
+    return other < 0 ? 0 : fail("'%s' holds %s, and no rows of fields: %s", path, others[other].what, others[other].then);
 }
 
 static int ends_with(const struct looked_line *line, const char *text) {
@@ -2056,21 +2065,77 @@ static int are_json_lines(const struct looked_lines *lines) {
     return lines->count && i == lines->count;
 }
 
-const char *look_for_rows(const char *bytes, uint64_t length, enum look_rows rows) {
+/* Returns 1 if one of the lines has this byte and a blank after it, as a sentence has. */
+static int have_in_sentences(const struct looked_lines *lines, char byte) {
+    for (uint64_t i = 0; i < lines->count; i++)
+        for (const char *at = lines->line[i].at; at + 1 < lines->line[i].end; at++)
+            if (*at == byte && text_is_blank(at[1])) return 1;
+    return 0;
+}
+
+/* Returns the end of a warning if the lines of a text are a table, otherwise NULL. *sure: 1: its columns tell what it is. */
+static const char *look_for_table(const struct looked_lines *lines, int *sure) {
+    static const char *const reads[LOOK_ROWS] = {[LOOK_PAIRS] = "look like pairs: corpus.format = pairs reads list, item[, rating]",
+                                                 [LOOK_EDGES] = "look like edges: corpus.format = graph reads source, target[, weight]",
+                                                 [LOOK_TRIPLES] = "look like triples: corpus.format = triples reads head, relation, tail",
+                                                 [LOOK_DOCUMENTS] = "look like a table with texts: corpus.format = documents reads document, text"};
+    const struct columns_form blanks = COLUMNS_PLAIN;
+    uint64_t second, wide = lines->count > 1 ? part_line(&lines->line[1], &blanks).count : 0;
+    *sure = 1;
+    if (lines->count > 2 && number_of_line(&lines->line[0], 1, &second) == lines->count - 1 && (wide == 2 || wide == 3))
+        return reads[wide == 3 ? LOOK_TRIPLES : LOOK_EDGES];
+    for (int s = 0; s < BLANKS; s++) {
+        struct parting parting = try_separator(lines, separators[s]);
+        uint64_t quoted = 0;
+        int prose = lines->count < 3 || ((*separators[s] == ';' || s == COMMA) && have_in_sentences(lines, *separators[s]));
+        if (!is_uniform(lines, &parting) || (s == COMMA && !have_commas_of_fields(lines))) continue;
+        struct look look = {.form = form_with(separators[s], choose_quotes(lines, separators[s]))};
+        const struct look_keys keys = LOOK_AUTO;
+        struct looking l = {.look = &look, .lines = *lines, .keys = &keys, .has_header = 1, .first = part_line(&lines->line[0], &look.form)};
+        struct kinds kinds = {.filled = {0}};
+        for (uint64_t i = 0; i < lines->count; i++) quoted += part_line(&lines->line[i], &look.form).quoted;
+        if (prose && 2 * quoted < lines->count) continue;
+        describe_columns(&l.columns, lines, 1, &look.form);
+        int texts = 0;
+        for (uint64_t c = 0; c < COLUMNS_READ; c++) {
+            kinds.filled[c] = l.columns.column[c].filled;
+            kinds.texts[c] = kinds.filled[c] - l.columns.column[c].numbers;
+            texts |= kinds.texts[c] && l.columns.column[c].words >= 3 * kinds.filled[c];
+        }
+        enum look_rows rows = guess(&l, &kinds);
+        if (rows == LOOK_ANY && texts) return reads[LOOK_DOCUMENTS];
+        *sure = rows == LOOK_TRIPLES || rows == LOOK_DOCUMENTS || (l.rows == rows && names_both(&l));
+        return *sure ? reads[rows] : "look like a table: corpus.format = pairs reads list, item[, rating], graph edges, documents a name and a text";
+    }
+    return NULL;
+}
+
+void look_for_rows(char like[LOOK_LIKE], const char *bytes, uint64_t length, enum look_rows rows) {
     struct looked_lines lines;
     enum look_kind kind = look_for_pairs(bytes, length, NULL);
-    const char *like = kind == LINES_RATINGS ? "look like ratings (list, item, rating): corpus.format = pairs reads them as such" : NULL;
-    if (rows != LOOK_TEXT) return like;
-    if (!collect_lines(&lines, bytes, length, 1, 0)) {
+    const char *found = kind == LINES_RATINGS ? "look like ratings (list, item, rating): corpus.format = pairs reads them as such" : NULL;
+    *like = 0;
+    if (rows == LOOK_TEXT && !collect_lines(&lines, bytes, length, 1, 0) && lines.count) {
+        int sure, other = find_other_format(&lines);
+        const char *table = look_for_table(&lines, &sure);
+        const struct looked_line *line = &lines.line[0];
+        if (other == XML && !begins_with(line, "<?xml") && !begins_with(line, "<!") && !begins_with(line, "<mediawiki")) other = -1;
+        if (other > GML && !strchr("*@", *line->at) && !holds(line, "\"") && !holds(line, "{")) other = -1; /* "Creator of worlds" */
         if (are_json_lines(&lines))
-            like = "are JSON, which is read as words with its braces and quotes: write the text alone into a file first";
-        else if (!like && kind == LINES_PAIRS && lines.count >= OWN_LEAST)
-            like = "look like a table: corpus.format = pairs reads list, item[, rating]";
-        else if (!like && are_two_numbers(&lines))
-            like = "are two numbers each: corpus.format = graph reads edges, pairs reads list and item";
-        else if (!like && begin_with_numbers(&lines))
-            like = "begin with a number of their own, as lists do that have one for a name: corpus.format = lists reads name and items";
+            found = "are JSON, which is read as words with its braces and quotes: write the text alone into a file first";
+        else if (are_ntriples(&lines))
+            found = "are N-Triples: corpus.format = triples reads them";
+        else if (other >= 0)
+            snprintf(like, LOOK_LIKE, "are %s, and no text: %s", others[other].what, other == XML ? "write its text alone into a file first" : others[other].then);
+        else if (table && (sure || !found))
+            found = table;
+        else if (!found && kind == LINES_PAIRS && lines.count >= OWN_LEAST)
+            found = "look like a table: corpus.format = pairs reads list, item[, rating]";
+        else if (!found && are_two_numbers(&lines))
+            found = "are two numbers each: corpus.format = graph reads edges, pairs reads list and item";
+        else if (!found && begin_with_numbers(&lines))
+            found = "begin with a number of their own, as lists do that have one for a name: corpus.format = lists reads name and items";
     }
-    free(lines.line);
-    return like;
+    if (rows == LOOK_TEXT) free(lines.line);
+    if (found && !*like) snprintf(like, LOOK_LIKE, "%s", found);
 }

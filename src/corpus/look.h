@@ -56,7 +56,7 @@ struct look_keys {
         .header = HEADER_AUTO                                                                     \
     }
 
-enum { LOOK_SAID = 400 }; /* bytes of a description */
+enum { LOOK_SAID = 400, LOOK_LIKE = 200 }; /* bytes of a description; of a warning */
 
 struct look {
     struct columns_form form;
@@ -66,6 +66,7 @@ struct look {
     int counted;          /* 1: the first line, which only counts the others, was left out */
     int sure;             /* documents, 1: the lines themselves tell what names a document: a table, or ids as first words */
     char said[LOOK_SAID]; /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
+    char doubt[LOOK_LIKE]; /* the end of a warning about the rows, after "the lines of 'path'"; "" if there is none */
     char value[32];       /* name of the rating or weight column in the header; "" if the header has no such column */
     char columns[96];     /* the columns as corpus.columns names them: "1,3,2", "user,item"; "" if rows have no columns */
 };
@@ -107,8 +108,8 @@ enum look_kind { LINES_UNCLEAR, LINES_LISTS, LINES_PAIRS, LINES_RATINGS };
 /* *named: 1: the first line is a header that names list and item; may be NULL. */
 enum look_kind look_for_pairs(const char *bytes, uint64_t length, int *named);
 
-/* For lines that are about to be read as text, lists or adjacency (`rows`): if they look like another format, returns the end of a
- * warning about it ("look like ratings .."), otherwise NULL. */
-const char *look_for_rows(const char *bytes, uint64_t length, enum look_rows rows);
+/* For lines that are about to be read as text, lists or adjacency (`rows`): if they look like another format, writes the end of a
+ * warning about it ("look like ratings .."), otherwise "". */
+void look_for_rows(char like[LOOK_LIKE], const char *bytes, uint64_t length, enum look_rows rows);
 
 #endif
