@@ -1,7 +1,7 @@
 /* step: one exact step of a batch.
  *
- *   1  by block      logits from old rows, loss, coefficients; each target occurrence's gradient, from old contexts
- *                    (step.c; step.c, where all blocks have the same negatives)
+ *   1  by block      logits from old rows, loss, coefficients; each target occurrence's gradient, from old contexts.
+ *                    If all blocks have the same negatives: by products of matrices
  *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
  *   3  by target     the occurrences' gradients summed in batch order; rule, in place
  *
@@ -276,7 +276,7 @@ static int cpu_pass_blocks(struct step *step) {
  *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
- * The target of a triple is the product of two rows, its head and its relation (products.h). Their gradients follow from the
+ * The target of a triple is the product of two rows, its head and its relation (kernels/triples.h). Their gradients follow from the
  * gradient of the product; the penalty of cubes is added to them and to the positive's gradient.
  *
  * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
@@ -338,6 +338,7 @@ static int grow(struct product *p, int loss_only) {
         struct cpu_scratch *scratch = &step->backend->scratch[i];
         if (mem_grow(&scratch->logits, &scratch->logit_capacity, needs.of_worker, sizeof(float), "a tile of scores")) return -1;
     }
+    INVARIANT(p->width >= step->dim && p->stride >= p->negatives && p->stride % CPU_PANEL == 0 && p->width <= step->span + CPU_PANEL);
     p->scores = s->shared_scores;
     p->target = s->shared_rows;
     p->target_columns = p->target + p->examples * p->width;
@@ -404,7 +405,7 @@ static struct factors read_factors(const struct product *p, uint64_t i, struct c
     return f;
 }
 
-/* The value of a column of a row, and the value of the column's partner (products.h). */
+/* The value of a column of a row, and the value of the column's partner (kernels/triples.h). */
 struct number {
     float own, partner;
 };
@@ -639,7 +640,7 @@ static int run(struct product *p, pool_job *job) {
     return pool_run(p->step->backend->pool, job, p);
 }
 
-/* Pass 1 with shared negatives (step.c): computes every example's loss, its target's gradient, and the gradient of each context's place. */
+/* Pass 1 with shared negatives: computes every example's loss, its target's gradient, and the gradient of each context's place. */
 static int cpu_pass_shared(struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     int loss_only = step->request->loss_only;
@@ -668,6 +669,7 @@ struct terms {
 };
 
 static void add_terms(const struct step *step, struct terms *terms, float *gradient) {
+    INVARIANT(terms->count <= TERMS);
     cpu_combine_rows(step->backend->rows, cpu_kept_vectors(step), gradient, terms->factor, 1, terms->vector, terms->count, step->dim);
     terms->count = 0;
 }
@@ -680,6 +682,7 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     const float *factors = cpu_block_logits(step, number) + (occurrence - block->contexts);
     uint32_t count = example_vectors(&stage->pool, block->t);
     cpu_block_vectors(step, number, vectors);
+    INVARIANT(occurrence >= block->contexts && occurrence - block->contexts < block->c); /* context_block names its block */
     for (uint32_t v = 0; v < count; v++) {
         if (terms->count == TERMS) add_terms(step, terms, scratch->gradient);
         terms->vector[terms->count] = vectors[v];
@@ -776,6 +779,7 @@ static int sum_squares(struct step *step) {
     if (ranks_sum(step->backend->ranks, dense, sent)) return -1;
     for (uint64_t i = 0; i < places; i++)
         if (squares[i] != -1) squares[i] = dense[back++];
+    INVARIANT(back == sent);
     return 0;
 }
 
@@ -845,6 +849,7 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
     step.scale = request->mean && examples ? (float)(1.0 / (double)examples) : 1.0f;
     if (grow_arrays(&step) || (shared ? cpu_pass_shared(&step) : cpu_pass_blocks(&step))) return -1;
     stage->result.loss = 0;
+    INVARIANT(all->count <= backend->shared.loss_capacity);
     for (uint64_t i = 0; i < all->count; i++) stage->result.loss += backend->shared.losses[i];
     if (request->loss_only) return 0;
     step.constants = rule_prepare(request->rule, request->lr, request->global_step);

@@ -217,7 +217,7 @@ int by_id_store_sorted(struct backend *b, struct by_id *own, struct value_view f
  *   owners  [count] for a fetch: the place that fetches the row, which is the first that claimed its slot
  *                   for a store: the row's slot, which holds the last of its places
  *
- * A fetch is three kernels: claim, fetch (by_id_rows.cu), and a copy on the GPU from each row's owner to its other places. A store
+ * A fetch is three kernels: claim, fetch, and a copy on the GPU from each row's owner to its other places. A store
  * is two. Between a claim and the next one the slots are emptied.
  */
 

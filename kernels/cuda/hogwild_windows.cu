@@ -266,7 +266,7 @@ int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processo
  *     contexts of all its windows: dot products, coefficients, updates
  *     update each word once, by the sum of its windows' gradients
  *
- * Traffic inside L2 limits the speed, as with shared negatives (hogwild_windows.cu): a single window reads 6 words and 6
+ * Traffic inside L2 limits the speed, as with shared negatives: a single window reads 6 words and 6
  * contexts and adds to them, 12 KB at 128 columns. Two neighbouring windows have 9 words together instead of 12, which is an
  * eighth less traffic. Longer groups would save more, but a word would be updated a whole group's time after it was read, and
  * rows that many positions change at once overshoot.
