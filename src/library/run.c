@@ -108,8 +108,7 @@ enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t 
         return leave(run->context, 0);
     }
     const char *near = vocab_near(&run->model.vocab, word);
-    return leave(run->context, fail_usage("'%s' is no word of '%s'%s%s%s", word, run->model.directory,
-                                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : ""));
+    return leave(run->context, fail_usage("'%s' is no word of '%s'%s%s%s", word, run->model.directory, DID_YOU_MEAN(near)));
 }
 
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *out) {

@@ -27,34 +27,20 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 
-enum { NEAR_LISTS = 100000 }; /* most names with which a misspelt name is compared */
-
-/* Returns the name most like `name`, to suggest in an error message: of a list, a relation, a paper or a node; NULL if no name is
- * similar. */
-static const char *run_lists_near(const struct model *model, const char *name) {
-    if (has_targets(model)) return vocab_near(&model->vocab, name);
-    uint64_t first = model_items(model), count = model->vocab.lists < NEAR_LISTS ? model->vocab.lists : NEAR_LISTS;
-    const char **names = mem_alloc(count, sizeof *names, "the nearest name of a list");
-    if (!names) {
-        report_clear(); /* if memory is short, no name is suggested */
-        return NULL;
-    }
-    for (uint64_t i = 0; i < count; i++) names[i] = vocab_word(&model->vocab, first + i, NULL) + strlen(vocab_prefix(&model->vocab));
-    const char *near = text_nearest(name, names, count);
-    free(names);
-    return near;
+/* Fails because the run does not know a name of this kind; suggests the most similar one. */
+static int64_t refuse_name(const struct model *model, const char *what, const char *name, const struct vocab *words) {
+    const char *near = words ? vocab_near(words, name) : names_near(&model->vocab.words, model_items(model), strlen(vocab_prefix(&model->vocab)), name);
+    return fail_usage("'%s' %s '%.100s'%s%s%s", model->directory, what, name, DID_YOU_MEAN(near));
 }
 
 int64_t run_lists_find(const struct model *model, const char *name) {
     int64_t row = run_lists_row(model, name, strlen(name));
     if (row >= 0) return row;
-    if (!has_targets(model) && !model->vocab.lists)
-        return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
-                          "'%.100s' instead",
-                          model->directory, name);
-    const char *near = run_lists_near(model, name);
-    return fail_usage("'%s' was trained on no list '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
-                      near ? near : "", near ? "'?" : "");
+    if (has_targets(model) || model->vocab.lists)
+        return refuse_name(model, "was trained on no list", name, has_targets(model) ? &model->vocab : NULL);
+    return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
+                      "'%.100s' instead",
+                      model->directory, name);
 }
 
 /* ---- their items ---- */
@@ -193,18 +179,12 @@ int run_triples_check(const struct model *model) {
 
 int64_t run_triples_entity(const struct model *model, const char *name) {
     int64_t row = vocab_find(&model->vocab, name, strlen(name));
-    if (row >= 0 && (uint64_t)row < model_items(model)) return row;
-    const char *near = vocab_near(&model->vocab, name);
-    return fail_usage("'%s' knows no entity '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
-                      near ? near : "", near ? "'?" : "");
+    return row >= 0 && (uint64_t)row < model_items(model) ? row : refuse_name(model, "knows no entity", name, &model->vocab);
 }
 
 int64_t run_triples_relation(const struct model *model, const char *name) {
     int64_t row = run_lists_row(model, name, strlen(name));
-    if (row >= 0) return row;
-    const char *near = run_lists_near(model, name);
-    return fail_usage("'%s' knows no relation '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
-                      near ? near : "", near ? "'?" : "");
+    return row >= 0 ? row : refuse_name(model, "knows no relation", name, NULL);
 }
 
 int64_t run_triples_reciprocal(const struct model *model, int64_t relation) {

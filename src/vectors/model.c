@@ -182,8 +182,7 @@ int64_t model_find(const struct model *model, enum model_view view, const char *
     int64_t row = vocab_find(&model->vocab, word, strlen(word));
     if (row >= 0) return model_check_row(model, view, (uint64_t)row) ? -1 : row;
     const char *near = vocab_near(&model->vocab, word);
-    if (near) return fail("'%.100s' is not in the vocabulary of '%s'; did you mean '%s'?", word, model->directory, near);
-    return fail("'%.100s' is not in the vocabulary of '%s'", word, model->directory);
+    return fail("'%.100s' is not in the vocabulary of '%s'%s%s%s", word, model->directory, DID_YOU_MEAN(near));
 }
 
 int64_t model_find_or_make(const struct model *model, enum model_view view, const char *word, float *out) {

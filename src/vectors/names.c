@@ -103,6 +103,17 @@ int64_t names_add(struct names *names, const char *text, uint64_t length) {
     return number;
 }
 
+const char *names_near(const struct words *words, uint64_t first, uint64_t skip, const char *name) {
+    enum { MOST = 100000 };
+    uint64_t count = words->size - first < MOST ? words->size - first : MOST;
+    const char **names = mem_alloc(count, sizeof *names, "the nearest name"), *near = NULL;
+    if (!names) report_clear(); /* if memory is short, no name is suggested */
+    for (uint64_t i = 0; names && i < count; i++) names[i] = words_get(words, first + i, NULL) + skip;
+    if (names) near = text_nearest(name, names, count);
+    free(names);
+    return near;
+}
+
 /* Copies in lower case. Only ASCII letters are changed, so UTF-8 stays valid. */
 static void copy_lower(char *to, const char *from, uint64_t length) {
     for (uint64_t i = 0; i < length; i++) to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];

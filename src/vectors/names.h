@@ -70,6 +70,10 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length);
 /* Returns the number of a name; -1 if it has not been added. */
 int64_t names_find(const struct names *names, const char *text, uint64_t length);
 
+/* Returns the word most like `name` among `words` (the first 100,000 from number `first` on, each without its first `skip` bytes), to
+ * suggest it in an error message; NULL if none is similar. */
+const char *names_near(const struct words *words, uint64_t first, uint64_t skip, const char *name);
+
 /* Sets the row of every name: the row of the list with this name, or of the target with which its line begins. */
 void names_locate_lists(struct names *names, const struct model *model);
 
