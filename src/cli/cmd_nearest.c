@@ -2,7 +2,6 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "commands.h"
-#include "prompt.h"
 #include "vectors/list_scores.h"
 #include "vectors/names.h"
 #include "vectors/quantizer.h"
@@ -10,13 +9,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* nearest, analogy, and the prompt that asks for words at the terminal. */
 
 enum { MOST_ANSWERS = 1000000000 };
+
+/* Prints the k rows found, or fewer if there are no more: word TAB score, and a title if there are some. */
+static void print_answers(const struct model *model, const struct titles *titles, const uint32_t *ids, const float *scores, uint32_t k) {
+    for (uint32_t i = 0; i < k && ids[i] != DRAW_NONE; i++) {
+        uint64_t length;
+        const char *word = vocab_word(&model->vocab, ids[i], &length);
+        terminal_print(word, length);
+        printf("\t%.6f", (double)scores[i]);
+        if (titles && titles->title) putchar('\t'), terminal_print_name(titles_of(titles, ids[i]));
+        putchar('\n');
+    }
+}
+
+/* Makes the config of a command that asks a run about words. Returns 1; 0 if no word is given and the prompt has answered instead; -1
+ * after fail(). */
+static int begin_asking(struct config *config, const struct arguments *arguments, int analogy, uint64_t k) {
+    if (arguments_config(config, 0, NULL, arguments)) return -1;
+    if (arguments->count != 1 || !isatty(STDIN_FILENO)) return 1;
+    return command_prompt(arguments->given[0], analogy, 1, (uint32_t)k, config);
+}
+
+/* ---- nearest ---- */
 
 struct asking {
     struct model model;
     struct titles titles;
-    enum model_view query, among;
+    enum model_view query, among; /* the tables of the queries and of the rows that are searched */
     enum search_metric metric;
     int quantized; /* 1: the rows searched are quantized as export does it, by `type` and `columns` */
     enum export_type type;
@@ -49,42 +73,6 @@ static int find_word(struct asking *asking, uint64_t i) {
     return 0;
 }
 
-static int find_words(struct asking *asking) {
-    asking->rows = mem_alloc(asking->count, sizeof *asking->rows, "queries");
-    asking->vectors = mem_alloc(asking->count, asking->model.dim * sizeof *asking->vectors, "queries");
-    if (!asking->rows || !asking->vectors) return -1;
-    for (uint64_t i = 0; i < asking->count; i++)
-        if (find_word(asking, i)) return -1;
-    return 0;
-}
-
-static void print_question(const char *word, int after_others) {
-    if (after_others) putchar('\n');
-    terminal_print_name(word);
-    puts(":");
-}
-
-static void print_answers(const struct asking *asking, const uint32_t *ids, const float *scores) {
-    for (uint32_t i = 0; i < asking->k && ids[i] != DRAW_NONE; i++) {
-        uint64_t length;
-        const char *word = vocab_word(&asking->model.vocab, ids[i], &length);
-        terminal_print(word, length);
-        printf("\t%.6f", (double)scores[i]);
-        if (asking->titles.title) putchar('\t'), terminal_print_name(titles_of(&asking->titles, ids[i]));
-        putchar('\n');
-    }
-}
-
-/* Leaves each word out of its own answer, if queries and answers come from the same table. */
-static void leave_out(const struct asking *asking, uint64_t *starts, uint32_t *banned) {
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < asking->count; i++) {
-        starts[i] = count;
-        if (asking->rows[i] != DRAW_NONE && asking->query == asking->among) banned[count++] = asking->rows[i];
-    }
-    starts[asking->count] = count;
-}
-
 /* Opens the search among rows that are quantized and decoded, and turns the queries as these rows are turned. */
 static int open_quantized(struct search *search, struct asking *asking, const struct config *config) {
     struct quantizer quantizer;
@@ -106,43 +94,37 @@ static int open_quantized(struct search *search, struct asking *asking, const st
     return result;
 }
 
-static int answer(struct asking *asking, const struct config *config) {
-    uint32_t k = asking->k, *banned = mem_alloc(asking->count, sizeof *banned, "queries");
+static int answer_words(struct asking *asking, const struct config *config) {
+    uint64_t count = asking->count, banned_count = 0;
+    uint32_t k = asking->k, *banned = mem_alloc(count, sizeof *banned, "queries");
     struct search search = {.rows = 0};
-    uint64_t *starts = mem_alloc(asking->count + 1, sizeof *starts, "queries");
-    uint32_t *ids = mem_alloc(asking->count, k * sizeof *ids, "answers");
-    float *scores = mem_alloc(asking->count, k * sizeof *scores, "answers");
-    int result = -1;
-    if (!banned || !starts || !ids || !scores) goto out;
-    leave_out(asking, starts, banned);
-    if (asking->quantized ? open_quantized(&search, asking, config)
-                          : search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config))
-        goto out;
-    search.first = asking->first;
-    result = search_top(&search, asking->vectors, asking->count, k, starts, banned, ids, scores);
-    for (uint64_t i = 0; !result && i < asking->count; i++) {
-        if (asking->count > 1) print_question(asking->words[i], i > 0);
-        print_answers(asking, ids + i * k, scores + i * k);
+    uint64_t *starts = mem_zalloc(count + 1, sizeof *starts, "queries");
+    uint32_t *ids = mem_alloc(count, k * sizeof *ids, "answers");
+    float *scores = mem_alloc(count, k * sizeof *scores, "answers");
+    asking->rows = mem_alloc(count, sizeof *asking->rows, "queries");
+    asking->vectors = mem_alloc(count, asking->model.dim * sizeof *asking->vectors, "queries");
+    int result = banned && starts && ids && scores && asking->rows && asking->vectors ? 0 : -1;
+    for (uint64_t i = 0; i < count && !result; i++) {
+        result = find_word(asking, i); /* a word is not in its own answer if queries and answers come from the same table */
+        if (!result && asking->rows[i] != DRAW_NONE && asking->query == asking->among) banned[banned_count++] = asking->rows[i];
+        starts[i + 1] = banned_count;
     }
-out:
+    if (!result)
+        result = asking->quantized ? open_quantized(&search, asking, config)
+                                   : search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config);
+    search.first = asking->first;
+    if (!result) result = search_top(&search, asking->vectors, count, k, starts, banned, ids, scores);
+    for (uint64_t i = 0; !result && i < count; i++) {
+        if (i) putchar('\n');
+        if (count > 1) terminal_print_name(asking->words[i]), puts(":");
+        print_answers(&asking->model, &asking->titles, ids + i * k, scores + i * k, k);
+    }
     search_close(&search);
     free(banned);
     free(starts);
     free(ids);
     free(scores);
     return result;
-}
-
-/* Chooses the table of the queries and the table that is searched. Without --query and --among both are the run's default. If
- * one of the two options is given, the other one is target in every run, since existing scripts rely on that. */
-static int choose_tables(struct asking *asking, const char *query, const char *among, unsigned threads) {
-    const char *other = query || among ? "target" : NULL;
-    int query_view = answers_view_named(&asking->model, query ? query : other, threads);
-    int among_view = answers_view_named(&asking->model, among ? among : other, threads);
-    if (query_view < 0 || among_view < 0) return -1;
-    asking->query = (enum model_view)query_view;
-    asking->among = (enum model_view)among_view;
-    return 0;
 }
 
 /* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists]
@@ -164,12 +146,7 @@ int cmd_nearest(int argc, char **argv) {
     if (arguments_read(&arguments, "nearest", argc, argv, options, "device, memory") ||
         arguments_number("nearest", "k", k_text, 1, MOST_ANSWERS, &k) ||
         arguments_number("nearest", "columns", columns_text, 1, COLUMNS_MOST, &columns)) goto out;
-    if (arguments.count == 1 && prompt_is_possible()) {
-        result = arguments_config(&config, 0, NULL, &arguments) ? -1 : prompt_run(&(struct prompt_request){
-            .path = arguments.given[0], .plain = 1, .k = (uint32_t)k, .config = &config});
-        goto out;
-    }
-    if (arguments.count < 2) {
+    if (arguments.count < 2 && (arguments.count < 1 || !isatty(STDIN_FILENO))) {
         fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
         goto out;
     }
@@ -182,19 +159,27 @@ int cmd_nearest(int argc, char **argv) {
         goto out;
     }
     if (metric < 0 || type < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
-    if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asking.model, arguments.given[0])) goto out;
+    if ((result = begin_asking(&config, &arguments, 0, k)) <= 0) goto out;
+    result = -1;
+    if (model_open(&asking.model, arguments.given[0])) goto out;
+    /* Without --query and --among both tables are the run's default. If one of the two options is given, the other one is target in every
+     * run, since existing scripts rely on that. */
+    const char *other = query || among ? "target" : NULL;
+    unsigned threads = (unsigned)config.device_threads;
+    int query_view = answers_view_named(&asking.model, query ? query : other, threads);
+    int among_view = answers_view_named(&asking.model, among ? among : other, threads);
+    if (query_view < 0 || among_view < 0 || !(asking.searched = answers_rows(&asking.model, lists))) goto out;
+    asking.query = (enum model_view)query_view;
+    asking.among = (enum model_view)among_view;
     asking.metric = (enum search_metric)metric;
     asking.type = (enum export_type)type;
     asking.columns = (uint32_t)columns;
-    if (choose_tables(&asking, query, among, (unsigned)config.device_threads) ||
-        !(asking.searched = answers_rows(&asking.model, lists)))
-        goto out;
     asking.first = answers_first(&asking.model, lists);
     asking.k = (uint32_t)(k < asking.searched ? k : asking.searched);
     asking.words = arguments.given + 1;
     asking.count = (uint64_t)arguments.count - 1;
     if (titles && titles_read(&asking.titles, &asking.model, titles)) goto out;
-    result = find_words(&asking) || answer(&asking, &config) ? -1 : 0;
+    result = answer_words(&asking, &config);
 out:
     titles_release(&asking.titles);
     model_close(&asking.model);
@@ -202,5 +187,163 @@ out:
     free(asking.rows);
     free(asking.vectors);
     arguments_release(&arguments);
+    return result;
+}
+
+/* ---- analogy ---- */
+
+/* Prints the words nearest to word 1 - word 0 + word 2. A word without a row has the mean of its n-grams as its vector. */
+static int answer_analogy(const struct model *model, enum model_view view, const char *const words[3], uint32_t k,
+                          const struct config *config) {
+    struct search search = {.rows = 0};
+    uint64_t starts[2] = {0, 0};
+    uint32_t banned[3], rows[3], *ids = mem_alloc(k, sizeof *ids, "answers");
+    float *query = mem_alloc(4, model->dim * sizeof *query, "a query"), *unseen = query + model->dim;
+    float *scores = mem_alloc(k, sizeof *scores, "answers");
+    int result = ids && query && scores ? 0 : -1;
+    for (int i = 0; i < 3 && !result; i++) {
+        float *vector = unseen + (uint64_t)i * model->dim;
+        int64_t row = model_find_or_make(model, view, words[i], vector);
+        if (row < 0) result = -1;
+        if (row == DRAW_NONE) model_make_unit(vector, model->dim);
+        rows[i] = (uint32_t)row;
+    }
+    if (!result) result = search_open(&search, model, view, METRIC_COSINE, answers_rows(model, 0), config);
+    int64_t excluded = result ? -1 : search_analogy(&search, rows, unseen, query, banned);
+    starts[1] = (uint64_t)excluded;
+    if (excluded < 0 || search_top(&search, query, 1, k, starts, banned, ids, scores)) result = -1;
+    if (!result) print_answers(model, NULL, ids, scores, k);
+    search_close(&search);
+    free(query);
+    free(scores);
+    free(ids);
+    return result;
+}
+
+/* sptx-w2v analogy RUN A B C [--k=10] */
+int cmd_analogy(int argc, char **argv) {
+    const char *k_text = NULL;
+    const struct option options[] = {{.name = "k", .text = &k_text}, {0}};
+    struct arguments arguments;
+    struct model model = {.rows = 0};
+    struct config config = {.name = NULL};
+    uint64_t k = 10;
+    int result = arguments_read(&arguments, "analogy", argc, argv, options, "device, memory") ||
+                         arguments_number("analogy", "k", k_text, 1, MOST_ANSWERS, &k)
+                     ? -1 : 0;
+    if (!result && arguments.count != 4 && (arguments.count != 1 || !isatty(STDIN_FILENO)))
+        result = fail_usage("analogy wants a run directory and three words: four arguments, %d given; see 'sptx-w2v help analogy'",
+                            arguments.count);
+    if (!result && (result = begin_asking(&config, &arguments, 1, k)) > 0) {
+        int view = model_open(&model, arguments.given[0]) ? -1 : answers_view_named(&model, NULL, (unsigned)config.device_threads);
+        result = view < 0 ? -1
+                          : answer_analogy(&model, (enum model_view)view, arguments.given + 1, (uint32_t)(k < model.rows ? k : model.rows),
+                                           &config);
+    }
+    model_close(&model);
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}
+
+/* ---- the prompt ---- */
+
+enum { WORDS_MOST_ASKED = 100, NAME_WIDTH = 50 };
+
+struct prompt {
+    int analogy, plain; /* as for command_prompt() */
+    struct model model;
+    struct search search;
+    uint32_t k;
+    char *words[WORDS_MOST_ASKED]; /* words of the question */
+    uint32_t rows[WORDS_MOST_ASKED];
+    int count;
+    float *query, *scores;
+    uint32_t *ids;
+};
+
+/* Finds the words' rows, and prints the position of each. Returns 1 if all words are known. */
+static int find_words(struct prompt *p) {
+    for (int i = 0; i < p->count; i++) {
+        int64_t row = vocab_find(&p->model.vocab, p->words[i], strlen(p->words[i]));
+        int known = row >= 0 && (uint64_t)row < p->search.rows;
+        if (!p->plain) {
+            printf("\nWord: ");
+            terminal_print_name(p->words[i]);
+            printf("  Position in vocabulary: %lld\n", known ? (long long)row : -1);
+        }
+        if (!known) {
+            puts(p->plain ? "a word is not known" : "Out of dictionary word!");
+            return 0;
+        }
+        p->rows[i] = (uint32_t)row;
+    }
+    return p->count > 0;
+}
+
+static int answer_question(struct prompt *p) {
+    static const char *const heads[] = {"Word       Cosine distance", "Word              Distance"};
+    uint32_t banned[3], dim = p->model.dim;
+    if (p->analogy && p->count < 3) {
+        printf("Only %d words were entered.. three words are needed at the input to perform the calculation\n", p->count);
+        return 0;
+    }
+    if (!find_words(p)) return 0;
+    memset(p->query, 0, dim * sizeof *p->query);
+    if (p->analogy && search_analogy(&p->search, p->rows, NULL, p->query, banned) < 0) return -1;
+    for (int i = 0; i < p->count && !p->analogy; i++)
+        for (uint32_t column = 0; column < dim; column++) p->query[column] += p->search.base[(uint64_t)p->rows[i] * dim + column];
+    uint64_t starts[2] = {0, search_distinct(p->rows, (uint64_t)p->count)};
+    if (search_top(&p->search, p->query, 1, p->k, starts, p->rows, p->ids, p->scores)) return -1;
+    if (p->plain) {
+        print_answers(&p->model, NULL, p->ids, p->scores, p->k);
+        return 0;
+    }
+    printf("\n%46s%s\n------------------------------------------------------------------------\n", "", heads[p->analogy]);
+    for (uint32_t i = 0; i < p->k && p->ids[i] != DRAW_NONE; i++) {
+        uint64_t length;
+        const char *word = vocab_word(&p->model.vocab, p->ids[i], &length);
+        if (length < NAME_WIDTH) printf("%*s", (int)(NAME_WIDTH - length), "");
+        terminal_print(word, length);
+        printf("\t\t%f\n", (double)p->scores[i]);
+    }
+    return 0;
+}
+
+static int ask_terminal(struct prompt *p) {
+    char *line = NULL;
+    size_t capacity = 0;
+    int result = 0;
+    for (;;) {
+        fputs(p->analogy ? "Enter three words (EXIT to break): " : "Enter word or sentence (EXIT to break): ", stdout);
+        if ((result = terminal_flush())) break;
+        if (getline(&line, &capacity, stdin) < 0) break;
+        char *rest = line, *word;
+        p->count = 0;
+        while ((word = strsep(&rest, " \t\r\n")))
+            if (*word && p->count < WORDS_MOST_ASKED) p->words[p->count++] = word;
+        if (p->count == 1 && !strcmp(p->words[0], "EXIT")) break;
+        if (p->count && (result = answer_question(p))) break;
+    }
+    free(line);
+    return result;
+}
+
+int command_prompt(const char *path, int analogy, int plain, uint32_t k, const struct config *config) {
+    struct prompt p = {.analogy = analogy, .plain = plain};
+    int view = model_open(&p.model, path) ? -1 : answers_view_named(&p.model, NULL, (unsigned)config->device_threads);
+    uint64_t rows = view < 0 ? 0 : answers_rows(&p.model, 0);
+    p.k = k < rows ? k : (uint32_t)rows;
+    p.query = mem_alloc(p.model.dim, sizeof *p.query, "a query");
+    p.scores = mem_alloc(p.k, sizeof *p.scores, "answers");
+    p.ids = mem_alloc(p.k, sizeof *p.ids, "answers");
+    int result = !rows || !p.query || !p.scores || !p.ids ||
+                         search_open(&p.search, &p.model, (enum model_view)view, METRIC_COSINE, rows, config) || ask_terminal(&p)
+                     ? -1 : 0;
+    search_close(&p.search);
+    model_close(&p.model);
+    free(p.query);
+    free(p.scores);
+    free(p.ids);
     return result;
 }

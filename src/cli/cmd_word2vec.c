@@ -9,7 +9,6 @@
 #include "config/config.h"
 #include "corpus/vocab.h"
 #include "programs.h"
-#include "prompt.h"
 #include "run/run_directory.h"
 #include "train/trainer.h"
 #include "vectors/evaluate.h"
@@ -219,9 +218,7 @@ static int ask_words(int argc, char **argv, int analogy) {
     struct arguments arguments;
     struct config config = {.name = NULL};
     int result = read_file_argument(&arguments, &config, argc, argv, 1);
-    struct prompt_request request = {
-        .path = arguments.given ? arguments.given[0] : NULL, .analogy = analogy, .k = ANSWERS, .config = &config};
-    if (!result) result = prompt_run(&request);
+    if (!result) result = command_prompt(arguments.given[0], analogy, 0, ANSWERS, &config);
     config_release(&config);
     arguments_release(&arguments);
     return result;

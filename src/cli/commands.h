@@ -58,6 +58,12 @@ int command_set_key(struct config *config, const char *key, const char *value);
  * a blank. Returns 0, or -1 after fail(). */
 int command_join_words(const struct config *config, const char *const *paths, int count, const char *out, int margin);
 
+/* Reads questions from standard input, one a line, until EXIT or its end, and answers each with the k nearest words of a run or a file
+ * of vectors, as word2vec's distance and word-analogy do. analogy: 1: a question is three words, A is to B as C is to ?; 0: it is words
+ * whose vectors are added. plain: 1: prints lines of word TAB score, as `nearest` does; 0: prints as word2vec's programs do. Returns 0, or
+ * -1 after fail(). */
+int command_prompt(const char *path, int analogy, int plain, uint32_t k, const struct config *config);
+
 /* Connects the processes that mpirun began, by ranks_open(); they must all run `command` ("bench ranks"). Returns 0, or -1 after
  * fail(). */
 int command_ranks(struct ranks *ranks, const char *command);
