@@ -134,15 +134,6 @@ static int64_t find_vectors(struct labels_job *job, const struct model *model, e
     return known;
 }
 
-static int shuffle_nodes(struct labels_job *job) {
-    job->orders = mem_alloc(LABELS_SHUFFLES * nodes_of(job), sizeof *job->orders, "shuffles of nodes");
-    for (uint32_t seed = 0; job->orders && seed < LABELS_SHUFFLES; seed++) {
-        struct numpy_draws draws = numpy_draws_make(seed);
-        numpy_draws_permutation(&draws, job->orders + seed * nodes_of(job), nodes_of(job));
-    }
-    return job->orders ? 0 : -1;
-}
-
 /* ---- one regression: a label in a shuffle ---- */
 
 static int judge_label(struct labels_job *job, uint64_t shuffle, uint64_t label, uint8_t *of_class, float *w) {
@@ -270,16 +261,6 @@ static int take_pair(void *user, const struct corpus_field *field) {
 
 enum { LABELS_FEW = 20 }; /* a file with fewer distinct labels than this is never refused as an edge list */
 
-/* Refuses a file in which the number of distinct labels is more than half the number of nodes: it is an edge list, whose second
- * column holds nodes. */
-static int check_labels(const struct labels_job *job, const char *path) {
-    if (labels_of(job) < LABELS_FEW || labels_of(job) * 2 <= nodes_of(job)) return 0;
-    return fail("'%s' has %" PRIu64 " different labels of %" PRIu64
-                " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "
-                "of a node and its labels, which nodes share",
-                path, labels_of(job), nodes_of(job));
-}
-
 /* Sorts the labels that were read and reads the vectors of their nodes. Returns the number of nodes that the run knows, or -1. */
 static int64_t prepare(struct labels_job *job, const struct model *model, enum model_view view, const char *path) {
     if (sort_holdings(job)) return -1;
@@ -287,9 +268,17 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
     if (labels_of(job) < 2)
         return fail("all nodes of '%s' have the label '%s': wanted two labels or more", path,
                     words_get(&job->labels.words, 0, NULL));
-    if (check_labels(job, path)) return -1;
+    if (labels_of(job) >= LABELS_FEW && labels_of(job) * 2 > nodes_of(job)) /* an edge list, whose second column holds nodes */
+        return fail("'%s' has %" PRIu64 " different labels of %" PRIu64 " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "
+                    "of a node and its labels, which nodes share",
+                    path, labels_of(job), nodes_of(job));
     int64_t known = find_vectors(job, model, view);
-    if (known < 0 || shuffle_nodes(job)) return -1;
+    job->orders = mem_alloc(LABELS_SHUFFLES * nodes_of(job), sizeof *job->orders, "shuffles of nodes");
+    for (uint32_t seed = 0; job->orders && seed < LABELS_SHUFFLES; seed++) {
+        struct numpy_draws draws = numpy_draws_make(seed);
+        numpy_draws_permutation(&draws, job->orders + seed * nodes_of(job), nodes_of(job));
+    }
+    if (known < 0 || !job->orders) return -1;
     if (known) return known;
     return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", nodes_of(job), path, model->directory);
 }

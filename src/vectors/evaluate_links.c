@@ -60,17 +60,7 @@ static int links_add(struct links *links, uint32_t from, uint32_t to) {
     return 0;
 }
 
-enum { NO_NODE = -2 };
-
-/* Returns a node's number; NO_NODE if the run does not know the node; -1 after fail(). */
-static int64_t number_of(struct link_sets *sets, const char *node, uint64_t length) {
-    int64_t row = vocab_find(&sets->model->vocab, node, length);
-    if (row < 0 || (uint64_t)row >= model_items(sets->model)) return names_add(&sets->unknown, node, length) < 0 ? -1 : NO_NODE;
-    if (!sets->request->known) return row;
-    int64_t number = names_add(&sets->names, node, length);
-    if (number >= 0) sets->names.row[number] = row;
-    return number;
-}
+enum { NO_NODE = -2 }; /* in place of the number of a node that the run does not know */
 
 /* The state of reading links: the ends of the current one. */
 struct reading {
@@ -82,9 +72,18 @@ struct reading {
 
 static int take_end(void *user, const struct corpus_field *field) {
     struct reading *reading = user;
+    struct link_sets *sets = reading->sets;
     struct links *links = reading->links;
-    const int64_t *ends = reading->ends;
-    if ((reading->ends[reading->count] = number_of(reading->sets, field->text, field->length)) == -1) return -1;
+    int64_t row = vocab_find(&sets->model->vocab, field->text, field->length), *ends = reading->ends, *node = &ends[reading->count];
+    if (row < 0 || (uint64_t)row >= model_items(sets->model)) {
+        *node = NO_NODE;
+        if (names_add(&sets->unknown, field->text, field->length) < 0) return -1;
+    } else if (sets->request->known) {
+        if ((*node = names_add(&sets->names, field->text, field->length)) < 0) return -1;
+        sets->names.row[*node] = row;
+    } else {
+        *node = row;
+    }
     if (++reading->count < 2) return 0;
     reading->count = 0;
     if (ends[0] >= 0 && ends[1] >= 0) return links_add(links, (uint32_t)ends[0], (uint32_t)ends[1]);
@@ -101,20 +100,15 @@ static int read_links(struct link_sets *sets, struct links *links, const char *p
     return links->count + links->unknown ? 0 : fail("'%s' has no edge between two different nodes", path);
 }
 
-/* Adds the links of the run's graph. The two arcs of an undirected edge count as one link. */
-static int take_arcs(struct link_sets *sets, const struct graph *graph) {
-    sets->directed |= graph->directed;
-    for (uint32_t node = 0; node < graph->nodes; node++)
-        for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++)
-            if ((graph->directed || node < graph->neighbours[arc]) && links_add(&sets->known, node, graph->neighbours[arc]))
-                return -1;
-    return 0;
-}
-
+/* Adds the links of the run's graph, if it has one. The two arcs of an undirected edge count as one link. */
 static int take_graph(struct link_sets *sets, struct pool *pool) {
     struct graph graph;
     if (!run_has_graph(sets->model)) return 0;
-    int result = run_graph_open(&graph, sets->model, pool) || take_arcs(sets, &graph) ? -1 : 0;
+    int result = run_graph_open(&graph, sets->model, pool);
+    sets->directed |= !result && graph.directed;
+    for (uint32_t node = 0; !result && node < graph.nodes; node++)
+        for (uint64_t arc = graph.starts[node]; !result && arc < graph.starts[node + 1]; arc++)
+            if (graph.directed || node < graph.neighbours[arc]) result = links_add(&sets->known, node, graph.neighbours[arc]);
     graph_close(&graph);
     return result;
 }
@@ -122,26 +116,20 @@ static int take_graph(struct link_sets *sets, struct pool *pool) {
 enum { FEW_LABELS = 20 }; /* a file with fewer lines than this for each name of its second column is not taken for labels */
 
 /* Guesses whether a file given as links holds labels that are numbers, like its nodes. Returns 1 if every line begins with a
- * different node, few names occur in the second column, and some of these also begin a line. The last condition spares links
- * between two kinds of nodes (a user and its country): there no name occurs in both columns. */
-static int are_labels(const struct links *links, const uint8_t *begins, const uint8_t *follows, uint64_t nodes) {
+ * different node, few names occur in the second column, and some of these also begin a line; 0 if not; -1 after fail(). The last
+ * condition spares links between two kinds of nodes (a user and its country): there no name occurs in both columns. */
+static int look_like_labels(const struct links *links, uint64_t nodes) {
+    uint8_t *begins = mem_zalloc(nodes, 2, "the ends of links"), *follows = begins + nodes;
     uint64_t first = 0, second = 0, both = 0;
+    if (!begins) return -1;
+    for (uint64_t i = 0; i < links->count; i++) begins[links->link[i].from] = follows[links->link[i].to] = 1;
     for (uint64_t node = 0; node < nodes; node++) {
         first += begins[node];
         second += follows[node];
         both += begins[node] && follows[node];
     }
-    return both && first == links->count && second * FEW_LABELS <= first;
-}
-
-/* Returns 1 if the links look like labels of nodes, 0 if not, -1 after fail(). */
-static int look_like_labels(const struct links *links, uint64_t nodes) {
-    uint8_t *begins = mem_zalloc(nodes, 2, "the ends of links"), *follows = begins + nodes;
-    if (!begins) return -1;
-    for (uint64_t i = 0; i < links->count; i++) begins[links->link[i].from] = follows[links->link[i].to] = 1;
-    int labels = are_labels(links, begins, follows, nodes);
     free(begins);
-    return labels;
+    return both && first == links->count && second * FEW_LABELS <= first;
 }
 
 /* Fails if a file looks like labels, or if the run knows too few of its nodes. */
@@ -171,23 +159,6 @@ static int read_both(struct link_sets *sets, struct pool *pool) {
     return check_links(sets, &sets->held_out, request->path);
 }
 
-static void count_ends(struct link_sets *sets, const struct links *links) {
-    for (uint64_t i = 0; i < links->count; i++) {
-        sets->starts[links->link[i].from + 2]++;
-        if (!sets->directed) sets->starts[links->link[i].to + 2]++;
-    }
-}
-
-/* Appends, for each link, its end to the neighbours of `from` and, unless links are directed, `from` to the neighbours of its
- * end. starts[node + 1] is the index at which the node's next neighbour is written. */
-static void put_ends(struct link_sets *sets, const struct links *links) {
-    for (uint64_t i = 0; i < links->count; i++) {
-        struct link link = links->link[i];
-        sets->others[sets->starts[link.from + 1]++] = link.to;
-        if (!sets->directed) sets->others[sets->starts[link.to + 1]++] = link.from;
-    }
-}
-
 static void forget_neighbours(struct link_sets *sets) {
     free(sets->starts);
     free(sets->others);
@@ -195,21 +166,32 @@ static void forget_neighbours(struct link_sets *sets) {
     sets->others = NULL;
 }
 
-/* Collects the neighbours of each node from the first `count` of the known and the held-out links. */
+/* Collects the neighbours of each node from the first `count` of the known and the held-out links: the end of a link for its beginning
+ * and, unless links are directed, its beginning for its end. */
 static int find_neighbours(struct link_sets *sets, int count) {
     const struct links *of[] = {&sets->known, &sets->held_out};
-    uint64_t links = 0;
+    uint64_t links = 0, *starts;
     forget_neighbours(sets);
     for (int i = 0; i < count; i++) links += of[i]->count;
-    sets->starts = mem_zalloc(sets->nodes + 2, sizeof *sets->starts, "the neighbours of nodes");
+    sets->starts = starts = mem_zalloc(sets->nodes + 2, sizeof *starts, "the neighbours of nodes");
     sets->others = mem_alloc(links, 2 * sizeof *sets->others, "the neighbours of nodes");
-    if (!sets->starts || !sets->others) return -1;
-    for (int i = 0; i < count; i++) count_ends(sets, of[i]);
-    for (uint64_t node = 0; node < sets->nodes; node++) sets->starts[node + 2] += sets->starts[node + 1];
-    for (int i = 0; i < count; i++) put_ends(sets, of[i]);
+    if (!starts || !sets->others) return -1;
+    for (int fill = 0; fill < 2; fill++) {
+        /* First starts[node + 2] counts the neighbours; then starts[node + 1] is where the next one of the node is written. */
+        for (int i = 0; i < count; i++)
+            for (const struct link *link = of[i]->link; link < of[i]->link + of[i]->count; link++)
+                for (int back = 0; back < 2 - sets->directed; back++) {
+                    uint32_t from = back ? link->to : link->from, to = back ? link->from : link->to;
+                    if (fill)
+                        sets->others[starts[from + 1]++] = to;
+                    else
+                        starts[from + 2]++;
+                }
+        for (uint64_t node = 0; node < sets->nodes && !fill; node++) starts[node + 2] += starts[node + 1];
+    }
     for (uint64_t node = 0; node < sets->nodes; node++) {
-        uint64_t neighbours = sets->starts[node + 1] - sets->starts[node];
-        if (neighbours > 1) qsort(sets->others + sets->starts[node], neighbours, sizeof *sets->others, search_by_id);
+        uint64_t neighbours = starts[node + 1] - starts[node];
+        if (neighbours > 1) qsort(sets->others + starts[node], neighbours, sizeof *sets->others, search_by_id);
     }
     return 0;
 }
@@ -243,27 +225,14 @@ static int leave_out_trained(struct link_sets *sets) {
                 sets->trained, all, sets->request->path);
 }
 
-static int list_rows(struct link_sets *sets) {
+/* Reads the links of a request, and removes training links from the held-out ones. Returns 0; -1 after fail(), also if a file
+ * looks like a file of labels, or if most held-out links are training links. */
+static int read_sets(struct link_sets *sets, struct pool *pool) {
+    if (read_both(sets, pool) || leave_out_trained(sets) || find_neighbours(sets, 2)) return -1;
     if (!sets->request->known) return 0;
     sets->rows = mem_alloc(sets->nodes, sizeof *sets->rows, "the rows of nodes");
     for (uint64_t node = 0; sets->rows && node < sets->nodes; node++) sets->rows[node] = (uint32_t)sets->names.row[node];
     return sets->rows ? 0 : -1;
-}
-
-/* Reads the links of a request, and removes training links from the held-out ones. Returns 0; -1 after fail(), also if a file
- * looks like a file of labels, or if most held-out links are training links. The caller releases the sets in both cases. */
-static int link_sets_read(struct link_sets *sets, const struct model *model, const struct evaluate_request *request, struct pool *pool) {
-    *sets = (struct link_sets){.model = model, .request = request};
-    return read_both(sets, pool) || leave_out_trained(sets) || find_neighbours(sets, 2) || list_rows(sets) ? -1 : 0;
-}
-
-static void link_sets_release(struct link_sets *sets) {
-    free(sets->known.link);
-    free(sets->held_out.link);
-    free(sets->rows);
-    names_release(&sets->names);
-    names_release(&sets->unknown);
-    forget_neighbours(sets);
 }
 
 enum {
@@ -341,23 +310,18 @@ static int is_wrong(const struct links_job *job, uint64_t place) {
     return node != asked.from && node != asked.to && !link_sets_linked(&job->sets, asked.from, node);
 }
 
-/* Returns the number of nodes other than `from` that are not its neighbours. */
-static uint64_t count_strangers(const struct links_job *job, uint32_t from) {
-    uint64_t neighbours = 0;
-    for (uint64_t i = job->sets.starts[from]; i < job->sets.starts[from + 1]; i++)
-        neighbours += i == job->sets.starts[from] || job->sets.others[i] != job->sets.others[i - 1];
-    return job->sets.nodes - 1 - neighbours;
-}
-
-/* If an end has at most LINKS_AMONG nodes to be ranked among, lists all these nodes and returns 1. Otherwise returns 0: the
- * nodes must be drawn. */
+/* If an end has at most LINKS_AMONG nodes to be ranked among (nodes other than `from` that are no neighbours of it), lists all these
+ * nodes and returns 1. Otherwise returns 0: the nodes must be drawn. */
 static int list_wrong(struct links_job *job, uint64_t end) {
-    struct link asked = job->asked.link[end];
-    uint32_t count = 0;
+    const struct link_sets *sets = &job->sets;
+    uint32_t from = job->asked.link[end].from, count = 0;
+    uint64_t neighbours = 0;
+    for (uint64_t i = sets->starts[from]; i < sets->starts[from + 1]; i++)
+        neighbours += i == sets->starts[from] || sets->others[i] != sets->others[i - 1];
     job->among[end] = LINKS_AMONG;
-    if (count_strangers(job, asked.from) > LINKS_AMONG) return 0;
-    for (uint32_t node = 0; node < job->sets.nodes; node++)
-        if (node != asked.from && !link_sets_linked(&job->sets, asked.from, node)) job->wrong[end * LINKS_AMONG + count++] = node;
+    if (sets->nodes - 1 - neighbours > LINKS_AMONG) return 0;
+    for (uint32_t node = 0; node < sets->nodes; node++)
+        if (node != from && !link_sets_linked(sets, from, node)) job->wrong[end * LINKS_AMONG + count++] = node;
     job->among[end] = count;
     job->ranked_among_all++;
     return 1;
@@ -437,22 +401,17 @@ static float score_of(const struct links_job *job, const float *query, uint32_t 
     return s->both ? score + dot(query + dim, s->x + (uint64_t)other * dim, dim) : score;
 }
 
-/* Prefetches the rows that score_of() will read. */
-static void fetch_node(const struct links_job *job, uint32_t node) {
-    uint32_t dim = job->sets.model->dim;
-    dot_fetch(job->scoring.y + (uint64_t)node * dim, dim);
-    if (job->scoring.both) dot_fetch(job->scoring.x + (uint64_t)node * dim, dim);
-}
-
 static double rank_of(const struct links_job *job, uint64_t i, float *query) {
     struct link asked = job->asked.link[i];
     const uint32_t *wrong = job->wrong + i * LINKS_AMONG;
-    uint32_t among = job->among[i];
+    uint32_t among = job->among[i], dim = job->sets.model->dim;
     uint64_t before = 0, beside = 0;
     ask_node(job, asked.from, query);
     float truth = score_of(job, query, asked.to);
     for (uint32_t j = 0; j < among; j++) {
-        if (j + AHEAD < among) fetch_node(job, wrong[j + AHEAD]);
+        uint64_t ahead = j + AHEAD < among ? wrong[j + AHEAD] : asked.to; /* its rows will be read soon */
+        dot_fetch(job->scoring.y + ahead * dim, dim);
+        if (job->scoring.both) dot_fetch(job->scoring.x + ahead * dim, dim);
         float score = score_of(job, query, wrong[j]);
         before += score > truth;
         beside += score == truth;
@@ -660,13 +619,18 @@ static int add_counts(const struct links_job *job) {
 }
 
 int evaluate_links(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
-    struct links_job job = {.answer = answer};
+    struct links_job job = {.answer = answer, .sets = {.model = model, .request = request}};
     struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
-    int result = !pool || link_sets_read(&job.sets, model, request, pool) || draw_all(&job) || judge_view(&job, request->view, pool) ||
+    int result = !pool || read_sets(&job.sets, pool) || draw_all(&job) || judge_view(&job, request->view, pool) ||
                          judge_cross(&job, pool) || add_counts(&job)
                      ? -1 : 0;
     if (pool) pool_close(pool);
-    link_sets_release(&job.sets);
+    free(job.sets.known.link);
+    free(job.sets.held_out.link);
+    free(job.sets.rows);
+    names_release(&job.sets.names);
+    names_release(&job.sets.unknown);
+    forget_neighbours(&job.sets);
     free(job.none.link);
     free(job.none_known.link);
     free(job.asked.link);

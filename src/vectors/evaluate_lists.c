@@ -37,11 +37,6 @@ static int by_code(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static int is_banned(const struct search_found *found, uint64_t code) {
-    uint32_t row = (uint32_t)code;
-    return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id);
-}
-
 /* Counts a list's distinct held-out items. Drops the items that its answer may not contain (the list's training items), and
  * moves the others, sorted, to the front of codes[count]. Items that the run does not know are not dropped, and count as missed.
  * own: number of items of this list in job->own_codes. Returns how many items were not dropped. */
@@ -51,7 +46,9 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
     for (uint64_t i = 0, code; i < count; i++) {
         code = codes[i];
         if (i + 1 < count && codes[i + 1] == code) continue;
-        int banned = is_banned(found, code);
+        uint32_t row = (uint32_t)code;
+        int banned = code < DRAW_NONE && found->banned_count &&
+                     bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id) != NULL;
         job->items++;
         job->trained += banned;
         job->unknown += code >= job->rows;

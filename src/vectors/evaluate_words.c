@@ -79,11 +79,6 @@ static int read_pairs(struct field_file *file, struct names *names, struct pair 
     return more;
 }
 
-static int refuse_vectors(const struct model *model, const struct names *names, const struct pair *pair) {
-    return fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", words_get(&names->words, (uint64_t)pair->a, NULL),
-                words_get(&names->words, (uint64_t)pair->b, NULL), model->directory);
-}
-
 /* Writes the vector of a name. Returns 1; 0 if the model has no vector for it; -1 after fail(). */
 static int vector_of(const struct model *model, enum model_view view, const struct names *names, int64_t name, float *out) {
     uint64_t length;
@@ -111,7 +106,8 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
         }
         double near = cosine(rows, rows + model->dim, model->dim);
         if (!isfinite(near)) {
-            known = refuse_vectors(model, names, &pairs[i]);
+            known = fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", words_get(&names->words, (uint64_t)pairs[i].a, NULL),
+                         words_get(&names->words, (uint64_t)pairs[i].b, NULL), model->directory);
             break;
         }
         golds[known] = (struct value){gold, (uint64_t)known};
@@ -137,23 +133,21 @@ int evaluate_pairs(struct answer *answer, const struct model *model, const struc
     struct field_file file;
     struct names names = {.capacity = 0};
     struct pair *pairs = NULL;
-    struct value *golds = NULL, *cosines = NULL;
-    double *gold_ranks = NULL, *ranks = NULL;
+    struct value *values = NULL; /* [2 x count] scores of the file, then cosines */
+    double *ranks = NULL;        /* [2 x count] their ranks */
     uint64_t count = 0;
     int result = -1;
     if (field_file_open(&file, path, LOOK_WORDS) || read_pairs(&file, &names, &pairs, &count) ||
         names_locate(&names, model, model_items(model)))
         goto out;
-    golds = mem_alloc(count, sizeof *golds, "scores of pairs");
-    cosines = mem_alloc(count, sizeof *cosines, "scores of pairs");
-    gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");
-    ranks = mem_alloc(count, sizeof *ranks, "ranks of pairs");
-    if (!golds || !cosines || !gold_ranks || !ranks) goto out;
-    int64_t known = compare_pairs(model, request->view, &names, pairs, count, golds, cosines, &file.look.form, path);
+    values = mem_alloc(count, 2 * sizeof *values, "scores of pairs");
+    ranks = mem_alloc(count, 2 * sizeof *ranks, "ranks of pairs");
+    if (!values || !ranks) goto out;
+    int64_t known = compare_pairs(model, request->view, &names, pairs, count, values, values + count, &file.look.form, path);
     if (known < 0) goto out;
-    rank(golds, (uint64_t)known, gold_ranks);
-    rank(cosines, (uint64_t)known, ranks);
-    double rho = correlation(gold_ranks, ranks, (uint64_t)known);
+    rank(values, (uint64_t)known, ranks);
+    rank(values + count, (uint64_t)known, ranks + count);
+    double rho = correlation(ranks, ranks + count, (uint64_t)known);
     if (!isfinite(rho))
         refuse_pairs((uint64_t)known, count, model, path);
     else
@@ -164,9 +158,7 @@ int evaluate_pairs(struct answer *answer, const struct model *model, const struc
 out:
     field_file_close(&file);
     free(pairs);
-    free(golds);
-    free(cosines);
-    free(gold_ranks);
+    free(values);
     free(ranks);
     names_release(&names);
     return result;
@@ -179,13 +171,14 @@ struct question {
     uint64_t section;
 };
 
-/* A file of analogies while it is read. */
+/* A file of analogies. */
 struct asking {
     struct names names;
     struct question *questions;
     uint64_t count, capacity;
     struct analogies_section *sections;
     uint64_t section_count, section_capacity;
+    struct search search;
 };
 
 /* Begins a section. A name such as "gram1-adjective-to-adverb" makes it syntactic. */
@@ -199,20 +192,16 @@ static int begin_section(struct asking *asking, const char *name, uint64_t lengt
     return section->name ? 0 : -1;
 }
 
-static int read_section(struct asking *asking, struct lines *lines) {
-    struct token name = {"", 0};
-    lines->line++;
-    lines_token(lines, &name);
-    return begin_section(asking, name.text, name.length);
-}
-
 static int read_questions(struct asking *asking, struct lines *lines) {
     struct token token, words[4];
     if (begin_section(asking, "", 0)) return -1;
     while (lines_next(lines)) {
         int n = 0;
         if (lines->line < lines->stop && *lines->line == ':') {
-            if (read_section(asking, lines)) return -1;
+            token = (struct token){"", 0};
+            lines->line++;
+            lines_token(lines, &token);
+            if (begin_section(asking, token.text, token.length)) return -1;
             continue;
         }
         while (n < 4 && lines_token(lines, &token)) words[n++] = token;
@@ -242,61 +231,42 @@ static uint64_t keep_known(struct question *questions, uint64_t count, const str
     return kept;
 }
 
-/* The questions whose four words have rows, while they are asked. */
-struct known_questions {
-    const struct search *search;
-    const struct question *questions;
-    struct analogies_section *sections;
-};
-
 static int fill_question(void *user, uint64_t i, float *query, struct search_block *block) {
-    const struct known_questions *known = user;
-    const int64_t *word = known->questions[i].word;
+    const struct asking *asking = user;
+    const int64_t *word = asking->questions[i].word;
     const uint32_t rows[3] = {(uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[2]};
     uint32_t banned[3];
-    int64_t excluded = search_analogy(known->search, rows, NULL, query, banned);
+    int64_t excluded = search_analogy(&asking->search, rows, NULL, query, banned);
     return excluded < 0 ? -1 : search_ban(block, banned, (uint64_t)excluded);
 }
 
 static int take_analogy(void *user, uint64_t i, const struct search_found *found) {
-    const struct known_questions *known = user;
-    struct analogies_section *section = &known->sections[known->questions[i].section];
+    const struct asking *asking = user;
+    struct analogies_section *section = &asking->sections[asking->questions[i].section];
     section->covered++;
-    section->right += (int64_t)found->ids[0] == known->questions[i].word[3];
+    section->right += (int64_t)found->ids[0] == asking->questions[i].word[3];
     return 0;
-}
-
-static double share(uint64_t part, uint64_t whole) {
-    return whole ? (double)part / (double)whole : NAN;
-}
-
-/* Fails with the reason why no question could be judged. */
-static int refuse_questions(uint64_t total, const struct model *model, const char *path, uint64_t rows) {
-    if (!total) return fail("'%s' has no line of four words with blanks or tabs between", path);
-    return fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64 " most frequent of '%s'", total,
-                path, rows, model->directory);
-}
-
-static int ask_all(struct asking *asking, uint64_t known, const struct model *model, enum model_view view, uint64_t rows,
-                   const struct config *config) {
-    static const struct search_calls calls = {.fill = fill_question, .take = take_analogy};
-    struct search search = {.rows = 0};
-    struct known_questions questions = {&search, asking->questions, asking->sections};
-    int result = search_open(&search, model, view, METRIC_COSINE, rows, config) || search_each(&search, known, 1, &calls, &questions) ? -1 : 0;
-    search_close(&search);
-    return result;
 }
 
 int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model,
                                 enum model_view view, const char *path, uint64_t restrict_rows, const struct config *config) {
+    static const struct search_calls calls = {.fill = fill_question, .take = take_analogy};
     struct asking asking = {.count = 0};
     struct lines lines;
     uint64_t items = model_items(model), rows = restrict_rows && restrict_rows < items ? restrict_rows : items;
     char *text = lines_open(&lines, path);
     int result = !text || read_questions(&asking, &lines) || names_locate(&asking.names, model, rows) ? -1 : 0;
     uint64_t known = result ? 0 : keep_known(asking.questions, asking.count, &asking.names);
+    if (!result && !asking.count)
+        result = fail("'%s' has no line of four words with blanks or tabs between", path);
+    else if (!result && !known)
+        result = fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64 " most frequent of '%s'",
+                      asking.count, path, rows, model->directory);
     if (!result)
-        result = known ? ask_all(&asking, known, model, view, rows, config) : refuse_questions(asking.count, model, path, rows);
+        result = search_open(&asking.search, model, view, METRIC_COSINE, rows, config) ||
+                         search_each(&asking.search, known, 1, &calls, &asking)
+                     ? -1 : 0;
+    search_close(&asking.search);
     *sections = asking.sections;
     *count = asking.section_count;
     free(text);
@@ -308,6 +278,10 @@ int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *c
 void analogies_sections_free(struct analogies_section *sections, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) free(sections[i].name);
     free(sections);
+}
+
+static double share(uint64_t part, uint64_t whole) {
+    return whole ? (double)part / (double)whole : NAN;
 }
 
 int evaluate_analogies(struct answer *answer, const struct model *model, const struct evaluate_request *request,

@@ -400,15 +400,6 @@ void triple_answers_close(struct triple_answers *answers) {
     idstream_close(&answers->stream);
 }
 
-/* Finds the answers to all questions that the run was trained on. */
-static int find_trained(struct triple_answers *answers, struct known_answers *known, uint64_t *questions, uint64_t count,
-                        struct pool *pool) {
-    if (known_answers_begin(known, answers->model, questions, count)) return -1;
-    if (!answers->looked && run_triples_open(&answers->stream, answers->model, pool) < 0) return -1;
-    answers->looked = 1;
-    return known_answers_add_stream(known, &answers->stream, pool) || known_answers_end(known) ? -1 : 0;
-}
-
 /* Questions that are asked. */
 struct triples_asked {
     const struct model *model;
@@ -440,7 +431,11 @@ int triple_answers_ask(struct triple_answers *answers, const uint32_t *entities,
     struct triples_asked asked = {.model = answers->model, .entities = entities, .relations = relations, .k = k, .ids = ids, .scores = scores};
     uint64_t *questions = seen ? NULL : mem_alloc(count, sizeof *questions, "questions");
     for (uint64_t i = 0; questions && i < count; i++) questions[i] = (uint64_t)entities[i] << 32 | relations[i];
-    int result = seen ? 0 : questions ? find_trained(answers, &asked.known, questions, count, pool) : -1;
+    int result = seen || (questions && !known_answers_begin(&asked.known, answers->model, questions, count)) ? 0 : -1;
+    if (!result && !seen && !answers->looked) result = run_triples_open(&answers->stream, answers->model, pool) < 0 ? -1 : 0;
+    answers->looked |= !result && !seen;
+    if (!result && !seen) /* the answers that the run was trained on */
+        result = known_answers_add_stream(&asked.known, &answers->stream, pool) || known_answers_end(&asked.known) ? -1 : 0;
     if (!result) result = search_each(&answers->search, count, k, &calls, &asked);
     known_answers_release(&asked.known);
     return result;

@@ -117,11 +117,6 @@ int list_score_named(const char *name) {
     return fail_usage("'%.100s' is not a score of lists; wanted %s", name, wanted);
 }
 
-/* Returns the table whose rows the score searches. */
-static enum model_view list_score_view(enum list_score score) {
-    return kinds[score].item;
-}
-
 int list_score_of_users(enum list_score score) {
     return score == LIST_SCORE_USER || score == LIST_SCORE_USER_COSINE;
 }
@@ -138,29 +133,22 @@ enum list_score list_score_of_view(enum model_view view) {
     return score;
 }
 
-/* Opens a search among the candidate rows only. */
-static int open_chosen(struct list_scores *scores, const struct list_candidates *candidates, const struct config *config) {
-    const struct model *model = scores->model;
-    enum search_metric metric = kinds[scores->score].metric;
-    uint64_t count = 0;
+int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
+                     const struct list_candidates *candidates, const struct config *config) {
+    enum search_metric metric = kinds[score].metric;
+    uint64_t items = model_items(model), first = candidates->first, count = 0; /* rows of lists are never recommended */
+    *scores = (struct list_scores){.model = model, .score = score, .threads = config ? (unsigned)config->device_threads : 0};
+    if (run_lists_check(model)) return -1;
+    if (!candidates->rows)
+        return search_open(&scores->search, model, kinds[score].item, metric, first && first < items ? first : items, config);
     scores->candidates = mem_alloc(candidates->count, sizeof *scores->candidates, "candidates");
     if (!scores->candidates) return -1;
     for (uint64_t i = 0; i < candidates->count; i++)
-        if (candidates->rows[i] < model_items(model)) scores->candidates[count++] = (uint32_t)candidates->rows[i];
+        if (candidates->rows[i] < items) scores->candidates[count++] = (uint32_t)candidates->rows[i];
     count = search_distinct(scores->candidates, count);
     if (!count) return fail("none of the %" PRIu64 " candidates is an item of '%s'", candidates->count, model->directory);
-    float *base = model_matrix_of(model, kinds[scores->score].item, scores->candidates, count, metric == METRIC_COSINE);
+    float *base = model_matrix_of(model, kinds[score].item, scores->candidates, count, metric == METRIC_COSINE);
     return search_over(&scores->search, base, count, model->dim, metric, config);
-}
-
-int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
-                     const struct list_candidates *candidates, const struct config *config) {
-    *scores = (struct list_scores){.model = model, .score = score, .threads = config ? (unsigned)config->device_threads : 0};
-    if (run_lists_check(model)) return -1;
-    if (candidates->rows) return open_chosen(scores, candidates, config);
-    uint64_t items = model_items(model), first = candidates->first; /* rows of lists are never recommended */
-    return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, first && first < items ? first : items,
-                       config);
 }
 
 void list_scores_close(struct list_scores *scores) {
@@ -188,30 +176,13 @@ static int64_t row_of_list(const struct list_question *question, uint64_t list) 
     return question->rows ? question->rows[list] : -1;
 }
 
-static int is_folded(const struct asking *asking, uint64_t list) {
-    return list_score_folds(asking->scores->model, asking->scores->score, row_of_list(asking->question, list));
-}
-
-/* Returns 1 if the score uses rows of lists, and training mixed these with the mean of the list's item rows (examples.own below
- * 1). */
-static int lists_are_means(const struct asking *asking) {
-    return list_score_of_users(asking->scores->score) && asking->scores->model->own < 1;
-}
-
-/* Replaces the query, the mean of the list's `known` items, by the list's row, or mixes both by examples.own. */
-static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, float *query) {
-    const struct model *model = asking->scores->model;
-    float own = known ? (float)model->own : 1;
-    if (model_row(model, VIEW_TARGET, row, 0, asking->row)) return -1;
-    for (uint32_t i = 0; i < model->dim; i++) query[i] = own < 1 ? own * asking->row[i] + (1 - own) * query[i] : asking->row[i];
-    return 0;
-}
-
-/* Makes a list's query: its row, the mean of its items' rows (zeros if no item is known), or a mix of both. */
+/* Makes a list's query: its row, the mean of its items' rows (zeros if no item is known), or, if the score uses rows of lists and
+ * examples.own is below 1, as in training a mix of its row with its items' target rows. */
 static int ask_list(struct asking *asking, uint64_t list, float *query) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
-    int means = lists_are_means(asking), unit = !means && asking->scores->search.metric == METRIC_COSINE;
+    int users = list_score_of_users(asking->scores->score), means = users && model->own < 1;
+    int unit = !means && asking->scores->search.metric == METRIC_COSINE;
     enum model_view view = means ? VIEW_TARGET : kinds[asking->scores->score].list;
     uint64_t known = 0;
     int64_t named = row_of_list(question, list);
@@ -223,7 +194,11 @@ static int ask_list(struct asking *asking, uint64_t list, float *query) {
         known++;
     }
     for (uint32_t column = 0; known && column < model->dim; column++) query[column] /= (float)known;
-    return named >= 0 && list_score_of_users(asking->scores->score) ? add_own_row(asking, (uint64_t)named, known, query) : 0;
+    if (named < 0 || !users) return 0;
+    float own = known ? (float)model->own : 1;
+    if (model_row(model, VIEW_TARGET, (uint64_t)named, 0, asking->row)) return -1;
+    for (uint32_t i = 0; i < model->dim; i++) query[i] = own < 1 ? own * asking->row[i] + (1 - own) * query[i] : asking->row[i];
+    return 0;
 }
 
 /* Bans one row from a list's answer. If `around` is 1 and the run has a graph, bans the row's neighbours, too. */
@@ -260,7 +235,7 @@ static int fill_list(void *user, uint64_t i, float *query, struct search_block *
     struct asking *asking = user;
     const struct list_question *question = asking->question;
     uint64_t list = list_at(question, i), start = question->starts[list];
-    if (!is_folded(asking, list)) {
+    if (!list_score_folds(asking->scores->model, asking->scores->score, row_of_list(question, list))) {
         if (ask_list(asking, list, query)) return -1;
     } else {
         if (mem_grow(&asking->folds, &asking->folds_capacity, asking->folded + 1, sizeof *asking->folds, "new lists")) return -1;
@@ -292,94 +267,73 @@ static int take_list(void *user, uint64_t i, const struct search_found *place) {
     return asking->answer(asking->user, list_at(question, i), &found);
 }
 
-/* Opens the run's graph, if it has one and neighbours must be banned. */
-static int open_graph(struct list_scores *scores, const struct list_question *question) {
-    if (question->seen || scores->graph.nodes || !run_has_graph(scores->model)) return 0;
-    struct pool *pool = pool_open(0);
-    int result = pool ? run_graph_open(&scores->graph, scores->model, pool) : -1;
-    if (pool) pool_close(pool);
-    return result;
-}
-
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user) {
     static const struct search_calls calls = {.fill = fill_list, .ready = fold_lists, .take = take_list};
     struct asking asking = {.scores = scores, .question = question, .answer = answer, .user = user};
     asking.row = mem_alloc(scores->model->dim, sizeof *asking.row, "a row");
     asking.ids = scores->candidates ? mem_alloc(question->k, sizeof *asking.ids, "answers") : NULL;
-    int result = !asking.row || (scores->candidates && !asking.ids) || open_graph(scores, question) ||
-                         search_each(&scores->search, question->count, question->k, &calls, &asking)
-                     ? -1 : 0;
+    int result = asking.row && (asking.ids || !scores->candidates) ? 0 : -1;
+    if (!result && !question->seen && !scores->graph.nodes && run_has_graph(scores->model)) { /* neighbours must be banned */
+        struct pool *pool = pool_open(scores->threads);
+        result = pool ? run_graph_open(&scores->graph, scores->model, pool) : -1;
+        if (pool) pool_close(pool);
+    }
+    if (!result) result = search_each(&scores->search, question->count, question->k, &calls, &asking);
     free(asking.row);
     free(asking.ids);
     free(asking.folds);
     return result;
 }
 
-static int has_lists(const struct model *model) {
-    return model->vocab.lists > 0;
-}
+/* ---- the defaults of questions ---- */
 
 enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest number of nodes and arcs of a graph for which `propagated` is the default table:
                                     * computing its rows takes 5 s on two cores */
 
 /* Returns the default table (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {
-    if (has_lists(model)) return model->documents && model->item_targets ? VIEW_TARGET : VIEW_CONTEXT;
+    if (model->vocab.lists) return model->documents && model->item_targets ? VIEW_TARGET : VIEW_CONTEXT;
     if (model->mode == MODE_ADJACENCY || model->mode == MODE_COUNTS) return VIEW_SUM;
     if (!run_has_graph(model)) return VIEW_TARGET;
     int within = run_graph_within(model, SPREAD_AT_ONCE);
     return within < 0 ? -1 : within ? VIEW_PROPAGATED : VIEW_NORMSUM;
 }
 
-/* Returns 0; -1 after fail() if the context rows do not belong to words. */
-static int check_contexts(const struct model *model) {
-    if (!model->tree) return 0;
-    return fail("'%s' was trained with train.loss = hierarchical: its context rows are nodes of a tree, and no word has one; ask the "
-                "table target",
-                model->directory);
-}
-
 enum list_score answers_score(const struct model *model, int named) {
     if (model->tree) return LIST_SCORE_TARGET;
-    if (has_lists(model)) return model->cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
+    if (model->vocab.lists) return model->cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
     if (model->mode == MODE_ADJACENCY) return named ? LIST_SCORE_USER : LIST_SCORE_SUM;
     if (model->mode == MODE_WALK) return named ? LIST_SCORE_USER : LIST_SCORE_CONTEXT;
     return model->cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
 }
 
-static int check_rows(const struct model *model, int lists) {
-    if (!lists) return model_items(model) ? 0 : fail("'%s' has no row but those of lists; wanted items", model->directory);
-    if (!has_lists(model)) return fail("no list has a row in '%s': lists have some with examples.mode = user", model->directory);
-    return model_check_list(model, model_items(model));
-}
-
 uint64_t answers_rows(const struct model *model, int lists) {
-    return check_rows(model, lists) ? 0 : lists ? model->rows : model_items(model);
+    uint64_t items = model_items(model);
+    if (!lists && !items) fail("'%s' has no row but those of lists; wanted items", model->directory);
+    if (lists && !model->vocab.lists) fail("no list has a row in '%s': lists have some with examples.mode = user", model->directory);
+    return !lists ? items : model->vocab.lists && !model_check_list(model, items) ? model->rows : 0;
 }
 
-/* Computes each node's row of `normsum`, the sum of its unit target and context rows, and spreads these rows over the graph, on the
- * backend that trained the run, or on the CPU if this machine does not have it. */
-static int make_propagated(struct model *model, struct pool *pool) {
-    const struct backend_ops *named = config_named_backend(&model->keys), *ops = named ? named : backend_best();
-    struct graph graph;
-    if (run_graph_open(&graph, model, pool)) return -1;
-    float *rows = model_matrix(model, VIEW_NORMSUM, 0, 0);
-    int result = rows ? propagate(rows, model->dim, &graph, ops->present(NULL, 0) ? ops : backend_without_gpu(), pool) : -1;
-    graph_close(&graph);
-    if (result)
-        free(rows);
-    else
-        model->propagated = rows;
-    return result;
-}
-
-/* Computes the table `propagated` at its first use; the other tables need no work. */
+/* Computes the table `propagated` at its first use: each node's row of `normsum`, the sum of its unit target and context rows, spread over
+ * the graph, on the backend that trained the run, or on the CPU if this machine does not have it. The other tables need no work. Fails,
+ * too, for context rows that do not belong to words. */
 static int make_view(struct model *model, enum model_view view, unsigned threads) {
+    const struct backend_ops *named = config_named_backend(&model->keys), *ops = named ? named : backend_best();
+    struct graph graph = {0};
+    if (view == VIEW_CONTEXT && model->tree)
+        return fail("'%s' was trained with train.loss = hierarchical: its context rows are nodes of a tree, and no word has one; ask the "
+                    "table target",
+                    model->directory);
     if (view != VIEW_PROPAGATED || model->propagated) return 0;
     struct pool *pool = pool_open(threads);
-    int result = pool ? make_propagated(model, pool) : -1;
+    float *rows = pool && !run_graph_open(&graph, model, pool) ? model_matrix(model, VIEW_NORMSUM, 0, 0) : NULL;
+    if (rows && !propagate(rows, model->dim, &graph, ops->present(NULL, 0) ? ops : backend_without_gpu(), pool))
+        model->propagated = rows;
+    else
+        free(rows);
+    graph_close(&graph);
     if (pool) pool_close(pool);
-    return result;
+    return model->propagated ? 0 : -1;
 }
 
 uint64_t answers_first(const struct model *model, int lists) {
@@ -388,12 +342,10 @@ uint64_t answers_first(const struct model *model, int lists) {
 
 int answers_view_named(struct model *model, const char *name, unsigned threads) {
     int view = name ? model_view_named(name) : default_view(model);
-    if (view == VIEW_CONTEXT && check_contexts(model)) return -1;
     return view < 0 || make_view(model, (enum model_view)view, threads) ? -1 : view;
 }
 
 int answers_score_named(struct model *model, const char *name, int named, unsigned threads) {
     int score = name ? list_score_named(name) : (int)answers_score(model, named);
-    if (score >= 0 && list_score_view((enum list_score)score) == VIEW_CONTEXT && check_contexts(model)) return -1;
-    return score < 0 || make_view(model, list_score_view((enum list_score)score), threads) ? -1 : score;
+    return score < 0 || make_view(model, kinds[score].item, threads) ? -1 : score;
 }
