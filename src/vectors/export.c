@@ -1,5 +1,4 @@
 #include "export.h"
-#include "export_fasttext.h"
 #include "map.h"
 
 #include "base/checks.h"
@@ -103,12 +102,81 @@ static int safetensors_head(const struct export_job *job, struct file_writer *wr
     return result;
 }
 
-static int fasttext_head(const struct export_job *job, struct file_writer *writer) {
-    return export_fasttext(&job->export, writer);
-}
-
 static int metadata_head(const struct export_job *job, struct file_writer *writer) {
     return file_print(writer, "word\tcount\n");
+}
+
+/* ---- a fastText .bin file (rows/vectors_file.h) ----
+ *
+ * fastText and gensim can continue training with it: it has both tables, and the rows of all buckets.
+ */
+
+static int check_model(const struct export *export) {
+    const struct model *model = export->model;
+    if (!model->trained.model)
+        return fail("'%s' holds no model of words: fasttext is written of runs with examples.mode = window and cbow",
+                    model->directory);
+    if (model->tree)
+        return fail("'%s' was trained with train.loss = hierarchical: fasttext wants a context row for each word, and this run has rows "
+                    "of a tree; export word2vec-bin, or npy with --table=target",
+                    model->directory);
+    if (export->view != VIEW_TARGET)
+        return fail("fasttext has both tables in one file, so --table=%s cannot be chosen for it; leave it out",
+                    model_view_name(export->view));
+    if (model->rows > INT32_MAX)
+        return fail("'%s' has %" PRIu64 " words, and fastText counts to %d", model->directory, model->rows, INT32_MAX);
+    return 0;
+}
+
+static int write_words(const struct model *model, struct file_writer *writer) {
+    const int32_t head[2] = {FASTTEXT_MAGIC, FASTTEXT_VERSION}, words = (int32_t)model->rows, sizes[3] = {words, words, 0};
+    int64_t more[2] = {0, -1};
+    for (uint64_t row = 0; row < model->rows; row++) more[0] += (int64_t)vocab_count(&model->vocab, row);
+    int result = file_write(writer, head, sizeof head) || file_write(writer, &model->trained, sizeof model->trained) ||
+                         file_write(writer, sizes, sizeof sizes) || file_write(writer, more, sizeof more)
+                     ? -1 : 0;
+    for (uint64_t row = 0; row < model->rows && !result; row++) {
+        uint64_t length;
+        const char *word = vocab_word(&model->vocab, row, &length), kind = 0;
+        const int64_t count = (int64_t)vocab_count(&model->vocab, row);
+        if (memchr(word, 0, length))
+            return fail("word %" PRIu64 " of the vocabulary, '%s', holds a NUL, which fasttext cannot hold; export npy instead", row, word);
+        result = file_write(writer, word, length + 1) || file_write(writer, &count, sizeof count) || file_write(writer, &kind, 1) ? -1 : 0;
+    }
+    return result;
+}
+
+/* Writes a row; a bucket without a row is written as zeros. */
+static int write_weights(const struct model *model, enum table_side side, uint32_t row, struct file_writer *writer) {
+    float weights[COLUMNS_MOST] = {0};
+    if (row != WORDS_ABSENT) model_weights(model, side, row, 0, model->dim, weights);
+    if (!floats_finite(weights, model->dim) && row < model->rows)
+        return fail("a row of '%.100s' in '%s' holds NaN or infinity, which no export may hold: nothing is written",
+                    vocab_word(&model->vocab, row, NULL), model->directory);
+    if (!floats_finite(weights, model->dim))
+        return fail("row %" PRIu32 " of '%s', which n-grams share, holds NaN or infinity, which no export may hold: nothing is written", row,
+                    model->directory);
+    if (row % 65536 == 0 && interrupt_asked()) return fail("stopped by a signal: '%s' is as it was", writer->path);
+    return file_write(writer, weights, model->dim * sizeof *weights);
+}
+
+/* Writes the rows of all words and then those of `buckets` buckets. */
+static int write_matrix(const struct model *model, enum table_side side, uint64_t buckets, struct file_writer *writer) {
+    const struct subwords *subwords = &model->vocab.subwords;
+    const int64_t shape[2] = {(int64_t)(model->rows + buckets), model->dim};
+    const char quantized = 0;
+    int result = file_write(writer, &quantized, 1) || file_write(writer, shape, sizeof shape) ? -1 : 0;
+    for (uint64_t row = 0; row < model->rows && !result; row++) result = write_weights(model, side, (uint32_t)row, writer);
+    for (uint64_t bucket = 0; bucket < buckets && !result; bucket++)
+        result = write_weights(model, side, subwords->starts ? subwords->row_of[bucket] : WORDS_ABSENT, writer);
+    return result;
+}
+
+static int fasttext_head(const struct export_job *job, struct file_writer *writer) {
+    const struct model *model = job->export.model;
+    return check_model(&job->export) || write_words(model, writer) ||
+                   write_matrix(model, TABLE_TARGET, (uint64_t)model->trained.buckets, writer) || write_matrix(model, TABLE_CONTEXT, 0, writer)
+               ? -1 : 0;
 }
 
 /* ---- a row ---- */
@@ -121,10 +189,6 @@ struct row {
     uint64_t id;
     const struct quantizer *quantizer;
 };
-
-static int raw_row(struct file_writer *writer, const struct row *row) {
-    return file_write(writer, row->values, row->dim * sizeof *row->values);
-}
 
 /* Writes a row in the number type that export->type asks for. */
 static int typed_row(struct file_writer *writer, const struct row *row) {
@@ -143,8 +207,9 @@ static int sized_row(struct file_writer *writer, const struct row *row) {
 }
 
 static int word_raw_row(struct file_writer *writer, const struct row *row) {
-    return file_write(writer, row->word, row->length) || file_write(writer, " ", 1) || raw_row(writer, row) ||
-                   file_write(writer, "\n", 1) ? -1 : 0;
+    return file_write(writer, row->word, row->length) || file_write(writer, " ", 1) ||
+                   file_write(writer, row->values, row->dim * sizeof *row->values) || file_write(writer, "\n", 1)
+               ? -1 : 0;
 }
 
 /* Prints nine digits, from which every float32 can be read back exactly. */
@@ -233,43 +298,31 @@ int export_format_named(const char *name) {
     return fail_usage("'%.100s' is not a format of export; wanted %s", name, names);
 }
 
-static int check_word(const struct format *format, const char *word, uint64_t length, uint64_t id) {
-    if (!length)
-        return fail("word %" PRIu64 " of the vocabulary is empty, which %s cannot hold; export npy instead", id, format->name);
-    for (uint64_t i = 0; i < length; i++)
-        if (word[i] && strchr(format->refused->bytes, word[i]))
-            return fail("word %" PRIu64 " of the vocabulary, '%s', holds %s, which %s cannot hold; export npy instead",
-                        id, word, format->refused->called, format->name);
-    return 0;
-}
-
-static int check_words(const struct export *export, const struct format *format) {
+/* Fails for options that the format cannot hold, and for words that it cannot. */
+static int check_export(const struct export *export, const struct format *format) {
+    if (export->columns && (!format->parts[0].row || format->parts[0].row == word_class_row))
+        return fail_usage("--columns is not for %s, which cannot hold rows of fewer columns", format->name);
     for (uint64_t id = 0; format->refused && id < export->rows; id++) {
         uint64_t length;
         const char *word = vocab_word(&export->model->vocab, id, &length);
-        if (check_word(format, word, length, id)) return -1;
+        if (!length) return fail("word %" PRIu64 " of the vocabulary is empty, which %s cannot hold; export npy instead", id, format->name);
+        for (uint64_t i = 0; i < length; i++)
+            if (word[i] && strchr(format->refused->bytes, word[i]))
+                return fail("word %" PRIu64 " of the vocabulary, '%s', holds %s, which %s cannot hold; export npy instead",
+                            id, word, format->refused->called, format->name);
     }
     return 0;
 }
 
-/* Writes the names of a format's types. */
-static void list_types(char *names, size_t capacity, unsigned types) {
-    size_t n = 0;
-    for (unsigned i = 0; i < EXPORT_TYPES; i++)
-        if (types >> i & 1) n = text_add(names, capacity, n, "%s%s", n ? types >> (i + 1) ? ", " : " or " : "", export_types[i].name);
-}
-
 int export_type_for(enum export_format format, const char *name) {
     char names[NAMES_BYTES];
-    int type = name ? export_type_named(name) : __builtin_ctz(formats[format].types);
-    if (type < 0 || formats[format].types >> type & 1) return type;
-    list_types(names, sizeof names, formats[format].types);
+    unsigned types = formats[format].types;
+    int type = name ? export_type_named(name) : __builtin_ctz(types);
+    size_t n = 0;
+    if (type < 0 || types >> type & 1) return type;
+    for (unsigned i = 0; i < EXPORT_TYPES; i++)
+        if (types >> i & 1) n = text_add(names, sizeof names, n, "%s%s", n ? types >> (i + 1) ? ", " : " or " : "", export_types[i].name);
     return fail_usage("--type=%s is not for %s, which can hold %s", name, formats[format].name, names);
-}
-
-static int check_columns(const struct export *export, const struct format *format) {
-    if (!export->columns || (format->parts[0].row && format->parts[0].row != word_class_row)) return 0;
-    return fail_usage("--columns is not for %s, which cannot hold rows of fewer columns", format->name);
 }
 
 /* ---- writing ---- */
@@ -347,11 +400,6 @@ static int write_parts(const struct export_job *job, const struct part *parts, i
     if (turned != values) free(turned);
     free(values);
     return result;
-}
-
-static int write_side(const struct side *side, struct file_writer *writer) {
-    struct npy npy = {.rows = side->rows, .fields = 1, .field = {{.columns = side->columns, .kind = 'f'}}};
-    return npy_write_header(&npy, writer) || file_write(writer, side->values, side->rows * side->columns * sizeof(float)) ? -1 : 0;
 }
 
 /* ---- files that belong together ----
@@ -459,8 +507,13 @@ static int write_files(const struct export_job *job, const struct format *format
     if (!result) result = write_parts(job, format->parts, files, writers, classes);
     free(classes);
     if (!result && beside) result = file_finish(&writers[0]) || hash_of(writers[0].partial, &hash) ? -1 : 0;
-    for (int i = 0; !result && i < beside; i++)
-        result = write_side(&sides[i], &writers[files + i]) || file_print(&writers[files + i], "%s%016" PRIx64 "\n", mark_words, hash) ? -1 : 0;
+    for (int i = 0; !result && i < beside; i++) {
+        struct npy npy = {.rows = sides[i].rows, .fields = 1, .field = {{.columns = sides[i].columns, .kind = 'f'}}};
+        struct file_writer *writer = &writers[files + i];
+        result = npy_write_header(&npy, writer) || file_write(writer, sides[i].values, npy.rows * sides[i].columns * sizeof(float)) ||
+                         file_print(writer, "%s%016" PRIx64 "\n", mark_words, hash)
+                     ? -1 : 0;
+    }
     if (!result) return commit_all(writers, opened) || remove_older_sides(path, sides, beside) ? -1 : 0;
     while (opened) file_abandon(&writers[--opened]);
     return -1;
@@ -468,7 +521,7 @@ static int write_files(const struct export_job *job, const struct format *format
 
 int export_write(const struct export *export, enum export_format format, const char *path) {
     struct export_job job = {.export = *export};
-    int result = check_columns(export, &formats[format]) || check_words(export, &formats[format]) ||
+    int result = check_export(export, &formats[format]) ||
                          quantizer_open(&job.quantizer, export->model, export->view, export->rows, export->type, export->columns,
                                         format == EXPORT_I8BIN, export->threads) ||
                          (export->loss && quantizer_measure(&job.quantizer, export->loss)) ||

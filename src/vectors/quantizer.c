@@ -38,12 +38,6 @@ static uint16_t float16_of(float value) {
     return (uint16_t)(sign | ((size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13));
 }
 
-static float float16_value(uint16_t half) {
-    int exponent = half >> 10 & 31, digits = half & 1023;
-    float size = exponent ? ldexpf((float)(digits + 1024), exponent - 25) : ldexpf((float)digits, -24);
-    return half & 0x8000 ? -size : size;
-}
-
 uint64_t quantizer_bytes(const struct quantizer *quantizer) {
     return ((uint64_t)quantizer->columns * export_types[quantizer->type].bits + 7) / 8;
 }
@@ -81,7 +75,12 @@ static void decode(const struct quantizer *quantizer, uint64_t row, const void *
     float scale = scale_of(quantizer, row);
     for (uint32_t i = 0; i < quantizer->columns; i++) switch (quantizer->type) {
         case EXPORT_BF16: out[i] = bfloat16_value(halves[i]); break;
-        case EXPORT_F16: out[i] = float16_value(halves[i]); break;
+        case EXPORT_F16: {
+            int exponent = halves[i] >> 10 & 31, digits = halves[i] & 1023;
+            float size = exponent ? ldexpf((float)(digits + 1024), exponent - 25) : ldexpf((float)digits, -24);
+            out[i] = halves[i] & 0x8000 ? -size : size;
+            break;
+        }
         case EXPORT_INT8: out[i] = (float)(int8_t)bytes[i] * scale; break;
         case EXPORT_UINT8: out[i] = (float)(bytes[i] - 128) * scale; break;
         case EXPORT_BINARY: out[i] = bytes[i / 8] >> (7 - i % 8) & 1 ? 1 : -1; break;
@@ -131,19 +130,14 @@ int quantizer_turn(const struct quantizer *quantizer, float *values, uint64_t co
 
 /* ---- axes, means and scales, which are found before the first row is quantized ---- */
 
-/* Returns the rows from which the axes are found, scaled to length 1; the caller frees them. NULL after fail(). */
-static float *sample_rows(const struct quantizer *quantizer, uint64_t count) {
-    uint32_t *ids = mem_alloc(count, sizeof *ids, "the rows of a sample");
-    for (uint64_t i = 0; ids && i < count; i++) ids[i] = (uint32_t)(i * quantizer->rows / count);
-    float *rows = ids ? model_matrix_of(quantizer->model, quantizer->view, ids, count, 1) : NULL;
-    free(ids);
-    return rows;
-}
-
+/* Finds the axes from a sample of the rows, scaled to length 1. */
 static int find_principal(const struct quantizer *quantizer, double *axes) {
     uint64_t count = quantizer->rows < SAMPLE ? quantizer->rows : SAMPLE;
-    float *sample = sample_rows(quantizer, count);
+    uint32_t *ids = mem_alloc(count, sizeof *ids, "the rows of a sample");
+    for (uint64_t i = 0; ids && i < count; i++) ids[i] = (uint32_t)(i * quantizer->rows / count);
+    float *sample = ids ? model_matrix_of(quantizer->model, quantizer->view, ids, count, 1) : NULL;
     int result = sample ? principal_axes(axes, sample, count, quantizer->model->dim, quantizer->pool) : -1;
+    free(ids);
     free(sample);
     return result;
 }
@@ -176,15 +170,6 @@ static int find_rotation(struct quantizer *quantizer) {
     }
     free(axes);
     return result;
-}
-
-static int check_columns(const struct model *model, enum export_type type, uint32_t columns) {
-    if (columns && (model->dim > QUANTIZER_COLUMNS_MOST || columns > QUANTIZER_COLUMNS_MOST))
-        return fail_usage("columns = %u of the %u of '%s': rows are turned to new axes for at most %d of either", columns, model->dim,
-                          model->directory, QUANTIZER_COLUMNS_MOST);
-    if (columns <= model->dim || type == EXPORT_BINARY) return 0;
-    return fail_usage("columns = %u is more than the %u columns of '%s', which only binary can have", columns, model->dim,
-                      model->directory);
 }
 
 /* Adds a turned row to the mean's sums, and finds its scale. */
@@ -223,7 +208,12 @@ int quantizer_open(struct quantizer *quantizer, const struct model *model, enum 
                    enum export_type type, uint32_t columns, int one_scale, unsigned threads) {
     *quantizer = (struct quantizer){.model = model, .view = view, .rows = rows, .type = type, .columns = columns ? columns : model->dim,
                                     .unit = type == EXPORT_BINARY || type == EXPORT_UINT8 || (type == EXPORT_INT8 && one_scale)};
-    if (check_columns(model, type, columns)) return -1;
+    if (columns && (model->dim > QUANTIZER_COLUMNS_MOST || columns > QUANTIZER_COLUMNS_MOST))
+        return fail_usage("columns = %u of the %u of '%s': rows are turned to new axes for at most %d of either", columns, model->dim,
+                          model->directory, QUANTIZER_COLUMNS_MOST);
+    if (columns > model->dim && type != EXPORT_BINARY)
+        return fail_usage("columns = %u is more than the %u columns of '%s', which only binary can have", columns, model->dim,
+                          model->directory);
     if (!(quantizer->pool = pool_open(threads)) || (columns && find_rotation(quantizer))) return -1;
     if (type < EXPORT_INT8) return 0;
     if (type == EXPORT_BINARY && !(quantizer->mean = mem_zalloc(quantizer->columns, sizeof(float), "the mean of rows"))) return -1;
@@ -271,72 +261,36 @@ static uint64_t common(const uint32_t *wanted, const uint32_t *found, uint32_t k
     return same;
 }
 
-/* The float32 vectors of up to 1,000 rows as queries, each of which may not find its own row. */
-struct asked {
-    float *vectors, *turned; /* [count x dim], [count x columns] */
-    uint32_t *ids, *wanted, *found;
-    uint64_t *starts, count;
-    float *scores;
-};
-
-static int ask(struct asked *asked, struct search *search, const float *queries, uint32_t k, uint32_t *found) {
-    return search_top(search, queries, asked->count, k, asked->starts, asked->ids, found, asked->scores);
-}
-
-static int asked_init(struct asked *asked, const struct quantizer *quantizer, uint64_t rows) {
-    uint64_t count = asked->count = rows < QUERIES ? rows : QUERIES;
-    asked->turned = mem_aligned(count, quantizer->columns * sizeof(float), "queries");
-    asked->ids = mem_alloc(count, sizeof *asked->ids, "queries");
-    asked->wanted = mem_alloc(count, ANSWERS * sizeof *asked->wanted, "answers");
-    asked->found = mem_alloc(count, CANDIDATES * sizeof *asked->found, "answers");
-    asked->starts = mem_alloc(count + 1, sizeof *asked->starts, "queries");
-    asked->scores = mem_alloc(count, CANDIDATES * sizeof *asked->scores, "answers");
-    if (!asked->turned || !asked->ids || !asked->wanted || !asked->found || !asked->starts || !asked->scores) return -1;
-    for (uint64_t i = 0; i <= count; i++) asked->starts[i] = i;
-    for (uint64_t i = 0; i < count; i++) asked->ids[i] = (uint32_t)(i * rows / count);
-    return (asked->vectors = model_matrix_of(quantizer->model, quantizer->view, asked->ids, count, 1)) ? 0 : -1;
-}
-
-static void asked_release(struct asked *asked) {
-    free(asked->vectors);
-    free(asked->turned);
-    free(asked->ids);
-    free(asked->wanted);
-    free(asked->found);
-    free(asked->starts);
-    free(asked->scores);
-}
-
-/* Rescoring needs no second search: a row among the float32 rows' ten nearest is among the candidates' ten best, too, if it is a
- * candidate at all. */
-static int compare_answers(struct asked *asked, const struct quantizer *quantizer, struct search *whole, struct search *small,
-                   struct quantizer_loss *loss) {
-    uint64_t same = 0, rescored = 0, of = 0;
-    if (asked_init(asked, quantizer, loss->searched)) return -1;
-    if (ask(asked, whole, asked->vectors, ANSWERS, asked->wanted) ||
-        quantizer_queries(quantizer, asked->vectors, asked->count, asked->turned) ||
-        ask(asked, small, asked->turned, CANDIDATES, asked->found))
-        return -1;
-    for (uint64_t i = 0; i < asked->count; i++) {
-        const uint32_t *wanted = asked->wanted + i * ANSWERS, *found = asked->found + i * CANDIDATES;
-        same += common(wanted, found, ANSWERS);
-        rescored += common(wanted, found, CANDIDATES);
-        of += common(wanted, wanted, ANSWERS);
+/* The queries are the float32 vectors of up to 1,000 rows, each of which may not find its own row. Rescoring needs no second search: a row
+ * among the float32 rows' ten nearest is among the candidates' ten best, too, if it is a candidate at all. */
+int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *loss) {
+    struct search whole = {.rows = 0}, small = {.rows = 0};
+    uint64_t rows = loss->searched = quantizer->rows < loss->most ? quantizer->rows : loss->most;
+    uint64_t count = rows < QUERIES ? rows : QUERIES, same = 0, rescored = 0, of = 0, *starts = mem_alloc(count + 1, sizeof *starts, "queries");
+    float *vectors = NULL, *turned = mem_aligned(count, quantizer->columns * sizeof *turned, "queries");
+    float *scores = mem_alloc(count, CANDIDATES * sizeof *scores, "answers");
+    uint32_t *ids = mem_alloc(count, sizeof *ids, "queries"), *wanted = mem_alloc(count, ANSWERS * sizeof *wanted, "answers");
+    uint32_t *found = mem_alloc(count, CANDIDATES * sizeof *found, "answers");
+    int result = starts && turned && scores && ids && wanted && found ? 0 : -1;
+    for (uint64_t i = 0; !result && i <= count; i++) starts[i] = i;
+    for (uint64_t i = 0; !result && i < count; i++) ids[i] = (uint32_t)(i * rows / count);
+    if (!result)
+        result = !(vectors = model_matrix_of(quantizer->model, quantizer->view, ids, count, 1)) ||
+                         search_open(&whole, quantizer->model, quantizer->view, METRIC_COSINE, rows, NULL) ||
+                         search_over(&small, quantizer_matrix(quantizer, rows), rows, quantizer->columns, METRIC_COSINE, NULL) ||
+                         search_top(&whole, vectors, count, ANSWERS, starts, ids, wanted, scores) ||
+                         quantizer_queries(quantizer, vectors, count, turned) ||
+                         search_top(&small, turned, count, CANDIDATES, starts, ids, found, scores)
+                     ? -1 : 0;
+    for (uint64_t i = 0; !result && i < count; i++) {
+        same += common(wanted + i * ANSWERS, found + i * CANDIDATES, ANSWERS);
+        rescored += common(wanted + i * ANSWERS, found + i * CANDIDATES, CANDIDATES);
+        of += common(wanted + i * ANSWERS, wanted + i * ANSWERS, ANSWERS);
     }
     loss->recall = of ? (double)same / (double)of : 1;
     loss->rescored = of ? (double)rescored / (double)of : 1;
-    return 0;
-}
-
-int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *loss) {
-    struct search whole = {.rows = 0}, small = {.rows = 0};
-    struct asked asked = {.count = 0};
-    uint64_t rows = loss->searched = quantizer->rows < loss->most ? quantizer->rows : loss->most;
-    int result = search_open(&whole, quantizer->model, quantizer->view, METRIC_COSINE, rows, NULL);
-    if (!result)
-        result = search_over(&small, quantizer_matrix(quantizer, rows), rows, quantizer->columns, METRIC_COSINE, NULL);
-    if (!result) result = compare_answers(&asked, quantizer, &whole, &small, loss);
-    asked_release(&asked);
+    void *const arrays[] = {starts, vectors, turned, scores, ids, wanted, found};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     search_close(&whole);
     search_close(&small);
     return result;
