@@ -19,14 +19,6 @@ static void turn_rows(double *rows, uint32_t n, uint32_t p, uint32_t q, double c
     }
 }
 
-/* Copies rows p and q to columns p and q, since the matrix is symmetric. */
-static void mirror(double *matrix, uint32_t n, uint32_t p, uint32_t q) {
-    for (uint32_t i = 0; i < n; i++) {
-        matrix[(uint64_t)i * n + p] = matrix[(uint64_t)p * n + i];
-        matrix[(uint64_t)i * n + q] = matrix[(uint64_t)q * n + i];
-    }
-}
-
 /* Makes the matrix's value at (p, q) zero by a rotation, unless its magnitude is at most `least`. Returns 1 if it rotated, else
  * 0. */
 static int rotate(double *matrix, uint32_t n, uint32_t p, uint32_t q, double least, double *vectors) {
@@ -38,17 +30,12 @@ static int rotate(double *matrix, uint32_t n, uint32_t p, uint32_t q, double lea
     matrix[(uint64_t)p * n + p] = pp - t * pq;
     matrix[(uint64_t)q * n + q] = qq + t * pq;
     matrix[(uint64_t)p * n + q] = matrix[(uint64_t)q * n + p] = 0;
-    mirror(matrix, n, p, q);
+    for (uint32_t i = 0; i < n; i++) { /* rows p and q are columns p and q, too, since the matrix is symmetric */
+        matrix[(uint64_t)i * n + p] = matrix[(uint64_t)p * n + i];
+        matrix[(uint64_t)i * n + q] = matrix[(uint64_t)q * n + i];
+    }
     turn_rows(vectors, n, p, q, c, s);
     return 1;
-}
-
-static void exchange_rows(double *rows, uint32_t n, uint32_t p, uint32_t q) {
-    for (uint32_t i = 0; i < n; i++) {
-        double value = rows[(uint64_t)p * n + i];
-        rows[(uint64_t)p * n + i] = rows[(uint64_t)q * n + i];
-        rows[(uint64_t)q * n + i] = value;
-    }
 }
 
 static void sort(double *values, double *vectors, uint32_t n) {
@@ -59,16 +46,20 @@ static void sort(double *values, double *vectors, uint32_t n) {
         double value = values[i];
         values[i] = values[largest];
         values[largest] = value;
-        if (largest != i) exchange_rows(vectors, n, i, largest);
+        for (uint32_t j = 0; j < n && largest != i; j++) {
+            double of_vector = vectors[(uint64_t)i * n + j];
+            vectors[(uint64_t)i * n + j] = vectors[(uint64_t)largest * n + j];
+            vectors[(uint64_t)largest * n + j] = of_vector;
+        }
     }
 }
 
-static void settle_sign(double *vector, uint32_t n) {
+/* Returns the component of largest magnitude. */
+static double largest_of(const double *vector, uint32_t n) {
     uint32_t largest = 0;
     for (uint32_t i = 1; i < n; i++)
         if (fabs(vector[i]) > fabs(vector[largest])) largest = i;
-    if (vector[largest] < 0)
-        for (uint32_t i = 0; i < n; i++) vector[i] = -vector[i];
+    return vector[largest];
 }
 
 void eigen_symmetric(double *matrix, uint32_t n, double *values, double *vectors) {
@@ -84,7 +75,11 @@ void eigen_symmetric(double *matrix, uint32_t n, double *values, double *vectors
     }
     for (uint32_t i = 0; i < n; i++) values[i] = matrix[(uint64_t)i * n + i];
     sort(values, vectors, n);
-    for (uint32_t i = 0; i < n; i++) settle_sign(vectors + (uint64_t)i * n, n);
+    for (uint32_t i = 0; i < n; i++) {
+        double *vector = vectors + (uint64_t)i * n;
+        if (largest_of(vector, n) < 0)
+            for (uint32_t j = 0; j < n; j++) vector[j] = -vector[j];
+    }
 }
 
 /* Few rounds are enough: the directions are only the start of a map that is then improved. */
@@ -112,17 +107,8 @@ static double along(const struct directions *d, uint64_t row, const double *dire
     return sum;
 }
 
-/* Scales a direction to length 1 (zeros stay zeros). Makes its largest component positive, so that a map is never mirrored. */
-static void settle(double *direction, uint32_t dim) {
-    double length = sqrt(product(direction, direction, dim));
-    uint32_t largest = 0;
-    for (uint32_t i = 1; i < dim; i++)
-        if (fabs(direction[i]) > fabs(direction[largest])) largest = i;
-    double factor = length > least_length ? (direction[largest] < 0 ? -1 : 1) / length : 0;
-    for (uint32_t i = 0; i < dim; i++) direction[i] *= factor;
-}
-
-/* Multiplies the direction by the covariance matrix, then makes it orthogonal to `other` (unless that is NULL). */
+/* Multiplies the direction by the covariance matrix, makes it orthogonal to `other` (unless that is NULL), and scales it to length 1
+ * (zeros stay zeros), with its largest component positive, so that a map is never mirrored. */
 static void improve(struct directions *d, double *direction, const double *other) {
     memset(d->next, 0, d->dim * sizeof *d->next);
     for (uint64_t row = 0; row < d->count; row++) {
@@ -131,7 +117,9 @@ static void improve(struct directions *d, double *direction, const double *other
     }
     double shared = other ? product(d->next, other, d->dim) : 0;
     for (uint32_t i = 0; i < d->dim; i++) direction[i] = d->next[i] - (other ? shared * other[i] : 0);
-    settle(direction, d->dim);
+    double length = sqrt(product(direction, direction, d->dim));
+    double factor = length > least_length ? (largest_of(direction, d->dim) < 0 ? -1 : 1) / length : 0;
+    for (uint32_t i = 0; i < d->dim; i++) direction[i] *= factor;
 }
 
 /* Sets a start direction: cosines of multiples of the golden angle, which are unlikely to be orthogonal to the wanted direction. */

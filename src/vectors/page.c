@@ -103,7 +103,9 @@ static int add(struct curve *curve, const struct point *point) {
     return 0;
 }
 
-static int add_line(struct curve *trained, struct curve *held_out, const char *line) {
+/* Adds a line, unless it does not end in a brace: then a killed process wrote its beginning and another process appended to it. */
+static int take_line(void *user, const char *line, uint64_t length) {
+    struct curves *curves = user;
     struct point point = {{[DONE] = number_of(line, "done"),
                            [EPOCH] = number_of(line, "epoch"),
                            [SECONDS] = number_of(line, "seconds"),
@@ -112,48 +114,35 @@ static int add_line(struct curve *trained, struct curve *held_out, const char *l
                            [PAIRS] = number_of(line, "pairs_per_second"),
                            [WORDS] = number_of(line, "words_per_second"),
                            [UNTRAINED] = NAN}};
-    if (isnan(point.field[DONE])) return 0;
-    if (!isnan(point.field[LOSS])) return add(held_out, &point);
+    if (length < 2 || line[length - 2] != '}' || isnan(point.field[DONE])) return 0;
+    if (!isnan(point.field[LOSS])) return add(&curves->held_out, &point);
     point.field[LOSS] = number_of(line, "loss_pair");
     if (isnan(point.field[LOSS])) return 0;
     /* loss_untrained is a loss per example; this converts it to a loss per pair. */
     point.field[UNTRAINED] = number_of(line, "loss_untrained") / number_of(line, "loss") * point.field[LOSS];
-    return add(trained, &point);
-}
-
-/* Adds a line, unless it does not end in a brace: then a killed process wrote its beginning and another process appended to it. */
-static int take_line(void *user, const char *line, uint64_t length) {
-    struct curves *curves = user;
-    return length > 1 && line[length - 2] == '}' ? add_line(&curves->trained, &curves->held_out, line) : 0;
+    return add(&curves->trained, &point);
 }
 
 /* ---- fewer points ---- */
 
-/* Returns one point for a group of lines: the means of losses and speeds, and the last line's other numbers. */
-static struct point summed_up(const struct point *points, uint64_t count) {
-    struct point whole = points[count - 1];
-    for (int field = 0; field < FIELDS; field++) {
-        double sum = 0;
-        uint64_t told = 0;
-        int is_mean = field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
-        for (uint64_t i = 0; is_mean && i < count; i++) {
-            if (!isfinite(points[i].field[field])) continue;
-            sum += points[i].field[field];
-            told++;
-        }
-        if (told) whole.field[field] = sum / (double)told;
-    }
-    return whole;
-}
-
+/* Makes one point of each group of lines: the means of losses and speeds, and the last line's other numbers. */
 static void thin(struct curve *curve) {
-    if (!curve->count) return;
-    uint64_t group = (curve->count + HISTORY_POINTS - 1) / HISTORY_POINTS, points = 0;
-    for (uint64_t first = 0; first < curve->count; first += group) {
-        uint64_t left = curve->count - first;
-        curve->points[points++] = summed_up(curve->points + first, left < group ? left : group);
+    uint64_t group = (curve->count + HISTORY_POINTS - 1) / HISTORY_POINTS, made = 0;
+    for (uint64_t first = 0, count; first < curve->count; first += count) {
+        const struct point *points = curve->points + first;
+        count = curve->count - first < group ? curve->count - first : group;
+        struct point whole = points[count - 1];
+        for (int field = 0; field < FIELDS; field++) {
+            double sum = 0;
+            uint64_t told = 0;
+            int is_mean = field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
+            for (uint64_t i = 0; is_mean && i < count; i++)
+                if (isfinite(points[i].field[field])) sum += points[i].field[field], told++;
+            if (told) whole.field[field] = sum / (double)told;
+        }
+        curve->points[made++] = whole;
     }
-    curve->count = points;
+    curve->count = made;
 }
 
 /* ---- as JSON ---- */
@@ -268,29 +257,18 @@ static int next(const struct page_part *parts, const char **at, struct page_part
     return find_part(parts, place + 2, (uint64_t)(close - place - 2), piece) ? -1 : 1;
 }
 
-/* Returns the number of bytes of the filled page; 0 after fail(), which names a place that nothing fills. */
-static uint64_t page_files_bytes(const struct page_part *parts) {
+/* Writes the filled page; writer: NULL: it only counts. Returns the number of bytes; 0 after fail(), which may name a place that nothing
+ * fills. */
+static uint64_t write_filled(const struct page_part *parts, struct file_writer *writer) {
     const char *at = page_html_begin;
     struct page_part piece = {0};
     uint64_t bytes = 0;
     int more;
-    while ((more = next(parts, &at, &piece)) > 0) bytes += piece.length;
+    while ((more = next(parts, &at, &piece)) > 0) {
+        bytes += piece.length;
+        if (writer && file_write(writer, piece.text, piece.length)) return 0;
+    }
     return more ? 0 : bytes;
-}
-
-static int page_files_write(const struct page_part *parts, struct file_writer *writer) {
-    const char *at = page_html_begin;
-    struct page_part piece = {0};
-    int more;
-    while ((more = next(parts, &at, &piece)) > 0)
-        if (file_write(writer, piece.text, piece.length)) return -1;
-    return more;
-}
-
-static void page_groups_release(struct page_groups *groups) {
-    free(groups->of);
-    names_release(&groups->labels);
-    *groups = (struct page_groups){.count = 0};
 }
 
 /* ---- labels ---- */
@@ -368,55 +346,33 @@ static int choose_labels(struct page_groups *groups, const uint32_t *labels, uin
     return result;
 }
 
-static int group_by_labels(struct page_groups *groups, const struct model *model, const uint32_t *rows, uint64_t count,
-                           const char *path) {
-    struct labelling l = {groups, model, mem_zalloc(model->rows, sizeof *l.label, "labels")};
-    uint32_t *labels = mem_alloc(count, sizeof *labels, "labels");
-    int result = l.label && labels ? labels_read(path, take_label, &l) : -1;
-    for (uint64_t i = 0; !result && i < count; i++) labels[i] = l.label[rows[i]];
-    if (!result) result = choose_labels(groups, labels, count, path);
+/* Groups the rows of the map by their first label in the file rows->labels, or by clusters if that is NULL. */
+static int group_rows(struct page_rows *rows, const struct model *model) {
+    struct page_groups *groups = &rows->groups;
+    uint64_t count = rows->top, most = count / PAGE_CLUSTER_ROWS < PAGE_GROUPS ? count / PAGE_CLUSTER_ROWS : PAGE_GROUPS;
+    struct labelling l = {groups, model, rows->labels ? mem_zalloc(model->rows, sizeof *l.label, "labels") : NULL};
+    uint32_t *of = mem_alloc(count, sizeof *of, "the groups of a map"); /* each row's label, or its cluster */
+    float *unit = NULL;
+    groups->of = mem_alloc(count, sizeof *groups->of, "the groups of a map");
+    int result = of && groups->of && (l.label || !rows->labels) ? 0 : -1;
+    if (!result && rows->labels) {
+        result = labels_read(rows->labels, take_label, &l);
+        for (uint64_t i = 0; !result && i < count; i++) of[i] = l.label[rows->rows[i]];
+        if (!result) result = choose_labels(groups, of, count, rows->labels);
+    } else if (!result) {
+        unit = model_matrix_of(model, rows->view, rows->rows, count, 1);
+        const struct clusters_request request = {
+            .rows = unit, .count = count, .dim = model->dim, .most = most ? (uint32_t)most : 1, .tries = 4, .rounds = 30};
+        result = unit ? clusters_find(of, &groups->count, &request) : -1;
+        for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = (uint8_t)of[i];
+    }
     free(l.label);
-    free(labels);
-    return result;
-}
-
-/* ---- clusters ---- */
-
-static int group_by_clusters(struct page_groups *groups, const struct model *model, enum model_view view,
-                             const uint32_t *rows, uint64_t count) {
-    uint64_t most = count / PAGE_CLUSTER_ROWS < PAGE_GROUPS ? count / PAGE_CLUSTER_ROWS : PAGE_GROUPS;
-    float *unit = model_matrix_of(model, view, rows, count, 1);
-    uint32_t *cluster = mem_alloc(count, sizeof *cluster, "the groups of a map");
-    const struct clusters_request request = {
-        .rows = unit, .count = count, .dim = model->dim, .most = most ? (uint32_t)most : 1, .tries = 4, .rounds = 30};
-    int result = unit && cluster ? clusters_find(cluster, &groups->count, &request) : -1;
-    for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = (uint8_t)cluster[i];
-    free(cluster);
+    free(of);
     free(unit);
     return result;
 }
 
-/* Groups rows[count] of a view by their first label in the file `path`, or by clusters if `path` is NULL. Returns 0, or -1 after
- * fail(); the caller releases in either case. */
-static int page_groups_find(struct page_groups *groups, const struct model *model, enum model_view view, const uint32_t *rows,
-                     uint64_t count, const char *path) {
-    groups->of = mem_alloc(count, sizeof *groups->of, "the groups of a map");
-    if (!groups->of) return -1;
-    return path ? group_by_labels(groups, model, rows, count, path) : group_by_clusters(groups, model, view, rows, count);
-}
-
 /* ---- as JSON ---- */
-
-static void print_name(struct json *json, const struct page_groups *groups, uint32_t group) {
-    uint64_t length;
-    const char *name = words_get(&groups->labels.words, groups->shown[group], &length);
-    char others[48];
-    if (group + 1 == groups->count && groups->others) {
-        length = (uint64_t)snprintf(others, sizeof others, "%" PRIu64 " other labels", groups->others);
-        name = others;
-    }
-    page_print_name(json, name, length);
-}
 
 /* Appends the key "groups": {"by": "labels" or "clusters", "names": [..], "of": uint8 group of each row, as base64}. Clusters
  * have no names: the page names them by their most frequent rows. */
@@ -424,8 +380,13 @@ static void page_groups_print(struct json *json, const struct page_groups *group
     int labels = groups->labels.words.size > 0;
     json_print(json, ",\"groups\":{\"by\":\"%s\",\"count\":%u,\"names\":[", labels ? "labels" : "clusters", groups->count);
     for (uint32_t group = 0; labels && group < groups->count; group++) {
+        uint64_t length;
+        const char *name = words_get(&groups->labels.words, groups->shown[group], &length);
         if (group) json_print(json, ",");
-        print_name(json, groups, group);
+        if (group + 1 == groups->count && groups->others)
+            json_print(json, "\"%" PRIu64 " other labels\"", groups->others);
+        else
+            page_print_name(json, name, length);
     }
     json_print(json, "],\"of\":");
     json_base64(json, groups->of, count);
@@ -555,15 +516,6 @@ static int page_rows_print(struct json *json, const struct page_rows *rows, cons
 
 enum { QUERIES = 256 }; /* number of queries in one search: few, so that a signal is noticed soon */
 
-static void page_rows_release(struct page_rows *rows) {
-    free(rows->rows);
-    free(rows->near);
-    free(rows->scores);
-    free(rows->xy);
-    page_groups_release(&rows->groups);
-    *rows = (struct page_rows){.count = 0};
-}
-
 /* ---- which rows ---- */
 
 struct counted {
@@ -577,68 +529,38 @@ static int by_count(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Returns a description of what to show: of the first `all` rows of a view, the `listed` most frequent ones (at least `top`);
- * the `top` most frequent ones are on the map. */
-static struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed, const char *labels) {
-    if (listed < top) listed = top;
-    return (struct page_rows){.view = view,
-                              .all = all,
-                              .count = listed < all ? listed : all,
-                              .top = top < all ? top : all,
-                              .labels = labels,
-                              .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
-}
-
-/* Returns 1 if counts never rise with the id (corpus.order = frequency): then millions of rows need no sorting. */
-static int is_in_order(const struct vocab *vocab, uint64_t size) {
-    for (uint64_t row = 1; row < size; row++)
-        if (vocab_count(vocab, row) > vocab_count(vocab, row - 1)) return 0;
-    return 1;
-}
-
-static int choose_by_count(struct page_rows *rows, const struct vocab *vocab, uint64_t size) {
-    struct counted *all = mem_alloc(size, sizeof *all, "the most frequent rows");
-    if (!all) return -1;
-    for (uint64_t row = 0; row < size; row++) all[row] = (struct counted){vocab_count(vocab, row), (uint32_t)row};
-    qsort(all, size, sizeof *all, by_count);
-    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all[i].row;
-    free(all);
-    return 0;
-}
-
-static int choose(struct page_rows *rows, const struct model *model) {
+/* Chooses the most frequent rows. Counts usually never rise with the id (corpus.order = frequency): then millions of rows need no
+ * sorting. */
+static int choose_rows(struct page_rows *rows, const struct vocab *vocab) {
+    uint64_t size = rows->all, sorted = 1;
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
-    if (!is_in_order(&model->vocab, rows->all)) return choose_by_count(rows, &model->vocab, rows->all);
-    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = (uint32_t)i;
+    while (sorted < size && vocab_count(vocab, sorted) <= vocab_count(vocab, sorted - 1)) sorted++;
+    struct counted *all = sorted < size ? mem_alloc(size, sizeof *all, "the most frequent rows") : NULL;
+    if (sorted < size && !all) return -1;
+    for (uint64_t row = 0; all && row < size; row++) all[row] = (struct counted){vocab_count(vocab, row), (uint32_t)row};
+    if (all) qsort(all, size, sizeof *all, by_count);
+    for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all ? all[i].row : (uint32_t)i;
+    free(all);
     return 0;
 }
 
 /* ---- nearest rows ---- */
 
-/* A search for the k nearest rows of each of `count` rows. A row is not found for itself. */
-struct asking {
-    const char *what;     /* name of the search in the live line */
-    const float *queries; /* [count x dim] */
-    const uint32_t *own;  /* [count] the row of each query, which is not found */
-    uint64_t count;
-    uint32_t k;
-    uint32_t *ids; /* [count x k] the rows that were found */
-    float *scores; /* [count x k] their scores */
-};
-
-static int ask_nearest(struct search *search, const struct asking *asking) {
+/* Searches for the k nearest rows of each of queries [count x dim]. own: [count] the row of each query, which is not found. ids, scores:
+ * [count x k]. what: name of the search in the live line. */
+static int ask_nearest(struct search *search, const char *what, const float *queries, const uint32_t *own, uint64_t count, uint32_t k,
+                       uint32_t *ids, float *scores) {
     uint64_t starts[QUERIES + 1];
     struct progress progress;
     int result = 0;
     for (uint64_t i = 0; i <= QUERIES; i++) starts[i] = i;
-    progress_start(&progress, asking->what, 1);
-    for (uint64_t first = 0, k = asking->k; !result && first < asking->count; first += QUERIES) {
-        uint64_t left = asking->count - first, count = left < QUERIES ? left : QUERIES;
-        result = search_top(search, asking->queries + first * search->dim, count, asking->k, starts,
-                            asking->own + first, asking->ids + first * k, asking->scores + first * k);
+    progress_start(&progress, what, 1);
+    for (uint64_t first = 0; !result && first < count; first += QUERIES) {
+        uint64_t n = count - first < QUERIES ? count - first : QUERIES;
+        result = search_top(search, queries + first * search->dim, n, k, starts, own + first, ids + first * k, scores + first * k);
         if (!result && interrupt_asked()) result = fail("stopped by a signal: nothing was written");
-        progress_show(&progress, first + count, asking->count, "rows");
+        progress_show(&progress, first + n, count, "rows");
     }
     progress_end(&progress);
     return result;
@@ -652,8 +574,8 @@ static int find_nearest(struct page_rows *rows, const struct model *model, const
     rows->scores = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->scores, "nearest rows");
     int result = queries && rows->near && rows->scores ? 0 : -1;
     if (!result && rows->k) result = search_open(&search, model, rows->view, METRIC_COSINE, rows->all, config);
-    struct asking asking = {"nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores};
-    if (!result && rows->k) result = ask_nearest(&search, &asking);
+    if (!result && rows->k)
+        result = ask_nearest(&search, "nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores);
     search_close(&search);
     free(queries);
     return result;
@@ -675,8 +597,9 @@ static int place(struct page_rows *rows, const struct model *model, const struct
     float *unit = model_matrix_of(model, rows->view, rows->rows, count, 1);
     if (search_over(&search, unit, count, model->dim, METRIC_COSINE, config)) goto out;
     for (uint64_t i = 0; i < count; i++) own[i] = (uint32_t)i;
-    struct asking asking = {"neighbours on the map", unit, own, count, k, near, cosines};
-    if ((k && ask_nearest(&search, &asking)) || !(pool = pool_open((unsigned)config->device_threads))) goto out;
+    if ((k && ask_nearest(&search, "neighbours on the map", unit, own, count, k, near, cosines)) ||
+        !(pool = pool_open((unsigned)config->device_threads)))
+        goto out;
     struct map_request request = {unit, count, model->dim, near, cosines, k};
     result = map_make(rows->xy, &request, pool);
 out:
@@ -692,18 +615,6 @@ enum { EVALUATION_BYTES = 64 << 10, NONCE_BYTES = 33 };
 
 /* ---- the run ---- */
 
-static void print_run(struct json *json, const struct model *model, const struct page_request *request) {
-    const struct progress_state *state = &model->state.progress;
-    json_print(json, "{\"version\":\"%s\",\"run\":", SPTX_VERSION);
-    page_print_name(json, request->run, strlen(request->run));
-    json_print(json, ",\"rows\":%" PRIu64 ",\"dim\":%u,\"tokens\":%" PRIu64, model->rows, model->dim, model->vocab.kept);
-    json_print(json, ",\"step\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"words\":%" PRIu64 ",\"pairs\":%" PRIu64, state->step,
-               state->epoch, state->words, state->pairs);
-    json_print(json, ",\"seconds\":");
-    json_number(json, state->seconds);
-    json_print(json, ",\"finished\":%s", state->finished ? "true" : "false");
-}
-
 /* Prints a text file, which need not exist. */
 static int print_text(struct json *json, const char *name, const char *path) {
     int there = file_exists(path);
@@ -715,34 +626,34 @@ static int print_text(struct json *json, const char *name, const char *path) {
     return there < 0 || (there && !text) ? -1 : 0;
 }
 
-static int print_files(struct json *json, const struct model *model) {
+/* Prints everything in the page except rows. */
+static int print_head(struct json *json, const struct model *model, const struct page_request *request) {
+    const struct progress_state *state = &model->state.progress;
     char *config = file_join(model->directory, "config.ini"), *metrics = file_join(model->directory, "metrics.jsonl");
-    int result = config && metrics ? print_text(json, "config", config) : -1;
+    int result = config && metrics ? 0 : -1;
+    json_print(json, "{\"version\":\"%s\",\"run\":", SPTX_VERSION);
+    page_print_name(json, request->run, strlen(request->run));
+    json_print(json, ",\"rows\":%" PRIu64 ",\"dim\":%u,\"tokens\":%" PRIu64, model->rows, model->dim, model->vocab.kept);
+    json_print(json, ",\"step\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"words\":%" PRIu64 ",\"pairs\":%" PRIu64, state->step,
+               state->epoch, state->words, state->pairs);
+    json_print(json, ",\"seconds\":");
+    json_number(json, state->seconds);
+    json_print(json, ",\"finished\":%s,\"evaluations\":[", state->finished ? "true" : "false");
+    for (int i = 0; i < request->evaluation_count && !result; i++) {
+        uint64_t length;
+        char *text = file_read_given(request->evaluations[i], EVALUATION_BYTES, &length);
+        if (i) json_print(json, ",");
+        if (text) json_string(json, text, length);
+        result = text ? 0 : -1;
+        free(text);
+    }
+    json_print(json, "]");
+    if (!result) result = print_text(json, "config", config);
     json_print(json, ",\"history\":");
     if (!result) result = history_print(json, metrics);
     free(config);
     free(metrics);
-    return result;
-}
-
-static int print_evaluations(struct json *json, const struct page_request *request) {
-    json_print(json, ",\"evaluations\":[");
-    for (int i = 0; i < request->evaluation_count; i++) {
-        uint64_t length;
-        char *text = file_read_given(request->evaluations[i], EVALUATION_BYTES, &length);
-        if (!text) return -1;
-        if (i) json_print(json, ",");
-        json_string(json, text, length);
-        free(text);
-    }
-    json_print(json, "]");
-    return 0;
-}
-
-/* Prints everything in the page except rows. */
-static int print_head(struct json *json, const struct model *model, const struct page_request *request) {
-    print_run(json, model, request);
-    return print_evaluations(json, request) || print_files(json, model) || json->failed ? -1 : 0;
+    return result || json->failed ? -1 : 0;
 }
 
 /* ---- the page ---- */
@@ -767,7 +678,7 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
         filling->parts[0] = (struct page_part){"nonce", filling->nonce, strlen(filling->nonce)};
         filling->parts[1] = (struct page_part){"json", json->bytes, json->used};
         filling->parts[2] = (struct page_part){0};
-        if (!(*bytes = page_files_bytes(filling->parts))) return -1;
+        if (!(*bytes = write_filled(filling->parts, NULL))) return -1;
         if (*bytes <= PAGE_BYTES) return 0;
         if (rows->count == rows->top)
             return fail("the page would take %.1f MB, more than the %d MB that a browser opens at once: ask for fewer "
@@ -781,31 +692,34 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
 }
 
 /* Prints the head first: it takes little time, finds most mistakes, and the search for nearest rows is slow. */
-static int write_page(struct page_rows *rows, const struct model *model, const struct page_request *request,
-                      const struct config *config, struct file_writer *writer, uint64_t *bytes) {
-    struct json json = {.used = 0};
-    struct filling filling;
-    int result = print_head(&json, model, request) || choose(rows, model) ||
-                 page_groups_find(&rows->groups, model, rows->view, rows->rows, rows->top, rows->labels) ||
-                 find_nearest(rows, model, config) || place(rows, model, config) ||
-                         print_rows(&json, rows, model, request, &filling, bytes) || page_files_write(filling.parts, writer)
-                     ? -1 : 0;
-    json_release(&json);
-    return result;
-}
-
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
                const char *path, struct page_size *size) {
-    struct page_rows rows = page_rows_of(request->view, request->rows, request->top, request->listed, request->labels);
+    uint64_t all = request->rows, listed = request->listed < request->top ? request->top : request->listed, bytes = 0;
+    struct page_rows rows = {.view = request->view,
+                             .all = all,
+                             .count = listed < all ? listed : all,
+                             .top = request->top < all ? request->top : all,
+                             .labels = request->labels,
+                             .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
+    struct json json = {.used = 0};
+    struct filling filling;
     struct file_writer writer;
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
-    uint64_t bytes;
-    int result = write_page(&rows, model, request, config, &writer, &bytes);
+    int result = print_head(&json, model, request) || choose_rows(&rows, &model->vocab) || group_rows(&rows, model) ||
+                         find_nearest(&rows, model, config) || place(&rows, model, config) ||
+                         print_rows(&json, &rows, model, request, &filling, &bytes) || !write_filled(filling.parts, &writer)
+                     ? -1 : 0;
     if (!result)
         result = file_commit(&writer);
     else
         file_abandon(&writer);
     if (!result) *size = (struct page_size){bytes, rows.top, rows.count};
-    page_rows_release(&rows);
+    json_release(&json);
+    free(rows.rows);
+    free(rows.near);
+    free(rows.scores);
+    free(rows.xy);
+    free(rows.groups.of);
+    names_release(&rows.groups.labels);
     return result;
 }
