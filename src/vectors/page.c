@@ -531,7 +531,7 @@ static int by_count(const void *a, const void *b) {
 
 /* Chooses the most frequent rows. Counts usually never rise with the id (corpus.order = frequency): then millions of rows need no
  * sorting. */
-static int choose_rows(struct page_rows *rows, const struct vocab *vocab) {
+static int choose_shown_rows(struct page_rows *rows, const struct vocab *vocab) {
     uint64_t size = rows->all, sorted = 1;
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
@@ -705,7 +705,7 @@ int page_write(const struct model *model, const struct page_request *request, co
     struct filling filling;
     struct file_writer writer;
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
-    int result = print_head(&json, model, request) || choose_rows(&rows, &model->vocab) || group_rows(&rows, model) ||
+    int result = print_head(&json, model, request) || choose_shown_rows(&rows, &model->vocab) || group_rows(&rows, model) ||
                          find_nearest(&rows, model, config) || place(&rows, model, config) ||
                          print_rows(&json, &rows, model, request, &filling, &bytes) || !write_filled(filling.parts, &writer)
                      ? -1 : 0;
