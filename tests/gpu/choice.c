@@ -300,7 +300,8 @@ static void choose_items(struct choice *c) {
     if (one_in(4)) return;
     s->per_batch = 1;
     if (!s->distinct) s->negatives = (uint32_t)between(1, 600);
-    if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, one_in(2) ? 1.2f : 0, 0, 0};
+    if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){.kind = LOSS_SOFTMAX, .score = SCORE_DOT, .temperature = 0.5f, .negative_weight = 1,
+                                                               .negative_power = one_in(2) ? 1.2f : 0};
 }
 
 /* Turns most of the runs whose batches share their negatives into runs of triples. */
