@@ -202,8 +202,8 @@ struct loss_options config_loss(const struct config *c) {
                                  .negative_weight = (float)c->train_negative_weight,
                                  .negative_power = (float)c->train_negative_power,
                                  .cubes = (float)c->train_n3,
-                                 .x_max = (float)c->train_x_max,
-                                 .x_power = (float)c->train_x_power,
+                                 .x_max = (float)c->glove_x_max,
+                                 .x_power = (float)c->glove_alpha,
                                  .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE || config_has_counts(c)};
 }
 

@@ -80,7 +80,7 @@ def test_a_model_is_saved_and_begins_another(model, tmp_path):
     ({"counts": numpy.ones((3, 4))}, "a square matrix, words x words, and not of shape"),
     ({"counts": [1, 2]}, "a square matrix, words x words, and not a list"),
     ({"counts": numpy.ones((3, 3)), "words": ["a"]}, "counts have 3 rows, and 1 words were given"),
-    ({"corpus": [["a", "b"]], "x_max": -1}, "train.x_max"),
+    ({"corpus": [["a", "b"]], "x_max": -1}, "glove.x_max"),
 ])
 def test_what_has_no_meaning_is_refused(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):

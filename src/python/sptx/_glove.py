@@ -49,7 +49,7 @@ class GloVe:
             raise ValueError("words are the names of the rows of counts, and there are none")
         self.vector_size, self.window, self.min_count, self.x_max, self.alpha = int(vector_size), int(window), min_count, x_max, alpha
         self.learning_rate, self.epochs, self.seed, self.workers, self.device = learning_rate, int(epochs), int(seed), workers, device
-        own: Dict[str, Any] = {"train.loss": "glove", "train.x_max": x_max, "train.x_power": alpha, "train.seed": self.seed,
+        own: Dict[str, Any] = {"train.loss": "glove", "glove.x_max": x_max, "glove.alpha": alpha, "train.seed": self.seed,
                                "optimizer.initial_accumulator": learning_rate ** -2.0, "run.checkpoint_every": "end", "run.keep": 1}
         if begin is not None:
             own["train.from"] = '"%s"' % os.fspath(begin)
