@@ -334,6 +334,7 @@ int ratings_meet(struct ratings *ratings, double rating) {
     if (isnan(rating)) return 0;
     ratings->least = ratings->count ? fmin(ratings->least, rating) : rating;
     ratings->most = ratings->count ? fmax(ratings->most, rating) : rating;
+    ratings->part |= ratings->count == RATINGS_KEPT;
     if (ratings->count == RATINGS_KEPT) return 0;
     if (mem_grow(&ratings->values, &ratings->capacity, ratings->count + 1, sizeof *ratings->values, "ratings")) return -1;
     ratings->values[ratings->count++] = rating;
@@ -354,6 +355,7 @@ static int take_ratings(void *user, const struct corpus_block *block) {
     if (!ratings->count && block->value_name) snprintf(ratings->name, sizeof ratings->name, "%s", block->value_name);
     const struct corpus_options all = {.format = FORMAT_PAIRS, .min_rating = -INFINITY};
     struct corpus_left left = {0};
+    ratings->part |= block->length + 1024 > FIRST_BYTES;
     while ((more = pairs_next(&cursor, block, &all, &left, &pair)) > 0)
         if (ratings_meet(ratings, pair.rating)) return -1;
     return more;
@@ -394,10 +396,11 @@ static void ratings_say(const struct ratings *ratings) {
                name_of(ratings), ratings->least, ratings->most, text_of_count(count, below), text_of_count(all, ratings->count), lowest);
         return;
     }
-    char advice[128] = "corpus.min_rating leaves lower ones out, corpus.weights = log weighs by them";
+    char first[TEXT_BYTES], advice[160] = "corpus.min_rating leaves lower ones out, corpus.weights = log weighs by them";
     double kept, from = propose(ratings, &kept);
     if (fmax(fabs(ratings->least), fabs(ratings->most)) <= RATING_MOST && kept >= KEPT_LEAST)
-        snprintf(advice, sizeof advice, "corpus.min_rating = %g keeps the higher ones, about %.0f in 100", from, kept);
+        snprintf(advice, sizeof advice, "corpus.min_rating = %g keeps the higher ones, about %.0f in 100%s%s", from, kept,
+                 ratings->part ? " of the first " : "", ratings->part ? text_of_count(first, ratings->count) : "");
     remark("%s %.10g to %.10g found: all count alike; %s", name_of(ratings), ratings->least, ratings->most, advice);
 }
 

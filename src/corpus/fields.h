@@ -91,6 +91,7 @@ struct ratings {
     double *values; /* [count], at most RATINGS_KEPT */
     double least, most; /* smallest and largest rating so far; not set while count is 0 */
     uint64_t count, capacity, missing; /* count: number of stored ratings; missing: number of pairs without a rating */
+    int part;      /* 1: these are the first ratings, and there may be more */
     char name[32]; /* name of the rating column in the header of the first file; "" if it has no header */
 };
 enum { RATINGS_KEPT = 1 << 20 };

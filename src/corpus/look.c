@@ -661,7 +661,7 @@ static uint64_t count_items(const char *word, uint64_t length, char separator, i
             if (separator == ' ' && !letter && !(word[i] >= '0' && word[i] <= '9')) return 0;
         } else {
             int blank = i < length && separator != ' ' && separator != '|' && i + 1 < length && text_is_blank(word[i + 1]);
-            if (blank || (separator == ' ' && !digit)) return 0;
+            if (blank || !i || word[i - 1] == separator || (separator == ' ' && !digit)) return 0;
             *ids &= digit;
             digit = 0;
             items += i < length;
@@ -1016,10 +1016,12 @@ static int has_numbers(const struct looking *l, unsigned column) {
 
 enum { EVENTS_MOST = 12, EVENTS_SHARE = 3 }; /* a column of events has at most so many different words, each in so many rows on average */
 
-/* Returns 1 if the column of pairs has few words that occur again and again: view, cart, purchase. Describes them in l->happened. */
+/* Returns 1 if the column of pairs has few words that occur again and again: view, cart, purchase; or one word, if the column was chosen by
+ * its name. Describes them in l->happened. */
 static int is_of_events(struct looking *l, unsigned column) {
     struct words words = {0};
     uint64_t count[EVENTS_MOST] = {0}, length, filled = 0;
+    char first[TEXT_BYTES];
     size_t used = 0;
     int fits = l->rows == LOOK_PAIRS && column < COLUMNS_READ && !has_numbers(l, column);
     for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && fits; i++) {
@@ -1029,7 +1031,9 @@ static int is_of_events(struct looking *l, unsigned column) {
         fits = number >= 0 && number < EVENTS_MOST && parts.length[column] < NAME_MOST;
         if (fits) count[number]++, filled++;
     }
-    fits = fits && words.size > 1 && EVENTS_SHARE * words.size <= filled;
+    fits = fits && words.size > !l->look->form.named && EVENTS_SHARE * words.size <= filled;
+    if (fits && (!l->whole || l->lines.count == LOOKED_AT))
+        used = text_add(l->happened, sizeof l->happened, used, "of the first %s %s: ", text_of_count(first, l->columns.lines), l->typed ? "rows" : "lines");
     for (uint64_t i = 0; i < words.size && fits; i++) {
         const char *word = words_get(&words, i, &length);
         used = text_add(l->happened, sizeof l->happened, used, "%s%.*s %" PRIu64, i ? ", " : "", (int)length, word, count[i]);

@@ -456,3 +456,17 @@ def test_comments_before_rows_are_no_rows(sptx):
     assert set(words(sptx)) == {"1", "2", "list:1", "list:2", "list:3"}
     sptx.path("pairs").write_text("# From a paper\n# Word 1\tWord 2\tHuman (mean)\n1\t2\t6.7\n2\t2\t7\n")
     assert "covered 2/2" in sptx("evaluate", "run", "--pairs=pairs").stdout
+
+
+def test_counts_of_first_lines_say_so(sptx):
+    events = ["u%d,i%d,%s" % (i % 90, i % 70, "fav" if i % 3 == 0 and i >= 2500 else "click") for i in range(6000)]
+    done = train(sptx, "user,item,action\n" + "\n".join(events) + "\n", "pairs")
+    assert "event = action (of the first 1,999 lines: click 1999: all count alike" in said(done)
+    assert "left out" in train(sptx, "user,item,action\n" + "\n".join(events) + "\n", "pairs", "--corpus.events=fav").stderr
+    ratings = "".join("u%d,i%d,%d\n" % (i % 90, i % 70, 1 + i % 5) for i in range(9000))
+    assert re.search(r"about 40 in 100 of the first [56],\d{3}$", train(sptx, ratings, "pairs").stderr, re.M)
+
+
+def test_lists_whose_lines_share_a_name_are_counted_once(sptx):
+    text = 'Person,item\n1,"rye bread"\n1,milk\n2,milk\n2,salt\n'
+    assert re.search(r"^corpus +4 tokens in 2 lists, ", train(sptx, text, "lists").stderr, re.M)
