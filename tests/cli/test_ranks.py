@@ -32,6 +32,7 @@ MODES = {
     "cosines": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adam", "lr": 0.01, "clip": 5},
                 "train": {"epochs": 10, "batch": 8, "effort": "quick"}},  # as several ranks train lists anywhere
     "hierarchical": {"train": {"steps": 40, "loss": "hierarchical"}},
+    "glove": {"train": {"steps": 40, "batch": 32, "loss": "glove"}},
     "means": {"examples": {"mode": "cbow"}, "train": {"steps": 40}, "optimizer": {"rule": "adam"}},
 }
 
