@@ -1726,6 +1726,59 @@ static void say(struct looking *l) {
     if (l->has_header && l->row->number) snprintf(look->value, sizeof look->value, "%.*s", text_shown(length), value);
 }
 
+/* ---- rows that can be read so, but are probably something else ---- */
+
+/* Describes in look->doubt a table of two kinds of things that is read as a graph: one name in both columns is one node. */
+static void doubt_graph(struct looking *l) {
+    const struct columns_form *form = &l->look->form;
+    unsigned a = form->column[COLUMN_A], b = form->column[COLUMN_B];
+    uint64_t length[2];
+    const char *name[2] = {column_name(l, a, &length[0]), column_name(l, b, &length[1])};
+    if (!l->has_header || l->is_shifted || a + 1 != b || !column_rank(LOOK_PAIRS, COLUMN_A, name[0], length[0]) ||
+        !column_rank(LOOK_PAIRS, COLUMN_B, name[1], length[1]))
+        return;
+    struct distinct of = {0};
+    collect_distinct(l, a, &of);
+    uint64_t shared = of.failed ? 0 : count_shared(&of.words[0], &of.words[1]);
+    for (int c = 0; c < COLUMN_MEANINGS; c++) words_release(&of.words[c]);
+    if (shared)
+        snprintf(l->look->doubt, LOOK_LIKE, "have %" PRIu64 " name%s in both columns, each of which is one node; %.*s and %.*s look like two kinds, which "
+                 "corpus.format = pairs keeps apart", shared, text_plural(shared), text_shown(length[0]), name[0], text_shown(length[1]), name[1]);
+}
+
+/* Describes in look->doubt items that programs write where a value is missing, items of libsvm, and lists that are rows of a table. */
+static void doubt_items(struct looking *l) {
+    uint64_t missing = 0, of = 0, pairs = 0, wide = l->columns.most < COLUMNS_READ ? l->columns.most : COLUMNS_READ, shown = 0, numbers = 0, words = 0;
+    uint64_t codes = 0; /* items of two letters, among which NA may be one */
+    const struct columns_form *form = &l->look->form;
+    const char *null = "";
+    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count; i++) {
+        struct table_line parts = part_line(&l->lines.line[i], form);
+        for (uint64_t c = 1; c < parts.count && c < COLUMNS_READ; c++) {
+            const char *word = parts.word[c], *colon = memchr(word, ':', parts.length[c]);
+            if (l->rows == LOOK_PAIRS && c != form->column[COLUMN_B]) continue;
+            of++;
+            pairs += colon && is_digits(word, (uint64_t)(colon - word)) && is_digits(colon + 1, parts.length[c] - (uint64_t)(colon - word) - 1);
+            int is = parts.length[c] > 1 && is_missing(word, parts.length[c]);
+            codes += !is && parts.length[c] == 2;
+            if (is && !missing++) null = word, shown = parts.length[c];
+        }
+    }
+    for (uint64_t c = 1; c < wide; c++) {
+        const struct looked_column *column = &l->columns.column[c];
+        numbers += column->filled && column->numbers == column->filled;
+        words += column->filled && !column->digits;
+    }
+    if (l->rows == LOOK_LISTS && of && pairs == of)
+        snprintf(l->look->doubt, LOOK_LIKE, "look like libsvm's, index:value, each of which is an item here; write list, index, value and set corpus.format = pairs");
+    else if (l->rows == LOOK_LISTS && l->has_header && wide > 2 && l->columns.least == l->columns.most && numbers && words)
+        snprintf(l->look->doubt, LOOK_LIKE, "are a table of %" PRIu64 " columns of words and of numbers, each value of which is an item here; corpus.format = "
+                 "pairs reads two columns", l->columns.most);
+    else if (missing && !(shown == 2 && codes)) /* na: Namibia */
+        snprintf(l->look->doubt, LOOK_LIKE, "have the item '%.*s' %" PRIu64 " time%s, as programs write where a value is missing; remove such lines if it is none",
+                 text_shown(shown), null, missing, text_plural(missing));
+}
+
 /* ---- finding the format ---- */
 
 /* Returns a column of 0 and 1 whose name says that it tells what happened (is_click), or NO_COLUMN. */
@@ -1803,6 +1856,8 @@ static int decide_rows(struct looking *l, const char *separator) {
     if (!l->row->free && refuse_fields(l)) return -1;
     if (form->braces) form->column[COLUMN_VALUE] = l->keys->no_values || !weights ? NO_COLUMN : 2;
     if (choose_decimals(l) || judge_values(l)) return -1;
+    if (l->rows == LOOK_EDGES) doubt_graph(l);
+    if (l->rows == LOOK_PAIRS || l->rows == LOOK_LISTS) doubt_items(l);
     int unnamed = l->row->free ? have_no_names(l) : 0;
     if (unnamed < 0) return -1;
     form->naming = unnamed ? NAMED_BY_LINE : NAMED_BY_FIELD;

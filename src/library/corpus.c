@@ -148,6 +148,7 @@ enum sptx_status sptx_corpus_look(struct sptx_corpus *corpus, const struct sptx_
         looked->events = look.form.events;
         corpus->gathered.zeros_out = look.form.zeros_out;
         say_taken(corpus, look.said);
+        if (*look.doubt) warn("the rows of %s %s", rows->what, look.doubt);
     }
     return leave(corpus->context, result);
 }

@@ -236,6 +236,22 @@ static void lists_within_a_column_are_refused(void **state) {
           {"user,item\n1,whole milk 2\n2,7 up\n", "list = user, item = item, rating = none; commas, a header"});
 }
 
+static void what_may_be_something_else_is_said(void **state) {
+    LOOKS(LOOK_EDGES, {"user_id,movie_id,rating\n1,7,5\n7,2,4\n", "source = user_id, target = movie_id, weight = rating; commas, a header BUT have 1 name in both "
+                       "columns, each of which is one node; user_id and movie_id look like two kinds, which corpus.format = pairs keeps apart"},
+          {"user_id,movie_id\na,7\nb,2\n", "source = user_id, target = movie_id, weight = none; commas, a header"},
+          {"source,target\n1,7\n7,2\n", "source = source, target = target, weight = none; commas, a header"});
+    LOOKS(LOOK_PAIRS, {"user,item\n1,fr\n2,null\n3,null\n", "list = user, item = item, rating = none; commas, a header BUT have the item 'null' 2 times, as programs "
+                       "write where a value is missing; remove such lines if it is none"});
+    LOOKS(LOOK_LISTS, {"ann nan dune\nbob emma\n", "list = the first, items = the others; blanks, no header BUT have the item 'nan' 1 time, as programs write where "
+                       "a value is missing; remove such lines if it is none"},
+          {"1 3:1 10:2\n2 3:1 7:1\n", "list = the first, items = the others; blanks, no header BUT look like libsvm's, index:value, each of which is an item here; "
+           "write list, index, value and set corpus.format = pairs"},
+          {"id,title,day,fun\n1,Toys (1995),01-Jan-1995,0\n2,Eye (1995),01-Jan-1995,1\n", "list = the first, items = the others; commas, a header BUT are a table of "
+           "4 columns of words and of numbers, each value of which is an item here; corpus.format = pairs reads two columns"},
+          {"list,a,b,c\nu1,dune,7,x\nu2,emma,dune,y\n", "list = the first, items = the others; commas, no header"});
+}
+
 static void row_numbers_are_no_lists(void **state) {
     LOOKS(LOOK_PAIRS, {"0,ann,dune\n1,ann,emma\n2,bob,dune\n3,bob,ulysses\n4,cid,emma\n", "list = column 2, item = column 3, rating = none of 3; commas, no header"},
           {"1,7,12\n2,7,13\n3,8,12\n4,8,14\n5,9,13\n",
@@ -598,6 +614,7 @@ int main(void) {
         cmocka_unit_test(what_people_have_is_read_rightly_or_refused),
         cmocka_unit_test(what_programs_write_beside_names_is_refused),
         cmocka_unit_test(lists_within_a_column_are_refused),
+        cmocka_unit_test(what_may_be_something_else_is_said),
         cmocka_unit_test(row_numbers_are_no_lists),
         cmocka_unit_test(bars_and_colons_may_be_within_names),
         cmocka_unit_test(labels_and_titles_of_public_data),
