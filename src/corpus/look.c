@@ -1444,6 +1444,11 @@ static int look_at_documents(struct looking *l) {
         return 0;
     }
     int given = keys->columns && *keys->columns;
+    uint64_t labelled = 0;
+    for (uint64_t i = 0; i < l->lines.count; i++) labelled += holds(&l->lines.line[i], "__label__");
+    if (2 * labelled > l->lines.count)
+        snprintf(l->look->doubt, LOOK_LIKE, "have labels (__label__..), which are words of the texts here: a document's row learns them; remove them for rows of the "
+                 "text alone (sed 's/__label__[^ ]* *//g')");
     if (!l->typed) {
         const char *separator = keys->separator != SEPARATOR_AUTO ? separator_of_key[keys->separator] : find_separator_of_documents(l);
         if (!*separator && given) separator = separator_of_fixed(&l->lines, 0);
@@ -1648,7 +1653,21 @@ static size_t say_documents(struct looking *l, size_t at) {
         at = text_add(out, LOOK_SAID, at, ", text = ");
     }
     at = say_column(l, at - strlen("text = "), "text", form->column[COLUMN_B]);
-    return form->column[COLUMN_VALUE] == NO_COLUMN ? at : say_column(l, text_add(out, LOOK_SAID, at, " and "), "text", form->column[COLUMN_VALUE]);
+    if (form->column[COLUMN_VALUE] != NO_COLUMN) at = say_column(l, text_add(out, LOOK_SAID, at, " and "), "text", form->column[COLUMN_VALUE]);
+    return at;
+}
+
+/* Says which columns of a table of documents are not used. */
+static void say_unused(struct looking *l, size_t at) {
+    unsigned unused = 0;
+    for (unsigned c = 0; c < l->columns.least && c < COLUMNS_READ; c++) {
+        uint64_t length;
+        const char *name = column_name(l, c, &length);
+        if (memchr(l->look->form.column, (int)c, sizeof l->look->form.column) || !l->columns.column[c].filled || ++unused > 4) continue;
+        at = text_add(l->look->said, LOOK_SAID, at, unused == 1 ? "; unused: " : unused > 3 ? ", .." : ", ");
+        if (unused < 4 && l->has_header && length) at = text_add(l->look->said, LOOK_SAID, at, "%.*s", length < 30 ? (int)length : 30, name);
+        else if (unused < 4) at = text_add(l->look->said, LOOK_SAID, at, "column %u", c + 1);
+    }
 }
 
 /* Stores the columns as corpus.columns would name them: by their names if the header has names that the key can have, which are then
@@ -1720,7 +1739,8 @@ static void say(struct looking *l) {
         at = text_add(out, room, at, "; %s, %s", columns_separator_name(form->separator), l->has_header ? "a header" : "no header");
     if (form->decimal_comma) at = text_add(out, room, at, ", decimal commas");
     if (l->comments) at = text_add(out, room, at, ", %" PRIu64 " comment%s left out", l->comments, l->comments > 1 ? "s" : "");
-    if (l->has_count) text_add(out, room, at, ", a count in the first line");
+    if (l->has_count) at = text_add(out, room, at, ", a count in the first line");
+    if (l->rows == LOOK_DOCUMENTS && !(l->keys->columns && *l->keys->columns)) say_unused(l, at);
     uint64_t length;
     const char *value = column_name(l, form->column[COLUMN_VALUE], &length);
     if (l->has_header && l->row->number) snprintf(look->value, sizeof look->value, "%.*s", text_shown(length), value);

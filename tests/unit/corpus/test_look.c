@@ -433,12 +433,15 @@ static void what_names_a_document_is_found(void **state) {
           {"d1" TOPIC "d1" TOPIC "d2" TOPIC, "document = the first word, text = the others (2 names in 3 lines: lines of one name are one document)"},
           {"The" TOPIC "A" TOPIC "All" TOPIC, "document = the line's number, text = all of it (corpus.names = yes: its first word names it)"},
           {"Doc one\tthe cat sat\nDoc two\ta dog\n", "document = column 1, text = column 2; tabs, no header"},
-          {"earn\tthe cat sat\nearn\ta dog\nacq\ta bird\n", "document = the line's number, text = column 2; tabs, no header"},
-          {"id,title,text\n7,\"Cats, all\",\"the cat, sat\"\n8,Dogs,a dog\n", "document = id, text = text; commas, a header"},
+          {"earn\tthe cat sat\nearn\ta dog\nacq\ta bird\n", "document = the line's number, text = column 2; tabs, no header; unused: column 1"},
+          {"__label__air __label__sea How to fly\n__label__air Who\n", "document = the line's number, text = all of it (corpus.names = yes: its first word names it) BUT "
+           "have labels (__label__..), which are words of the texts here: a document's row learns them; remove them for rows of the text alone (sed "
+           "'s/__label__[^ ]* *//g')"},
+          {"id,title,text\n7,\"Cats, all\",\"the cat, sat\"\n8,Dogs,a dog\n", "document = id, text = text; commas, a header; unused: title"},
           {"review,sentiment\n\"good, it was\",positive\n\"bad, it was not\",negative\n\"bad, too\",negative\n",
-           "document = the line's number, text = review; commas, a header"},
+           "document = the line's number, text = review; commas, a header; unused: sentiment"},
           {"1,\"the cat, sat\"\n2,\"a dog\"\n3,\"a bird\"\n", "document = column 1, text = column 2; commas, no header"},
-          {"story,title,user\n142,The cat sat,ann\n141,A dog,bob\n", "document = story, text = title; commas, a header"},
+          {"story,title,user\n142,The cat sat,ann\n141,A dog,bob\n", "document = story, text = title; commas, a header; unused: user"},
           {"{\"id\": \"7\", \"text\": \"the cat\"}\n{\"id\": \"8\", \"text\": \"a dog\"}\n", "holds JSON, whose braces and names would be "
            "words; write its texts alone first, one on each line (in Python: pandas.read_json(path, lines=True)[['id', 'text']].to_csv(..))"},
           {"[\n\"the cat\",\n", "holds JSON, whose braces and names would be words; write its texts alone first, one on each line (in Python: "
