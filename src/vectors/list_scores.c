@@ -302,7 +302,7 @@ static int default_view(const struct model *model) {
 enum list_score answers_score(const struct model *model, int named) {
     if (model->tree) return LIST_SCORE_TARGET;
     if (model->vocab.lists) return model->cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
-    if (model->mode == MODE_ADJACENCY) return named ? LIST_SCORE_USER : LIST_SCORE_SUM;
+    if (model->mode == MODE_ADJACENCY || model->mode == MODE_COUNTS) return named ? LIST_SCORE_USER : LIST_SCORE_SUM;
     if (model->mode == MODE_WALK) return named ? LIST_SCORE_USER : LIST_SCORE_CONTEXT;
     return model->cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
 }

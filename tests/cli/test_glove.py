@@ -94,6 +94,23 @@ def test_a_graph_is_fitted_by_its_weights(sptx):
     assert "fits the logarithms of the weights of edges, and 'corpus.txt' has none" in sptx.refuses("train", *GLOVE, "--corpus.format=graph", "--run.dir=bare")
 
 
+def test_no_rate_makes_nan_of_a_row(sptx):
+    sptx("train", *GLOVE, "--optimizer.lr=1e6", "--train.epochs=20", "--train.update=hogwild", "--run.dir=run")
+    for table, ones in ("target.npy", 17), ("context.npy", 16):
+        rows = numpy.load(sptx.checkpoint("run") / table)["weights"]
+        assert numpy.isfinite(rows).all() and numpy.abs(rows[:, ones] - 1).max() < 0.01
+    assert "the weights have diverged" in sptx.refuses("train", *GLOVE, "--optimizer.lr=1e6", "--train.update=batch", "--run.dir=run")
+
+
+def test_recommend_and_export_take_sums(sptx):
+    sptx("train", *GLOVE, "--train.epochs=5", "--run.dir=run")
+    sptx("export", "run", "--format=npy", "--out=sums.npy")
+    tables = [numpy.load(sptx.checkpoint("run") / name)["weights"][:, :16] for name in ("target.npy", "context.npy")]
+    assert numpy.array_equal(numpy.load(sptx.path("sums.npy")), tables[0] + tables[1])
+    near = sptx("nearest", "run", "t0w1", "--k=3").stdout.split()[::2]
+    assert [line.split("\t")[1] for line in sptx("recommend", "run", "--items=t0w1", "--k=3").stdout.splitlines()] == near
+
+
 @pytest.mark.parametrize("keys, sentence", [
     (["--optimizer.rule=sgd"], "train.loss = glove is trained with optimizer.rule = adagrad"),
     (["--negatives.count=5"], "negatives.count = 5: train.loss = glove has no negatives"),
