@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,17 @@ int checkpoints_find(const char *run, struct checkpoints *all) {
     return result;
 }
 
+int64_t checkpoint_count(const char *run, enum checkpoint_kind most, enum checkpoints_of of) {
+    struct checkpoints all;
+    int64_t count = 0;
+    if (checkpoints_find(run, &all)) return -1;
+    for (uint64_t i = 0; i < all.count; i++)
+        count += all.list[i].kind <= most &&
+                 (of == CHECKPOINTS_ALL || all.list[i].own || (all.list[i].linked && of == CHECKPOINTS_LINKED));
+    checkpoints_release(&all);
+    return count;
+}
+
 /* ---- removing ---- */
 
 /* Renames a checkpoint to a partial one before its removal, so that a kill does not leave a directory that looks whole. Does so
@@ -186,6 +198,17 @@ int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
     if (there < 0 || owner < 0) return -1;
     if (owner == OWNER_SELF) return 0;
     return move_aside(path, owner == OWNER_LINK ? "a link to a checkpoint" : "none of this program's checkpoints");
+}
+
+/* Removes the run's own partial checkpoints, or (partial = 0) those of later steps than `step`. */
+static int remove_some(const char *run, int partial, uint64_t step) {
+    struct checkpoints all;
+    int result = checkpoints_find(run, &all);
+    for (uint64_t i = 0; i < all.count && !result; i++)
+        if (all.list[i].own && (partial ? all.list[i].kind == CHECKPOINT_PARTIAL : all.list[i].step > step))
+            result = checkpoint_remove(&all.list[i]);
+    checkpoints_release(&all);
+    return result;
 }
 
 int checkpoints_remove(const char *run) {
@@ -303,26 +326,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     return good;
 }
 
-int checkpoint_count(const char *run, uint64_t *count) {
-    struct checkpoints all;
-    if (checkpoints_find(run, &all)) return -1;
-    *count = 0;
-    for (uint64_t i = 0; i < all.count; i++) *count += all.list[i].kind != CHECKPOINT_PARTIAL;
-    checkpoints_release(&all);
-    return 0;
-}
-
 /* ---- writing ---- */
-
-/* Removes the partial checkpoints of processes that were killed while they wrote them. */
-static int remove_partial(const char *run) {
-    struct checkpoints all;
-    int result = checkpoints_find(run, &all);
-    for (uint64_t i = 0; i < all.count && !result; i++)
-        if (all.list[i].own && all.list[i].kind == CHECKPOINT_PARTIAL) result = checkpoint_remove(&all.list[i]);
-    checkpoints_release(&all);
-    return result;
-}
 
 /* A checkpoint that is being written. Only the first rank has its paths. */
 struct writing {
@@ -335,7 +339,7 @@ struct writing {
 
 static int begin_directory(void *user) {
     struct writing *w = user;
-    if (remove_partial(w->run)) return -1;
+    if (remove_some(w->run, 1, 0)) return -1; /* of processes that were killed while they wrote them */
     for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) {
         checkpoint_name(w->names[kind], w->what->progress.step, (enum checkpoint_kind)kind);
         w->paths[kind] = file_join(w->run, w->names[kind]);
@@ -395,18 +399,7 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
     return there == 1 && !strcmp(head, name) ? 0 : point_latest(run, name);
 }
 
-/* Returns 1 if a checkpoint may be removed after `checkpoint`, of step `step`, was written. `kept`: number of checkpoints up to
- * `step` that stay. A checkpoint of a later step could not be read when the run was resumed from an earlier one. That may have
- * been a temporary fault of the disk, so it is removed only if it is certainly broken; otherwise the run replaces it when it
- * reaches that step. */
-static int can_go(const struct checkpoint_entry *one, const char *checkpoint, uint64_t step, uint64_t kept, uint64_t keep) {
-    int broken = 0, failed_before = report_exit_code();
-    if (!one->own || !strcmp(one->path, checkpoint)) return 0;
-    if (one->step <= step) return one->kind != CHECKPOINT_IN_PLACE || kept >= keep;
-    if (check_whole(one->path, NULL, &broken) && !failed_before) report_clear();
-    return broken;
-}
-
+/* Removes what may go after `checkpoint`, of step `step`, was written: all but `keep` checkpoints up to `step`, and the best one. */
 static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_t keep, uint64_t best) {
     struct checkpoints all;
     uint64_t kept = 0;
@@ -414,7 +407,14 @@ static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_
     for (uint64_t i = 0; i < all.count && !result; i++) {
         const struct checkpoint_entry *one = &all.list[i];
         int is_best = best && one->step == best && one->kind == CHECKPOINT_IN_PLACE;
-        int goes = !is_best && can_go(one, checkpoint, step, kept, keep);
+        int broken = 0, failed_before = report_exit_code(), goes = !is_best && one->own && strcmp(one->path, checkpoint) != 0;
+        if (goes && one->step <= step) goes = one->kind != CHECKPOINT_IN_PLACE || kept >= keep;
+        else if (goes) {
+            /* A checkpoint of a later step could not be read when the run was resumed from an earlier one. That may have been a temporary
+             * fault of the disk, so it is removed only if it is certainly broken; otherwise the run replaces it when it reaches that step. */
+            if (check_whole(one->path, NULL, &broken) && !failed_before) report_clear();
+            goes = broken;
+        }
         kept += one->own && one->step <= step && !goes;
         if (goes) result = checkpoint_remove(one);
     }
@@ -440,16 +440,6 @@ static int end_directory(void *user) {
     return 0;
 }
 
-/* Removes the unfinished files, so that their space on a full disk is free again. If several things fail, the first failure is
- * reported. */
-static void remove_begun(const struct writing *w) {
-    const struct checkpoint_entry partial = {.path = w->paths[CHECKPOINT_PARTIAL],
-                                             .step = w->what->progress.step,
-                                             .kind = CHECKPOINT_PARTIAL,
-                                             .own = 1};
-    checkpoint_remove(&partial);
-}
-
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep) {
     struct run_state state = {.progress = what->progress,
                               .corpus = what->corpus,
@@ -464,52 +454,43 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
     }
     if (!result) result = save_table(&w, what->context, "context.npy", &w.state.context);
     if (!result) result = ranks_do(ranks, first ? end_directory : NULL, &w);
-    if (result && begun) remove_begun(&w);
+    if (result && begun) { /* so that the space of unfinished files on a full disk is free again; the first failure is reported */
+        const struct checkpoint_entry partial = {
+            .path = w.paths[CHECKPOINT_PARTIAL], .step = what->progress.step, .kind = CHECKPOINT_PARTIAL, .own = 1};
+        checkpoint_remove(&partial);
+    }
     for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) free(w.paths[kind]);
     return result;
 }
 
 /* ---- the best one ---- */
 
-static char *path_of_step(const char *run, uint64_t step) {
-    char name[CHECKPOINT_NAME];
+/* Reads the state of the checkpoint of a step. Returns its path, for the caller to free; NULL after fail(). */
+static char *read_step(const char *run, uint64_t step, struct run_state *state) {
+    char name[CHECKPOINT_NAME], *path;
+    int broken;
     checkpoint_name(name, step, CHECKPOINT_IN_PLACE);
-    return file_join(run, name);
+    path = file_join(run, name);
+    if (path && !state_read(path, state, &broken)) return path;
+    free(path);
+    return NULL;
 }
 
 int checkpoint_amend(const char *run, const struct progress_state *progress) {
     struct run_state state;
-    char *path = path_of_step(run, progress->step);
-    int broken, result = !path || state_read(path, &state, &broken) ? -1 : 0;
-    if (!result) {
-        state.progress = *progress;
-        result = state_write(path, &state);
-    }
+    char *path = read_step(run, progress->step, &state);
+    state.progress = *progress;
+    int result = path ? state_write(path, &state) : -1;
     free(path);
     return result;
 }
 
-static int remove_later(const char *run, uint64_t step) {
-    struct checkpoints all;
-    int result = checkpoints_find(run, &all);
-    for (uint64_t i = 0; i < all.count && !result; i++)
-        if (all.list[i].own && all.list[i].step > step) result = checkpoint_remove(&all.list[i]);
-    checkpoints_release(&all);
-    return result;
-}
-
-static int end_at(const char *run, const char *path, uint64_t step, uint64_t ended) {
+int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {
     struct run_state state;
-    int broken;
-    if (state_read(path, &state, &broken)) return -1;
+    char *path = read_step(run, step, &state);
     state.progress.finished = 1;
     state.progress.ended_step = ended;
-    return state_write(path, &state) || remove_later(run, step) || checkpoint_name_latest(run, path) ? -1 : 0;
-}
-
-int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {
-    char *path = path_of_step(run, step);
-    int result = path ? end_at(run, path, step, ended) : -1;
+    int result = !path || state_write(path, &state) || remove_some(run, 0, step) || checkpoint_name_latest(run, path) ? -1 : 0;
     free(path);
     return result;
 }
@@ -603,17 +584,12 @@ static int disk_has_space(struct checkpoint_due *due) {
     return 0;
 }
 
-static int automatic_due(struct checkpoint_due *due, double passed) {
-    const struct config *c = due->config;
-    if (due->without || passed < c->checkpoint_seconds || passed < due->took / c->checkpoint_share) return 0;
-    return disk_has_space(due);
-}
-
 int checkpoint_due_now(struct checkpoint_due *due, uint64_t step, int epoch_ended, double now) {
     const struct config *c = due->config;
     if (step == due->last_step) return 0;
     if (c->checkpoint_epochs && epoch_ended) return 1;
     if (c->checkpoint_steps && step - due->last_step >= c->checkpoint_steps) return 1;
-    if (c->checkpoint_share > 0) return automatic_due(due, now - due->last);
+    if (c->checkpoint_share > 0)
+        return !due->without && now - due->last >= fmax(c->checkpoint_seconds, due->took / c->checkpoint_share) && disk_has_space(due);
     return c->checkpoint_seconds > 0 && now - due->last >= c->checkpoint_seconds;
 }

@@ -38,9 +38,6 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
  * *found = -1 after fail(). */
 char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 
-/* Counts the checkpoints in RUN, whole or not. */
-int checkpoint_count(const char *run, uint64_t *count);
-
 /* Ends a run at its best checkpoint, that of step `step`: records the end in the checkpoint's state.ini and in `latest`, and
  * removes later checkpoints. `ended`: the last step of the run, if no epochs can be added later (state.h); otherwise 0. If the
  * process is killed meanwhile, --resume ends the run with the same result. */
@@ -103,6 +100,11 @@ void checkpoints_release(struct checkpoints *all);
 int checkpoint_holds(const char *name);
 
 void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_kind kind);
+
+/* Returns how many checkpoints of kinds up to `most` RUN has, whole or not; -1 after fail(). LINKED: those that this program has written,
+ * and links to such; OWN: only those that it has written. */
+enum checkpoints_of { CHECKPOINTS_ALL, CHECKPOINTS_LINKED, CHECKPOINTS_OWN };
+int64_t checkpoint_count(const char *run, enum checkpoint_kind most, enum checkpoints_of of);
 
 /* Removes a checkpoint of this program; it is no error if it is gone. Files in it that are not files of a checkpoint stay, with
  * a warning. */

@@ -172,15 +172,6 @@ static const struct directory_mark mark = {"replaces", "the run of sptx-w2v in t
 
 /* ---- whose it is ---- */
 
-static int has_checkpoint(const char *place) {
-    struct checkpoints all;
-    int has = 0;
-    if (checkpoints_find(place, &all)) return -1;
-    for (uint64_t i = 0; i < all.count; i++) has |= all.list[i].own && all.list[i].kind == CHECKPOINT_IN_PLACE;
-    checkpoints_release(&all);
-    return has;
-}
-
 int replacement_exists(const char *run) {
     char *place = file_join(run, replacement_name);
     int result = place ? directory_mark_is_there(place, &mark) : -1;
@@ -201,8 +192,8 @@ int replacement_check(const char *run) {
 char *replacement_place(const char *run) {
     char *place = file_join(run, replacement_name);
     int there = place ? directory_mark_is_there(place, &mark) : -1;
-    if (there == 1) there = has_checkpoint(place);
-    if (there == 1) return place;
+    if (there == 1) there = (int)checkpoint_count(place, CHECKPOINT_IN_PLACE, CHECKPOINTS_OWN);
+    if (there > 0) return place;
     free(place);
     return there ? NULL : mem_text(run, strlen(run), "a path");
 }
@@ -227,27 +218,19 @@ char *replacement_begin(const char *run) {
 
 /* ---- settling ---- */
 
-static int copy(const char *from, const char *to) {
-    struct file_map map;
-    if (file_map_open(&map, from)) return -1;
-    int result = file_replace(to, map.data, map.size);
-    file_map_close(&map);
-    return result;
-}
-
-static int is_same(const char *a, const char *b) {
-    struct stat x, y;
-    return !lstat(a, &x) && !lstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Gives the new run's file the name of the older run's file, too, as a hard link that replaces the older file. The file keeps
  * its first name, so the new run is whole all the time. If the file system has no hard links, copies the file. */
 static int link_over(const char *from, const char *to) {
-    if (is_same(from, to)) return 0;
+    struct stat x, y;
+    struct file_map map;
+    if (!lstat(from, &x) && !lstat(to, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino) return 0;
     char *own = file_own_name(to);
-    if (!own) return -1;
-    int linked = !link(from, own), result = linked ? file_rename(own, to) : copy(from, to);
+    int linked = own && !link(from, own), result = linked ? file_rename(own, to) : own ? file_map_open(&map, from) : -1;
     if (linked && result) unlink(own);
+    if (own && !linked && !result) {
+        result = file_replace(to, map.data, map.size);
+        file_map_close(&map);
+    }
     free(own);
     return result;
 }
@@ -291,7 +274,8 @@ static int put_in_place(const char *place, const char *run) {
 
 int replacement_settle(const char *run) {
     char *place = file_join(run, replacement_name);
-    int own = place ? directory_mark_is_there(place, &mark) : -1, has = own == 1 ? has_checkpoint(place) : own;
+    int own = place ? directory_mark_is_there(place, &mark) : -1;
+    int has = own == 1 ? (int)checkpoint_count(place, CHECKPOINT_IN_PLACE, CHECKPOINTS_OWN) : own;
     int result = has < 0 || (has && put_in_place(place, run)) || (own == 1 && remove_place(place)) ? -1 : 0;
     free(place);
     return result;
@@ -301,31 +285,23 @@ static const char lock_name[] = "train.lock";
 
 /* ---- may a run be written into the directory? ---- */
 
-/* Returns 1 for a name that does not show who made the directory: files that exist before a run has written anything, and files
- * that file systems make. */
-static int tells_nothing(const char *name) {
-    return cache_owns(name) || !strcmp(name, lock_name) || run_file_is_piece(name) || !strncmp(name, ".nfs", 4);
-}
-
-/* Returns 1 if the directory has files that a run has written; 0 if not; -1 after fail(). */
+/* Returns above 0 if the directory has files that a run has written; 0 if not; -1 after fail(). */
 static int is_run(const char *path) {
     int result = replacement_exists(path);
     for (int file = 0; file < RUN_FILES && !result; file++) {
         int owner = run_file_owner(path, (enum run_file)file);
         result = owner < 0 ? -1 : owner == RUN_FILE_OWN;
     }
-    struct checkpoints all;
-    if (!result) result = checkpoints_find(path, &all);
-    else return result;
-    for (uint64_t i = 0; i < all.count; i++) result |= all.list[i].own || all.list[i].linked;
-    checkpoints_release(&all);
-    return result;
+    return result ? result : (int)checkpoint_count(path, CHECKPOINT_PARTIAL, CHECKPOINTS_LINKED);
 }
 
+/* Refuses a directory with other files than those that exist before a run has written anything, and those that file systems make. */
 static int refuse_others(const char *path) {
     char **names;
     int64_t count = directory_list(path, &names), at = 0;
-    while (at < count && tells_nothing(names[at])) at++;
+    while (at < count && (cache_owns(names[at]) || !strcmp(names[at], lock_name) || run_file_is_piece(names[at]) ||
+                          !strncmp(names[at], ".nfs", 4)))
+        at++;
     int result = count < 0 ? -1 : 0;
     if (at < count)
         result = fail("'%s' is no run directory and holds '%s': a run wants a directory of its own (run.dir = ...)", path,
@@ -345,21 +321,6 @@ int run_directory_check(const char *path) {
     int there = place ? directory_exists(place) : -1, result = there == 1 ? check_owner(place) : there;
     free(place);
     return result;
-}
-
-static int check_place(const char *path, int resumed) {
-    if (check_owner(path)) return -1;
-    return run_files_remove_pieces(path) || replacement_settle(path) || (!resumed && replacement_check(path)) ||
-                   run_files_check(path, resumed) ? -1 : 0;
-}
-
-/* ---- who has it ---- */
-
-static int claim(struct run_directory *run) {
-    char holder[LOCK_HOLDER];
-    int taken = directory_claim(&run->lock, run->path, lock_name, &run->made, holder);
-    if (taken == 1) fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
-    return taken ? -1 : 0;
 }
 
 /* ---- where it is ---- */
@@ -427,16 +388,22 @@ int run_directory_follow(struct run_directory *run) {
     return locked < 0 || (!locked && retake(run)) ? -1 : !here;
 }
 
-/* Opens the directory, so that it can be found after it was renamed. */
-static int hold(struct run_directory *run) {
+/* Locks and opens the directory, so that it can be found after it was renamed, and finishes what a killed process has left undone. */
+static int take(struct run_directory *run, int resumed) {
+    char holder[LOCK_HOLDER];
+    int taken = directory_claim(&run->lock, run->path, lock_name, &run->made, holder);
+    if (taken == 1) fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
+    if (taken) return -1;
     run->fd = retry_open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return run->fd < 0 ? fail_system("open", run->path) : 0;
+    if (run->fd < 0) return fail_system("open", run->path);
+    return check_owner(run->path) || run_files_remove_pieces(run->path) || replacement_settle(run->path) ||
+                   (!resumed && replacement_check(run->path)) || run_files_check(run->path, resumed) ? -1 : 0;
 }
 
 int run_directory_open(struct run_directory *run, const char *path, int resumed) {
     *run = (struct run_directory){.path = path_resolve(path), .fd = -1};
     if (run->path) run->place = mem_text(run->path, strlen(run->path), "a path");
-    if (run->place && !claim(run) && !hold(run) && !check_place(run->path, resumed)) return 0;
+    if (run->place && !take(run, resumed)) return 0;
     run_directory_close(run);
     return -1;
 }
@@ -456,38 +423,22 @@ void run_directory_close(struct run_directory *run) {
 
 /* ---- an older run, and a new one ---- */
 
-/* Returns 1 if the directory has checkpoints of an older run, whole or not; 0 if not; -1 after fail(). */
-static int run_directory_has_run(const struct run_directory *run) {
-    struct checkpoints all;
-    int has = 0;
-    if (checkpoints_find(run->path, &all)) return -1;
-    for (uint64_t i = 0; i < all.count; i++)
-        has |= (all.list[i].own || all.list[i].linked) && all.list[i].kind != CHECKPOINT_PARTIAL;
-    checkpoints_release(&all);
-    return has;
-}
-
-/* Returns the bytes of a checkpoint on disk. */
-static uint64_t bytes_of_checkpoint(const char *path) {
-    char **names;
-    uint64_t bytes = 0;
-    int64_t count = directory_list(path, &names);
-    for (int64_t i = 0; i < count; i++) {
-        struct stat about;
-        char *inner = file_join(path, names[i]);
-        if (inner && !lstat(inner, &about)) bytes += (uint64_t)about.st_blocks * 512;
-        free(inner);
-    }
-    mem_free_texts(names, count);
-    return bytes;
-}
-
+/* Sets *bytes to what the run's own checkpoints take on disk. */
 static int bytes_of_run(const char *path, uint64_t *bytes) {
     struct checkpoints all;
     *bytes = 0;
     if (checkpoints_find(path, &all)) return -1;
-    for (uint64_t i = 0; i < all.count; i++)
-        if (all.list[i].own) *bytes += bytes_of_checkpoint(all.list[i].path);
+    for (uint64_t i = 0; i < all.count; i++) {
+        char **names;
+        int64_t count = all.list[i].own ? directory_list(all.list[i].path, &names) : 0;
+        for (int64_t at = 0; at < count; at++) {
+            struct stat about;
+            char *inner = file_join(all.list[i].path, names[at]);
+            if (inner && !lstat(inner, &about)) *bytes += (uint64_t)about.st_blocks * 512;
+            free(inner);
+        }
+        if (all.list[i].own) mem_free_texts(names, count);
+    }
     checkpoints_release(&all);
     return 0;
 }
@@ -527,19 +478,15 @@ static int check_space(const struct run_directory *run, int has_older, int now, 
                 wanted, run->path, free_text);
 }
 
-static int begin_beside(struct run_directory *run) {
+int run_directory_begin(struct run_directory *run, int now, uint64_t bytes) {
+    int older = (int)checkpoint_count(run->path, CHECKPOINT_ASIDE, CHECKPOINTS_LINKED); /* of an older run, whole or not */
+    if (older < 0 || check_space(run, older, now, bytes)) return -1;
+    if (!older || now) return checkpoints_remove(run->path) || run_files_remove(run->path) ? -1 : 0;
     char *place = replacement_begin(run->path);
     if (!place) return -1;
     free(run->place);
     run->place = place;
     return 0;
-}
-
-int run_directory_begin(struct run_directory *run, int now, uint64_t bytes) {
-    int older = run_directory_has_run(run);
-    if (older < 0 || check_space(run, older, now, bytes)) return -1;
-    if (older && !now) return begin_beside(run);
-    return checkpoints_remove(run->path) || run_files_remove(run->path) ? -1 : 0;
 }
 
 int run_directory_describe(const struct run_directory *run, const struct config *config, const struct vocab *vocab) {

@@ -80,15 +80,6 @@ int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, d
     return result;
 }
 
-/* Warns if the mean cosine is above 0.9, and names keys that help. `what`: the word for the rows in the warning, such as
- * "words". */
-static void told_apart_warn(const struct config *config, double mean, const char *what) {
-    char way[METRICS_ADVICE];
-    if (!(mean > alike)) return;
-    metrics_advise(config, way);
-    warn("the vectors of random pairs of %s have a mean cosine of %.2f: the model hardly tells %s apart; %s", what, mean, what, way);
-}
-
 /* Returns advice for keys other than the learning rate: those against divergence that this run has not set. */
 static const char *other_ways(const struct config *c) {
     int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
@@ -184,12 +175,6 @@ static int trainer_judge_epoch(struct trainer *t);
 
 /* If several ranks train together, the first rank takes the directory and tells the others; they write nothing there. */
 
-static int refuse_older(const char *run, const struct progress_state *state) {
-    if (state->finished) return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
-    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over", run,
-                state->step);
-}
-
 /* Refuses a run whose `latest` names a checkpoint but which has no whole one: it can neither be resumed, nor be replaced without
  * --overwrite. */
 static int refuse_lost(const char *run) {
@@ -208,60 +193,42 @@ static int find_older(struct trainer_run *claim, const struct trainer_options *o
     int found = 0;
     claim->checkpoint = options->overwrite ? NULL : checkpoint_newest(run, &claim->older, &found);
     if (found < 0) return -1;
-    if (found && !options->resume) return refuse_older(run, &claim->older.progress);
+    if (found && !options->resume && claim->older.progress.finished)
+        return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
+    if (found && !options->resume)
+        return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over", run,
+                    claim->older.progress.step);
     if (!found && !options->overwrite && refuse_lost(run)) return -1;
     if (!found && options->resume) note("'%s' has no checkpoint yet: starting over", run);
     return found ? checkpoint_name_latest(run, claim->checkpoint) : 0;
 }
 
-/* ---- ranks ---- */
-
-static int share(struct trainer_run *claim, struct ranks *ranks) {
-    if (ranks_count(ranks) == 1) return 0;
-    ranks_share(ranks, &claim->older, sizeof claim->older);
-    return ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) ||
-                   ranks_alike_text(&claim->checkpoint, ranks) ? -1 : 0;
-}
-
-/* ---- the whole ---- */
-
-struct claiming {
-    struct trainer_run *claim;
-    const struct config *config;
-    const struct trainer_options *options;
-};
-
 static int take_directory(void *user) {
-    const struct claiming *c = user;
-    if (run_directory_open(&c->claim->run, c->config->run_dir, c->options->resume)) return -1;
-    return find_older(c->claim, c->options) ? -1 : 0;
+    struct trainer *t = user;
+    return run_directory_open(t->run, t->config->run_dir, t->options->resume) || find_older(&t->claim, t->options) ? -1 : 0;
 }
 
-/* Sets run.dir to the real path of the directory, so that all later work is done there even if a link in the given path changes. */
-static int take_path(const struct trainer_run *claim, struct config *config) {
+/* Takes config->run_dir and replaces it by its real path, so that all later work is done there even if a link in the given path changes.
+ * If it resumes a run, sets the keys that depend on the machine to that run's values. Returns -1 after fail(), on every rank, also if a
+ * run is there and neither --resume nor --overwrite was asked for. */
+static int open_directory(struct trainer *t) {
+    struct trainer_run *claim = &t->claim;
+    struct ranks *ranks = t->ranks;
+    claim->run.fd = -1;
+    if (ranks_do(ranks, ranks_first(ranks) ? take_directory : NULL, t)) return -1;
+    if (ranks_count(ranks) > 1) {
+        ranks_share(ranks, &claim->older, sizeof claim->older);
+        if (ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) || ranks_alike_text(&claim->checkpoint, ranks))
+            return -1;
+    }
     char *resolved = mem_text(claim->run.path, strlen(claim->run.path), "a path");
-    if (!resolved) return -1;
-    free(config->run_dir);
-    config->run_dir = resolved;
-    return 0;
-}
-
-/* Takes config->run_dir and replaces it by its real path. If it resumes a run, sets the keys that depend on the machine to that
- * run's values. Returns -1 after fail(), on every rank, also if a run is there and neither --resume nor --overwrite was asked
- * for. Call trainer_run_close() in any case. */
-static int trainer_run_open(struct trainer_run *claim, struct config *config, const struct trainer_options *options) {
-    struct ranks *ranks = options->ranks;
-    struct claiming claiming = {claim, config, options};
-    *claim = (struct trainer_run){.run = {.fd = -1}};
-    if (ranks_do(ranks, ranks_first(ranks) ? take_directory : NULL, &claiming) || share(claim, ranks)) return -1;
-    if (ranks_agree(ranks, take_path(claim, config))) return -1;
-    return claim->checkpoint ? ranks_agree(ranks, resume_keys(config, claim->run.place, ranks, &claim->kept)) : 0;
-}
-
-static void trainer_run_close(struct trainer_run *claim) {
-    free(claim->checkpoint);
-    run_directory_close(&claim->run);
-    *claim = (struct trainer_run){.checkpoint = NULL};
+    if (ranks_agree(ranks, resolved ? 0 : -1)) {
+        free(resolved);
+        return -1;
+    }
+    free(t->config->run_dir);
+    t->config->run_dir = resolved;
+    return claim->checkpoint ? ranks_agree(ranks, resume_keys(t->config, claim->run.place, ranks, &claim->kept)) : 0;
 }
 
 /* ======== between steps ======== */
@@ -323,7 +290,9 @@ static void tell(struct trainer *t, double lr) {
     if (t->options->hear && t->options->hear(t->options->user, &told)) t->heard_stop = 1;
 }
 
-static void report_now(struct trainer *t, double lr) {
+static void report(void *user, double lr, int last) {
+    struct trainer *t = user;
+    if (!last && !metrics_due(&t->metrics)) return;
     struct standing now = trainer_standing(t, lr);
     uint64_t before = t->metrics.reports;
     if (trainer_follow(t)) {
@@ -332,18 +301,6 @@ static void report_now(struct trainer *t, double lr) {
     }
     metrics_report(&t->metrics, &now);
     if (t->metrics.reports != before) tell(t, lr);
-}
-
-static void report(void *user, double lr, int last) {
-    struct trainer *t = user;
-    if (last || metrics_due(&t->metrics)) report_now(t, lr);
-}
-
-/* Reports the loss of the untrained model, which is the loss of the first batch before any update. */
-static void report_untrained(struct trainer *t, const struct step_result *first) {
-    struct progress_state none = {0};
-    struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
-    metrics_untrained(&t->metrics, first, &start);
 }
 
 /* Names the last good checkpoint, which may be the one that is being written. */
@@ -363,7 +320,10 @@ static int check_loss(struct trainer *t, double loss, uint64_t terms) {
 static int take_batch(void *user, const struct step_result *r) {
     struct trainer *t = user;
     metrics_add_step(&t->metrics, r);
-    if (!t->steps.state.pairs && r->pairs) report_untrained(t, r);
+    if (!t->steps.state.pairs && r->pairs) { /* the loss of the untrained model: that of the first batch, before any update */
+        struct standing start = {.state = &(struct progress_state){0}, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
+        metrics_untrained(&t->metrics, r, &start);
+    }
     t->steps.state.words += r->words;
     t->steps.state.pairs += r->pairs;
     return check_loss(t, r->loss, r->terms);
@@ -496,24 +456,14 @@ static int trainer_write_last(struct trainer *t) {
     return result;
 }
 
-static int trainer_start_due(struct trainer *t) {
-    checkpoint_due_start(&t->due, t->config, t->run->path, t->steps.state.step, t->began_training);
-    t->due.bytes = trainer_checkpoint_bytes(t);
-    return trainer_writes(t) ? checkpoint_count(t->run->place, &t->due.present) : 0;
-}
-
-static int is_to_stop(struct trainer *t) {
-    int asked = interrupt_asked();
-    if (asked && t->options->keep_signals) t->heard_stop = 1;
-    return t->heard_stop || asked;
-}
-
 /* Work to do after a step, as bits. If one rank wants it, all ranks do it, after the same step. */
 enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2, WISH_WRITTEN = 4 };
 
 static unsigned wishes(void *user, int epoch_ended) {
     struct trainer *t = user;
-    unsigned own = is_to_stop(t) ? WISH_STOP : 0;
+    int asked = interrupt_asked();
+    if (asked && t->options->keep_signals) t->heard_stop = 1;
+    unsigned own = t->heard_stop || asked ? WISH_STOP : 0;
     if (trainer_is_writing(t)) {
         if (behind_is_done(&t->behind.work)) own |= WISH_WRITTEN;
         else checkpoint_due_busy(&t->due, progress_now());
@@ -565,12 +515,6 @@ static int between(void *user, int epoch_ended, unsigned wished) {
     if (finished) return 0;
     if (wished & WISH_STOP) return 1;
     return wished & WISH_CHECKPOINT && do_beside(t, trainer_begin_checkpoint) < 0 ? -1 : 0;
-}
-
-/* Returns the callbacks that take the steps' results and do the work between steps. */
-static struct steps_watch trainer_watch(struct trainer *t) {
-    return (struct steps_watch){
-        .user = t, .took_batch = take_batch, .took_piece = take_piece, .wishes = wishes, .between = between, .report = report};
 }
 
 /* ======== beside training ======== */
@@ -626,11 +570,6 @@ static int trainer_begin_checkpoint(struct trainer *t) {
     return 0;
 }
 
-/* Returns 1 if the run's directory was moved after the checkpoint began. */
-static int has_moved(struct trainer *t) {
-    return trainer_follow(t) || strcmp(t->behind.place, t->run->place) != 0;
-}
-
 /* Waits until the checkpoint that is being written, if any, is written; warns if it could not be. */
 static int trainer_end_checkpoint(struct trainer *t) {
     struct trainer_behind *w = &t->behind;
@@ -638,7 +577,7 @@ static int trainer_end_checkpoint(struct trainer *t) {
     behind_wait(&w->work);
     double took = progress_now() - w->began;
     uint64_t step = w->what.progress.step;
-    int moved = w->work.result < 0 && has_moved(t);
+    int moved = w->work.result < 0 && (trainer_follow(t) || strcmp(w->place, t->run->place) != 0);
     int result = moved ? 0 : behind_end(&w->work);
     drop_behind(w);
     if (result == TABLE_NOT_FINITE) return diverged_say(t->config, t->ranks, t->run->place, step, report_sentence());
@@ -700,29 +639,7 @@ static int find_score(struct trainer *t, struct trainer_score *score) {
     return 0;
 }
 
-static void tell_score(const struct trainer *t, struct trainer_score score) {
-    if (t->options->score) *t->options->score = score;
-}
-
-/* Computes the score of a finished run without train.patience. */
-static int trainer_judge_end(struct trainer *t) {
-    struct trainer_score score;
-    if (find_score(t, &score)) return -1;
-    tell_score(t, score);
-    return 0;
-}
-
 /* ---- patience ---- */
-
-/* Compares an epoch's score with the best one so far. */
-static void take_score(struct progress_state *state, double score) {
-    int better = !state->best_step || score > state->best;
-    state->judged_step = state->step;
-    state->worse_epochs = better ? 0 : state->worse_epochs + 1;
-    if (!better) return;
-    state->best = score;
-    state->best_step = state->step;
-}
 
 static int amend(void *user) {
     struct trainer *t = user;
@@ -744,7 +661,11 @@ static int trainer_judge_epoch(struct trainer *t) {
     if (isnan(score.score))
         return fail("train.patience = %" PRIu64 " found nothing that is held out after epoch %" PRIu64 "; raise train.held_out",
                     t->config->train_patience, t->steps.state.epoch);
-    take_score(&t->steps.state, score.score);
+    struct progress_state *state = &t->steps.state;
+    int better = !state->best_step || score.score > state->best;
+    state->judged_step = state->step;
+    state->worse_epochs = better ? 0 : state->worse_epochs + 1;
+    if (better) state->best = score.score, state->best_step = state->step;
     look_at_patience(t);
     return ranks_do(t->ranks, trainer_writes(t) ? amend : NULL, t);
 }
@@ -774,7 +695,7 @@ static int trainer_end_at_best(struct trainer *t) {
     if (!state->best_step) return trainer_write_last(t); /* too few examples for a step, or no checkpoint could be written */
     note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
          text_plural(state->step), items ? "recall@20" : "loss a pair", items ? state->best : -state->best);
-    tell_score(t, (struct trainer_score){state->best, (uint64_t)items});
+    if (t->options->score) *t->options->score = (struct trainer_score){state->best, (uint64_t)items};
     return ranks_do(t->ranks, trainer_writes(t) ? end_at_best : NULL, t);
 }
 
@@ -797,24 +718,7 @@ static int prepare(struct trainer *t) {
     return 0;
 }
 
-/* ---- a run that goes on ---- */
-
-static int load_tables(struct trainer *t, const char *checkpoint) {
-    char *target = file_join(checkpoint, "target.npy"), *context = file_join(checkpoint, "context.npy");
-    int result = !target || !context || table_load(t->steps.target, target) || table_load(t->steps.context, context) ? -1 : 0;
-    free(target);
-    free(context);
-    return result;
-}
-
 /* ---- training ---- */
-
-/* Writes the last checkpoint of a run that is finished, or that was stopped. */
-static int write_last(struct trainer *t, int stopped) {
-    t->steps.state.finished = !stopped;
-    if (!stopped && trainer_is_judged(t)) return trainer_end_at_best(t);
-    return trainer_write_last(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
-}
 
 /* Warns if the rows in which answers are searched hardly differ: rows of documents; for other corpora context rows if lists have
  * rows of their own or if heads and tails have the same rows, otherwise target rows. */
@@ -827,22 +731,33 @@ static int watch_rows(const struct trainer *t) {
     if (t->steps.ops->drain(t->steps.backend) ||
         told_apart_cosine(table, documents ? items : 0, documents ? vocab->size : items, &mean))
         return -1;
-    told_apart_warn(t->config, mean, documents ? "documents"
-                                    : corpus_formats[t->config->corpus_format].edges ? "nodes"
-                                    : t->config->examples_mode == MODE_TRIPLE ? "entities"
-                                    : user ? "items" : "words");
+    char way[METRICS_ADVICE];
+    const char *what = documents                                            ? "documents"
+                       : corpus_formats[t->config->corpus_format].edges     ? "nodes"
+                       : t->config->examples_mode == MODE_TRIPLE            ? "entities"
+                       : user                                               ? "items"
+                                                                            : "words";
+    if (!(mean > alike)) return 0;
+    metrics_advise(t->config, way);
+    warn("the vectors of random pairs of %s have a mean cosine of %.2f: the model hardly tells %s apart; %s", what, mean, what, way);
     return 0;
 }
 
 static int train(struct trainer *t) {
-    struct steps_watch watching = trainer_watch(t);
+    struct steps_watch watching = {
+        .user = t, .took_batch = take_batch, .took_piece = take_piece, .wishes = wishes, .between = between, .report = report};
     t->began_training = progress_now();
     t->seconds_before = t->steps.state.seconds;
-    if (trainer_start_due(t)) return -1;
+    checkpoint_due_start(&t->due, t->config, t->run->path, t->steps.state.step, t->began_training);
+    t->due.bytes = trainer_checkpoint_bytes(t);
+    int64_t present = trainer_writes(t) ? checkpoint_count(t->run->place, CHECKPOINT_ASIDE, CHECKPOINTS_ALL) : 0;
+    if (present < 0) return -1;
+    t->due.present = (uint64_t)present;
     ranks_patience(t->ranks, t->config->device_rank_timeout, 1);
     interrupt_ends_work(0);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
+    struct trainer_score score;
     int stopped = trainer_judge_left(t);
     if (!stopped && !t->impatient) stopped = copies_open(&t->steps.copies, &t->session) ? -1 : steps_train(&t->steps, &watching);
     copies_close(t->steps.copies);
@@ -851,7 +766,10 @@ static int train(struct trainer *t) {
     if (t->impatient && stopped > 0) stopped = 0; /* train.patience ended the run: a normal end, not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
     if (!stopped && watch_rows(t)) stopped = -1;
-    if (stopped >= 0 && write_last(t, stopped)) stopped = -1;
+    t->steps.state.finished = !stopped;
+    if (!stopped && trainer_is_judged(t)) stopped = trainer_end_at_best(t);
+    else if (stopped >= 0 && (trainer_write_last(t) || (!stopped && find_score(t, &score)))) stopped = -1;
+    else if (!stopped && t->options->score) *t->options->score = score;
     if (stopped > 0 && t->heard_stop) return 1;
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
@@ -888,7 +806,11 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
              text_plural(t->steps.state.step));
         return 1;
     }
-    if (load_tables(t, checkpoint) || (trainer_writes(t) && metrics_cut(&t->metrics, &t->steps.state))) return -1;
+    char *target = file_join(checkpoint, "target.npy"), *context = file_join(checkpoint, "context.npy");
+    int result = !target || !context || table_load(t->steps.target, target) || table_load(t->steps.context, context) ? -1 : 0;
+    free(target);
+    free(context);
+    if (result || (trainer_writes(t) && metrics_cut(&t->metrics, &t->steps.state))) return -1;
     note("resumed    from '%s', %.1f%% done", checkpoint, 100 * steps_share(&t->steps));
     return 0;
 }
@@ -900,19 +822,9 @@ static int begin_directory(void *user) {
     return result || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
 }
 
-static int begin_run(struct trainer *t) {
-    return session_fill(&t->session) || ranks_do(t->ranks, trainer_writes(t) ? begin_directory : NULL, t) ? -1 : 0;
-}
-
 static int describe_run(void *user) {
     struct trainer *t = user;
     return run_directory_describe(t->run, t->config, &t->session.vocab);
-}
-
-/* If a run could not begin, tells that its encoded corpus is kept for the next attempt: encoding may take an hour. */
-static void note_kept(const struct trainer *t) {
-    if (t->run->made && t->session.stream.ids && !t->session.reused && !*t->config->corpus_cache)
-        note("kept       the encoded corpus in '%s', where the next try finds it", t->run->path);
 }
 
 /* ---- the whole ---- */
@@ -933,25 +845,29 @@ static int start(struct trainer *t) {
     const struct trainer_run *claim = &t->claim;
     if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->steps.per_epoch, t->steps.batch, t->ranks))
         return -1;
-    int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin_run(t);
+    int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older)
+                 : session_fill(&t->session) || ranks_do(t->ranks, trainer_writes(t) ? begin_directory : NULL, t) ? -1 : 0;
     return result > 0 ? result : ranks_agree(t->ranks, result);
 }
 
 static int run_training(struct config *config, const struct trainer_options *options) {
     struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now()};
     t.run = &t.claim.run;
-    int result = ranks_alike_config(config, options->ranks) || trainer_run_open(&t.claim, config, options) ? -1 : 0;
+    int result = ranks_alike_config(config, options->ranks) || open_directory(&t) ? -1 : 0;
     if (!result) result = metrics_open(&t.metrics, config, trainer_writes(&t) ? t.run->place : NULL);
     if (!result) {
         result = start(&t);
-        if (result < 0) note_kept(&t);
+        /* Encoding may take an hour. */
+        if (result < 0 && t.run->made && t.session.stream.ids && !t.session.reused && !*config->corpus_cache)
+            note("kept       the encoded corpus in '%s', where the next try finds it", t.run->path);
     }
     if (!result) result = train_to_end(&t);
     trainer_leave_checkpoint(&t);
     if (ranks_agree(t.ranks, result < 0 ? -1 : 0)) result = -1;
     session_close(&t.session);
     metrics_close(&t.metrics);
-    trainer_run_close(&t.claim);
+    free(t.claim.checkpoint);
+    run_directory_close(&t.claim.run);
     return result < 0 ? -1 : t.heard_stop;
 }
 

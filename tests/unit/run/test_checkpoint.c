@@ -126,16 +126,12 @@ static void test_only_the_newest_stay(void **state) {
     /* checkpoint-10 is before checkpoint-9 by name, but after it by number */
     for (uint64_t step = 8; step <= 10; step++) assert_int_equal(0, write_step(step, 2));
     expect_names("checkpoint-10 checkpoint-9 latest");
-    uint64_t count = 0;
-    assert_int_equal(0, checkpoint_count(run, &count));
-    assert_int_equal(2, count);
+    assert_int_equal(2, checkpoint_count(run, CHECKPOINT_ASIDE, CHECKPOINTS_ALL));
     assert_int_equal(0, write_step(200, 1));
     expect_names("checkpoint-200 latest");
     expect_newest(200);
-    assert_int_equal(0, checkpoint_count(run, &count));
-    assert_int_equal(1, count);
-    assert_int_equal(0, checkpoint_count(in_run("absent"), &count));
-    assert_int_equal(0, count);
+    assert_int_equal(1, checkpoint_count(run, CHECKPOINT_ASIDE, CHECKPOINTS_ALL));
+    assert_int_equal(0, checkpoint_count(in_run("absent"), CHECKPOINT_ASIDE, CHECKPOINTS_ALL));
 }
 
 static void test_other_files_stay(void **state) {
