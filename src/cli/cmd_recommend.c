@@ -425,6 +425,11 @@ int cmd_recommend(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
     if (check_asked(&asked, score_name, among, arguments.count)) goto out;
+    for (int i = 0; !asked.file && i < arguments.setting_count; i++)
+        if (!strncmp(arguments.settings[i], "--corpus.", strlen("--corpus."))) {
+            fail_usage("recommend: %.100s says how a file of lists is read; wanted --lists=FILE, too", arguments.settings[i]);
+            goto out;
+        }
     if (arguments_config_beside(&config, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
     if (arguments_number("recommend", "k", k_text, 1, MOST_ANSWERS, &k) ||
         arguments_number("recommend", "among", among, 0, UINT32_MAX, &asked.among))

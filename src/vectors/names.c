@@ -219,9 +219,31 @@ static const char *take_title(const struct field_file *file) {
     return title;
 }
 
+/* Exchanges id and title if in the first lines the run knows some title and no id: the file has them the other way round. */
+static void turn_titles(struct field_file *file, const struct model *model) {
+    struct columns_form *form = &file->look.form;
+    uint8_t *column = form->column, own = column[COLUMN_A];
+    uint64_t known[2] = {0, 0}, lines = 0;
+    for (const char *at = file->cursor.at, *stop; at < file->cursor.end && lines < LOOKED_AT; at = stop + 1, lines++) {
+        struct table_line line;
+        stop = memchr(at, '\n', (size_t)(file->cursor.end - at));
+        if (!stop) stop = file->cursor.end;
+        columns_part(&line, (char *)at, (char *)stop, form, 1);
+        for (int i = 0; i < 2; i++)
+            known[i] += column[i] < line.count && line.length[column[i]] && vocab_find(&model->vocab, line.word[column[i]], line.length[column[i]]) >= 0;
+    }
+    if (known[0] || !known[1]) return;
+    column[COLUMN_A] = column[COLUMN_B];
+    column[COLUMN_B] = own;
+    form->named = 1;
+    remark("titles     of '%s' are in column %u, since '%s' has the names in column %u", file->path, own + 1, model->directory, column[COLUMN_A] + 1);
+}
+
 int titles_read(struct titles *titles, const struct model *model, const char *path) {
     struct field_file file;
+    uint64_t found = 0;
     int more = 0, result = field_file_open(&file, path, LOOK_TITLES);
+    if (!result) turn_titles(&file, model);
     titles->text = file.text;
     titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
     if (!titles->title) result = -1;
@@ -233,8 +255,9 @@ int titles_read(struct titles *titles, const struct model *model, const char *pa
                         file.number, id ? "one field" : "its id is empty");
         int64_t row = vocab_find(&model->vocab, id, length);
         const char *title = row >= 0 && !titles->title[row] ? take_title(&file) : NULL;
-        if (title) titles->title[row] = title;
+        if (title) titles->title[row] = title, found++;
     }
+    if (!result && !more && !found) warn("'%s' has a title for no row of '%s': its ids are others", path, model->directory);
     return result || more ? -1 : 0;
 }
 

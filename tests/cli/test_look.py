@@ -470,3 +470,13 @@ def test_counts_of_first_lines_say_so(sptx):
 def test_lists_whose_lines_share_a_name_are_counted_once(sptx):
     text = 'Person,item\n1,"rye bread"\n1,milk\n2,milk\n2,salt\n'
     assert re.search(r"^corpus +4 tokens in 2 lists, ", train(sptx, text, "lists").stderr, re.M)
+
+
+def test_titles_may_be_in_the_first_column(sptx):
+    train(sptx, "4\n8 4 3\n2 7 0\n3 8 4\n2 4 4\n", "triples")
+    sptx.path("names").write_text("Ulm\t8\nBonn\t4\nRhine\t7\nDanube\t2\nMain\t3\n")
+    done = sptx("recommend", "run", "--head=2", "--relation=4", "--k=4", "--titles=names")
+    assert "titles     of 'names' are in column 1" in done.stderr and {"Ulm", "Danube"} <= {line.split("\t")[-1] for line in done.stdout.splitlines()}
+    sptx.path("others").write_text("Ulm\tx\nBonn\ty\n")
+    assert "warning: 'others' has a title for no row of 'run'" in sptx("nearest", "run", "8", "--titles=others").stderr
+    assert "wanted --lists=FILE" in sptx.refuses("recommend", "run", "--head=2", "--relation=4", "--titles=names", "--corpus.columns=2,1", code=2)
