@@ -381,7 +381,8 @@ const struct command commands[] = {
      "trained with corpus.format = documents. Only the new rows are trained, in the way in which the run's rows were. The\n"
      "same words always give the same row. Words that the run does not know are left out.\n"
      "\n"
-     "  --text=FILE   the words of a document on each line. Its name is the number of the line\n"
+     "  --text=FILE   the words of a document on each line. Its name is the number of the line. If the run was trained on a\n"
+     "                table and FILE has its columns, they are read from it\n"
      "  --names       each line begins with the name of its document, as in the corpus of the run\n"
      "  --epochs=N    number of passes over each document. Default: as many as the run made\n"
      "\n" DEVICE_HELP},

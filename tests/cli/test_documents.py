@@ -205,6 +205,20 @@ def test_what_infer_refuses(sptx):
     assert "was not trained on documents" in sptx.refuses("infer", "text", "--text=new.txt")
 
 
+def test_infer_reads_the_tables_that_the_run_was_trained_on(sptx):
+    texts = ["red green blue", "green blue red red", "ball game ball", "game ball red"] * 5
+    options = ["--corpus.format=documents", "--corpus.min_count=1", "--model.dim=8", "--train.epochs=2", "--device.backend=cpu"]
+    for header in ("", "class,title,text\n"):
+        rows = "".join('"%d","title %d","%s"\n' % (n % 2, n, text) for n, text in enumerate(texts))
+        sptx.path("table.csv").write_text(header + rows)
+        sptx("train", "--corpus.path=table.csv", "--run.dir=run", "--overwrite", *options)
+        sptx.path("new.csv").write_text(header + '"1","title 7","game blue ball"\n"1","title 8","red, all"\n')
+        sptx.path("new.txt").write_text("game blue ball\nred, all\n")
+        plain, table = (sptx("infer", "run", f"--text=new.{kind}").stdout.splitlines() for kind in ("txt", "csv"))
+        assert [line.split("\t")[1] for line in plain] == [line.split("\t")[1] for line in table]
+        assert [line.split("\t")[0] for line in plain] == ["1", "2"] and table[0].startswith("title 7\t")
+
+
 def test_infer_tells_of_documents_whose_words_are_all_subsampled(sptx):
     sptx.path("corpus.txt").write_text("".join("d%d the w%d\n" % (i, i % 500) for i in range(3000)))
     sptx("train", config(sptx, examples={"subsample": "1e-5"}, train={"epochs": 1}))
