@@ -1769,11 +1769,12 @@ static void doubt_graph(struct looking *l) {
 /* Describes in look->doubt items that programs write where a value is missing, items of libsvm, and lists that are rows of a table. */
 static void doubt_items(struct looking *l) {
     uint64_t missing = 0, of = 0, pairs = 0, wide = l->columns.most < COLUMNS_READ ? l->columns.most : COLUMNS_READ, shown = 0, numbers = 0, words = 0;
-    uint64_t codes = 0; /* items of two letters, among which NA may be one */
+    uint64_t codes = 0, quoted = 0; /* items of two letters, among which NA may be one; lines with "," */
     const struct columns_form *form = &l->look->form;
     const char *null = "";
     for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count; i++) {
         struct table_line parts = part_line(&l->lines.line[i], form);
+        quoted += holds(&l->lines.line[i], "\",\"");
         for (uint64_t c = 1; c < parts.count && c < COLUMNS_READ; c++) {
             const char *word = parts.word[c], *colon = memchr(word, ':', parts.length[c]);
             if (l->rows == LOOK_PAIRS && c != form->column[COLUMN_B]) continue;
@@ -1794,6 +1795,8 @@ static void doubt_items(struct looking *l) {
     else if (l->rows == LOOK_LISTS && l->has_header && wide > 2 && l->columns.least == l->columns.most && numbers && words)
         snprintf(l->look->doubt, LOOK_LIKE, "are a table of %" PRIu64 " columns of words and of numbers, each value of which is an item here; corpus.format = "
                  "pairs reads two columns", l->columns.most);
+    else if (l->rows == LOOK_LISTS && *form->separator == ' ' && 2 * quoted > l->lines.count)
+        snprintf(l->look->doubt, LOOK_LIKE, "are CSV with quotes, whose words are items here; corpus.separator = comma takes its fields, corpus.format = documents its texts");
     else if (missing && !(shown == 2 && codes)) /* na: Namibia */
         snprintf(l->look->doubt, LOOK_LIKE, "have the item '%.*s' %" PRIu64 " time%s, as programs write where a value is missing; remove such lines if it is none",
                  text_shown(shown), null, missing, text_plural(missing));

@@ -577,3 +577,15 @@ def test_events_are_warned_of_once(tmp_path, recwarn):
 def test_sentences_are_said(tmp_path):
     run = sptx.fit([["a", "b", "c", "d", "e", "f"]] * 40, tmp_path / "run", keys=SMALL, device="cpu", progress=False)
     assert run.about == "columns    word = token; a sentence an element"
+
+
+def test_rows_that_may_be_something_else_are_warned_of_once(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    users = pandas.DataFrame({"user_id": [1, 7, 2], "movie_id": [7, 2, 3]})
+    nulls = pandas.DataFrame({"user": ["a", "a", "b", "b", "c"], "item": ["x", "null", "null", "y", "z"]})
+    for frame, options, sign in ((users, {"format": "graph"}, "user_id and movie_id look like two kinds"), (nulls, {}, "the item 'null' 2 times")):
+        with pytest.warns(sptx.SptxWarning) as told:
+            sptx.fit(frame, tmp_path / "run", dim=4, epochs=1, overwrite=True, progress=False, keys={"negatives.exclude": "no"}, **options)
+        assert sum(sign in str(each.message) for each in told) == 1
+    with pytest.raises(ValueError, match="column 2 holds whole lists, with blanks between"):
+        sptx.fit(pandas.DataFrame({"user": [1, 2, 3], "item": ["1 2 3", "4 5 6", "7 8"]}), tmp_path / "no")

@@ -116,6 +116,11 @@ class Context:
         for text in self._warnings():
             tell(text)
 
+    def forget(self) -> None:
+        """Drops all pending messages, which were kept back by waits_to_tell, and gives later ones at once."""
+        del self._said[:]
+        self.waits_to_tell = False
+
     def _warnings(self) -> Iterator[str]:
         """Empties the list of the library's messages: yields the warnings, and prints the lines about columns."""
         while self._said:

@@ -127,9 +127,9 @@ def filled(context: Context, source: Source, settings: List[bytes]) -> Corpus:
     on the format."""
     try:
         if source.format is None:
-            quiet, context.is_quiet = context.is_quiet, True  # the same line comes again
+            context.waits_to_tell = True  # the same lines come again
             source.find(Corpus(context, [setting for setting in settings if setting.startswith(b"corpus.names=")]))
-            context.is_quiet = quiet
+            context.forget()
             settings = [*settings, _setting("corpus.format", source.format)]
         corpus = Corpus(context, settings)
         if source.said:

@@ -249,6 +249,8 @@ static void what_may_be_something_else_is_said(void **state) {
            "write list, index, value and set corpus.format = pairs"},
           {"id,title,day,fun\n1,Toys (1995),01-Jan-1995,0\n2,Eye (1995),01-Jan-1995,1\n", "list = the first, items = the others; commas, a header BUT are a table of "
            "4 columns of words and of numbers, each value of which is an item here; corpus.format = pairs reads two columns"},
+          {"\"3\",\"Wall St.\",\"a b c d e f g h i j k l m n o p q r s t u v w x y z a b c\"\n", "list = the first, items = the others; blanks, no header BUT are CSV "
+           "with quotes, whose words are items here; corpus.separator = comma takes its fields, corpus.format = documents its texts"},
           {"list,a,b,c\nu1,dune,7,x\nu2,emma,dune,y\n", "list = the first, items = the others; commas, no header"});
 }
 
