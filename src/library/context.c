@@ -57,7 +57,7 @@ static void tell_warning(void *user, const char *text) {
 
 int take_options(void *options, uint64_t size, const void *given) {
     uint64_t theirs;
-    if (!given) return fail_usage("the options are NULL");
+    if (!given) return 0;
     memcpy(&theirs, given, sizeof theirs);
     if (theirs < sizeof theirs || theirs > 65536)
         return fail_usage("options begin with their size; %llu is none", (unsigned long long)theirs);
@@ -142,6 +142,7 @@ enum sptx_status sptx_open(struct sptx_context **out, const struct sptx_context_
     }
     *out = context;
     enter(context);
+    if (!given) return leave(context, fail_usage("the options are NULL"));
     return leave(context, take_options(&options, sizeof options, given) || open_machine(context, &options) ? -1 : 0);
 }
 

@@ -94,7 +94,7 @@ int device_config(const struct sptx_context *context, struct config *config);
 
 /* Opens run->search among a table's words or items, and with `lists` also its rows of lists. Keeps the open search if it is the
  * same. Returns 0, or -1 after fail(). */
-int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint32_t lists);
+int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint64_t lists);
 
 /* Checks the size of the caller's struct, which may be of an older header without `dtype`. Returns 0, or -1 after fail_usage(). */
 int check_view(const struct sptx_view *out);
@@ -138,7 +138,7 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
 enum sptx_status leave_training(struct sptx_context *context, int result);
 
 /* Copies the caller's options over the defaults in `options`, of `size` bytes. given: begins with the size of the caller's
- * struct, which may be of another version. Returns 0, or -1 after fail_usage() if that size is impossible. */
+ * struct, which may be of another version; NULL: the defaults stay. Returns 0, or -1 after fail_usage() if that size is impossible. */
 int take_options(void *options, uint64_t size, const void *given);
 
 #endif

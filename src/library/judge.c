@@ -17,20 +17,6 @@ enum { MOST_LISTED = 1000000 }; /* largest `listed`, as in `sptx-w2v report`; th
 
 /* ---- analogies ---- */
 
-static int ask_analogy(struct sptx_run *run, const uint64_t asked[3], uint32_t k, uint32_t *rows, float *scores) {
-    uint32_t words[3], banned[3];
-    uint64_t starts[2] = {0, 0};
-    float query[SPTX_COLUMNS_MOST];
-    for (int i = 0; i < 3; i++) {
-        if (asked[i] >= run->model.rows) return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows);
-        words[i] = (uint32_t)asked[i];
-    }
-    int64_t excluded = search_analogy(&run->search, words, NULL, query, banned);
-    if (excluded < 0) return -1;
-    starts[1] = (uint64_t)excluded;
-    return search_top(&run->search, query, 1, k, starts, banned, rows, scores);
-}
-
 enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k,
                                   uint32_t *rows, float *scores) {
     if (!run) return SPTX_USAGE;
@@ -38,7 +24,17 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
     if (!k) return leave(run->context, 0);
     if (!asked || !rows || !scores) return leave(run->context, fail_usage("three rows, rows and scores are wanted; one is NULL"));
     if (check_aligned(asked, sizeof *asked, "the three rows") || check_answers(rows, scores)) return leave(run->context, -1);
-    int result = open_search(run, table, METRIC_COSINE, 0) || ask_analogy(run, asked, k, rows, scores) ? -1 : 0;
+    uint32_t words[3], banned[3];
+    uint64_t starts[2] = {0, 0};
+    float query[SPTX_COLUMNS_MOST];
+    for (int i = 0; i < 3; i++) {
+        if (asked[i] >= run->model.rows)
+            return leave(run->context, fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows));
+        words[i] = (uint32_t)asked[i];
+    }
+    int64_t excluded = open_search(run, table, METRIC_COSINE, 0) ? -1 : search_analogy(&run->search, words, NULL, query, banned);
+    starts[1] = (uint64_t)excluded;
+    int result = excluded < 0 ? -1 : search_top(&run->search, query, 1, k, starts, banned, rows, scores);
     return leave(run->context, result);
 }
 
@@ -83,7 +79,7 @@ enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *name, const
     if (!run) return SPTX_USAGE;
     enter(run->context);
     const struct measure *measure = evaluate_named(name);
-    int result = !measure || (given && take_options(&request.options, sizeof request.options, given)) ? -1 : 0;
+    int result = !measure || take_options(&request.options, sizeof request.options, given) ? -1 : 0;
     if (!result && (!numbers || !count)) result = fail_usage("numbers and a place for their count are wanted; one is NULL");
     if (!result)
         result = take_request(&request, &keys, run, measure, data) || device_config(run->context, &config) ||
@@ -107,9 +103,9 @@ enum sptx_status sptx_run_export(struct sptx_run *run, const char *format_name, 
     struct sptx_export_options options = SPTX_EXPORT_OPTIONS;
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    if (given && take_options(&options, sizeof options, given)) return leave(run->context, -1);
+    if (take_options(&options, sizeof options, given)) return leave(run->context, -1);
     if (!format_name || !path || !*path) return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
-    if (options.lists > 1) return leave(run->context, fail_usage("lists = %llu is neither 0 nor 1", (unsigned long long)options.lists));
+    if (options.lists > 1) return leave(run->context, fail_usage("lists = %" PRIu64 " is neither 0 nor 1", options.lists));
     unsigned threads = pool_threads(run->context->pool);
     struct quantizer_loss loss = {.most = UINT64_MAX};
     int format = export_format_named(format_name), type = format < 0 ? -1 : export_type_for((enum export_format)format, options.type),
@@ -122,44 +118,37 @@ enum sptx_status sptx_run_export(struct sptx_run *run, const char *format_name, 
     return leave(run->context, result);
 }
 
-static int check_report(const struct sptx_report_options *options) {
-    if (options->lists > 1) return fail_usage("lists = %" PRIu64 " is neither 0 nor 1", options->lists);
-    if (!options->top || options->top > MAP_ROWS)
-        return fail_usage("a map of %" PRIu64 " rows cannot be drawn; wanted 1 to %d", options->top, MAP_ROWS);
-    if (!options->listed || options->listed > MOST_LISTED)
-        return fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options->listed, MOST_LISTED);
-    if (options->evaluation_count && !options->evaluations)
-        return fail_usage("%" PRIu64 " evaluations at NULL", options->evaluation_count);
-    return 0;
-}
-
-static int write_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options) {
+enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *given) {
+    struct sptx_report_options options = SPTX_REPORT_OPTIONS;
     struct titles titles = {NULL, NULL};
     struct config config = {.name = NULL};
     struct page_size size;
-    int view = answers_view_named(&run->model, options->table, pool_threads(run->context->pool));
-    struct page_request request = {.run = options->run ? options->run : run->model.directory,
-                                   .view = (enum model_view)view,
-                                   .rows = answers_rows(&run->model, (int)options->lists),
-                                   .top = options->top,
-                                   .listed = options->listed,
-                                   .titles = &titles,
-                                   .labels = options->labels,
-                                   .evaluations = options->evaluations,
-                                   .evaluation_count = (int)options->evaluation_count};
-    int result = view < 0 || !request.rows || (options->titles && titles_read(&titles, &run->model, options->titles)) ||
-                         device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size) ? -1 : 0;
-    titles_release(&titles);
-    config_release(&config);
-    return result;
-}
-
-enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *given) {
-    struct sptx_report_options options = SPTX_REPORT_OPTIONS;
+    int view = -1;
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!path || !*path) return leave(run->context, fail_usage("a page is written to a file; none was given"));
-    int result = given ? take_options(&options, sizeof options, given) : 0;
-    if (!result) result = check_report(&options) || write_report(run, path, &options) ? -1 : 0;
+    int result = take_options(&options, sizeof options, given);
+    if (!result && options.lists > 1) result = fail_usage("lists = %" PRIu64 " is neither 0 nor 1", options.lists);
+    if (!result && (!options.top || options.top > MAP_ROWS))
+        result = fail_usage("a map of %" PRIu64 " rows cannot be drawn; wanted 1 to %d", options.top, MAP_ROWS);
+    if (!result && (!options.listed || options.listed > MOST_LISTED))
+        result = fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options.listed, MOST_LISTED);
+    if (!result && options.evaluation_count && !options.evaluations)
+        result = fail_usage("%" PRIu64 " evaluations at NULL", options.evaluation_count);
+    if (!result) view = answers_view_named(&run->model, options.table, pool_threads(run->context->pool));
+    struct page_request request = {.run = options.run ? options.run : run->model.directory,
+                                   .view = (enum model_view)view,
+                                   .rows = view < 0 ? 0 : answers_rows(&run->model, (int)options.lists),
+                                   .top = options.top,
+                                   .listed = options.listed,
+                                   .titles = &titles,
+                                   .labels = options.labels,
+                                   .evaluations = options.evaluations,
+                                   .evaluation_count = (int)options.evaluation_count};
+    result = !request.rows || (options.titles && titles_read(&titles, &run->model, options.titles)) ||
+                     device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size)
+                 ? -1 : 0;
+    titles_release(&titles);
+    config_release(&config);
     return leave(run->context, result);
 }

@@ -141,20 +141,15 @@ uint64_t sptx_run_relations(const struct sptx_run *run) {
     return run ? run->model.relations : 0;
 }
 
-static int check_number(const struct model *model, uint64_t row) {
-    return row < model->rows ? 0 : fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
-}
-
-/* Checks that the row exists and has a vector. A list that is only the mean of its items has none. */
 static int check_row(const struct model *model, uint64_t row) {
-    return check_number(model, row) || model_check_list(model, row) ? -1 : 0;
+    return row < model->rows ? 0 : fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
 }
 
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
-    int result = view < 0 || check_number(&run->model, row) || model_check_row(&run->model, (enum model_view)view, row) ? -1 : 0;
+    int result = view < 0 || check_row(&run->model, row) || model_check_row(&run->model, (enum model_view)view, row) ? -1 : 0;
     return leave(run->context, result);
 }
 
@@ -167,7 +162,7 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool)), result = view < 0 ? -1 : 0;
     for (uint64_t i = 0; i < count && !result; i++, out += run->model.dim) {
         uint64_t row = rows ? rows[i] : i;
-        result = check_row(&run->model, row) || model_row(&run->model, (enum model_view)view, row, 0, out) ? -1 : 0;
+        result = check_row(&run->model, row) || model_check_list(&run->model, row) || model_row(&run->model, (enum model_view)view, row, 0, out) ? -1 : 0;
     }
     return leave(run->context, result);
 }
@@ -196,9 +191,9 @@ int device_config(const struct sptx_context *context, struct config *config) {
     return 0;
 }
 
-int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint32_t lists) {
+int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint64_t lists) {
     struct config config;
-    if (lists > 1) return fail_usage("lists = %u is neither 0 nor 1", lists);
+    if (lists > 1) return fail_usage("lists = %" PRIu64 " is neither 0 nor 1", lists);
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
     if (!rows) return -1;
@@ -214,60 +209,50 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     return result;
 }
 
-/* Searches; the options are checked already. */
-static int search_nearest(struct sptx_run *run, const struct sptx_nearest_options *options, const float *queries, uint64_t count,
-                          uint32_t k, uint32_t *rows, float *scores) {
-    uint64_t *starts = NULL;
-    int metric = search_metric_named(options->metric ? options->metric : "cosine");
-    if (metric < 0 || check_count(count, "queries") || check_aligned(queries, sizeof *queries, "queries") ||
-        check_aligned(options->excluded, sizeof *options->excluded, "excluded rows") || check_answers(rows, scores))
-        return -1;
-    if (options->lists > 1) return fail_usage("lists = %" PRIu64 " is neither 0 nor 1", options->lists);
-    if (options->excluded && !(starts = mem_alloc(count + 1, sizeof *starts, "queries"))) return -1;
-    for (uint64_t i = 0; starts && i <= count; i++) starts[i] = i;
-    int result = open_search(run, options->table, (enum search_metric)metric, (uint32_t)options->lists) ||
-                         search_top(&run->search, queries, count, k, starts, options->excluded, rows, scores) ? -1 : 0;
-    free(starts);
-    return result;
-}
-
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count,
                                   const struct sptx_nearest_options *given, uint32_t k, uint32_t *rows, float *scores) {
     struct sptx_nearest_options options = SPTX_NEAREST_OPTIONS;
+    uint64_t *starts = NULL;
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    int result = given ? take_options(&options, sizeof options, given) : 0;
+    int result = take_options(&options, sizeof options, given);
     if (result || !count || !k) return leave(run->context, result);
     if (!queries || !rows || !scores) return leave(run->context, fail_usage("queries, rows and scores are wanted; one is NULL"));
-    return leave(run->context, search_nearest(run, &options, queries, count, k, rows, scores));
+    int metric = search_metric_named(options.metric ? options.metric : "cosine");
+    if (metric < 0 || check_count(count, "queries") || check_aligned(queries, sizeof *queries, "queries") ||
+        check_aligned(options.excluded, sizeof *options.excluded, "excluded rows") || check_answers(rows, scores) ||
+        (options.excluded && !(starts = mem_alloc(count + 1, sizeof *starts, "queries"))))
+        result = -1;
+    for (uint64_t i = 0; starts && i <= count; i++) starts[i] = i;
+    if (!result)
+        result = open_search(run, options.table, (enum search_metric)metric, options.lists) ||
+                         search_top(&run->search, queries, count, k, starts, options.excluded, rows, scores)
+                     ? -1 : 0;
+    free(starts);
+    return leave(run->context, result);
 }
 
 /* ---- recommend ---- */
 
-static int same_candidates(const struct list_candidates *a, const struct list_candidates *b) {
-    if (a->first != b->first || a->count != b->count || !a->rows != !b->rows) return 0;
-    return !a->rows || !memcmp(a->rows, b->rows, a->count * sizeof *a->rows);
-}
-
-/* Copies the candidates into the run. The next call compares its candidates with them, and reuses the search if they are equal. */
-static int keep_candidates(struct sptx_run *run, const struct list_candidates *candidates) {
-    uint64_t *rows = candidates->rows ? mem_alloc(candidates->count, sizeof *rows, "candidates") : NULL;
-    if (candidates->rows && !rows) return -1;
-    if (rows) memcpy(rows, candidates->rows, candidates->count * sizeof *rows);
-    run->candidates = (struct list_candidates){candidates->first, rows, candidates->count};
-    return 0;
-}
-
+/* Opens run->lists, unless the last call opened the same: the run keeps a copy of the candidates to compare them with. */
 static int open_lists(struct sptx_run *run, const char *name, int named, const struct list_candidates *candidates) {
     struct config config;
+    const struct list_candidates *last = &run->candidates;
+    uint64_t bytes = candidates->rows ? candidates->count * sizeof *candidates->rows : 0, *copy = NULL;
     int score = answers_score_named(&run->model, name, named, pool_threads(run->context->pool));
     if (score < 0) return -1;
-    if (run->recommending && run->lists.score == (enum list_score)score && same_candidates(&run->candidates, candidates)) return 0;
+    if (run->recommending && run->lists.score == (enum list_score)score && last->first == candidates->first &&
+        last->count == candidates->count && !last->rows == !candidates->rows && (!bytes || !memcmp(last->rows, candidates->rows, bytes)))
+        return 0;
     close_lists(run);
-    int result = device_config(run->context, &config) || keep_candidates(run, candidates) ||
-                         list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config) ? -1 : 0;
+    if (candidates->rows && !(copy = mem_alloc(candidates->count, sizeof *copy, "candidates"))) return -1;
+    if (bytes) memcpy(copy, candidates->rows, bytes);
+    run->candidates = (struct list_candidates){candidates->first, copy, candidates->count};
+    int result = device_config(run->context, &config) ||
+                         list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
+                     ? -1 : 0;
     config_release(&config);
-    run->recommending = !result;
+    run->recommending = 1;
     if (result) close_lists(run);
     return result;
 }
@@ -285,38 +270,30 @@ struct recommending {
     float *scores;
 };
 
-static int open_trained(struct sptx_run *run) {
+/* Collects the items of all lists: those given and, of the lists that have a name, their training items. */
+static int join_lists(struct recommending *r, const char *const *names) {
+    struct list_question *q = &r->question;
+    struct sptx_run *run = r->run;
+    if (!names) return 0;
+    r->starts = mem_zalloc(q->count + 1, sizeof *r->starts, "lists");
+    r->own = mem_alloc(q->count, sizeof *r->own, "lists");
+    if (!r->starts || !r->own) return -1;
     if (!run->lists_open && run_lists_open(&run->trained, &run->model, run->context->pool)) {
         run_lists_close(&run->trained);
         return -1;
     }
     run->lists_open = 1;
-    return 0;
-}
-
-/* Collects list i's items: those given and, if `name` is not NULL, the training items of the list with this name. */
-static int join_list(struct recommending *r, uint64_t i, const char *name) {
-    const struct list_question *q = &r->question;
-    uint64_t given = q->starts[i + 1] - q->starts[i];
-    r->own[i] = -1;
-    if (mem_grow(&r->codes, &r->capacity, r->count + given + 1, sizeof *r->codes, "the items of lists")) return -1;
-    if (given) memcpy(r->codes + r->count, q->codes + q->starts[i], given * sizeof *r->codes);
-    r->count += given;
-    if (name && ((r->own[i] = run_lists_find(&r->run->model, name)) < 0 ||
-                 run_lists_items(&r->run->trained, r->own[i], &r->codes, &r->count, &r->capacity)))
-        return -1;
-    r->starts[i + 1] = r->count;
-    return 0;
-}
-
-static int join_lists(struct recommending *r, const char *const *names) {
-    struct list_question *q = &r->question;
-    if (!names) return 0;
-    r->starts = mem_zalloc(q->count + 1, sizeof *r->starts, "lists");
-    r->own = mem_alloc(q->count, sizeof *r->own, "lists");
-    if (!r->starts || !r->own || open_trained(r->run)) return -1;
-    for (uint64_t i = 0; i < q->count; i++)
-        if (join_list(r, i, names[i])) return -1;
+    for (uint64_t i = 0; i < q->count; i++) {
+        uint64_t given = q->starts[i + 1] - q->starts[i];
+        r->own[i] = -1;
+        if (mem_grow(&r->codes, &r->capacity, r->count + given + 1, sizeof *r->codes, "the items of lists")) return -1;
+        if (given) memcpy(r->codes + r->count, q->codes + q->starts[i], given * sizeof *r->codes);
+        r->count += given;
+        if (names[i] && ((r->own[i] = run_lists_find(&run->model, names[i])) < 0 ||
+                         run_lists_items(&run->trained, r->own[i], &r->codes, &r->count, &r->capacity)))
+            return -1;
+        r->starts[i + 1] = r->count;
+    }
     q->starts = r->starts;
     q->codes = r->codes;
     q->rows = r->own;
@@ -348,24 +325,6 @@ static int check_lists(const struct sptx_run *run, const struct list_question *q
     return 0;
 }
 
-static int check_recommend_options(const struct sptx_recommend_options *options) {
-    if (options->seen > 1) return fail_usage("seen = %" PRIu64 " is neither 0 nor 1", options->seen);
-    if (!options->candidates) return 0;
-    if (options->among) return fail_usage("among = %" PRIu64 " and candidates are two choices of rows; wanted one", options->among);
-    return check_count(options->candidate_count, "candidates") ||
-                   check_aligned(options->candidates, sizeof *options->candidates, "candidates") ? -1 : 0;
-}
-
-static int recommend(struct recommending *r, const struct sptx_recommend_options *options) {
-    const struct list_candidates candidates = {options->among, options->candidates, options->candidate_count};
-    r->question.seen = (int)options->seen;
-    if (check_recommend_options(options) || check_lists(r->run, &r->question) || check_answers(r->rows, r->scores) ||
-        join_lists(r, options->names))
-        return -1;
-    return open_lists(r->run, options->score, options->names != NULL, &candidates) ||
-                   list_scores_ask(&r->run->lists, &r->question, take_answer, r) ? -1 : 0;
-}
-
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                        const struct sptx_recommend_options *given, uint32_t k, uint32_t *rows, float *scores) {
     struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
@@ -374,10 +333,22 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!count || !k) return leave(run->context, 0);
-    int result = given ? take_options(&options, sizeof options, given) : 0;
+    int result = take_options(&options, sizeof options, given);
+    const struct list_candidates candidates = {options.among, options.candidates, options.candidate_count};
+    r.question.seen = (int)options.seen;
     if (!result && (!starts || !items || !rows || !scores))
         result = fail_usage("starts, items, rows and scores are wanted; one is NULL");
-    if (!result) result = recommend(&r, &options);
+    else if (!result && options.seen > 1)
+        result = fail_usage("seen = %" PRIu64 " is neither 0 nor 1", options.seen);
+    else if (!result && options.candidates && options.among)
+        result = fail_usage("among = %" PRIu64 " and candidates are two choices of rows; wanted one", options.among);
+    else if (!result)
+        result = (options.candidates && (check_count(options.candidate_count, "candidates") ||
+                                         check_aligned(options.candidates, sizeof *options.candidates, "candidates"))) ||
+                         check_lists(run, &r.question) || check_answers(rows, scores) || join_lists(&r, options.names) ||
+                         open_lists(run, options.score, options.names != NULL, &candidates) ||
+                         list_scores_ask(&run->lists, &r.question, take_answer, &r)
+                     ? -1 : 0;
     free(r.starts);
     free(r.codes);
     free(r.own);
@@ -403,70 +374,56 @@ static int take_questions(const struct model *model, const uint64_t *entities, c
     return 0;
 }
 
-static int open_answers(struct sptx_run *run) {
-    struct config config = {.name = NULL};
-    if (run->answering) return 0;
-    int result = device_config(run->context, &config) || triple_answers_open(&run->answers, &run->model, &config) ? -1 : 0;
-    config_release(&config);
-    if (result) triple_answers_close(&run->answers);
-    run->answering = !result;
-    return result;
-}
-
-static int answer_triples(struct sptx_run *run, const struct sptx_answers_options *options, const uint64_t *entities, const uint64_t *relations,
-                  uint64_t count, uint32_t k, uint32_t *rows, float *scores) {
-    if (options->heads > 1 || options->seen > 1) return fail_usage("heads and seen are 0 or 1");
-    if (check_count(count, "questions") || check_aligned(entities, sizeof *entities, "entities") ||
-        check_aligned(relations, sizeof *relations, "relations") || check_answers(rows, scores) || run_triples_check(&run->model))
-        return -1;
-    uint32_t *asked = mem_alloc(2 * count, sizeof *asked, "questions");
-    int result = !asked || take_questions(&run->model, entities, relations, count, (int)options->heads, asked, asked + count) ||
-                         open_answers(run) ||
-                         triple_answers_ask(&run->answers, asked, asked + count, count, k, (int)options->seen, run->context->pool, rows, scores)
-                     ? -1 : 0;
-    free(asked);
-    return result;
-}
-
 enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities, const uint64_t *relations, uint64_t count,
                                   const struct sptx_answers_options *given, uint32_t k, uint32_t *rows, float *scores) {
     struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
+    struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    int result = given ? take_options(&options, sizeof options, given) : 0;
+    int result = take_options(&options, sizeof options, given);
     if (result || !count || !k) return leave(run->context, result);
     if (!entities || !relations || !rows || !scores)
         return leave(run->context, fail_usage("entities, relations, rows and scores are wanted; one is NULL"));
-    return leave(run->context, answer_triples(run, &options, entities, relations, count, k, rows, scores));
+    if (options.heads > 1 || options.seen > 1) return leave(run->context, fail_usage("heads and seen are 0 or 1"));
+    if (check_count(count, "questions") || check_aligned(entities, sizeof *entities, "entities") ||
+        check_aligned(relations, sizeof *relations, "relations") || check_answers(rows, scores) || run_triples_check(&run->model))
+        return leave(run->context, -1);
+    uint32_t *asked = mem_alloc(2 * count, sizeof *asked, "questions");
+    result = !asked || take_questions(&run->model, entities, relations, count, (int)options.heads, asked, asked + count) ? -1 : 0;
+    if (!result && !run->answering) {
+        result = device_config(run->context, &config) || triple_answers_open(&run->answers, &run->model, &config) ? -1 : 0;
+        config_release(&config);
+        if (result) triple_answers_close(&run->answers);
+        run->answering = !result;
+    }
+    if (!result)
+        result = triple_answers_ask(&run->answers, asked, asked + count, count, k, (int)options.seen, run->context->pool, rows, scores);
+    free(asked);
+    return leave(run->context, result);
 }
 
 /* ---- infer ---- */
 
-static int infer(struct sptx_run *run, const struct sptx_infer_options *options, const uint64_t *starts, const uint64_t *words, uint64_t count,
-                 float *out) {
-    const struct infer_passes passes = {options->epochs, options->lr, options->min_lr};
-    if (!(options->lr >= 0 && options->lr < 1e6 && options->min_lr >= 0 && options->min_lr <= options->lr))
-        return fail_usage("lr = %g and min_lr = %g; wanted rates of which the second is not above the first", options->lr, options->min_lr);
-    if (options->epochs > UINT32_MAX) return fail_usage("epochs = %" PRIu64 " is above %u", options->epochs, UINT32_MAX);
-    if (!run->inferring && infer_open(&run->infer, &run->model, run->context->pool)) {
-        infer_close(&run->infer);
-        return -1;
-    }
-    run->inferring = 1;
-    return infer_rows(&run->infer, &passes, starts, words, count, out);
-}
-
 enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
                                 const struct sptx_infer_options *given, float *out) {
     struct sptx_infer_options options = SPTX_INFER_OPTIONS;
+    const struct list_question question = {.starts = starts, .codes = words, .count = count};
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    int result = given ? take_options(&options, sizeof options, given) : 0;
+    int result = take_options(&options, sizeof options, given);
     if (result || !count) return leave(run->context, result);
     if (!starts || !words || !out) return leave(run->context, fail_usage("starts, words and a place for rows are wanted; one is NULL"));
-    const struct list_question question = {.starts = starts, .codes = words, .count = count};
-    result = check_lists(run, &question) || check_aligned(out, sizeof *out, "rows") ? -1 : infer(run, &options, starts, words, count, out);
-    return leave(run->context, result);
+    if (check_lists(run, &question) || check_aligned(out, sizeof *out, "rows")) return leave(run->context, -1);
+    if (!(options.lr >= 0 && options.lr < 1e6 && options.min_lr >= 0 && options.min_lr <= options.lr))
+        result = fail_usage("lr = %g and min_lr = %g; wanted rates of which the second is not above the first", options.lr, options.min_lr);
+    else if (options.epochs > UINT32_MAX)
+        result = fail_usage("epochs = %" PRIu64 " is above %u", options.epochs, UINT32_MAX);
+    else if (!run->inferring && (result = infer_open(&run->infer, &run->model, run->context->pool)))
+        infer_close(&run->infer);
+    if (result) return leave(run->context, -1);
+    run->inferring = 1;
+    const struct infer_passes passes = {options.epochs, options.lr, options.min_lr};
+    return leave(run->context, infer_rows(&run->infer, &passes, starts, words, count, out));
 }
 
 /* ---- training ---- */
@@ -515,13 +472,6 @@ int read_config(struct config *config, const struct sptx_context *context, const
     return read_keys(config, context, path, settings, count) || config_resolve(config) ? -1 : 0;
 }
 
-/* Stores the directory of a run, for sptx_trained(). */
-static int keep_directory(struct sptx_context *context, const char *directory) {
-    free(context->trained);
-    context->trained = directory ? mem_text(directory, strlen(directory), "a run directory") : NULL;
-    return directory && !context->trained ? -1 : 0;
-}
-
 const char *sptx_trained(const struct sptx_context *context) {
     return context && context->trained ? context->trained : "";
 }
@@ -541,7 +491,9 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
     interrupt_flag *before = interrupt_use(&context->stop);
     int result = trainer_run(config, &options);
     interrupt_use(before);
-    return keep_directory(context, config->run_dir) ? -1 : result;
+    free(context->trained);
+    context->trained = config->run_dir ? mem_text(config->run_dir, strlen(config->run_dir), "a run directory") : NULL;
+    return config->run_dir && !context->trained ? -1 : result;
 }
 
 enum sptx_status leave_training(struct sptx_context *context, int result) {
@@ -583,23 +535,12 @@ static void took(void *user, const struct tune_tried *tried) {
     if (stop) listener->context->stop = 1;
 }
 
-static int keep_answer(struct sptx_context *context, struct sptx_tuned *tuned) {
-    const struct tune_answer *a = context->tuned;
-    *tuned = (struct sptx_tuned){.trials = a->trials,
-                                 .epochs = a->epochs,
-                                 .score = a->shown,
-                                 .own = a->own,
-                                 .measure = a->measure,
-                                 .keys = a->keys};
-    return 0;
-}
-
 int tune(struct sptx_context *context, const struct config *config, struct gathered *data,
          const struct sptx_tune_options *given, sptx_progress_fn *progress, void *user, struct sptx_tuned *tuned) {
     struct sptx_tune_options options = SPTX_TUNE_OPTIONS;
     struct listener listener = {context, progress, user};
     if (!tuned) return fail_usage("what is found goes to a struct sptx_tuned; it is NULL");
-    if (given && take_options(&options, sizeof options, given)) return -1;
+    if (take_options(&options, sizeof options, given)) return -1;
     if (!(options.minutes >= 0 && options.minutes <= TUNE_MINUTES))
         return fail_usage("minutes = %g is not a number from 0 to %g", options.minutes, TUNE_MINUTES);
     if (options.pair_count > INT_MAX || options.analogy_count > INT_MAX) return fail_usage("so many files cannot be meant");
@@ -618,7 +559,10 @@ int tune(struct sptx_context *context, const struct config *config, struct gathe
     interrupt_flag *before = interrupt_use(&context->stop);
     int result = tune_run(context->tuned, &request);
     interrupt_use(before);
-    return result ? -1 : keep_answer(context, tuned);
+    const struct tune_answer *a = context->tuned;
+    if (!result)
+        *tuned = (struct sptx_tuned){.trials = a->trials, .epochs = a->epochs, .score = a->shown, .own = a->own, .measure = a->measure, .keys = a->keys};
+    return result ? -1 : 0;
 }
 
 enum sptx_status sptx_tune(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,

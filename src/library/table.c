@@ -346,7 +346,8 @@ static int open_table(struct sptx_table *table, const struct sptx_table_options 
     struct table_options how;
     sptx_table_defaults(&options, sizeof options);
     if (!context->backend) return fail_usage("the context is not open");
-    if (take_options(&options, sizeof options, given) || read_options(&how, &table->fixed, &options) ||
+    if (!given) fail_usage("the options are NULL");
+    if (!given || take_options(&options, sizeof options, given) || read_options(&how, &table->fixed, &options) ||
         check_host_memory(context, &how) || table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend))
         return -1;
     table->rule = table->table.rule;
