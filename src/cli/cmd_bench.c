@@ -23,57 +23,56 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A call of bench; the kinds read its arguments and cmd_bench() releases them. */
 struct bench_call {
     int argc;
     char **argv;      /* argv[0] is "bench" */
     const char *name; /* the kind's name: "bench train" */
     int json;
+    struct arguments arguments;
+    struct config config;
     const char *config_path; /* path of the configuration file; NULL: none is given */
-};
-
-/* How long a kind of bench that trains measures. */
-struct bench_length {
-    double seconds;
-    uint64_t steps; /* number of steps; 0: as many as `seconds` allow */
+    double seconds;          /* how long a kind that trains measures */
+    uint64_t steps;          /* number of steps; 0: as many as `seconds` allow */
 };
 
 /* ---- arguments ---- */
 
 /* Does what arguments_read() does; besides options, the arguments may be the kind and one configuration file. */
-static int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections) {
-    if (arguments_read(arguments, call->name, call->argc, call->argv, options, sections)) return -1;
-    if (arguments->count > 2)
-        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help bench'", call->name, arguments->count - 1);
-    call->config_path = arguments->count == 2 ? arguments->given[1] : NULL;
+static int bench_arguments(struct bench_call *call, const struct option *options, const char *sections) {
+    if (arguments_read(&call->arguments, call->name, call->argc, call->argv, options, sections)) return -1;
+    if (call->arguments.count > 2)
+        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help bench'", call->name, call->arguments.count - 1);
+    call->config_path = call->arguments.count == 2 ? call->arguments.given[1] : NULL;
     return 0;
 }
 
-static int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length) {
+static int bench_run_arguments(struct bench_call *call) {
     const char *seconds = NULL, *steps = NULL;
     const struct option options[] = {{.name = "json", .flag = &call->json},
                                      {.name = "seconds", .text = &seconds},
                                      {.name = "steps", .text = &steps},
                                      {0}};
-    *length = (struct bench_length){.seconds = 10};
-    if (bench_arguments(arguments, call, options, ANY_SECTION)) return -1;
-    if (arguments_number("bench", "steps", steps, 1, (uint64_t)1 << 48, &length->steps)) return -1;
-    if (seconds && (text_time(seconds, &length->seconds) || !(length->seconds > 0)))
+    call->seconds = 10;
+    if (bench_arguments(call, options, ANY_SECTION)) return -1;
+    if (arguments_number("bench", "steps", steps, 1, (uint64_t)1 << 48, &call->steps)) return -1;
+    if (seconds && (text_time(seconds, &call->seconds) || !(call->seconds > 0)))
         return fail_usage("bench: --seconds = '%s' is not a time", seconds);
     return 0;
 }
 
-/* ---- the head of a result ---- */
-
-static const char *kind_of(const struct bench_call *call) {
-    return call->name + sizeof "bench";
+static int bench_config(struct bench_call *call) {
+    return arguments_config(&call->config, 0, call->config_path, &call->arguments);
 }
+
+/* ---- the head of a result ---- */
 
 static void print_json_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                             int gpu, const char *date) {
     struct json command = {.used = 0}, head = {.used = 0};
     json_print(&command, "sptx-w2v");
     for (int i = 0; i < call->argc; i++) json_print(&command, " %s", call->argv[i]);
-    json_print(&head, "{\"bench\": \"%s\", \"command\": ", kind_of(call));
+    json_print(&head, "{\"bench\": \"%s\", \"command\": ", call->name + sizeof "bench");
     if (!command.failed) json_string(&head, command.bytes, command.used);
     json_print(&head, ", \"device\": ");
     json_string(&head, machine->name, strlen(machine->name));
@@ -113,50 +112,35 @@ static void bench_print_head(const struct bench_call *call, const struct backend
     putchar('\n');
 }
 
-static void print(const struct bench_call *call, const struct bench_memory *m) {
-    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
-    if (call->json)
-        printf("{\"bench\": \"memory\", \"rows\": %" PRIu64 ", \"dim\": %" PRIu64 ", \"payload_bytes\": %" PRIu64
-               ", \"host_bytes\": %" PRIu64 ", \"gpu_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64
-               ", \"opening_seconds\": %.4g}\n",
-               m->rows, m->dim, m->payload, m->host_bytes, m->gpu_bytes, m->resident, m->opening);
-    else
-        printf("table      %s rows x %" PRIu64
-               " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
-               text_of_count(a, m->rows), m->dim, text_of_bytes(b, m->payload), m->opening, text_of_bytes(c, m->host_bytes),
-               text_of_bytes((char[TEXT_BYTES]){0}, m->resident), text_of_bytes((char[TEXT_BYTES]){0}, m->gpu_bytes));
-}
+/* `bench memory`: measures what a table takes. */
 
-static int measure_memory(const struct bench_call *call, const struct config *config, uint64_t rows, uint32_t dim) {
-    struct bench bench;
-    struct bench_memory m;
-    int result = bench_open(&bench, config);
-    if (!result) result = bench_memory(&bench, rows, dim, &m);
-    if (!result) {
-        bench_print_head(call, &bench.machine, &bench.limits, bench.ops->has_gpu);
-        print(call, &m);
-    }
-    bench_close(&bench);
-    return result;
-}
-
-static int cmd_bench_memory(int argc, char **argv) {
-    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench memory"};
+static int bench_memory_kind(struct bench_call *call) {
     const char *rows_text = NULL, *dim_text = NULL;
-    const struct option options[] = {{.name = "json", .flag = &call.json},
+    const struct option options[] = {{.name = "json", .flag = &call->json},
                                      {.name = "rows", .text = &rows_text},
                                      {.name = "dim", .text = &dim_text},
                                      {0}};
-    struct arguments arguments;
-    struct config config = {.name = NULL};
     uint64_t rows = 10000000, dim = 128;
-    int result = bench_arguments(&arguments, &call, options, "device, memory");
-    if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
-    if (!result) result = arguments_number("bench", "rows", rows_text, 1, WORDS_MOST, &rows);
-    if (!result) result = arguments_number("bench", "dim", dim_text, 1, COLUMNS_MOST, &dim);
-    if (!result) result = measure_memory(&call, &config, rows, (uint32_t)dim);
-    config_release(&config);
-    arguments_release(&arguments);
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES], e[TEXT_BYTES];
+    struct bench_memory m;
+    struct bench bench;
+    if (bench_arguments(call, options, "device, memory") || bench_config(call) ||
+        arguments_number("bench", "rows", rows_text, 1, WORDS_MOST, &rows) ||
+        arguments_number("bench", "dim", dim_text, 1, COLUMNS_MOST, &dim))
+        return -1;
+    int result = bench_open(&bench, &call->config) || bench_memory(&bench, rows, (uint32_t)dim, &m) ? -1 : 0;
+    if (!result) bench_print_head(call, &bench.machine, &bench.limits, bench.ops->has_gpu);
+    if (!result && call->json)
+        printf("{\"bench\": \"memory\", \"rows\": %" PRIu64 ", \"dim\": %" PRIu64 ", \"payload_bytes\": %" PRIu64
+               ", \"host_bytes\": %" PRIu64 ", \"gpu_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64
+               ", \"opening_seconds\": %.4g}\n",
+               m.rows, m.dim, m.payload, m.host_bytes, m.gpu_bytes, m.resident, m.opening);
+    else if (!result)
+        printf("table      %s rows x %" PRIu64
+               " float32 = %s, held after %.2f s\nhost       %s by the backend, %s resident\ngpu        %s\n",
+               text_of_count(a, m.rows), m.dim, text_of_bytes(b, m.payload), m.opening, text_of_bytes(c, m.host_bytes),
+               text_of_bytes(d, m.resident), text_of_bytes(e, m.gpu_bytes));
+    bench_close(&bench);
     return result;
 }
 
@@ -169,26 +153,6 @@ struct share {
     uint64_t gpu_bytes, host_bytes, link_bytes;
     double seconds, loading, phase[PHASES];
 };
-
-static struct share share_of(const struct bench_training *t, const struct ranks *ranks) {
-    uint32_t grain = record_grain(&t->plan.layout);
-    struct share share = {.columns = ranks_columns(t->plan.dim, grain, ranks->count, ranks->number).count,
-                          .gpu_bytes = t->machine.gpu_used,
-                          .host_bytes = t->machine.host_used,
-                          .link_bytes = t->link_bytes,
-                          .seconds = t->seconds,
-                          .loading = t->loading};
-    snprintf(share.device, sizeof share.device, "%s", t->machine.name);
-    memcpy(share.phase, t->phase, sizeof share.phase);
-    return share;
-}
-
-/* Returns the share of a step's time that is spent waiting for other ranks: 1 - (time of a step without waiting / time of a
- * step). Returns 0 for a single rank, for which steps without waiting are not measured. */
-static double exchange_share(const struct share *share) {
-    double step = share->phase[PHASE_STEP], apart = share->phase[PHASE_ALONE];
-    return apart > 0 && step > apart ? (step - apart) / step : 0;
-}
 
 /* Returns the seconds of the slowest rank: all ranks do the same steps at the same time. */
 static double run_seconds(const struct share *shares, unsigned count) {
@@ -226,9 +190,10 @@ static void print_shares(const struct share *shares, unsigned count) {
     printf("rank  columns         GPU        host   loading  make_batch     step  exchange  link GB/s\n");
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];
+        double step = s->phase[PHASE_STEP], apart = s->phase[PHASE_ALONE]; /* apart: without waiting; 0: not measured, for one rank */
         printf("%4u  %7u  %10s  %10s  %6.2f s  %10.3f %8.3f   %6.1f%%  %9.1f\n", r, s->columns, text_of_bytes(a, s->gpu_bytes),
-               text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3, s->phase[PHASE_STEP] * 1e3,
-               100 * exchange_share(s), (double)s->link_bytes / s->seconds / 1e9);
+               text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3, step * 1e3,
+               apart > 0 && step > apart ? 100 * (step - apart) / step : 0, (double)s->link_bytes / s->seconds / 1e9);
     }
 }
 
@@ -247,39 +212,34 @@ static void print_ranks(const struct bench_training *t, const struct share *shar
     if (t->phase_steps) print_shares(shares, count);
 }
 
-static int tell(const struct bench_call *call, struct ranks *ranks, const struct bench_training *training) {
-    struct share own = share_of(training, ranks), *shares = mem_alloc(ranks->count, sizeof *shares, "measurements of ranks");
-    if (ranks_agree(ranks, shares ? 0 : -1)) {
-        free(shares);
-        return -1;
-    }
-    ranks_exchange(ranks, &own, shares, sizeof own);
-    if (ranks_first(ranks)) (call->json ? print_json : print_ranks)(training, shares, ranks->count);
+static int tell(const struct bench_call *call, struct ranks *ranks, const struct bench_training *t) {
+    uint32_t grain = record_grain(&t->plan.layout);
+    struct share own = {.columns = ranks_columns(t->plan.dim, grain, ranks->count, ranks->number).count,
+                        .gpu_bytes = t->machine.gpu_used,
+                        .host_bytes = t->machine.host_used,
+                        .link_bytes = t->link_bytes,
+                        .seconds = t->seconds,
+                        .loading = t->loading};
+    snprintf(own.device, sizeof own.device, "%s", t->machine.name);
+    memcpy(own.phase, t->phase, sizeof own.phase);
+    struct share *shares = mem_alloc(ranks->count, sizeof *shares, "measurements of ranks");
+    int result = ranks_agree(ranks, shares ? 0 : -1);
+    if (!result) ranks_exchange(ranks, &own, shares, sizeof own);
+    if (!result && ranks_first(ranks)) (call->json ? print_json : print_ranks)(t, shares, ranks->count);
     free(shares);
-    return 0;
-}
-
-/* Called by every rank; only the first one prints. */
-static int measure_ranks(const struct bench_call *call, const struct bench_length *length, const struct arguments *arguments) {
-    struct bench_training training;
-    struct config config = {.name = NULL};
-    struct ranks ranks;
-    int result = command_ranks(&ranks, call->name);
-    if (!result) result = ranks_agree(&ranks, arguments_config(&config, ranks.count, call->config_path, arguments));
-    if (!result) result = ranks_agree(&ranks, bench_train(&training, &config, length->seconds, length->steps, &ranks));
-    if (!result) result = tell(call, &ranks, &training);
-    config_release(&config);
-    ranks_close(&ranks);
     return result;
 }
 
-static int cmd_bench_ranks(int argc, char **argv) {
-    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench ranks"};
-    struct bench_length length;
-    struct arguments arguments;
-    int result = bench_run_arguments(&arguments, &call, &length);
-    if (!result) result = measure_ranks(&call, &length, &arguments);
-    arguments_release(&arguments);
+/* Called by every rank; only the first one prints. */
+static int bench_ranks_kind(struct bench_call *call) {
+    struct bench_training training;
+    struct ranks ranks;
+    if (bench_run_arguments(call)) return -1;
+    int result = command_ranks(&ranks, call->name);
+    if (!result) result = ranks_agree(&ranks, arguments_config(&call->config, ranks.count, call->config_path, &call->arguments));
+    if (!result) result = ranks_agree(&ranks, bench_train(&training, &call->config, call->seconds, call->steps, &ranks));
+    if (!result) result = tell(call, &ranks, &training);
+    ranks_close(&ranks);
     return result;
 }
 
@@ -347,12 +307,22 @@ static void print_part(const struct reading *reading, const char *name, double s
         printf("%-10s %8.3f s %8.1f MB/s %8.1f MB/s a core\n", name, seconds, bytes / seconds / 1e6, bytes / cores / 1e6);
 }
 
-static int measure_parts(struct reading *reading) {
+static int measure_parts(struct reading *reading, char *path) {
     static const struct {
         const char *name;
         int (*run)(struct reading *reading);
     } parts[] = {{"read", read_part}, {"count", count_part}, {"encode", encode_part}};
+    unsigned threads = pool_threads(reading->pool);
+    struct backend_info machine = {.threads = threads};
+    char processor[96];
     double all = 0, all_cores = 0;
+    reading->corpus = corpus_open(&path, 1);
+    if (!reading->corpus) return -1;
+    if (corpus_stream(reading->corpus)) return fail("'%s' is an id stream, which is encoded already", path);
+    if (graph_settle(&reading->options, reading->corpus)) return -1;
+    processor_name(processor, sizeof processor);
+    snprintf(machine.name, sizeof machine.name, "%s, %u thread%s", processor, threads, threads == 1 ? "" : "s");
+    bench_print_head(reading->call, &machine, NULL, 0);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         double began = progress_now(), used = processor_seconds();
         if (parts[i].run(reading)) return -1;
@@ -365,24 +335,6 @@ static int measure_parts(struct reading *reading) {
     return 0;
 }
 
-static void print_head(const struct reading *reading) {
-    unsigned threads = pool_threads(reading->pool);
-    struct backend_info machine = {.threads = threads};
-    char processor[96];
-    processor_name(processor, sizeof processor);
-    snprintf(machine.name, sizeof machine.name, "%s, %u thread%s", processor, threads, threads == 1 ? "" : "s");
-    bench_print_head(reading->call, &machine, NULL, 0);
-}
-
-static int measure_file(struct reading *reading, char *path) {
-    reading->corpus = corpus_open(&path, 1);
-    if (!reading->corpus) return -1;
-    if (corpus_stream(reading->corpus)) return fail("'%s' is an id stream, which is encoded already", path);
-    if (graph_settle(&reading->options, reading->corpus)) return -1;
-    print_head(reading);
-    return measure_parts(reading);
-}
-
 /* Measures in a directory of its own, which is removed. */
 static int measure_in(struct reading *reading, char *path) {
     char *directory = file_join(spool_directory(), "sptx-bench-XXXXXX");
@@ -390,7 +342,7 @@ static int measure_in(struct reading *reading, char *path) {
     int made = mkdtemp(directory) != NULL, result = -1;
     if (!made) fail("cannot make the directory '%s': %s; TMPDIR names another place", directory, strerror(errno));
     else if ((reading->encoded = file_join(directory, "corpus")) && !numbered_open(&reading->numbered, reading->encoded)) {
-        result = measure_file(reading, path);
+        result = measure_parts(reading, path);
         numbered_close(&reading->numbered);
         if (file_exists(reading->encoded) == 1) file_remove(reading->encoded);
     }
@@ -399,11 +351,16 @@ static int measure_in(struct reading *reading, char *path) {
     return result;
 }
 
-static int measure_reading(const struct bench_call *call, const struct config *config, const char *path) {
-    struct reading reading = {.call = call, .options = config_corpus(config), .pool = pool_open((unsigned)config->device_threads)};
+static int bench_read_kind(struct bench_call *call) {
+    const struct option options[] = {{.name = "json", .flag = &call->json}, {0}};
+    if (bench_arguments(call, options, "corpus, graph, device")) return -1;
+    if (!call->config_path) return fail_usage("bench read wants a FILE of data; see 'sptx-w2v help bench'");
+    if (arguments_config(&call->config, 0, NULL, &call->arguments)) return -1;
+    struct reading reading = {
+        .call = call, .options = config_corpus(&call->config), .pool = pool_open((unsigned)call->config.device_threads)};
     if (!reading.pool) return -1;
-    reading.options.path = path;
-    int result = measure_in(&reading, (char *)path);
+    reading.options.path = call->config_path;
+    int result = measure_in(&reading, (char *)call->config_path);
     free(reading.encoded);
     vocab_release(&reading.vocab);
     corpus_close(reading.corpus);
@@ -411,27 +368,9 @@ static int measure_reading(const struct bench_call *call, const struct config *c
     return result;
 }
 
-static int cmd_bench_read(int argc, char **argv) {
-    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench read"};
-    const struct option options[] = {{.name = "json", .flag = &call.json}, {0}};
-    struct arguments arguments;
-    struct config config = {.name = NULL};
-    int result = bench_arguments(&arguments, &call, options, "corpus, graph, device");
-    if (!result && !call.config_path) result = fail_usage("bench read wants a FILE of data; see 'sptx-w2v help bench'");
-    if (!result) result = arguments_config(&config, 0, NULL, &arguments);
-    if (!result) result = measure_reading(&call, &config, call.config_path);
-    config_release(&config);
-    arguments_release(&arguments);
-    return result;
-}
-
 /* `bench train`: measures the speed of a configuration, and the phases of its step. */
 
 static const char *const phase_names[] = {"make_batch", "step"};
-
-static double per_step(const struct bench_training *t, uint64_t count) {
-    return t->steps ? (double)count / (double)t->steps : 0;
-}
 
 /* Returns the bytes that training moves in a second, divided by the bytes that plain copies move in a second on this machine.
  * For exact steps the plan says how many bytes a step moves. For lock-free training these are the bytes of the rows in all
@@ -496,7 +435,7 @@ static void print_train(const struct bench_training *t) {
         printf("memory     %s a step (planned), %.1f%% of what copies reach\n",
                text_of_bytes(a, (uint64_t)t->plan.memory_bytes), 100 * memory_share(t));
         printf("link       %s a step, %.1f%% of what copies reach both ways\n",
-               text_of_bytes(a, (uint64_t)per_step(t, t->link_bytes)), 100 * link_share(t));
+               text_of_bytes(a, t->steps ? t->link_bytes / t->steps : 0), 100 * link_share(t));
         printf("at most    %s pairs/s where moving rows took all the time; %.1f%% of that reached\n",
                text_of_rate(a, t->plan.floor_pairs),
                t->plan.floor_pairs > 0 ? 100 * (double)t->pairs / t->seconds / t->plan.floor_pairs : 0);
@@ -504,22 +443,12 @@ static void print_train(const struct bench_training *t) {
     if (t->phase_steps) print_phases(t);
 }
 
-static int cmd_bench_train(int argc, char **argv) {
-    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench train"};
-    struct bench_length length;
+static int bench_train_kind(struct bench_call *call) {
     struct bench_training training;
-    struct arguments arguments;
-    struct config config = {.name = NULL};
-    int result = bench_run_arguments(&arguments, &call, &length);
-    if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
-    if (!result) result = bench_train(&training, &config, length.seconds, length.steps, NULL);
-    if (!result) {
-        bench_print_head(&call, &training.machine, &training.limits, training.gpu);
-        (call.json ? print_train_json : print_train)(&training);
-    }
-    config_release(&config);
-    arguments_release(&arguments);
-    return result;
+    if (bench_run_arguments(call) || bench_config(call) || bench_train(&training, &call->config, call->seconds, call->steps, NULL)) return -1;
+    bench_print_head(call, &training.machine, &training.limits, training.gpu);
+    (call->json ? print_train_json : print_train)(&training);
+    return 0;
 }
 
 /* `bench transfer`: measures how fast rows move between a table in each place and the GPU. */
@@ -527,13 +456,6 @@ static int cmd_bench_train(int argc, char **argv) {
 /* The size of SpeedTorch's own benchmark: rows moved, rows of the table, columns. */
 enum { TABLE_MOVED = 131072, TABLE_ROWS = 1000000, TABLE_DIM = 128 };
 #define GIB ((uint64_t)1 << 30)
-
-struct transfer {
-    struct bench_call call;
-    uint64_t rows, dim, span;
-    const char *file; /* path beside which a table in a file has its working file */
-    int brief;
-};
 
 static const char *const order_names[] = {"random", "sorted", "random, sorted first"};
 static const char *const place_names[] = {"pinned", "gpu", "file"};
@@ -574,8 +496,9 @@ static int time_line(struct bench *bench, struct backend_table *table, struct li
     return bench->ops->bench_transfer(bench->backend, &request, &line->times);
 }
 
-/* Measures a table of SpeedTorch's size in each place, with each order of ids. */
-static int print_table(const struct transfer *asked, struct bench *bench, uint64_t rows, uint64_t dim) {
+/* Measures a table of SpeedTorch's size in each place, with each order of ids. file: path beside which a table in a file has its working
+ * file. */
+static int print_table(int json, struct bench *bench, uint64_t rows, uint64_t dim, const char *file) {
     static const struct {
         enum place place;
         enum bench_order order;
@@ -586,7 +509,7 @@ static int print_table(const struct transfer *asked, struct bench *bench, uint64
                  {PLACE_FILE, BENCH_RANDOM}};
     uint64_t moved = rows < TABLE_MOVED ? rows : TABLE_MOVED;
     char moved_text[TEXT_BYTES], rows_text[TEXT_BYTES];
-    if (!asked->call.json) {
+    if (!json) {
         printf("%s rows of %" PRIu64 " float32 out of %s, to and from one variable on the GPU; medians of %d\n",
                text_of_count(moved_text, moved), dim, text_of_count(rows_text, rows), BENCH_REPEATS);
         printf("%-8s %-21s %9s %7s %9s %7s %9s %9s %7s\n", "place", "ids", "to ms", "GB/s", "from ms", "GB/s", "sum ms",
@@ -595,18 +518,18 @@ static int print_table(const struct transfer *asked, struct bench *bench, uint64
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct line line = {lines[i].place, rows, moved, dim * sizeof(float), lines[i].order, {0, 0, 0}};
         struct backend_table *table;
-        if (bench_table_open(bench, line.place, rows, (uint32_t)dim, asked->file, &table)) return -1;
+        if (bench_table_open(bench, line.place, rows, (uint32_t)dim, file, &table)) return -1;
         int result = time_line(bench, table, &line);
         bench->ops->table_close(bench->backend, table);
         if (result) return -1;
-        (asked->call.json ? print_json_line : print_table_line)(&line);
+        (json ? print_json_line : print_table_line)(&line);
         fflush(stdout);
     }
     return 0;
 }
 
 /* Measures one table of the sweep: moves each number of rows, in each order of ids. */
-static int sweep_table(const struct transfer *asked, struct bench *bench, uint64_t span, uint64_t row_bytes) {
+static int sweep_table(int json, struct bench *bench, uint64_t span, uint64_t row_bytes) {
     static const uint64_t moved[] = {8192, 262144, 1048576};
     struct backend_table *table;
     uint64_t rows = span / row_bytes;
@@ -617,117 +540,80 @@ static int sweep_table(const struct transfer *asked, struct bench *bench, uint64
             struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
             if (2 * moved[i] > rows) continue; /* rows to the GPU and rows from it are different ones, so there must be twice as
                                                 * many */
-            if (!(result = time_line(bench, table, &line))) (asked->call.json ? print_json_line : print_sweep_line)(&line);
+            if (!(result = time_line(bench, table, &line))) (json ? print_json_line : print_sweep_line)(&line);
             fflush(stdout);
         }
     bench->ops->table_close(bench->backend, table);
     return result;
 }
 
-static int print_sweep(const struct transfer *asked, struct bench *bench, uint64_t widest) {
+static int print_sweep(int json, struct bench *bench, uint64_t widest) {
     static const uint64_t row_bytes[] = {512, 768, 1600, 4800};
-    if (!asked->call.json) {
+    if (!json) {
         printf("\npinned rows, GB/s of payload\n");
         printf("%12s   %-5s %-10s %-21s %7s %7s %7s\n", "rows", "bytes", "span", "ids", "to", "from", "both");
     }
     for (size_t i = 0; i < sizeof row_bytes / sizeof *row_bytes; i++)
         for (uint64_t span = GIB; span <= widest; span = span < widest && span * 16 > widest ? widest : span * 16)
-            if (sweep_table(asked, bench, span, row_bytes[i])) return -1;
+            if (sweep_table(json, bench, span, row_bytes[i])) return -1;
     return 0;
 }
 
-/* Fails because the opened backend has no GPU, and says why: the user named it, or no GPU is usable. */
-static void refuse_without_gpu(const struct config *config) {
-    char why[512];
-    const struct backend_ops *named = config_named_backend(config);
-    if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);
-    else backends[0]->present(why, sizeof why);
-    fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
-}
-
-static int measure_transfer(const struct transfer *asked, const struct config *config) {
-    struct bench bench;
-    int result = -1;
-    if (bench_open(&bench, config)) goto out;
-    if (!bench.ops->bench_transfer) {
-        refuse_without_gpu(config);
-        goto out;
-    }
-    bench_print_head(&asked->call, &bench.machine, &bench.limits, 1);
-    result = print_table(asked, &bench, asked->rows, asked->dim);
-    if (!result && !asked->brief) result = print_sweep(asked, &bench, asked->span);
-out:
-    bench_close(&bench);
-    return result;
-}
-
-static int read_arguments(struct transfer *asked, struct config *config) {
-    const char *rows = NULL, *dim = NULL, *span = NULL;
-    const struct option options[] = {{.name = "json", .flag = &asked->call.json},
-                                     {.name = "brief", .flag = &asked->brief},
-                                     {.name = "rows", .text = &rows},
-                                     {.name = "dim", .text = &dim},
-                                     {.name = "span", .text = &span},
-                                     {.name = "file", .text = &asked->file},
+static int bench_transfer_kind(struct bench_call *call) {
+    const char *rows_text = NULL, *dim_text = NULL, *span_text = NULL, *file = "sptx-bench-rows";
+    uint64_t rows = TABLE_ROWS, dim = TABLE_DIM, span = 16 * GIB;
+    int brief = 0;
+    const struct option options[] = {{.name = "json", .flag = &call->json},
+                                     {.name = "brief", .flag = &brief},
+                                     {.name = "rows", .text = &rows_text},
+                                     {.name = "dim", .text = &dim_text},
+                                     {.name = "span", .text = &span_text},
+                                     {.name = "file", .text = &file},
                                      {0}};
-    struct arguments arguments;
-    int result = bench_arguments(&arguments, &asked->call, options, "device, memory");
-    if (!result) result = arguments_config(config, 0, asked->call.config_path, &arguments);
-    arguments_release(&arguments);
-    if (result || arguments_number("bench", "rows", rows, 2, WORDS_MOST, &asked->rows) ||
-        arguments_number("bench", "dim", dim, 4, COLUMNS_MOST, &asked->dim))
+    struct bench bench;
+    if (bench_arguments(call, options, "device, memory") || bench_config(call) ||
+        arguments_number("bench", "rows", rows_text, 2, WORDS_MOST, &rows) ||
+        arguments_number("bench", "dim", dim_text, 4, COLUMNS_MOST, &dim))
         return -1;
-    if (span && (text_bytes(span, &asked->span) || asked->span < GIB))
-        return fail_usage("bench: --span = '%s' is not a size from 1GiB on", span);
-    return 0;
-}
-
-static int cmd_bench_transfer(int argc, char **argv) {
-    struct transfer asked = {.call = {.argc = argc, .argv = argv, .name = "bench transfer"},
-                             .rows = TABLE_ROWS,
-                             .dim = TABLE_DIM,
-                             .span = 16 * GIB,
-                             .file = "sptx-bench-rows"};
-    struct config config = {.name = NULL};
-    int result = read_arguments(&asked, &config) || measure_transfer(&asked, &config) ? -1 : 0;
-    config_release(&config);
+    if (span_text && (text_bytes(span_text, &span) || span < GIB))
+        return fail_usage("bench: --span = '%s' is not a size from 1GiB on", span_text);
+    int result = bench_open(&bench, &call->config);
+    if (!result && !bench.ops->bench_transfer) { /* the user named a backend without a GPU, or none is usable */
+        char why[512];
+        const struct backend_ops *named = config_named_backend(&call->config);
+        if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);
+        else backends[0]->present(why, sizeof why);
+        result = fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
+    }
+    if (!result) {
+        bench_print_head(call, &bench.machine, &bench.limits, 1);
+        result = print_table(call->json, &bench, rows, dim, file) || (!brief && print_sweep(call->json, &bench, span)) ? -1 : 0;
+    }
+    bench_close(&bench);
     return result;
 }
 
 /* `bench walks`: measures how fast walks over a graph are drawn, without training on them. */
 
-static void print_walks(const struct bench_walks *w, int json) {
-    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
-    double nodes = (double)w->walks * w->length / w->seconds;
-    if (json) {
+static int bench_walks_kind(struct bench_call *call) {
+    char a[TEXT_BYTES], b[TEXT_BYTES];
+    struct bench_walks w;
+    if (bench_run_arguments(call)) return -1;
+    if (call->steps) return fail_usage("bench walks wants --seconds, not --steps");
+    if (bench_config(call) || bench_walks(&w, &call->config, call->seconds)) return -1;
+    double nodes = (double)w.walks * w.length / w.seconds;
+    bench_print_head(call, &w.machine, NULL, 0);
+    if (call->json) {
         printf("{\"bench\": \"walks\", \"nodes\": %" PRIu64 ", \"arcs\": %" PRIu64 ", \"length\": %u, \"walks\": %" PRIu64
                ", \"seconds\": %.6g, \"steps_per_second\": %.6g, \"neighbours_on_host\": %s}\n",
-               w->graph.nodes, w->graph.arcs, w->length, w->walks, w->seconds, nodes, w->on_host ? "true" : "false");
-        return;
+               w.graph.nodes, w.graph.arcs, w.length, w.walks, w.seconds, nodes, w.on_host ? "true" : "false");
+        return 0;
     }
-    printf("graph      %s arcs of %s nodes%s\n", text_of_count(a, w->graph.arcs), text_of_count(b, w->graph.nodes),
-           w->on_host ? ", neighbours in host memory" : "");
-    printf("walks      %s of %u nodes in %.2f s\n", text_of_count(c, w->walks), w->length, w->seconds);
+    printf("graph      %s arcs of %s nodes%s\n", text_of_count(a, w.graph.arcs), text_of_count(b, w.graph.nodes),
+           w.on_host ? ", neighbours in host memory" : "");
+    printf("walks      %s of %u nodes in %.2f s\n", text_of_count(a, w.walks), w.length, w.seconds);
     printf("steps/s    %s\n", text_of_rate(a, nodes));
-}
-
-static int cmd_bench_walks(int argc, char **argv) {
-    struct bench_call call = {.argc = argc, .argv = argv, .name = "bench walks"};
-    struct bench_length length;
-    struct bench_walks walks;
-    struct arguments arguments;
-    struct config config = {.name = NULL};
-    int result = bench_run_arguments(&arguments, &call, &length);
-    if (!result && length.steps) result = fail_usage("bench walks wants --seconds, not --steps");
-    if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
-    if (!result) result = bench_walks(&walks, &config, length.seconds);
-    if (!result) {
-        bench_print_head(&call, &walks.machine, NULL, 0);
-        print_walks(&walks, call.json);
-    }
-    config_release(&config);
-    arguments_release(&arguments);
-    return result;
+    return 0;
 }
 
 /* ---- the command ---- */
@@ -736,17 +622,23 @@ static int cmd_bench_walks(int argc, char **argv) {
 int cmd_bench(int argc, char **argv) {
     static const struct {
         const char *name;
-        int (*run)(int argc, char **argv);
-    } kinds[] = {{"transfer", cmd_bench_transfer},
-                 {"train", cmd_bench_train},
-                 {"ranks", cmd_bench_ranks},
-                 {"walks", cmd_bench_walks},
-                 {"memory", cmd_bench_memory},
-                 {"read", cmd_bench_read}};
+        int (*run)(struct bench_call *call);
+    } kinds[] = {{"bench transfer", bench_transfer_kind},
+                 {"bench train", bench_train_kind},
+                 {"bench ranks", bench_ranks_kind},
+                 {"bench walks", bench_walks_kind},
+                 {"bench memory", bench_memory_kind},
+                 {"bench read", bench_read_kind}};
     int at = 1;
     while (at < argc && !strncmp(argv[at], "--", 2)) at++;
     if (at == argc) return fail_usage("bench wants transfer, train, ranks, walks or memory, and a CONFIG.ini at most, or read and a FILE");
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(argv[at], kinds[i].name)) return kinds[i].run(argc, argv);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(argv[at], kinds[i].name + sizeof "bench")) continue;
+        struct bench_call call = {.argc = argc, .argv = argv, .name = kinds[i].name};
+        int result = kinds[i].run(&call);
+        config_release(&call.config);
+        arguments_release(&call.arguments);
+        return result;
+    }
     return fail_usage("bench has no '%.100s'; it measures transfer, train, ranks, walks, memory or read", argv[at]);
 }
