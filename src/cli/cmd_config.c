@@ -6,15 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints line by line through the terminal's filter, since a value may contain control characters. */
-static void print_lines(const char *text) {
-    for (size_t length; *text; text += length + 1) {
-        length = strcspn(text, "\n"); /* every line ends in a line feed */
-        terminal_print(text, length);
-        putchar('\n');
-    }
-}
-
 /* sptx-w2v config [CONFIG.ini] [--section.key=value ...] */
 int cmd_config(int argc, char **argv) {
     const struct option options[] = {{0}};
@@ -29,7 +20,10 @@ int cmd_config(int argc, char **argv) {
     }
     if (arguments_config(&config, 0, arguments.count ? arguments.given[0] : NULL, &arguments) || config_format(&config, 1, &text))
         goto out;
-    print_lines(text);
+    for (char *line = text; *line; line += strcspn(line, "\n") + 1) { /* a value may have control characters, which the terminal filters */
+        terminal_print(line, strcspn(line, "\n"));
+        putchar('\n');
+    }
     result = 0;
 out:
     free(text);

@@ -11,13 +11,6 @@
 
 enum { DEVICES_MOST = 64 }; /* most devices of a backend that are printed */
 
-static void print_gpu(int number, const struct backend_info *gpu) {
-    char total[TEXT_BYTES], unused[TEXT_BYTES];
-    printf("gpu %-6d %s, %s free of %s%s%s, rows in host memory %s%s\n", number, gpu->name,
-           text_of_bytes(unused, gpu->gpu_free), text_of_bytes(total, gpu->gpu_total), *gpu->link ? ", " : "", gpu->link,
-           gpu->managed ? "managed" : "pinned", gpu->runs ? "" : "; not used: this program holds no kernels for it");
-}
-
 /* Prints the devices of a backend, or why it has none. */
 static int print_backend(const struct backend_ops *ops) {
     struct backend_info info[DEVICES_MOST];
@@ -27,19 +20,17 @@ static int print_backend(const struct backend_ops *ops) {
         return 0;
     }
     int count = ops->devices(info, DEVICES_MOST);
-    for (int i = 0; i < count && i < DEVICES_MOST; i++)
-        if (ops->has_gpu) print_gpu(i, &info[i]);
-        else printf("%-10s %s\n", ops->name, info[i].name);
+    for (int i = 0; i < count && i < DEVICES_MOST; i++) {
+        const struct backend_info *gpu = &info[i];
+        char total[TEXT_BYTES], unused[TEXT_BYTES];
+        if (ops->has_gpu)
+            printf("gpu %-6d %s, %s free of %s%s%s, rows in host memory %s%s\n", i, gpu->name, text_of_bytes(unused, gpu->gpu_free),
+                   text_of_bytes(total, gpu->gpu_total), *gpu->link ? ", " : "", gpu->link, gpu->managed ? "managed" : "pinned",
+                   gpu->runs ? "" : "; not used: this program holds no kernels for it");
+        else
+            printf("%-10s %s\n", ops->name, info[i].name);
+    }
     return count < 0 ? -1 : 0;
-}
-
-/* Prints all backends, the best one last. */
-static int print_backends(void) {
-    int count = 0;
-    while (backends[count]) count++;
-    while (count--)
-        if (print_backend(backends[count])) return -1;
-    return 0;
 }
 
 /* sptx-w2v devices */
@@ -55,7 +46,10 @@ int cmd_devices(int argc, char **argv) {
     printf("processor  %s\n", name);
     printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
     printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()), text_of_bytes(available, mem_available()));
-    if (print_backends()) return -1;
+    int count = 0;
+    while (backends[count]) count++;
+    while (count--) /* the best one is the last */
+        if (print_backend(backends[count])) return -1;
     printf("auto       %s\n", backend_best()->name);
     return 0;
 }

@@ -9,16 +9,7 @@
 
 enum { MEASURED = 100000 }; /* rows among which an export of fewer bits is measured if --measure is not given */
 
-/* Says what share of nearest rows the written rows still find. */
-static void say_loss(const struct export *export) {
-    const struct quantizer_loss *loss = export->loss;
-    char count[TEXT_BYTES];
-    note("recall@10 %.3f: the file's rows find this share of the ten rows nearest by cosine to a float32 row, among %s rows",
-         loss->recall, text_of_count(count, loss->searched));
-    if (export->type == EXPORT_BINARY || export->columns)
-        note("recall@10 %.3f if 100 rows of the file are found and then ordered by their float32 vectors", loss->rescored);
-}
-
+/* Writes the rows; says how many they are, and what share of nearest rows they still find. */
 static int write_rows(struct export *export, enum export_format format, const char *path, int lists) {
     struct interrupt watch;
     char count[TEXT_BYTES];
@@ -32,7 +23,12 @@ static int write_rows(struct export *export, enum export_format format, const ch
         note("wrote '%s': %s rows of %u %s, table %s", path, text_of_count(count, export->rows),
              export->columns ? export->columns : export->model->dim, export->type == EXPORT_BINARY ? "bits" : "columns",
              model_view_name(export->view));
-    if (!result && export->loss) say_loss(export);
+    const struct quantizer_loss *loss = result ? NULL : export->loss;
+    if (loss)
+        note("recall@10 %.3f: the file's rows find this share of the ten rows nearest by cosine to a float32 row, among %s rows",
+             loss->recall, text_of_count(count, loss->searched));
+    if (loss && (export->type == EXPORT_BINARY || export->columns))
+        note("recall@10 %.3f if 100 rows of the file are found and then ordered by their float32 vectors", loss->rescored);
     return result;
 }
 

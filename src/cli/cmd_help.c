@@ -43,11 +43,6 @@ static void put_command(const struct command *command) {
     fputs("\n.fi\n", stdout);
 }
 
-static int print_list(FILE *out) {
-    command_list(out);
-    return 0;
-}
-
 /* Returns the text that `print` writes, for the caller to free; NULL after fail(). */
 static char *text_of(int (*print)(FILE *out)) {
     char *text = NULL;
@@ -61,7 +56,7 @@ static char *text_of(int (*print)(FILE *out)) {
 }
 
 static int help_man(void) {
-    char *list = text_of(print_list), *keys = list ? text_of(config_print_help) : NULL;
+    char *list = text_of(command_list), *keys = list ? text_of(config_print_help) : NULL;
     if (keys) {
         puts(".TH SPTX\\-W2V 1 \"\" \"sptx\\-w2v " SPTX_VERSION
              "\"\n.SH NAME\nsptx\\-w2v \\- trains embeddings of huge vocabularies");
@@ -120,15 +115,6 @@ static void look(struct shown *shown, const char *text, int lines) {
     }
 }
 
-static struct shown options_of(const struct command *command) {
-    struct shown shown = {0};
-    look(&shown, command->usage, 0);
-    look(&shown, command->help, 1);
-    add_text(&shown, "--help", 6);
-    add_text(&shown, "--quiet", 7);
-    return shown;
-}
-
 /* Returns the section whose keys a command accepts: "": all sections; NULL: no keys. */
 static const char *section_of(const struct command *command) {
     if (strstr(command->usage, "--section.key=")) return "";
@@ -137,19 +123,18 @@ static const char *section_of(const struct command *command) {
 
 /* ---- the lists that both shells read ---- */
 
-static void put_keys(const char *section) {
-    const char *choices, *name;
-    for (int i = 0; (name = config_key_at(i, &choices)); i++)
-        if (!strncmp(name, section, strlen(section))) printf(" --%s=", name);
-}
-
 static void put_cases(void) {
     for (const struct command *c = commands; c->name; c++) {
-        struct shown shown = options_of(c);
-        const char *section = section_of(c);
+        struct shown shown = {0};
+        const char *section = section_of(c), *choices, *name;
+        look(&shown, c->usage, 0);
+        look(&shown, c->help, 1);
+        add_text(&shown, "--help", 6);
+        add_text(&shown, "--quiet", 7);
         printf("        %s) offered='", c->name);
         for (int i = 0; i < shown.count; i++) printf("%s%s", i ? " " : "", shown.name[i]);
-        if (section) put_keys(section);
+        for (int i = 0; section && (name = config_key_at(i, &choices)); i++)
+            if (!strncmp(name, section, strlen(section))) printf(" --%s=", name);
         puts("' ;;");
     }
 }
@@ -231,7 +216,7 @@ static int help_zsh(void) {
     return 0;
 }
 
-void command_list(FILE *out) {
+int command_list(FILE *out) {
     fputs("sptx-w2v trains embeddings of words, items, nodes, documents and triples, with tables on the GPU, in RAM or in "
           "files.\n\n",
           out);
@@ -241,12 +226,6 @@ void command_list(FILE *out) {
           "--quiet before or behind a command silences stderr but for a failure; --version tells the version.\n"
           "Exit codes: 0 done, 1 failed, 2 called wrongly; a command whose reader has gone (| head) ends as SIGPIPE ends others.\n",
           out);
-}
-
-static int print_command(const char *name) {
-    const struct command *command = command_find(name);
-    if (!command) return -1;
-    printf("sptx-w2v %s\n\n%s\n\n%s\n", command->usage, command->summary, command->help);
     return 0;
 }
 
@@ -266,8 +245,10 @@ static const struct {
 /* sptx-w2v help [COMMAND|keys|formats|man|bash|zsh] */
 int cmd_help(int argc, char **argv) {
     if (argc > 2) return fail_usage("help takes one command, or keys or formats; %d given", argc - 1);
-    if (argc < 2) return command_list(stdout), 0;
+    if (argc < 2) return command_list(stdout);
     for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
         if (!strcmp(argv[1], topics[i].name)) return topics[i].print();
-    return print_command(argv[1]);
+    const struct command *command = command_find(argv[1]);
+    if (command) printf("sptx-w2v %s\n\n%s\n\n%s\n", command->usage, command->summary, command->help);
+    return command ? 0 : -1;
 }

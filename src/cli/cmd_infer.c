@@ -96,25 +96,6 @@ static int read_documents(struct documents *d, struct lines *lines, const struct
     return 0;
 }
 
-static void print_rows(const struct documents *d, const float *rows, uint32_t dim) {
-    for (uint64_t i = 0; i < d->count; i++) {
-        if (d->names[i].text) terminal_print(d->names[i].text, d->names[i].length);
-        else printf("%" PRIu64, d->lines[i]);
-        for (uint32_t j = 0; j < dim; j++) printf("%c%.9g", j ? ' ' : '\t', (double)*rows++);
-        putchar('\n');
-    }
-}
-
-static int infer_all(const struct documents *d, struct infer *infer, uint64_t epochs) {
-    const struct infer_passes passes = {.epochs = epochs};
-    uint32_t dim = infer->model->dim;
-    float *rows = mem_alloc(d->count, dim * sizeof *rows, "rows of documents");
-    int result = !rows || infer_rows(infer, &passes, d->starts, d->words, d->count, rows) ? -1 : 0;
-    if (!result) print_rows(d, rows, dim);
-    free(rows);
-    return result;
-}
-
 /* sptx-w2v infer RUN --text=FILE [--names] [--epochs=N] */
 int cmd_infer(int argc, char **argv) {
     const char *text = NULL, *epochs_text = NULL;
@@ -129,18 +110,27 @@ int cmd_infer(int argc, char **argv) {
     struct infer infer = {.model = NULL};
     struct pool *pool = NULL;
     char *bytes = NULL;
-    uint64_t epochs = 0;
+    float *rows = NULL;
+    struct infer_passes passes = {.epochs = 0};
     if (arguments_read(&arguments, "infer", argc, argv, options, "device")) goto out;
     if (arguments.count != 1 || !text) {
         fail_usage("infer wants a run directory and --text=FILE; see 'sptx-w2v help infer'");
         goto out;
     }
-    if (arguments_number("infer", "epochs", epochs_text, 1, MOST_EPOCHS, &epochs) || arguments_config(&config, 0, NULL, &arguments) ||
+    if (arguments_number("infer", "epochs", epochs_text, 1, MOST_EPOCHS, &passes.epochs) || arguments_config(&config, 0, NULL, &arguments) ||
         model_open(&model, arguments.given[0]) || !(pool = pool_open((unsigned)config.device_threads)) ||
         infer_open(&infer, &model, pool) || !(bytes = lines_open(&lines, text)) ||
-        read_documents(&documents, &lines, &model, text, named))
+        read_documents(&documents, &lines, &model, text, named) ||
+        !(rows = mem_alloc(documents.count, model.dim * sizeof *rows, "rows of documents")) ||
+        infer_rows(&infer, &passes, documents.starts, documents.words, documents.count, rows))
         goto out;
-    result = infer_all(&documents, &infer, epochs);
+    for (uint64_t i = 0; i < documents.count; i++) {
+        if (documents.names[i].text) terminal_print(documents.names[i].text, documents.names[i].length);
+        else printf("%" PRIu64, documents.lines[i]);
+        for (uint64_t j = 0; j < model.dim; j++) printf("%c%.9g", j ? ' ' : '\t', (double)rows[i * model.dim + j]);
+        putchar('\n');
+    }
+    result = 0;
 out:
     infer_close(&infer);
     if (pool) pool_close(pool);
@@ -149,6 +139,7 @@ out:
     free(documents.starts);
     free(documents.words);
     free(bytes);
+    free(rows);
     model_close(&model);
     config_release(&config);
     arguments_release(&arguments);

@@ -8,32 +8,14 @@
 
 enum { MOST_LISTED = 1000000 }; /* largest --search; the limit on a page's size is reached far earlier */
 
-static int write_report(const struct model *model, struct page_request *request, const char *titles_path,
-                        const struct config *config, const char *out) {
-    struct titles titles = {NULL, NULL};
-    struct interrupt watch;
-    char bytes[TEXT_BYTES], top[TEXT_BYTES], listed[TEXT_BYTES];
-    struct page_size size;
-    int result = titles_path ? titles_read(&titles, model, titles_path) : 0;
-    request->titles = &titles;
-    interrupt_watch(&watch);
-    if (!result) result = page_write(model, request, config, out, &size);
-    interrupt_end(&watch);
-    titles_release(&titles);
-    if (result) return -1;
-    note("wrote '%s': %s; a map of the %s most frequent rows, and the nearest ones of %s; any browser opens it", out,
-         text_of_bytes(bytes, size.bytes), text_of_count(top, size.top), text_of_count(listed, size.listed));
-    return 0;
-}
-
 /* sptx-w2v report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists]
  * [--evaluation=FILE ...] */
 int cmd_report(int argc, char **argv) {
-    const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
+    const char *out = NULL, *titles_path = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
     struct page_request request = {.top = 5000, .listed = 20000, .evaluations = evaluations};
     int lists = 0;
     const struct option options[] = {{.name = "out", .text = &out},
-                                     {.name = "titles", .text = &titles},
+                                     {.name = "titles", .text = &titles_path},
                                      {.name = "labels", .text = &request.labels},
                                      {.name = "top", .text = &top},
                                      {.name = "search", .text = &listed},
@@ -42,6 +24,10 @@ int cmd_report(int argc, char **argv) {
                                      {.name = "evaluation", .texts = evaluations, .count = &request.evaluation_count},
                                      {0}};
     struct arguments arguments;
+    struct titles titles = {NULL, NULL};
+    struct interrupt watch;
+    struct page_size size;
+    char bytes[TEXT_BYTES], on_map[TEXT_BYTES], searched[TEXT_BYTES];
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     int result = -1;
@@ -62,8 +48,16 @@ int cmd_report(int argc, char **argv) {
     int view = answers_view_named(&model, table, (unsigned)config.device_threads);
     if (view < 0 || !(request.rows = answers_rows(&model, lists))) goto out;
     request.view = (enum model_view)view;
-    result = write_report(&model, &request, titles, &config, out);
+    request.titles = &titles;
+    if (titles_path && titles_read(&titles, &model, titles_path)) goto out;
+    interrupt_watch(&watch);
+    result = page_write(&model, &request, &config, out, &size);
+    interrupt_end(&watch);
+    if (!result)
+        note("wrote '%s': %s; a map of the %s most frequent rows, and the nearest ones of %s; any browser opens it", out,
+             text_of_bytes(bytes, size.bytes), text_of_count(on_map, size.top), text_of_count(searched, size.listed));
 out:
+    titles_release(&titles);
     model_close(&model);
     config_release(&config);
     arguments_release(&arguments);

@@ -46,23 +46,6 @@ static int launch_check_gpus(const struct config *config) {
 
 /* ---- the number of GPUs ---- */
 
-/* Writes the keys whose values change when several GPUs share out the columns, with the values on one GPU and on several. Both
- * configs are resolved. */
-static int find_differences(struct config *one, const struct config *config, char out[GPUS_WHY]) {
-    struct config several = {0};
-    int result = config_copy(&several, config) || session_settle(&several, NULL) || session_settle(one, NULL) ? -1 : 0;
-    if (!result) config_differences(&several, one, out, GPUS_WHY);
-    config_release(&several);
-    return result;
-}
-
-/* Chooses the number of GPUs. one: the configuration, resolved for one process. */
-static int64_t choose_gpus(struct config *one, char why[GPUS_WHY]) {
-    if (one->device_share != SHARE_COLUMNS) return gpus_choose(one, why);
-    snprintf(why, GPUS_WHY, "all %" PRIu64 " (device.share = columns)", one->device_gpus);
-    return (int64_t)one->device_gpus;
-}
-
 /* Says how all GPUs are used, if the keys allow several processes. */
 static void advise_columns(const struct config *config, char why[GPUS_WHY]) {
     struct config several = {0};
@@ -86,7 +69,9 @@ static int launch_choose(struct config *config, struct launch *launch) {
     int result = config_copy(&one, config);
     one.ranks = 1;
     if (!result) result = config_resolve(&one);
-    int64_t gpus = result ? -1 : choose_gpus(&one, launch->why);
+    int all = one.device_share == SHARE_COLUMNS;
+    int64_t gpus = result ? -1 : all ? (int64_t)one.device_gpus : gpus_choose(&one, launch->why);
+    if (!result && all) snprintf(launch->why, GPUS_WHY, "all %" PRIu64 " (device.share = columns)", one.device_gpus);
     if (gpus < 0) goto failed;
     if ((uint64_t)gpus < config->device_gpus) advise_columns(config, launch->why);
     config->copies = one.copies;
@@ -94,7 +79,13 @@ static int launch_choose(struct config *config, struct launch *launch) {
     if (config_resolve(config)) goto failed;
     if (one.copies) goto done;
     if (gpus == 1) config->device_gpus = 0, config->train_merge_every = COUNT_AUTO; /* one GPU has no copies to merge */
-    else if (strcmp(config->corpus_path, CORPUS_INPUT) && find_differences(&one, config, launch->other)) goto failed;
+    else if (strcmp(config->corpus_path, CORPUS_INPUT)) { /* the keys whose values change when several GPUs share out the columns */
+        struct config several = {0};
+        result = config_copy(&several, config) || session_settle(&several, NULL) || session_settle(&one, NULL) ? -1 : 0;
+        if (!result) config_differences(&several, &one, launch->other, GPUS_WHY);
+        config_release(&several);
+        if (result) goto failed;
+    }
 done:
     config_release(&one);
     return 0;
@@ -117,11 +108,6 @@ static void launch_print(const struct launch *launch, int to_stdout) {
 /* ---- a process for each GPU ---- */
 
 #define WARNED "SPTX_WARNED" /* this environment variable tells the ranks that warnings about the keys are written already */
-
-/* Returns 1 if launch_gpus() began this process: it has then warned about the keys already. */
-static int launch_warned(void) {
-    return getenv(WARNED) != NULL;
-}
 
 /* Sets environment variables of Open MPI, unless the user has set them. By default it gives each of two ranks a single core,
  * which slows training, refuses to run as root, and refuses more ranks than cores. */
@@ -202,7 +188,7 @@ static int settle_ranks(struct config *config, const struct ranks *ranks, char *
         config->ranks = ranks->count;
         report_hold();
         int result = config_resolve(config);
-        report_release(!launch_warned());
+        report_release(!getenv(WARNED));
         return result;
     }
     if (config->device_gpus > 1 && launch_check_gpus(config)) return -1;

@@ -19,23 +19,6 @@ static void print_tried(void *user, const struct tune_tried *tried) {
     fflush(stdout);
 }
 
-static void print_answer(const struct tune_answer *a, const char *out) {
-    note("%s %s %.4f after %" PRIu64 " epoch%s with %s", a->stopped ? "so far    " : "best      ", a->measure, a->shown,
-         a->epochs, text_plural(a->epochs), a->keys);
-    if (!isnan(a->own)) note("           the keys as they were: %.4f", a->own);
-    note("written    '%s': sptx-w2v train %s trains on all of the data", out, out);
-}
-
-/* Reads --minutes: a number above 0. */
-static int read_minutes(const char *text, double *seconds) {
-    double minutes;
-    if (!text) return 0;
-    if (text_real(text, &minutes) || !(minutes > 0) || minutes > TUNE_MINUTES)
-        return fail_usage("tune: --minutes = '%.100s' is not a number above 0", text);
-    *seconds = 60 * minutes;
-    return 0;
-}
-
 /* sptx-w2v tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...]
  * [--analogies=FILE ...] [--anew] */
 int cmd_tune(int argc, char **argv) {
@@ -56,7 +39,12 @@ int cmd_tune(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
     if (!minutes && !trials) request.seconds = 5 * 60;
-    if (read_minutes(minutes, &request.seconds) || arguments_number("tune", "trials", trials, 1, UINT32_MAX, &request.trials) ||
+    if (minutes && (text_real(minutes, &request.seconds) || !(request.seconds > 0) || request.seconds > TUNE_MINUTES)) {
+        fail_usage("tune: --minutes = '%.100s' is not a number above 0", minutes);
+        goto out;
+    }
+    if (minutes) request.seconds *= 60;
+    if (arguments_number("tune", "trials", trials, 1, UINT32_MAX, &request.trials) ||
         arguments_keys_wanted(&config, argv[0], &arguments))
         goto out;
     printf("%s\n", TUNE_HEAD);
@@ -64,7 +52,12 @@ int cmd_tune(int argc, char **argv) {
     interrupt_watch(&watch);
     result = tune_run(&answer, &request);
     interrupt_end(&watch);
-    if (answer.trials) print_answer(&answer, request.out);
+    if (answer.trials) {
+        note("%s %s %.4f after %" PRIu64 " epoch%s with %s", answer.stopped ? "so far    " : "best      ", answer.measure, answer.shown,
+             answer.epochs, text_plural(answer.epochs), answer.keys);
+        if (!isnan(answer.own)) note("           the keys as they were: %.4f", answer.own);
+        note("written    '%s': sptx-w2v train %s trains on all of the data", request.out, request.out);
+    }
 out:
     config_release(&config);
     arguments_release(&arguments);

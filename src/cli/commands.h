@@ -19,8 +19,8 @@ extern const struct command commands[]; /* the last entry has the name NULL */
 
 extern const char command_version[]; /* "sptx-w2v 1.2.3" */
 
-/* Prints all commands with their summaries, and the options of all commands: for `help`, and if no command is given. */
-void command_list(FILE *out);
+/* Prints all commands with their summaries, and the options of all commands: for `help`, and if no command is given. Returns 0. */
+int command_list(FILE *out);
 
 /* Returns the command with this name; NULL after fail_usage(), which suggests the most similar one. */
 const struct command *command_find(const char *name);

@@ -15,23 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Prints, one a line, the version, the commit, the GPUs that the program has machine code for, and the MPIs that it can load. The
- * Makefile defines these macros: the commit (git describe), the GPU architectures as nvcc names them, and the names of the MPIs. */
-static void build_print(void) {
-    printf("%s\n"
-           "commit  " BUILD_COMMIT "\n"
-           "CUDA    " BUILD_CUDA "\n"
-           "MPI     " BUILD_MPI "\n",
-           command_version);
-}
-
-/* Opens a substitute for a closed stdin, stdout or stderr. Otherwise the next file opened would get its number, and printed
- * lines would be written into that file. The substitute cannot be written, so results for a closed stdout still fail. */
-static void keep_standard_files(void) {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) _exit(1);
-}
-
 /* Removes `flag` from the arguments before a lone "--". Returns 1 if it was there, else 0. */
 static int take_flag(int *argc, char **argv, const char *flag) {
     int kept = 1, found = 0, open = 1;
@@ -72,7 +55,13 @@ static int run_line(int argc, char **argv) {
         return fail_usage("which command? 'sptx-w2v help' tells of each");
     }
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
-        build_print();
+        /* The Makefile defines these macros: the commit (git describe), the GPU architectures as nvcc names them, and the names of the
+         * MPIs that the program can load. */
+        printf("%s\n"
+               "commit  " BUILD_COMMIT "\n"
+               "CUDA    " BUILD_CUDA "\n"
+               "MPI     " BUILD_MPI "\n",
+               command_version);
         return 0;
     }
     if (!strcmp(argv[1], "-h")) return cmd_help(1, argv);
@@ -82,7 +71,10 @@ static int run_line(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    keep_standard_files();
+    /* A closed stdin, stdout or stderr gets a substitute. Otherwise the next file opened would get its number, and printed lines would be
+     * written into that file. The substitute cannot be written, so results for a closed stdout still fail. */
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) _exit(1);
     signal(SIGXFSZ, SIG_IGN); /* writing a file above the size limit then fails with an error message, instead of a signal that
                                * ends the process */
     signal(SIGPIPE, SIG_IGN); /* a reader that closes its pipe then makes writing fail, and files that are half written are removed */
