@@ -1,4 +1,4 @@
-#include "fold_in.h"
+#include "list_scores.h"
 
 #include "base/memory.h"
 #include "config/config.h"
@@ -87,19 +87,12 @@ static int open_backend(struct fold_in *fold, const struct backend_ops *ops, str
     return fold->ops->fold_open(fold->own, &fold->problem, &fold->solver);
 }
 
-static void set_problem(struct fold_in *fold) {
-    const struct model *model = fold->model;
-    uint64_t items = model_items(model), most = model->loss.kind == LOSS_BPR ? FOLD_NEGATIVES_BPR : FOLD_NEGATIVES;
-    struct fold_problem *problem = &fold->problem;
-    *problem = (struct fold_problem){.dim = model->dim, .loss = model->loss, .exclude = model->negatives.exclude};
-    problem->count = (uint32_t)(model->negatives.law == NOISE_UNIFORM && items < most ? items : most);
-    problem->steps = problem->count <= FOLD_NEGATIVES / 2 ? 2 * FOLD_STEPS : FOLD_STEPS;
-}
-
 int fold_in_open(struct fold_in *fold, const struct model *model, const struct backend_ops *ops, struct backend *backend,
                  unsigned threads) {
-    *fold = (struct fold_in){.model = model};
-    set_problem(fold);
+    uint64_t items = model_items(model), most = model->loss.kind == LOSS_BPR ? FOLD_NEGATIVES_BPR : FOLD_NEGATIVES;
+    *fold = (struct fold_in){.model = model, .problem = {.dim = model->dim, .loss = model->loss, .exclude = model->negatives.exclude}};
+    fold->problem.count = (uint32_t)(model->negatives.law == NOISE_UNIFORM && items < most ? items : most);
+    fold->problem.steps = fold->problem.count <= FOLD_NEGATIVES / 2 ? 2 * FOLD_STEPS : FOLD_STEPS;
     fold->ids = mem_alloc(fold->problem.count, sizeof *fold->ids, "negatives of new lists");
     fold->places = mem_zalloc(model_items(model), sizeof *fold->places, "items of new lists");
     float *negatives = mem_aligned(fold->problem.count, model->dim * sizeof *negatives, "negatives of new lists");

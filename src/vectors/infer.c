@@ -13,18 +13,15 @@
 
 /* ---- opening ---- */
 
-static int check_run(const struct model *model) {
-    if (!model->documents)
-        return fail("'%s' was not trained on documents (corpus.format = documents), so that it has no row to infer", model->directory);
-    if (loss_is_plain(&model->loss)) return 0;
-    return fail("'%s' was trained with another loss than the logistic one of dot products, by which rows of documents are inferred",
-                model->directory);
-}
-
 int infer_open(struct infer *infer, const struct model *model, struct pool *pool) {
     *infer = (struct infer){.model = model, .pool = pool, .ids = {(uint32_t)model_items(model)}, .starts = {0, 2}};
     const struct idstream one = {.ids = infer->ids, .starts = infer->starts, .tokens = 2, .sentences = 1};
-    return check_run(model) || examples_init(&infer->examples, &model->keys, &model->vocab, &one) ? -1 : 0;
+    if (!model->documents)
+        return fail("'%s' was not trained on documents (corpus.format = documents), so that it has no row to infer", model->directory);
+    if (!loss_is_plain(&model->loss))
+        return fail("'%s' was trained with another loss than the logistic one of dot products, by which rows of documents are inferred",
+                    model->directory);
+    return examples_init(&infer->examples, &model->keys, &model->vocab, &one);
 }
 
 void infer_close(struct infer *infer) {
@@ -140,27 +137,24 @@ struct call {
     _Atomic uint64_t taken;
 };
 
-/* Infers document i. *ids: its ids, memory of the worker. */
-static int infer_one(const struct call *call, struct document *d, uint64_t i, uint32_t **ids, uint64_t *capacity) {
-    uint64_t items = model_items(call->infer->model), length = 1;
-    if (mem_grow(ids, capacity, 1 + call->starts[i + 1] - call->starts[i], sizeof **ids, "the words of a document")) return -1;
-    (*ids)[0] = (uint32_t)items;
-    for (uint64_t at = call->starts[i]; at < call->starts[i + 1]; at++)
-        if (call->words[at] < items) (*ids)[length++] = (uint32_t)call->words[at];
-    d->row = call->out + i * call->infer->model->dim;
-    infer_row(&call->passes, d, *ids, length);
-    return 0;
-}
-
 static int infer_some(void *context, unsigned worker) {
     struct call *call = context;
     struct document *d = mem_alloc(1, sizeof *d, "a document");
     uint32_t *ids = NULL;
-    uint64_t capacity = 0, at, end;
+    uint64_t capacity = 0, items = model_items(call->infer->model), i, end;
     int result = d ? 0 : -1;
     (void)worker;
     if (d) d->model = call->infer->model, d->source = call->infer->examples.source;
-    while (!result && pool_take(&call->taken, call->count, 1, &at, &end)) result = infer_one(call, d, at, &ids, &capacity);
+    while (!result && pool_take(&call->taken, call->count, 1, &i, &end)) {
+        uint64_t length = 1;
+        result = mem_grow(&ids, &capacity, 1 + call->starts[i + 1] - call->starts[i], sizeof *ids, "the words of a document");
+        if (result) break;
+        ids[0] = (uint32_t)items;
+        for (uint64_t at = call->starts[i]; at < call->starts[i + 1]; at++)
+            if (call->words[at] < items) ids[length++] = (uint32_t)call->words[at];
+        d->row = call->out + i * d->model->dim;
+        infer_row(&call->passes, d, ids, length);
+    }
     free(ids);
     free(d);
     return result;
@@ -196,7 +190,8 @@ static void warn_of_zeros(const struct call *call) {
 
 int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
                float *out) {
-    struct call call = {.infer = infer, .passes = passes_of(&infer->model->keys, passes), .starts = starts, .words = words, .count = count, .out = out};
+    struct call call = {
+        .infer = infer, .passes = passes_of(&infer->model->keys, passes), .starts = starts, .words = words, .count = count, .out = out};
     if (pool_run(infer->pool, infer_some, &call)) return -1;
     warn_of_zeros(&call);
     return 0;

@@ -4,7 +4,6 @@
 #include "base/report.h"
 #include "corpus/fields.h"
 #include "known.h"
-#include "propagate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -76,24 +76,22 @@ static int adds(const struct model *model, enum table_side side, uint64_t row) {
     return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
 }
 
-static void add_vectors(const struct model *model, const struct vectors *of, uint64_t row, int unit, float *out) {
-    memset(out, 0, model->dim * sizeof *out);
-    if (adds(model, TABLE_TARGET, row)) add(out, of->target, unit ? length_of(of->target, model->dim) : 1, model->dim);
-    if (adds(model, TABLE_CONTEXT, row)) add(out, of->context, unit ? length_of(of->context, model->dim) : 1, model->dim);
-}
-
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out) {
     if (view == VIEW_PROPAGATED) {
         memcpy(out, model->propagated + first * model->dim, count * model->dim * sizeof *out);
         return;
     }
     struct vectors of;
+    uint32_t dim = model->dim;
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
         find_vectors(model, row, &of);
-        if (view == VIEW_SUM || view == VIEW_NORMSUM)
-            add_vectors(model, &of, row, view == VIEW_NORMSUM, out);
-        else
-            memcpy(out, view == VIEW_TARGET ? of.target : of.context, model->dim * sizeof *out);
+        if (view == VIEW_TARGET || view == VIEW_CONTEXT) {
+            memcpy(out, view == VIEW_TARGET ? of.target : of.context, dim * sizeof *out);
+            continue;
+        }
+        memset(out, 0, dim * sizeof *out);
+        if (adds(model, TABLE_TARGET, row)) add(out, of.target, view == VIEW_NORMSUM ? length_of(of.target, dim) : 1, dim);
+        if (adds(model, TABLE_CONTEXT, row)) add(out, of.context, view == VIEW_NORMSUM ? length_of(of.context, dim) : 1, dim);
     }
 }
 

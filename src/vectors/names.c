@@ -12,18 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Replaces each CR that is not followed by LF by an LF. Lines that end in LF or CR LF are not changed. */
-static void end_lines_with_lf(char *text, uint64_t length) {
-    for (uint64_t i = 0; i < length; i++)
-        if (text[i] == '\r' && (i + 1 == length || text[i + 1] != '\n')) text[i] = '\n';
-}
-
 int field_file_open(struct field_file *file, const char *path, enum look_rows rows) {
     const struct look_keys keys = LOOK_AUTO;
     uint64_t length = 0;
     *file = (struct field_file){.path = path, .text = file_read_given(path, mem_available(), &length)};
     if (!file->text || kind_check_format(path, file->text, length, 0)) return -1;
-    end_lines_with_lf(file->text, length);
+    for (uint64_t i = 0; i < length; i++) /* a lone CR ends a line, too */
+        if (file->text[i] == '\r' && (i + 1 == length || file->text[i + 1] != '\n')) file->text[i] = '\n';
     char *at = file->text + text_mark(file->text, length), *end = file->text + length;
     if (look_at_lines(&file->look, at, (uint64_t)(end - at), 1, rows, &keys, path)) return -1;
     if (*file->look.said) remark("%s ('%s')", file->look.said, path);
@@ -152,30 +147,21 @@ int names_locate(struct names *names, const struct model *model, uint64_t rows) 
     return 0;
 }
 
-static int is_label(const struct token *token) {
-    static const char *const others[] = {"train", "val", "test", "-"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strlen(others[i]) == token->length && !memcmp(others[i], token->text, token->length)) return 0;
-    return token->length > 0;
-}
-
-static int are_numbers(const struct table_line *parts) {
-    static const struct columns_form plain = COLUMNS_PLAIN;
-    double value;
-    for (uint64_t i = 0; i < parts->count && i < COLUMNS_READ; i++)
-        if (columns_number(&plain, parts->word[i], parts->length[i], &value)) return 0;
-    return parts->count <= COLUMNS_READ;
-}
-
 /* Passes the labels of a field to take(): each number, if the field consists of numbers with blanks between; otherwise the whole
  * field, such as "Neural networks". */
 static int take_field(const struct token *name, const char *field, uint64_t length, labels_take *take, void *user) {
     static const struct columns_form blanks = COLUMNS_PLAIN;
+    static const char *const marks[] = {"train", "val", "test", "-"}; /* of a data set's split: no labels */
     struct table_line parts;
     struct token label = {(char *)field, length};
-    int result = 0;
+    double value;
+    int result = 0, is_label = length > 0;
     columns_part(&parts, (char *)field, (char *)field + length, &blanks, 1);
-    if (parts.count < 2 || !are_numbers(&parts)) return is_label(&label) ? take(user, name, &label) : 0;
+    int numbers = parts.count >= 2 && parts.count <= COLUMNS_READ;
+    for (uint64_t i = 0; numbers && i < parts.count; i++) numbers = !columns_number(&blanks, parts.word[i], parts.length[i], &value);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strlen(marks[i]) == length && !memcmp(marks[i], field, length)) is_label = 0;
+    if (!numbers) return is_label ? take(user, name, &label) : 0;
     for (uint64_t i = 0; i < parts.count && !result; i++) {
         label = (struct token){(char *)parts.word[i], parts.length[i]};
         result = take(user, name, &label);
@@ -291,17 +277,6 @@ static int look_at_file(void *user, const struct corpus_block *block) {
     return 0;
 }
 
-/* Looks at the files until one shows its format. An encoded stream has no lines, and leaves *form unchanged. */
-static int look_at_files(const char *path, struct list_form *form) {
-    const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
-    char *paths[] = {(char *)path};
-    struct corpus *corpus = corpus_open(paths, 1);
-    if (!corpus) return -1;
-    int result = corpus_stream(corpus) ? 0 : corpus_look(corpus, &options, FILES, look_at_file, form);
-    corpus_close(corpus);
-    return result;
-}
-
 /* Keeps the run's format, unless the lines clearly have the other one. Only pairs and lists are distinguished: lines that are
  * not pairs are read as lists. Where the run's lists have no names, two or three fields are items, unless a header names them. If the
  * format changes, keys about columns, which were meant for the old format, are set to auto. */
@@ -309,7 +284,13 @@ int list_form_look(struct corpus_options *reading, const char *path) {
     struct list_form form = {LINES_UNCLEAR, 0};
     if (!strcmp(path, CORPUS_INPUT))
         return fail("standard input comes once, so that nobody can look at it first: say --format=lists or --format=pairs");
-    if (look_at_files(path, &form)) return -1;
+    const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
+    char *paths[] = {(char *)path};
+    struct corpus *corpus = corpus_open(paths, 1);
+    /* One of the files shows the format. An encoded stream has no lines. */
+    int result = !corpus || (!corpus_stream(corpus) && corpus_look(corpus, &options, FILES, look_at_file, &form)) ? -1 : 0;
+    corpus_close(corpus);
+    if (result) return -1;
     int pairs = form.kind == LINES_PAIRS || form.kind == LINES_RATINGS;
     if (form.kind == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
     if (pairs && reading->format == FORMAT_LISTS && reading->look.names == NAMES_NO && !form.named) return 0;

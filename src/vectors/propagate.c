@@ -1,4 +1,4 @@
-#include "propagate.h"
+#include "list_scores.h"
 
 #include "base/checks.h"
 #include "base/memory.h"
@@ -57,14 +57,6 @@ static int multiply_spans(void *context, unsigned worker) {
     return last ? 0 : -1;
 }
 
-static void add_spans(struct turning *t) {
-    uint64_t size = (uint64_t)t->dim * t->dim;
-    for (uint64_t span = 1; span < t->spans; span++)
-        for (uint64_t i = 0; i < size; i++) t->products[i] += t->products[span * size + i];
-    for (uint32_t i = 0; i < t->dim; i++)
-        for (uint32_t j = 0; j < i; j++) t->products[(uint64_t)i * t->dim + j] = t->products[(uint64_t)j * t->dim + i];
-}
-
 /* Computes `turn`. The eigenvalues of X^T X are the squares of the singular values, so U sqrt(S) = X V sqrt(S) / S. */
 static int find_turn(struct turning *t) {
     uint32_t dim = t->dim;
@@ -81,19 +73,15 @@ static int find_turn(struct turning *t) {
     return result;
 }
 
-/* Scales a row by a power of two so that its largest value is between 1/2 and 1: squares of very small or large values would
- * become 0 or infinite. Only the row's direction matters. */
-static void bring_near_one(float *row, uint32_t dim) {
-    float most = 0;
-    int exponent;
-    for (uint32_t i = 0; i < dim; i++) most = fmaxf(most, fabsf(row[i]));
-    frexpf(most, &exponent);
-    for (uint32_t i = 0; i < dim; i++) row[i] = ldexpf(row[i], -exponent);
-}
-
+/* Turns a row, which is first scaled by a power of two so that its largest value is between 1/2 and 1: squares of very small or large
+ * values would become 0 or infinite. Only the row's direction matters. */
 static void turn_row(const struct turning *t, float *row, float *out) {
     double squares = 0;
-    bring_near_one(row, t->dim);
+    float most = 0;
+    int exponent;
+    for (uint32_t i = 0; i < t->dim; i++) most = fmaxf(most, fabsf(row[i]));
+    frexpf(most, &exponent);
+    for (uint32_t i = 0; i < t->dim; i++) row[i] = ldexpf(row[i], -exponent);
     memset(out, 0, t->dim * sizeof *out);
     for (uint32_t i = 0; i < t->dim; i++)
         for (uint32_t j = 0; j < t->dim; j++) out[j] += row[i] * t->turn[(uint64_t)i * t->dim + j];
@@ -119,10 +107,12 @@ static int decompose(float *x, uint32_t dim, uint64_t nodes, struct pool *pool) 
     t.products = mem_zalloc(t.spans, (uint64_t)dim * dim * sizeof *t.products, "products of columns");
     t.turn = mem_aligned((uint64_t)dim * dim, sizeof *t.turn, "singular vectors");
     int result = t.products && t.turn ? pool_run(pool, multiply_spans, &t) : -1;
-    if (!result) {
-        add_spans(&t);
-        result = find_turn(&t);
-    }
+    uint64_t size = (uint64_t)dim * dim;
+    for (uint64_t span = 1; !result && span < t.spans; span++)
+        for (uint64_t i = 0; i < size; i++) t.products[i] += t.products[span * size + i];
+    for (uint64_t i = 0; !result && i < size; i++)
+        if (i / dim > i % dim) t.products[i] = t.products[i % dim * dim + i / dim];
+    if (!result) result = find_turn(&t);
     t.next = 0;
     if (!result) result = pool_run(pool, turn_rows, &t);
     free(t.products);
@@ -157,20 +147,6 @@ static float unit_of(const struct graph *graph) {
     return exponent > LARGEST ? ldexpf(1, LARGEST - exponent) : 1;
 }
 
-/* Gives the request a copy of its weights, multiplied by `unit`. Returns the copy, for the caller to free; NULL after fail(). */
-static float *set_unit(struct filter_request *request, float unit) {
-    float *weights = mem_alloc(request->arcs, sizeof *weights, "the weights of a graph");
-    for (uint64_t arc = 0; weights && arc < request->arcs; arc++) weights[arc] = unit * request->weights[arc];
-    request->weights = weights;
-    request->loop = unit;
-    return weights;
-}
-
-static int filter(const struct filter_request *request, const struct backend_ops *ops, unsigned threads) {
-    int result = filter_by(ops, threads, request);
-    return result > 0 ? filter_by(backend_without_gpu(), threads, request) : result;
-}
-
 int propagate(float *x, uint32_t dim, const struct graph *graph, const struct backend_ops *ops, struct pool *pool) {
     struct filter_request request = {.starts = graph->starts,
                                      .neighbours = graph->neighbours,
@@ -180,9 +156,12 @@ int propagate(float *x, uint32_t dim, const struct graph *graph, const struct ba
                                      .arcs = graph->arcs,
                                      .x = x,
                                      .dim = dim};
-    float unit = unit_of(graph), *weights = NULL;
-    if (unit != 1 && !(weights = set_unit(&request, unit))) return -1;
-    int result = filter(&request, ops, pool_threads(pool));
+    float unit = unit_of(graph), *weights = unit != 1 ? mem_alloc(request.arcs, sizeof *weights, "the weights of a graph") : NULL;
+    if (unit != 1 && !weights) return -1;
+    for (uint64_t arc = 0; weights && arc < request.arcs; arc++) weights[arc] = unit * request.weights[arc];
+    if (weights) request.weights = weights, request.loop = unit;
+    int result = filter_by(ops, pool_threads(pool), &request);
+    if (result > 0) result = filter_by(backend_without_gpu(), pool_threads(pool), &request);
     free(weights);
     if (result || decompose(x, dim, graph->nodes, pool)) return -1;
     return floats_finite(x, graph->nodes * dim) ? 0 : fail("the rows of the graph's nodes, or their products, hold NaN or infinity");

@@ -49,14 +49,6 @@ void search_close(struct search *search) {
     *search = (struct search){.rows = 0};
 }
 
-/* Divides scores by the query's length, which makes them cosines: the base rows have length 1. */
-static void make_cosines(float *scores, uint32_t k, const float *query, uint32_t dim) {
-    double squares = 0;
-    for (uint32_t i = 0; i < dim; i++) squares += (double)query[i] * query[i];
-    float length = (float)sqrt(squares);
-    for (uint32_t i = 0; length > 0 && i < k; i++) scores[i] /= length;
-}
-
 /* Returns 1 if each query's scores are in falling order, as a backend must give them. */
 static int scores_fall(const float *scores, uint64_t queries, uint32_t k) {
     for (uint64_t i = 1; i < queries * k; i++)
@@ -64,17 +56,12 @@ static int scores_fall(const float *scores, uint64_t queries, uint32_t k) {
     return 1;
 }
 
-/* Returns banned[count] counted from row `first`; a row before it becomes a number that no row has. NULL after fail(). */
-static uint32_t *banned_from(uint64_t first, const uint32_t *banned, uint64_t count) {
-    uint32_t *shifted = mem_alloc(count + 1, sizeof *shifted, "queries");
-    for (uint64_t i = 0; shifted && i < count; i++) shifted[i] = banned[i] - (uint32_t)first;
-    return shifted;
-}
-
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k,
                const uint64_t *banned_starts, const uint32_t *banned, uint32_t *ids, float *scores) {
     uint64_t first = search->first;
-    uint32_t *shifted = first && banned ? banned_from(first, banned, banned_starts[query_rows]) : NULL;
+    uint64_t count = first && banned ? banned_starts[query_rows] : 0;
+    uint32_t *shifted = first && banned ? mem_alloc(count + 1, sizeof *shifted, "queries") : NULL;
+    for (uint64_t i = 0; shifted && i < count; i++) shifted[i] = banned[i] - (uint32_t)first; /* before `first`: a number that no row has */
     struct topk_request request = {.base = search->base + first * search->dim,
                                    .base_rows = search->rows - first,
                                    .queries = queries,
@@ -91,8 +78,13 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
     for (uint64_t i = 0; first && i < query_rows * k; i++)
         if (ids[i] != DRAW_NONE) ids[i] += (uint32_t)first;
     INVARIANT(scores_fall(scores, query_rows, k));
-    for (uint64_t row = 0; search->metric == METRIC_COSINE && row < query_rows; row++)
-        make_cosines(scores + row * k, k, queries + row * search->dim, search->dim);
+    for (uint64_t row = 0; search->metric == METRIC_COSINE && row < query_rows; row++) {
+        const float *query = queries + row * search->dim;
+        double squares = 0;
+        for (uint32_t i = 0; i < search->dim; i++) squares += (double)query[i] * query[i];
+        float length = (float)sqrt(squares); /* divided by it, scores are cosines: the base rows have length 1 */
+        for (uint32_t i = 0; length > 0 && i < k; i++) scores[row * k + i] /= length;
+    }
     return 0;
 }
 

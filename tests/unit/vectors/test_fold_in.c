@@ -1,4 +1,4 @@
-#include "vectors/fold_in.h"
+#include "vectors/list_scores.h"
 #include "base/memory.h"
 #include "kernels/examples.h"
 #include "tests/unit/small_run.h"

@@ -1,5 +1,5 @@
 #include "vectors/numeric.h"
-#include "vectors/propagate.h"
+#include "vectors/list_scores.h"
 
 #include "tests/testing.h"
 
