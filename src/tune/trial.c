@@ -144,47 +144,36 @@ static int set_all(struct config *config, const struct setting *settings) {
     return 0;
 }
 
-/* Sets corpus.path, whose text may name several paths, to this one path. */
-static int set_path(struct config *config, const char *path) {
-    char text[4096];
-    if (text_add(text, sizeof text, 0, "\"%s\"", path) + 1 >= sizeof text) return fail("the path '%s' is too long", path);
-    return config_set(config, "corpus", "path", text, "tune");
-}
-
 static const char triples_columns[] = "1,2,3"; /* head, relation, tail, as split_triples() writes them */
-
-/* Sets the keys for training on the split graph or triples, whose names are numbers. */
-static int take_edges(const struct tuning *t, struct config *config) {
-    const struct setting settings[] = {{"corpus", "min_count", "1"}, {"corpus", "max_vocab", "0"},     {"corpus", "header", "no"},
-                                       {"corpus", "vocab", ""},      {"corpus", "order", "frequency"},
-                                       {"corpus", "columns", t->measure == TUNE_TRIPLES ? triples_columns : "auto"},
-                                       {"corpus", "separator", "tab"}, {NULL, NULL, NULL}};
-    return set_path(config, t->directory.edges) || set_all(config, settings) ? -1 : 0;
-}
 
 /* Returns 1 if trials are trained on a file that the search has written. */
 static int is_split(const struct tuning *t) {
     return t->measure == TUNE_LINKS || t->measure == TUNE_TRIPLES;
 }
 
-static int set_held_out(const struct tuning *t, struct config *config) {
-    if (is_split(t)) return take_edges(t, config);
-    if (t->measure == TUNE_RECALL && !config_is_given(config, "train", "held_out_items"))
-        return config_set(config, "train", "held_out_items", "0.1", "tune");
-    if (t->measure == TUNE_LOSS && !config_is_given(config, "train", "held_out"))
-        return config_set(config, "train", "held_out", "0.02", "tune");
-    return 0;
-}
-
-/* Sets what all trials share, such as directories and held-out data, and resolves the config. */
+/* Sets what all trials share, such as directories and held-out data, and resolves the config. Split graphs and triples have numbers as
+ * names, and one path, whatever corpus.path names. */
 static int settle(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"run", "dir", t->directory.run}, {"run", "checkpoint_every", "end"},
                                        {"run", "keep", "1"},             {"corpus", "cache", t->directory.corpus},
                                        {"train", "patience", "0"},       {NULL, NULL, NULL}};
-    return set_all(config, settings) || set_held_out(t, config) || config_resolve(config) ? -1 : 0;
+    char path[4096];
+    const struct setting of_edges[] = {{"corpus", "min_count", "1"}, {"corpus", "max_vocab", "0"},     {"corpus", "header", "no"},
+                                       {"corpus", "vocab", ""},      {"corpus", "order", "frequency"}, {"corpus", "path", path},
+                                       {"corpus", "columns", t->measure == TUNE_TRIPLES ? triples_columns : "auto"},
+                                       {"corpus", "separator", "tab"}, {NULL, NULL, NULL}};
+    if (is_split(t) && text_add(path, sizeof path, 0, "\"%s\"", t->directory.edges) + 1 >= sizeof path)
+        return fail("the path '%s' is too long", t->directory.edges);
+    if (set_all(config, settings) || (is_split(t) && set_all(config, of_edges))) return -1;
+    if (t->measure == TUNE_RECALL && !config_is_given(config, "train", "held_out_items") &&
+        config_set(config, "train", "held_out_items", "0.1", "tune"))
+        return -1;
+    if (t->measure == TUNE_LOSS && !config_is_given(config, "train", "held_out") && config_set(config, "train", "held_out", "0.02", "tune"))
+        return -1;
+    return config_resolve(config);
 }
 
-static int set_epochs(struct config *config, uint64_t epochs) {
+int trial_set_epochs(struct config *config, uint64_t epochs) {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, epochs);
     return config_set(config, "train", "epochs", text, "tune");
@@ -293,23 +282,20 @@ static const char *const unjudged[] = {
     [TUNE_TRIPLES] = "no held-out triple has a head, a relation and a tail of the other triples: there are too few triples",
     [TUNE_SETS] = "the --pairs and --analogies give no score: too few of their words are in the vocabulary"};
 
-/* Moves the error message of a failed trial to end->why, since the search goes on without that trial. */
-static void take_sentence(const struct tuning *t, struct trial_end *end) {
-    snprintf(end->why, sizeof end->why, "%s", *report_sentence() ? report_sentence() : unjudged[t->measure]);
-    end->stopped |= report_exit_code() == REPORT_STOPPED;
-    report_clear();
-}
-
 int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t epochs, struct trial_end *end) {
     struct config config;
     double began = progress_now();
     *end = (struct trial_end){.score = NAN};
     report_use(t->quiet);
-    int result = trial_config(t, &t->points[job->trial], &config) || set_epochs(&config, epochs) || settle(t, &config) ? -1 : 0;
+    int result = trial_config(t, &t->points[job->trial], &config) || trial_set_epochs(&config, epochs) || settle(t, &config) ? -1 : 0;
     if (!result) result = train_trial(t, &config, job, &end->score);
     end->stopped = result > 0;
     if (!result) result = judge_trial(t, &config, &end->score);
-    if (result < 0 || (!result && !isfinite(end->score))) take_sentence(t, end);
+    if (result < 0 || (!result && !isfinite(end->score))) { /* the search goes on without this trial */
+        snprintf(end->why, sizeof end->why, "%s", *report_sentence() ? report_sentence() : unjudged[t->measure]);
+        end->stopped |= report_exit_code() == REPORT_STOPPED;
+        report_clear();
+    }
     config_release(&config);
     report_use(t->said);
     if (isatty(2)) report_live("");

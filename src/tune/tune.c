@@ -36,24 +36,19 @@ int halving_top(const struct halving *h) {
 
 /* ---- order ---- */
 
-struct placed {
-    double score;
-    uint64_t trial;
-};
-
-static int by_score_of_trial(const void *a, const void *b) {
-    const struct placed *x = a, *y = b;
+static int by_score(const void *a, const void *b) {
+    const struct tune_place *x = a, *y = b;
     if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return x->trial < y->trial ? -1 : 1;
+    return x->trial != y->trial ? (x->trial < y->trial ? -1 : 1) : x->rung - y->rung;
 }
 
 uint64_t *halving_order(const struct halving *h, int rung, uint64_t *count) {
-    struct placed *all = mem_alloc(h->count + 1, sizeof *all, "trials");
+    struct tune_place *all = mem_alloc(h->count + 1, sizeof *all, "trials");
     uint64_t *order = mem_alloc(h->count + 1, sizeof *order, "trials");
     *count = 0;
     for (uint64_t i = 0; all && i < h->count; i++)
-        if (h->trial[i].rungs > rung) all[(*count)++] = (struct placed){h->trial[i].score[rung], i};
-    if (all && *count) qsort(all, *count, sizeof *all, by_score_of_trial);
+        if (h->trial[i].rungs > rung) all[(*count)++] = (struct tune_place){h->trial[i].score[rung], i, rung};
+    if (all && *count) qsort(all, *count, sizeof *all, by_score);
     for (uint64_t i = 0; all && order && i < *count; i++) order[i] = all[i].trial;
     free(all);
     if (all) return order;
@@ -62,13 +57,6 @@ uint64_t *halving_order(const struct halving *h, int rung, uint64_t *count) {
 }
 
 /* ---- the next job ---- */
-
-/* Returns the seconds that a new trial is expected to take: the mean of all trials on rung 0. */
-static double beginning_takes(const struct halving *h) {
-    double sum = 0;
-    for (uint64_t i = 0; i < h->count; i++) sum += h->trial[i].seconds[0];
-    return h->count ? sum / (double)h->count : 0;
-}
 
 /* Finds a trial that may rise from a rung. Returns 1 with *trial, 0 if none may, -1 after fail(). */
 static int find_rising(const struct halving *h, const struct halving_bounds *bounds, int rung, uint64_t *trial) {
@@ -90,11 +78,13 @@ static int find_rising(const struct halving *h, const struct halving_bounds *bou
 
 int halving_next(const struct halving *h, const struct halving_bounds *bounds, struct halving_job *job) {
     int found = 0;
+    double takes = 0; /* seconds that a new trial is expected to take: the mean of all trials on rung 0 */
     for (int rung = HALVING_RUNGS - 2; rung >= 0 && !found; rung--) {
         found = find_rising(h, bounds, rung, &job->trial);
         job->rung = rung + 1;
     }
-    double takes = beginning_takes(h) * (bounds->begin == HALVING_LAST ? 1 + HALVING_SHARE : 1);
+    for (uint64_t i = 0; i < h->count; i++) takes += h->trial[i].seconds[0] / (double)h->count;
+    if (bounds->begin == HALVING_LAST) takes *= 1 + HALVING_SHARE;
     if (found || bounds->begin == HALVING_NONE || takes > bounds->left) return found;
     *job = (struct halving_job){h->count, 0};
     return 1;
@@ -114,27 +104,6 @@ int halving_took(struct halving *h, const struct halving_job *job, double score,
 
 static const char lock_name[] = "tune.lock", trials_name[] = "trials", ending[] = ".tune";
 static const struct directory_mark mark = {"searches", "sptx-w2v tune trains its trials in this directory, and removes it\n"};
-
-/* ---- names ---- */
-
-static char *resolve(const char *run) {
-    uint64_t capacity = strlen(run) + sizeof ending;
-    char *name = mem_alloc(capacity, 1, "a path"), *path;
-    if (!name) return NULL;
-    snprintf(name, capacity, "%s%s", run, ending);
-    path = path_resolve(name);
-    free(name);
-    return path;
-}
-
-static int name_paths(struct tune_directory *d, const char *run) {
-    if (!(d->path = resolve(run)) || !(d->trials = file_join(d->path, trials_name))) return -1;
-    d->run = file_join(d->trials, "run");
-    d->corpus = file_join(d->trials, "corpus");
-    d->edges = file_join(d->trials, "edges.tsv");
-    d->held_out = file_join(d->trials, "held_out.tsv");
-    return d->run && d->corpus && d->edges && d->held_out ? 0 : -1;
-}
 
 /* ---- who has made the files ---- */
 
@@ -169,17 +138,22 @@ static int remove_trials(const struct tune_directory *d) {
 
 /* ---- the whole ---- */
 
-static int claim(struct tune_directory *d) {
-    char holder[LOCK_HOLDER];
+int tune_directory_open(struct tune_directory *d, const char *run) {
+    char holder[LOCK_HOLDER], *name = mem_alloc(strlen(run) + sizeof ending, 1, "a path");
+    *d = (struct tune_directory){.lock = {.fd = -1}};
+    if (name) sprintf(name, "%s%s", run, ending);
+    d->path = name ? path_resolve(name) : NULL;
+    free(name);
+    if (!d->path || !(d->trials = file_join(d->path, trials_name)) || !(d->run = file_join(d->trials, "run")) ||
+        !(d->corpus = file_join(d->trials, "corpus")) || !(d->edges = file_join(d->trials, "edges.tsv")) ||
+        !(d->held_out = file_join(d->trials, "held_out.tsv")))
+        return -1;
     int taken = directory_claim(&d->lock, d->path, lock_name, &d->made, holder);
     if (taken == 1)
         fail("'%s' is being used by the tune of %s; one process at a time searches keys for a run.dir: wait for it, or choose "
              "another run.dir",
              d->path, holder);
-    return taken ? -1 : 0;
-}
-
-static int begin_trials(struct tune_directory *d) {
+    if (taken || refuse_others(d)) return -1;
     int left = file_exists(d->trials);
     if (left < 0 || (left && remove_trials(d))) return -1;
     if (left && file_exists(d->trials))
@@ -187,11 +161,6 @@ static int begin_trials(struct tune_directory *d) {
     if (directory_mark_make(d->trials, &mark)) return -1;
     d->begun = 1;
     return 0;
-}
-
-int tune_directory_open(struct tune_directory *d, const char *run) {
-    *d = (struct tune_directory){.lock = {.fd = -1}};
-    return name_paths(d, run) || claim(d) || refuse_others(d) || begin_trials(d) ? -1 : 0;
 }
 
 void tune_directory_close(struct tune_directory *d) {
@@ -213,22 +182,6 @@ enum { LINE = 1024 };
 const char tried_name[] = "tried.tsv";
 static const char tried_head[] = "# sptx-w2v tune ";
 
-static int begin_file(struct tried *t, const char *first) {
-    free(t->lines);
-    t->lines = NULL;
-    return file_replace(t->path, first, strlen(first));
-}
-
-/* Returns 1 if tune has written the file, 0 if there is no file, -1 after fail(), also if the file is not tune's. */
-static int is_tried_file(const char *path) {
-    char head[sizeof tried_head] = "";
-    int kind = file_head(path, head, sizeof head);
-    if (kind <= 0 || (kind == 1 && !strcmp(head, tried_head))) return kind;
-    return fail("'%s' is in the way: tune keeps what it has tried in a file of this name, and has not written this one; move it "
-                "away, or choose another run.dir",
-                path);
-}
-
 /* Opens the file in `directory`, or begins it. `fingerprint`: of the data and the user's keys. `anew`: 1: earlier lines are
  * removed. Returns 0, or -1 after fail(). */
 static int tried_open(struct tried *t, const char *directory, uint64_t fingerprint, int anew) {
@@ -236,11 +189,18 @@ static int tried_open(struct tried *t, const char *directory, uint64_t fingerpri
     *t = (struct tried){.path = file_join(directory, tried_name)};
     if (!t->path) return -1;
     size_t n = text_add(first, sizeof first, 0, "%s%016" PRIx64 "\n", tried_head, fingerprint);
-    int there = is_tried_file(t->path);
+    char head[sizeof tried_head] = "";
+    int there = file_head(t->path, head, sizeof head);
+    if (there > 0 && (there != 1 || strcmp(head, tried_head)))
+        return fail("'%s' is in the way: tune keeps what it has tried in a file of this name, and has not written this one; move it "
+                    "away, or choose another run.dir",
+                    t->path);
     if (there < 0 || (there && !(t->lines = file_read(t->path, NULL)))) return -1;
     if (t->lines && !anew && !strncmp(t->lines, first, n)) return 0;
     if (t->lines && !anew) note("tried      '%s' is of other data or keys, and begins anew", t->path);
-    return begin_file(t, first);
+    free(t->lines);
+    t->lines = NULL;
+    return file_replace(t->path, first, n);
 }
 
 void tried_close(struct tried *t) {
@@ -272,12 +232,6 @@ static int tried_add(const struct tried *t, uint64_t epochs, const char *keys, d
     char line[LINE];
     size_t n = text_add(line, sizeof line, 0, "%" PRIu64 "\t%.17g\t%.3f\t%s\n", epochs, score, seconds, keys);
     return file_append(t->path, line, n);
-}
-
-static int by_score(const void *a, const void *b) {
-    const struct tune_place *x = a, *y = b;
-    if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return x->trial != y->trial ? (x->trial < y->trial ? -1 : 1) : x->rung - y->rung;
 }
 
 /* Returns the highest rung on which any trial has a score, or -1. */
@@ -348,12 +302,6 @@ static int print_table(const struct tuning *t, struct file_writer *w) {
     return result;
 }
 
-static int set_epochs(const struct tuning *t, const struct tune_answer *a, struct config *config) {
-    char text[32];
-    snprintf(text, sizeof text, "%" PRIu64, a->epochs);
-    return tune_finds_epochs(t) || a->diverged ? config_set(config, "train", "epochs", text, "tune") : 0;
-}
-
 /* Prints the keys that are set, section by section. */
 static int print_keys(const struct config *config, struct file_writer *w) {
     char before[64] = "", section[64];
@@ -376,7 +324,7 @@ static int print_keys(const struct config *config, struct file_writer *w) {
 static int best_write(const struct tuning *t, const struct tune_answer *answer) {
     struct config config;
     struct file_writer writer = {.path = NULL};
-    int result = trial_config(t, &t->points[answer->best], &config) || set_epochs(t, answer, &config) ||
+    int result = trial_config(t, &t->points[answer->best], &config) || ((tune_finds_epochs(t) || answer->diverged) && trial_set_epochs(&config, answer->epochs)) ||
                          file_writer_open(&writer, t->request->out) ? -1 : 0;
     if (!result)
         result = print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) || file_commit(&writer)
@@ -472,14 +420,6 @@ static int open_data(struct tuning *t) {
 
 /* ---- opening ---- */
 
-static enum tune_measure measure_of(const struct tuning *t) {
-    const struct corpus_format_properties *format = &corpus_formats[t->resolved.corpus_format];
-    if (format->edges) return TUNE_LINKS;
-    if (format->triples) return TUNE_TRIPLES;
-    if (!format->sentences) return TUNE_RECALL;
-    return t->request->pair_count + t->request->analogy_count ? TUNE_SETS : TUNE_LOSS;
-}
-
 static int check_request(const struct tuning *t) {
     const struct tune_request *r = t->request;
     const struct corpus_format_properties *format = &corpus_formats[t->resolved.corpus_format];
@@ -501,19 +441,12 @@ static int open_tuning(struct tuning *t) {
     if (config_copy(&t->resolved, t->request->config) || config_resolve(&t->resolved)) return -1;
     if (!t->quiet) return fail("not enough memory for what trials say");
     if (check_request(t)) return -1;
-    t->measure = measure_of(t);
+    const struct corpus_format_properties *format = &corpus_formats[t->resolved.corpus_format];
+    int sets = t->request->pair_count + t->request->analogy_count > 0;
+    t->measure = format->edges ? TUNE_LINKS : format->triples ? TUNE_TRIPLES : !format->sentences ? TUNE_RECALL : sets ? TUNE_SETS : TUNE_LOSS;
     if (tune_directory_open(&t->directory, t->resolved.run_dir) || open_data(t)) return -1;
     trial_defaults(t);
     return space_find(&t->space, t->request->config, &t->resolved, t->measure == TUNE_SETS, t->weighable);
-}
-
-static void close_tuning(struct tuning *t) {
-    tune_directory_close(&t->directory);
-    halving_release(&t->halving);
-    tried_close(&t->tried);
-    report_close(t->quiet);
-    config_release(&t->resolved);
-    free(t->points);
 }
 
 /* ---- trials ---- */
@@ -528,12 +461,6 @@ static const struct space_point *parent_of(const struct tuning *t, uint64_t numb
     const struct space_point *parent = &t->points[order[draw_below(draw_pair(drawn, 0), count < 3 ? count : 3)]];
     free(order);
     return parent;
-}
-
-static int is_new(const struct tuning *t, const struct space_point *point) {
-    for (uint64_t i = 0; i < t->halving.count; i++)
-        if (space_equal(&t->space, &t->points[i], point)) return 0;
-    return 1;
 }
 
 /* Returns 1 unless a trial would take so long that little time would be left for other trials. */
@@ -551,21 +478,19 @@ static int draw_point(struct tuning *t) {
         struct space_point *point = &t->points[number];
         *point = number ? space_draw(&t->space, parent_of(t, number, attempt), (uint32_t)t->resolved.train_seed, number, attempt)
                         : space_own(&t->space);
-        if (is_new(t, point) && is_affordable(t, point)) return 0;
+        uint64_t like = 0;
+        while (like < number && !space_equal(&t->space, &t->points[like], point)) like++;
+        if (like == number && is_affordable(t, point)) return 0;
     }
     t->exhausted = 1;
     return 1;
 }
 
-static int leads(const struct tuning *t, int rung, double score) {
-    for (uint64_t i = 0; i < t->halving.count; i++)
-        if (t->halving.trial[i].rungs > rung && t->halving.trial[i].score[rung] > score) return 0;
-    return 1;
-}
-
 static void tell_job(const struct tuning *t, const struct halving_job *job, uint64_t epochs, const char *keys,
                      int known, const struct trial_end *end) {
-    int failed = *end->why != 0;
+    int failed = *end->why != 0, leads = !failed;
+    for (uint64_t i = 0; i < t->halving.count; i++)
+        if (t->halving.trial[i].rungs > job->rung && t->halving.trial[i].score[job->rung] > end->score) leads = 0;
     const struct tune_tried tried = {.trial = job->trial,
                                      .rung = job->rung,
                                      .epochs = epochs,
@@ -573,7 +498,7 @@ static void tell_job(const struct tuning *t, const struct halving_job *job, uint
                                      .shown = tune_shown(t, end->score),
                                      .seconds = end->seconds,
                                      .known = known,
-                                     .leads = !failed && leads(t, job->rung, end->score),
+                                     .leads = leads,
                                      .keys = keys,
                                      .error = end->why};
     if (t->request->took) t->request->took(t->request->user, &tried);
@@ -634,48 +559,33 @@ void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity) {
              isnan(tried->score) ? tried->error : tried->keys);
 }
 
-/* Returns the score of the user's own keys with their own epochs. */
-static double own_score(const struct tuning *t) {
-    int rung = tune_finds_epochs(t) ? HALVING_RUNGS - 2 : HALVING_RUNGS - 1;
-    double score = t->halving.trial[0].rungs > rung ? t->halving.trial[0].score[rung] : NAN;
-    return isfinite(score) ? tune_shown(t, score) : NAN;
-}
-
-static void tell(const struct tuning *t, const struct tune_place *best, struct tune_answer *a) {
-    *a = (struct tune_answer){.trials = t->halving.count,
-                              .best = best->trial,
-                              .epochs = trial_epochs(t, best->rung),
-                              .shown = tune_shown(t, best->score),
-                              .own = own_score(t),
-                              .diverged = !tune_finds_epochs(t) && best->rung < halving_top(&t->halving),
-                              .stopped = t->stopped};
-    snprintf(a->measure, sizeof a->measure, "%s", tune_measures[t->measure]);
-    space_text(&t->space, &t->points[best->trial], a->keys);
-}
-
-/* Fails with the reason why all trials of full length failed, and names the best shorter trial. */
-static int fail_diverged(const struct tuning *t, const struct tune_answer *a) {
-    uint64_t all = trial_epochs(t, halving_top(&t->halving));
+static int answer_of(const struct tuning *t, struct tune_answer *answer) {
+    uint64_t count;
+    struct tune_place *place = tune_places(t, &count), best = place && count ? *place : (struct tune_place){0};
+    int finds = tune_finds_epochs(t), top = halving_top(&t->halving);
+    free(place);
+    if (!place) return -1;
+    if (!count)
+        return fail_stopped("stopped %sbefore a trial was done: there are no keys to choose from, and nothing is written",
+                            interrupt_used() ? "" : "by a signal ");
+    const struct halving_trial *own = &t->halving.trial[0]; /* the user's own keys, with their own epochs on this rung: */
+    int rung = finds ? HALVING_RUNGS - 2 : HALVING_RUNGS - 1;
+    struct tune_answer a = {.trials = t->halving.count,
+                            .best = best.trial,
+                            .epochs = trial_epochs(t, best.rung),
+                            .shown = tune_shown(t, best.score),
+                            .own = own->rungs > rung && isfinite(own->score[rung]) ? tune_shown(t, own->score[rung]) : NAN,
+                            .diverged = !finds && best.rung < top,
+                            .stopped = t->stopped};
+    snprintf(a.measure, sizeof a.measure, "%s", tune_measures[t->measure]);
+    space_text(&t->space, &t->points[best.trial], a.keys);
+    if (t->request->out && best_write(t, &a)) return -1;
+    *answer = a;
+    if (!a.diverged) return 0;
+    uint64_t all = trial_epochs(t, top);
     return fail("every trial that went on to %" PRIu64 " epoch%s failed, the last one so: %s; the best with %" PRIu64
                 " epoch%s: %s %.4f with %s",
-                all, text_plural(all), t->why, a->epochs, text_plural(a->epochs), a->measure, a->shown, a->keys);
-}
-
-static int fail_unanswered(void) {
-    return fail_stopped("stopped %sbefore a trial was done: there are no keys to choose from, and nothing is written",
-                        interrupt_used() ? "" : "by a signal ");
-}
-
-static int answer_of(const struct tuning *t, struct tune_answer *answer) {
-    struct tune_answer a;
-    uint64_t count;
-    struct tune_place *place = tune_places(t, &count);
-    int result = !place ? -1 : count ? 0 : fail_unanswered();
-    if (!result) tell(t, &place[0], &a);
-    free(place);
-    if (result || (t->request->out && best_write(t, &a))) return -1;
-    *answer = a;
-    return a.diverged ? fail_diverged(t, &a) : 0;
+                all, text_plural(all), t->why, a.epochs, text_plural(a.epochs), a.measure, a.shown, a.keys);
 }
 
 int tune_run(struct tune_answer *answer, const struct tune_request *request) {
@@ -684,6 +594,11 @@ int tune_run(struct tune_answer *answer, const struct tune_request *request) {
     *answer = (struct tune_answer){.trials = 0};
     int result = open_tuning(&t) || search(&t) < 0 || answer_of(&t, answer) ? -1 : 0;
     interrupt_ends_work(ended_before);
-    close_tuning(&t);
+    tune_directory_close(&t.directory);
+    halving_release(&t.halving);
+    tried_close(&t.tried);
+    report_close(t.quiet);
+    config_release(&t.resolved);
+    free(t.points);
     return result;
 }

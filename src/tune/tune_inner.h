@@ -216,6 +216,7 @@ struct trial_end {
 
 /* Makes a trial's config: the user's keys with the trial's keys set. The caller releases `config` in any case. */
 int trial_config(const struct tuning *t, const struct space_point *point, struct config *config);
+int trial_set_epochs(struct config *config, uint64_t epochs);
 /* Returns the epochs of a trial on this rung: a third, all and three times the epochs of the user's keys; if train.epochs is
  * set, a ninth, a third and all of it. */
 uint64_t trial_epochs(const struct tuning *t, int rung);
