@@ -148,25 +148,20 @@ static int add_file(struct corpus *corpus, const char *path, const char *name) {
     return stream ? 0 : first_bytes_check(path, file->name);
 }
 
-static int add_directory(struct corpus *corpus, const char *path);
-
-/* Adds an entry of a directory: a plain file, a link to a plain file, or all files of a directory. Links to directories are not
- * followed, since they may lead in a circle. Other kinds, such as sockets and pipes, are skipped. */
-static int add_entry(struct corpus *corpus, const char *path) {
-    struct stat own, about;
-    if (lstat(path, &own) || stat(path, &about)) return fail_system("look at", path);
-    if (S_ISDIR(own.st_mode)) return add_directory(corpus, path);
-    return S_ISREG(about.st_mode) ? add_file(corpus, path, NULL) : 0;
-}
-
+/* Adds the plain files of a directory and of its directories, and links to plain files. Links to directories are not followed, since they
+ * may lead in a circle. Other kinds, such as sockets and pipes, are skipped. */
 static int add_directory(struct corpus *corpus, const char *path) {
+    struct stat own, about;
     char **names;
     int64_t count = directory_list(path, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
         int hidden = *names[i] == '.'; /* skipped: hidden files belong to an editor or to the system */
         char *inner = result || hidden ? NULL : file_join(path, names[i]);
-        if (!hidden && (!inner || add_entry(corpus, inner))) result = -1;
+        if (!hidden && !inner) result = -1;
+        else if (!hidden && (lstat(inner, &own) || stat(inner, &about))) result = fail_system("look at", inner);
+        else if (!hidden && S_ISDIR(own.st_mode)) result = add_directory(corpus, inner);
+        else if (!hidden && S_ISREG(about.st_mode)) result = add_file(corpus, inner, NULL);
         free(inner);
         free(names[i]);
     }
@@ -174,20 +169,16 @@ static int add_directory(struct corpus *corpus, const char *path) {
     return result;
 }
 
-/* Copies standard input into a nameless file, since a corpus is read more than once. */
-static int add_input(struct corpus *corpus) {
-    char path[64];
-    if (corpus->spool >= 0) return fail("standard input (-) is named twice, and can be read once");
-    corpus->spool = spool_all(STDIN_FILENO, input_name);
-    if (corpus->spool < 0) return -1;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", corpus->spool);
-    return add_file(corpus, path, input_name);
-}
-
 static int add_path(struct corpus *corpus, const char *path) {
     struct stat about;
     uint64_t before = corpus->count;
-    if (!strcmp(path, CORPUS_INPUT)) return add_input(corpus);
+    if (!strcmp(path, CORPUS_INPUT)) { /* copied into a nameless file, since a corpus is read more than once */
+        char spool[64];
+        if (corpus->spool >= 0) return fail("standard input (-) is named twice, and can be read once");
+        corpus->spool = spool_all(STDIN_FILENO, input_name);
+        snprintf(spool, sizeof spool, "/proc/self/fd/%d", corpus->spool);
+        return corpus->spool < 0 ? -1 : add_file(corpus, spool, input_name);
+    }
     if (stat(path, &about)) return fail_system("open", path);
     if (S_ISREG(about.st_mode)) return add_file(corpus, path, NULL);
     if (!S_ISDIR(about.st_mode))
@@ -477,30 +468,26 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if no word is so long. A word of more
- * than `most` bytes covers at least one of bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
-static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
-    for (uint64_t at = most; at < length; at += most + 1) {
+/* Finds a word of a block of the current file of more than max_word bytes. Returns the index of its first byte, or the block's length if no
+ * word is so long. Such a word covers at least one of bytes most, 2 most + 1, 3 most + 2 .., so only the words at these are measured. */
+static uint64_t find_long_word(const struct corpus *corpus, const struct corpus_block *block) {
+    const char *separators = corpus->format->rows == LOOK_TEXT ? "" : corpus_form(&corpus->files[corpus->next - 1])->separator;
+    uint64_t most = corpus->max_word;
+    for (uint64_t at = most; at < block->length; at += most + 1) {
         uint64_t from = at, to = at;
-        while (from && to - from <= most && !token_ends(bytes[from - 1], separators)) from--;
-        while (to < length && to - from <= most && !token_ends(bytes[to], separators)) to++;
+        while (from && to - from <= most && !token_ends(block->bytes[from - 1], separators)) from--;
+        while (to < block->length && to - from <= most && !token_ends(block->bytes[to], separators)) to++;
         if (to - from > most) return from;
     }
-    return length;
+    return block->length;
 }
 
 /* Highest number of words in a line that is read as a whole: a pair or an edge. */
 enum { LINE_WORDS = 4 };
 
-/* Works like find_long_word(), for a block of the current file. */
-static uint64_t long_word_of(const struct corpus *corpus, const struct corpus_block *block) {
-    const char *separators = corpus->format->rows == LOOK_TEXT ? "" : corpus_form(&corpus->files[corpus->next - 1])->separator;
-    return find_long_word(block->bytes, block->length, corpus->max_word, separators);
-}
-
 static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
     char most[TEXT_BYTES];
-    uint64_t at = long_word_of(corpus, block);
+    uint64_t at = find_long_word(corpus, block);
     if (at == block->length) return 0;
     return fail("'%s' line %" PRIu64 ": the word that begins with '%.*s' has more than %s (corpus.max_word); wanted words with "
                 "blanks or line ends between them",
@@ -563,14 +550,6 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     return check_words(corpus, block);
 }
 
-/* Prints the format of a file, unless the previous file had the same format. */
-static void say_rows(struct corpus *corpus, const struct corpus_file *file) {
-    const char *said = file->front.look.said;
-    if (!*said || !strcmp(said, corpus->said)) return;
-    remark("%s%s%s%s", said, corpus->count > 1 ? " ('" : "", corpus->count > 1 ? file->name : "", corpus->count > 1 ? "')" : "");
-    snprintf(corpus->said, LOOK_SAID, "%s", said);
-}
-
 static int look_at_file(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
     struct first_look wanted = corpus_wanted(file, corpus->format, &corpus->keys);
@@ -582,7 +561,10 @@ static int look_at_file(struct corpus *corpus, struct corpus_file *file) {
         remark("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
                "changes Latin-1)",
                file->front.bad_line, file->name);
-    say_rows(corpus, file);
+    const char *said = file->front.look.said;
+    if (!*said || !strcmp(said, corpus->said)) return 0; /* the file before had the same format */
+    remark("%s%s%s%s", said, corpus->count > 1 ? " ('" : "", corpus->count > 1 ? file->name : "", corpus->count > 1 ? "')" : "");
+    snprintf(corpus->said, LOOK_SAID, "%s", said);
     return 0;
 }
 
@@ -777,7 +759,7 @@ static int read_range(const struct corpus *corpus, struct corpus_block *block, u
     for (uint64_t more = corpus->max_word; !found; more *= 2) {
         found = find_place(corpus, to, to + more, end);
         if (found < 0 || read_bytes(corpus, block, start, *end)) return -1;
-        if (long_word_of(corpus, block) < block->length || (!found && is_long_line(corpus, block))) return 0;
+        if (find_long_word(corpus, block) < block->length || (!found && is_long_line(corpus, block))) return 0;
     }
     return 0;
 }
@@ -803,26 +785,18 @@ static int next_range(struct corpus *corpus, struct corpus_block *block) {
 
 /* ---- all files ---- */
 
-/* Opens the next file, once all blocks of the current file are placed. Returns 1; 0 if no file is left; -1 after fail(). */
-static int go_on(struct corpus *corpus) {
-    while (!corpus->failed && corpus->placed != corpus->taken) pthread_cond_wait(&corpus->moved, &corpus->lock);
-    if (corpus->failed) return 0;
-    if (is_open(corpus)) return 1; /* another thread has opened it meanwhile */
-    reader_close(&corpus->reader);
-    if (corpus->next == corpus->count) return 0;
-    return open_next(corpus) ? -1 : 1;
-}
-
 static int next_locked(struct corpus *corpus, struct corpus_block *block) {
     for (int result; !corpus->failed;) {
         if (interrupt_check()) return -1;
-        if (!is_open(corpus))
-            result = go_on(corpus);
-        else if ((result = corpus->reader.packing ? next_packed(corpus, block) : next_range(corpus, block)))
+        if (!is_open(corpus)) { /* the next file is opened once all blocks of this one are placed */
+            while (!corpus->failed && corpus->placed != corpus->taken) pthread_cond_wait(&corpus->moved, &corpus->lock);
+            if (corpus->failed) return 0;
+            if (is_open(corpus)) continue; /* another thread has opened it meanwhile */
+            reader_close(&corpus->reader);
+            if (corpus->next == corpus->count) return 0;
+            if (open_next(corpus)) return -1;
+        } else if ((result = corpus->reader.packing ? next_packed(corpus, block) : next_range(corpus, block)))
             return result;
-        else
-            continue;
-        if (result <= 0) return result;
     }
     return 0;
 }

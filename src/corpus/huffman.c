@@ -19,25 +19,6 @@ struct making {
     uint8_t *depth[2]; /* [words - 1] of an inner node, by id: how many turns on its path from the root have code 0, and code 1 */
 };
 
-static void release(struct making *m) {
-    free(m->leaf);
-    free(m->count);
-    free(m->parent);
-    free(m->code);
-    free(m->depth[0]);
-    free(m->depth[1]);
-}
-
-static int reserve(struct making *m) {
-    uint64_t entries = 2 * m->words - 1;
-    m->count = mem_alloc(entries, sizeof *m->count, what);
-    m->parent = mem_alloc(entries, sizeof *m->parent, what);
-    m->code = mem_zalloc(entries, sizeof *m->code, what);
-    m->depth[0] = mem_zalloc(m->words, 1, what);
-    m->depth[1] = mem_zalloc(m->words, 1, what);
-    return m->count && m->parent && m->code && m->depth[0] && m->depth[1] ? 0 : -1;
-}
-
 /* ---- the order of the leaves ---- */
 
 struct ranked {
@@ -51,39 +32,20 @@ static int by_falling_count(const void *one, const void *other) {
     return a->word < b->word ? -1 : 1;
 }
 
-/* Returns a word's count, at least 1. With counts of 0, words that do not occur would form a chain of as many nodes. */
-static uint64_t counted(uint64_t count) {
-    return count ? count : 1;
-}
-
-/* Fills m->count. Ids are usually ranks of frequency; if corpus.order says otherwise, the leaves are sorted first. */
+/* Fills m->count; a word counts at least once: otherwise words that do not occur would form a chain of as many nodes. Ids are usually ranks
+ * of frequency; if corpus.order says otherwise, the leaves are sorted first. */
 static int order_leaves(struct making *m, const uint64_t *counts) {
     int sorted = 1;
     for (uint64_t i = 1; i < m->words && sorted; i++) sorted = counts[i] <= counts[i - 1];
-    for (uint64_t i = 0; i < m->words; i++) m->count[i] = counted(counts[i]);
+    for (uint64_t i = 0; i < m->words; i++) m->count[i] = counts[i] ? counts[i] : 1;
     if (sorted) return 0;
     struct ranked *all = mem_alloc(m->words, sizeof *all, what);
     m->leaf = mem_alloc(m->words, sizeof *m->leaf, what);
     for (uint64_t i = 0; all && m->leaf && i < m->words; i++) all[i] = (struct ranked){counts[i], (uint32_t)i};
     if (all && m->leaf) qsort(all, m->words, sizeof *all, by_falling_count);
-    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) m->count[i] = counted(all[i].count), m->leaf[i] = all[i].word;
+    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) m->count[i] = all[i].count ? all[i].count : 1, m->leaf[i] = all[i].word;
     free(all);
     return m->leaf ? 0 : -1;
-}
-
-/* ---- joining ---- */
-
-/* The two queues of entries without a parent: leaves, the rarest first, and inner nodes, the oldest first. */
-struct queues {
-    uint64_t leaves; /* leaves 0 .. leaves - 1 have no parent yet */
-    uint64_t inner;  /* inner nodes inner .. made - 1 have no parent yet */
-    uint64_t made;
-};
-
-/* Removes the entry with the smallest count from its queue and returns it; if counts are equal, the inner node. */
-static uint64_t take_rarest(const struct making *m, struct queues *q) {
-    int leaf = q->leaves && (q->inner == q->made || m->count[q->leaves - 1] < m->count[q->inner]);
-    return leaf ? --q->leaves : q->inner++;
 }
 
 /* Returns the id of an inner node. Ids begin at the root, which is made last. */
@@ -94,17 +56,7 @@ static uint64_t entry_of(const struct making *m, uint32_t id) {
     return 2 * m->words - 2 - id;
 }
 
-static void join_all(struct making *m) {
-    struct queues q = {m->words, m->words, m->words};
-    for (; q.made < 2 * m->words - 1; q.made++) {
-        uint64_t first = take_rarest(m, &q), second = take_rarest(m, &q);
-        m->count[q.made] = m->count[first] + m->count[second];
-        m->parent[first] = m->parent[second] = id_of(m, q.made);
-        m->code[second] = 1;
-    }
-}
-
-/* ---- paths ---- */
+/* ---- the tree ---- */
 
 /* Computes above[]: how many turns on the path from the root to `entry` have code 0, and code 1. With 64-bit counts a path has
  * fewer than 100 turns. */
@@ -112,51 +64,57 @@ static void count_above(const struct making *m, uint64_t entry, uint64_t above[2
     for (int code = 0; code < 2; code++) above[code] = m->depth[code][m->parent[entry]] + (uint64_t)(m->code[entry] == code);
 }
 
-static void count_depths(struct making *m) {
-    for (uint64_t entry = 2 * m->words - 2; entry-- > m->words;) {
-        uint64_t above[2];
-        count_above(m, entry, above);
-        for (int code = 0; code < 2; code++) m->depth[code][id_of(m, entry)] = (uint8_t)above[code];
-    }
-}
-
 static uint64_t word_of(const struct making *m, uint64_t leaf) {
     return m->leaf ? m->leaf[leaf] : leaf;
 }
 
-static void set_starts(struct huffman *tree, const struct making *m) {
-    uint64_t *starts = tree->starts;
-    for (uint64_t leaf = 0; leaf < m->words; leaf++) {
-        uint64_t above[2], word = word_of(m, leaf);
-        count_above(m, leaf, above);
-        starts[2 * word + 1] = above[0];
-        starts[2 * word + 2] = above[1];
-        if (above[0] + above[1] > tree->longest) tree->longest = above[0] + above[1];
+/* Gives entries their parents, from the rarest up. Two queues have the entries without a parent: leaves 0 .. leaves - 1, the rarest last, and
+ * inner nodes inner .. made - 1, the oldest first. */
+static void join_all(struct making *m) {
+    uint64_t leaves = m->words, inner = m->words, pair[2];
+    for (uint64_t made = m->words; made < 2 * m->words - 1; made++) {
+        for (int code = 0; code < 2; code++) { /* of two entries with the same count, the inner node is joined first */
+            int leaf = leaves && (inner == made || m->count[leaves - 1] < m->count[inner]);
+            pair[code] = leaf ? --leaves : inner++;
+            m->parent[pair[code]] = id_of(m, made);
+            m->code[pair[code]] = (uint8_t)code;
+        }
+        m->count[made] = m->count[pair[0]] + m->count[pair[1]];
     }
-    for (uint64_t i = 0; i < 2 * m->words; i++) starts[i + 1] += starts[i];
+    INVARIANT(!leaves && inner == 2 * m->words - 2);
 }
 
-/* Fills tree->nodes. Each path is followed from the leaf to the root, so its two lists are written from their ends. */
-static void fill_nodes(struct huffman *tree, const struct making *m) {
+static int make(struct huffman *tree, struct making *m, const uint64_t *counts) {
+    uint64_t entries = 2 * m->words - 1, above[2];
+    m->count = mem_alloc(entries, sizeof *m->count, what);
+    m->parent = mem_alloc(entries, sizeof *m->parent, what);
+    m->code = mem_zalloc(entries, sizeof *m->code, what);
+    m->depth[0] = mem_zalloc(m->words, 1, what);
+    m->depth[1] = mem_zalloc(m->words, 1, what);
+    tree->starts = mem_zalloc(2 * m->words + 1, sizeof *tree->starts, what);
+    tree->counts = mem_alloc(m->words - 1, sizeof *tree->counts, what);
+    if (!m->count || !m->parent || !m->code || !m->depth[0] || !m->depth[1] || !tree->starts || !tree->counts || order_leaves(m, counts)) return -1;
+    join_all(m);
+    for (uint64_t entry = m->words; entry < entries; entry++) tree->counts[id_of(m, entry)] = m->count[entry];
+    for (uint64_t entry = entries - 1; entry-- > m->words;) {
+        count_above(m, entry, above);
+        for (int code = 0; code < 2; code++) m->depth[code][id_of(m, entry)] = (uint8_t)above[code];
+    }
     for (uint64_t leaf = 0; leaf < m->words; leaf++) {
+        uint64_t word = word_of(m, leaf);
+        count_above(m, leaf, above);
+        tree->starts[2 * word + 1] = above[0];
+        tree->starts[2 * word + 2] = above[1];
+        if (above[0] + above[1] > tree->longest) tree->longest = above[0] + above[1];
+    }
+    for (uint64_t i = 0; i < 2 * m->words; i++) tree->starts[i + 1] += tree->starts[i];
+    tree->nodes = mem_alloc(tree->starts[2 * m->words], sizeof *tree->nodes, what);
+    if (!tree->nodes) return -1;
+    for (uint64_t leaf = 0; leaf < m->words; leaf++) { /* from the leaf to the root, so a path's two lists are written from their ends */
         uint64_t word = word_of(m, leaf), end[2] = {tree->starts[2 * word + 1], tree->starts[2 * word + 2]};
         for (uint64_t entry = leaf; entry != entry_of(m, 0); entry = entry_of(m, m->parent[entry]))
             tree->nodes[--end[m->code[entry]]] = m->parent[entry];
     }
-}
-
-static int make(struct huffman *tree, struct making *m, const uint64_t *counts) {
-    if (reserve(m) || order_leaves(m, counts)) return -1;
-    join_all(m);
-    count_depths(m);
-    tree->starts = mem_zalloc(2 * m->words + 1, sizeof *tree->starts, what);
-    tree->counts = mem_alloc(m->words - 1, sizeof *tree->counts, what);
-    if (!tree->starts || !tree->counts) return -1;
-    for (uint64_t entry = m->words; entry < 2 * m->words - 1; entry++) tree->counts[id_of(m, entry)] = m->count[entry];
-    set_starts(tree, m);
-    tree->nodes = mem_alloc(tree->starts[2 * m->words], sizeof *tree->nodes, what);
-    if (!tree->nodes) return -1;
-    fill_nodes(tree, m);
     return 0;
 }
 
@@ -165,7 +123,12 @@ int huffman_make(struct huffman *tree, const uint64_t *counts, uint64_t words) {
     *tree = (struct huffman){.words = words};
     if (words < 2) return fail("a tree of words needs two of them, the vocabulary has %llu", (unsigned long long)words);
     int result = make(tree, &m, counts);
-    release(&m);
+    free(m.leaf);
+    free(m.count);
+    free(m.parent);
+    free(m.code);
+    free(m.depth[0]);
+    free(m.depth[1]);
     return result;
 }
 

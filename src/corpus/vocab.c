@@ -416,15 +416,6 @@ static void sort(struct candidate *words, uint64_t size, struct candidate *other
     if (from != words) memcpy(words, from, size * sizeof *words);
 }
 
-/* Sorts all words of the list by their first places. */
-static int sort_by_first(struct candidates *candidates) {
-    struct candidate *other = mem_alloc(candidates->size + 1, sizeof *other, "sorting words");
-    if (!other) return -1;
-    sort(candidates->words, candidates->size, other, 0);
-    free(other);
-    return 0;
-}
-
 /* Sorts the buckets that this worker takes. */
 static int sort_buckets(void *context, unsigned worker) {
     enum { FEW = 48 };
@@ -514,13 +505,6 @@ static int put_in_buckets(void *context, unsigned worker) {
     return 0;
 }
 
-/* Fails if a program gave no tokens at all. Such data has no file that the message could name. */
-static int nothing_given(const struct corpus_options *options) {
-    return fail("the corpus that was given is empty: %s",
-                corpus_formats[options->format].edges ? "no edge (from a node to itself, or of weight 0, is none)"
-                                                      : "not one word");
-}
-
 static int no_word(const struct word_counts *counts, const struct vocab *vocab, const struct corpus_options *options,
                    uint64_t corpus_bytes, const struct candidate *top) {
     const char *format = corpus_formats[options->format].name;
@@ -529,7 +513,10 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
         return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
                     " bytes",
                     options->path, options->min_rating, corpus_bytes);
-    if (!vocab->tokens && !*options->path) return nothing_given(options);
+    if (!vocab->tokens && !*options->path) /* a program's data, which has no name */
+        return fail("the corpus that was given is empty: %s", corpus_formats[options->format].edges
+                                                                  ? "no edge (from a node to itself, or of weight 0, is none)"
+                                                                  : "not one word");
     if (!vocab->tokens && corpus_formats[options->format].edges)
         return fail("the corpus '%s' has no edge in its %" PRIu64 " bytes (from a node to itself, or of weight 0, is none)",
                     options->path, corpus_bytes);
@@ -703,7 +690,12 @@ static int choose_rows(struct choosing *c, uint64_t corpus_bytes, int wants_rows
     if (candidates->size > WORDS_MOST)
         return fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
                     candidates->size, WORDS_MOST);
-    if (options->order == ORDER_FIRST_SEEN && !c->by_first && sort_by_first(candidates)) return -1;
+    if (options->order == ORDER_FIRST_SEEN && !c->by_first) {
+        struct candidate *other = mem_alloc(candidates->size + 1, sizeof *other, "sorting words");
+        if (!other) return -1;
+        sort(candidates->words, candidates->size, other, 0);
+        free(other);
+    }
     INVARIANT(candidates->size < 2 || comes_before(&candidates->words[0], &candidates->words[candidates->size - 1],
                                                    options->order == ORDER_FIRST_SEEN));
     if (options->order != ORDER_GIVEN) return fill(c);

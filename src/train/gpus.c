@@ -28,30 +28,6 @@ struct copies {
 
 /* ---- opening ---- */
 
-static int open_copy(struct copies *c, struct session *s, unsigned number) {
-    struct backend_options options = {.threads = 1,
-                                      .index = (unsigned)s->config->device_index + number,
-                                      .depth = 1,
-                                      .gpu_budget = s->config->memory_gpu_budget};
-    return c->ops->open(&c->backends[number], &options) || c->ops->source(c->backends[number], &s->examples.source) ||
-                   c->ops->table_open(c->backends[number], &s->target.spec, &c->tables[TABLE_TARGET][number]) ||
-                   c->ops->table_open(c->backends[number], &s->context.spec, &c->tables[TABLE_CONTEXT][number]) ? -1 : 0;
-}
-
-/* Returns 0; 1 if the GPUs cannot address one another's memory; -1 after fail(). */
-static int open_all(struct copies *c, struct session *s) {
-    int result = 0;
-    c->ops = s->ops;
-    c->backends[0] = s->backend;
-    c->tables[TABLE_TARGET][0] = s->target.store;
-    c->tables[TABLE_CONTEXT][0] = s->context.store;
-    for (unsigned i = 1; i < c->count && !result; i++) result = open_copy(c, s, i);
-    for (int side = 0; side < 2 && !result; side++)
-        result = c->ops->copies_open(c->backends, c->tables[side], c->count, &c->merged[side]);
-    if (!result && !(c->pool = pool_open(c->count))) return -1;
-    return result;
-}
-
 /* MERGES: fewest merges of a run. With fewer, copies would differ too much when they are merged. Examples between two merges are
  * limited by absolute numbers and by numbers for each row of the larger table: below LEAST and LEAST_A_ROW merging takes as long as
  * training; above MOST and MOST_A_ROW training gets no faster (scripts/results/gpus.md). */
@@ -86,7 +62,23 @@ int copies_open(struct copies **out, struct session *s) {
     c->count = s->config->copies < COPIES_MOST ? s->config->copies : COPIES_MOST;
     c->faster = c->count < copies_most(s->config) ? c->count : copies_most(s->config);
     c->round = copies_round_of(s, c->count);
-    int result = open_all(c, s);
+    int result = 0;
+    c->ops = s->ops;
+    c->backends[0] = s->backend;
+    c->tables[TABLE_TARGET][0] = s->target.store;
+    c->tables[TABLE_CONTEXT][0] = s->context.store;
+    for (unsigned i = 1; i < c->count && !result; i++) {
+        struct backend_options options = {.threads = 1,
+                                          .index = (unsigned)s->config->device_index + i,
+                                          .depth = 1,
+                                          .gpu_budget = s->config->memory_gpu_budget};
+        result = c->ops->open(&c->backends[i], &options) || c->ops->source(c->backends[i], &s->examples.source) ||
+                         c->ops->table_open(c->backends[i], &s->target.spec, &c->tables[TABLE_TARGET][i]) ||
+                         c->ops->table_open(c->backends[i], &s->context.spec, &c->tables[TABLE_CONTEXT][i]) ? -1 : 0;
+    }
+    for (int side = 0; side < 2 && !result; side++) /* 1: the GPUs cannot address one another's memory */
+        result = c->ops->copies_open(c->backends, c->tables[side], c->count, &c->merged[side]);
+    if (!result && !(c->pool = pool_open(c->count))) result = -1;
     if (result) copies_close(c);
     else *out = c;
     if (result > 0) note("copies     none: the GPUs cannot address one another's memory, so one of them trains the run");
@@ -142,23 +134,14 @@ int copies_train(struct copies *c, const struct hogwild_request *request, struct
 
 /* How many times as fast one H100 trained the configs of text and graphs lock-free as 2 or 4 GPUs trained them in exact steps
  * (scripts/results/gpus.md). */
-struct lock_free_gain {
-    enum config_mode mode;
-    double of_two, of_four;
-};
-static const struct lock_free_gain LOCK_FREE[] = {{MODE_WALK, 4.1, 4.1}, {MODE_WINDOW, 5.5, 9.2}};
-
-static double lock_free_gain(const struct config *c, uint64_t gpus) {
-    const struct lock_free_gain *gain = &LOCK_FREE[c->examples_mode != MODE_WALK];
-    return gpus < 4 ? gain->of_two : gain->of_four;
-}
+static const double GAIN_OF_WALKS = 4.1, GAIN_OF_TWO = 5.5, GAIN_OF_FOUR = 9.2;
 
 /* Returns 1, with the reason, if the run is of a kind that only one process trains. */
 static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
     uint64_t gpus = c->device_gpus;
     if (c->train_update == UPDATE_HOGWILD)
         snprintf(why, GPUS_WHY, "trained lock-free, which is about %.1f times as fast on one GPU as exact steps on %" PRIu64,
-                 lock_free_gain(c, gpus), gpus);
+                 c->examples_mode == MODE_WALK ? GAIN_OF_WALKS : gpus < 4 ? GAIN_OF_TWO : GAIN_OF_FOUR, gpus);
     else if (c->negatives_per == PER_BATCH)
         snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), which only one GPU can train");
     else if (RULE_BY_ROW(c->optimizer_rule))

@@ -1,5 +1,5 @@
-/* planner: see planner.h. It uses counts, a few batches, keys and the machine's sizes, and allocates no tables. A change that makes a plan fit is tried
- * before it is advised, or is computed from counted bytes. */
+/* planner: see planner.h. It uses counts, a few batches, keys and the machine's sizes, and allocates no tables. A change that makes a plan
+ * fit is tried before it is advised, or is computed from counted bytes. */
 
 #include "planner.h"
 

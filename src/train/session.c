@@ -62,8 +62,9 @@ static int imagine_gpu(struct session *s) {
     return 0;
 }
 
-static int open_files(struct session *s) {
+static int open_corpus(struct session *s) {
     char **paths;
+    if (s->data) return (s->corpus = corpus_open_gathered(s->data)) ? 0 : -1;
     int64_t count = config_paths("corpus.path", s->config->corpus_path, &paths);
     if (count < 0) return -1;
     int input = count > 0 && ranks_count(s->ranks) > 1 && !strcmp(paths[0], CORPUS_INPUT);
@@ -75,12 +76,6 @@ static int open_files(struct session *s) {
     else
         s->corpus = corpus_open(paths, (uint64_t)count);
     mem_free_texts(paths, count);
-    return s->corpus ? 0 : -1;
-}
-
-static int open_corpus(struct session *s) {
-    if (!s->data) return open_files(s);
-    s->corpus = corpus_open_gathered(s->data);
     return s->corpus ? 0 : -1;
 }
 
@@ -174,20 +169,14 @@ static int open_source(void *session) {
     return warm_start_open(&s->grow, s->config);
 }
 
-/* Holds out items of the lists, if train.held_out_items is set. The first id of a list is never held out if it is the list's own
- * row, or the target of an adjacency line. */
-static int set_items_apart(struct session *s) {
-    const struct config *c = s->config;
-    int own = s->vocab.lists > 0 || corpus_formats[c->corpus_format].targets;
-    if (!(c->train_held_out_items > 0)) return 0;
-    return held_out_split(&s->held_out, &s->stream, own, c->train_held_out_items, (uint32_t)c->train_seed);
-}
-
 static int find_examples(void *session) {
     struct session *s = session;
     if (s->config->examples_mode == MODE_WALK) return examples_init_walks(&s->examples, s->config, &s->vocab, &s->graph, s->pool);
     if (config_has_counts(s->config)) return examples_init(&s->examples, s->config, &s->vocab, &s->counts);
-    if (set_items_apart(s)) return -1;
+    /* The first id of a list is never held out if it is the list's own row, or the target of an adjacency line. */
+    int own = s->vocab.lists > 0 || corpus_formats[s->config->corpus_format].targets;
+    double share = s->config->train_held_out_items;
+    if (share > 0 && held_out_split(&s->held_out, &s->stream, own, share, (uint32_t)s->config->train_seed)) return -1;
     return examples_init(&s->examples, s->config, &s->vocab, s->held_out.lists ? &s->held_out.trained : &s->stream);
 }
 

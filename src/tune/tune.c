@@ -324,7 +324,8 @@ static int print_keys(const struct config *config, struct file_writer *w) {
 static int best_write(const struct tuning *t, const struct tune_answer *answer) {
     struct config config;
     struct file_writer writer = {.path = NULL};
-    int result = trial_config(t, &t->points[answer->best], &config) || ((tune_finds_epochs(t) || answer->diverged) && trial_set_epochs(&config, answer->epochs)) ||
+    int epochs = tune_finds_epochs(t) || answer->diverged;
+    int result = trial_config(t, &t->points[answer->best], &config) || (epochs && trial_set_epochs(&config, answer->epochs)) ||
                          file_writer_open(&writer, t->request->out) ? -1 : 0;
     if (!result)
         result = print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) || file_commit(&writer)
