@@ -466,6 +466,9 @@ uint32_t sptx_run_dim(const struct sptx_run *run);
  * bytes, unless length is NULL. */
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has its word; 0 past the rows */
+/* Returns the value of a key that the run was trained with, as its config.ini has it: of "corpus" and "format", "pairs". NULL: there is no
+ * such key. Valid until the next call of this function. */
+const char *sptx_run_key(struct sptx_run *run, const char *section, const char *key);
 /* Gives the words of rows first .. first + count - 1 as text, each with its NUL, without a copy: valid until the run is closed.
  * offsets: space for [count + 1], filled; words->offsets is then `offsets`. counts: space for [count], filled with sptx_run_count() of
  * each row, or NULL. */

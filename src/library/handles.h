@@ -14,6 +14,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "config/config_keys.h"
 #include "corpus/numbered.h"
 #include "rows/table.h"
 #include "sptx.h"
@@ -75,6 +76,7 @@ struct sptx_run {
     int answering;            /* 1: `answers` is open */
     struct answer answer;     /* what sptx_run_evaluate() found last, since the caller gets pointers into it */
     int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
+    char key[CONFIG_BYTES];   /* what sptx_run_key() returned last, unless that is a text of the config */
     struct sptx_run *next;
 };
 

@@ -72,6 +72,15 @@ uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row) {
     return run && row < run->model.rows ? vocab_count(&run->model.vocab, row) : 0;
 }
 
+const char *sptx_run_key(struct sptx_run *run, const char *section, const char *key) {
+    if (!run || !section || !key) return NULL;
+    enter(run->context);
+    const struct config_key *found = config_find_key(section, key);
+    const char *value = found ? config_text_of(&run->model.keys, found, run->key) : NULL;
+    leave(run->context, 0);
+    return value;
+}
+
 enum sptx_status sptx_run_words(struct sptx_run *run, uint64_t first, uint64_t count, uint64_t *offsets, uint64_t *counts,
                                 struct sptx_tokens *words) {
     if (!run) return SPTX_USAGE;

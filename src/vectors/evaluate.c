@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -89,9 +90,13 @@ const struct measure evaluate_measures[] = {
 };
 
 const struct measure *evaluate_named(const char *name) {
-    for (const struct measure *measure = evaluate_measures; measure->name; measure++)
+    char wanted[256];
+    size_t n = 0;
+    for (const struct measure *measure = evaluate_measures; measure->name; measure++) {
         if (name && !strcmp(measure->name, name)) return measure;
-    fail_usage("'%s' is not a measure; wanted pairs, analogies, held_out, groups, labels, edges or triples", name ? name : "NULL");
+        n = text_add(wanted, sizeof wanted, n, "%s%s", !n ? "" : measure[1].name ? ", " : " or ", measure->name);
+    }
+    fail_usage("'%s' is not a measure; wanted %s", name ? name : "NULL", wanted);
     return NULL;
 }
 

@@ -260,6 +260,11 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     assert_string_equal(sptx_run_word(run, row, &length), "green");
     assert_int_equal(length, 5);
     assert_int_equal(sptx_run_count(run, row), 10000);
+    assert_string_equal(sptx_run_key(run, "corpus", "format"), "text");
+    assert_string_equal(sptx_run_key(run, "corpus", "min_rating"), "none");
+    assert_null(sptx_run_key(run, "corpus", "never"));
+    assert_null(sptx_run_key(run, NULL, "format"));
+    assert_null(sptx_run_key(NULL, "corpus", "format"));
     assert_int_equal(sptx_run_find(run, "grean", &row), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "green"));
     assert_int_equal(sptx_run_find(run, "green", &row), SPTX_OK);

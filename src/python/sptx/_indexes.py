@@ -1,7 +1,5 @@
 """Indexes of other libraries, made from a run's vectors."""
 
-import configparser
-import os
 from typing import Any, Optional
 
 import numpy
@@ -57,9 +55,5 @@ class Indexes:
         if metric not in (None, "cosine", "dot"):
             raise ValueError("metric = %r is neither 'cosine' nor 'dot'" % (metric,))
         if metric is None and len(self.lists):
-            config = configparser.ConfigParser(interpolation=None, strict=False)
-            here = os.fsdecode(self._where)
-            config.read(os.path.join(here, "config.ini"), encoding="utf-8") or \
-                config.read(os.path.join(os.path.dirname(here), "config.ini"), encoding="utf-8")  # `here` is a checkpoint of the run
-            return config.get("train", "score", fallback="dot") == "cosine"
+            return self._key("train", "score") == "cosine"
         return metric != "dot"

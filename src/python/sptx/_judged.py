@@ -2,7 +2,6 @@
 which is converted to a corpus for the library."""
 
 import ctypes
-import itertools
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
@@ -41,22 +40,6 @@ def _as_corpus(run: Any, source: Source, settings: Dict[str, Any]) -> Judged:
     return Judged(corpus=corpus)
 
 
-def _keys_of(run: Any) -> Dict[str, str]:
-    """Returns the run's [corpus] keys from its config.ini, {key: value}; an empty dict if the file is missing."""
-    found: Dict[str, str] = {}
-    for folder in (run._path, os.path.dirname(os.path.abspath(run._path))):
-        try:
-            with open(os.path.join(folder, "config.ini"), encoding="utf-8", errors="surrogateescape") as file:
-                lines = file.read().splitlines()
-        except OSError:
-            continue
-        inside = itertools.takewhile(lambda line: not line.startswith("["),
-                                     itertools.islice(itertools.dropwhile(lambda line: line != "[corpus]", lines), 1, None))
-        found = {key.strip(): value.strip() for key, mark, value in (line.partition("=") for line in inside) if mark}
-        break
-    return found
-
-
 def _refuse_paths(source: Source, what: str) -> None:
     if "corpus.path" in source.settings:
         raise ValueError("%s= is one file, or a folder of files, or data; not a list of paths" % what)
@@ -66,18 +49,17 @@ def lists(run: Any, data: Any, what: str, columns: Optional[Sequence[str]], user
     """Converts lists and their items to test data: from a file, or from data that fit() accepts as lists, pairs or adjacency."""
     if is_path(data):
         return Judged(path_of(data))
-    keys = _keys_of(run)
-    own = keys.get("format")
+    own = run._key("corpus", "format")
     source = source_of(data, columns, users, items, format or ("adjacency" if own == "adjacency" else None))
     _refuse_paths(source, what)
     usual = [name for name in (own, "lists", "pairs") if name in source.formats and name in ("lists", "pairs", "adjacency")]
     if not usual and source.format != "pairs":
         raise ValueError("%s= is %s; wanted lists, pairs, a frame, or a matrix of users x items" % (what, source.format))
     source.read_as(format or (usual or ["pairs"])[0])
-    least = keys.get("min_rating", "none")
-    if isinstance(source, Sparse) and least not in ("none", ""):
+    least = run._key("corpus", "min_rating")
+    if isinstance(source, Sparse) and least != "none":
         source.min_rating = float(least)
-    settings = {"lists": {"examples.mode": "user"}, "pairs": {"corpus.min_rating": least or "none"}}
+    settings = {"lists": {"examples.mode": "user"}, "pairs": {"corpus.min_rating": least}}
     return _as_corpus(run, source, settings.get(source.format, {}))
 
 

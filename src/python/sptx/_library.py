@@ -196,6 +196,7 @@ _CALLS = {
     "sptx_run_close": (None, [c_void_p]),
     "sptx_run_rows": (c_uint64, [c_void_p]),
     "sptx_run_dim": (c_uint32, [c_void_p]),
+    "sptx_run_key": (c_char_p, [c_void_p, c_char_p, c_char_p]),
     "sptx_run_word": (c_void_p, [c_void_p, c_uint64, POINTER(c_uint64)]),
     "sptx_run_words": (c_int, [c_void_p, c_uint64, c_uint64, c_void_p, c_void_p, POINTER(Tokens)]),
     "sptx_run_buckets": (c_int, [c_void_p, c_void_p, c_uint64]),

@@ -140,6 +140,10 @@ class Run(Asked, Indexes):
                 continue
         return ""
 
+    def _key(self, section: str, key: str) -> str:
+        """The value of a key that the run was trained with, as its config.ini has it; the default if that file is lost."""
+        return library.sptx_run_key(self._open().pointer, section.encode(), key.encode()).decode("utf-8", "surrogateescape")
+
     @property
     def lists(self) -> Words:
         """Names of the lists that have rows of their own, "list:NAME", by row; in a run of triples, names of the relations,
