@@ -73,13 +73,6 @@ static uint64_t held(const struct sptx_corpus *corpus) {
     return corpus->gathered.tokens + corpus->gathered.named + corpus->gathered.sentences;
 }
 
-/* Returns 1 if data that was given with one set of options is read alike with the other. */
-static int reads_alike(const struct corpus_options *one, const struct corpus_options *other) {
-    return one->format == other->format && one->order == other->order && one->min_rating == other->min_rating &&
-           one->pair_weights == other->pair_weights && one->weights == other->weights && one->max_word == other->max_word &&
-           !one->list_rows == !other->list_rows;
-}
-
 /* Prints the line that says what the data was taken for, and keeps it for the run's config.ini. */
 static void say_taken(struct sptx_corpus *corpus, const char *said) {
     snprintf(corpus->said, sizeof corpus->said, "%s", said);
@@ -91,8 +84,11 @@ static void say_taken(struct sptx_corpus *corpus, const char *said) {
 static int change_keys(struct sptx_corpus *corpus, struct config *keys) {
     struct config config = {0};
     int result = config_copy(&config, keys) || config_resolve(&config) ? -1 : 0;
-    struct corpus_options options = result ? corpus->options : config_corpus(&config);
-    if (!result && held(corpus) && !reads_alike(&options, &corpus->options))
+    const struct corpus_options options = result ? corpus->options : config_corpus(&config), *now = &corpus->options;
+    int alike = options.format == now->format && options.order == now->order && options.min_rating == now->min_rating &&
+                options.pair_weights == now->pair_weights && options.weights == now->weights && options.max_word == now->max_word &&
+                !options.list_rows == !now->list_rows;
+    if (!result && held(corpus) && !alike)
         result = fail_usage("these settings change how data is read, and the corpus has data already: give them to sptx_corpus_open()");
     config_release(result ? &config : &corpus->config);
     config_release(result ? keys : &corpus->keys);

@@ -127,28 +127,21 @@ struct written {
 static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct written *all_written;
 
-static int name_file(struct written *file, const char *resolved, const char *directory) {
-    const char *slash = strrchr(resolved, '/'), *name = slash ? slash + 1 : resolved;
-    struct stat about;
-    if (stat(directory, &about)) return 0;
-    file->process = getpid();
-    file->device = about.st_dev;
-    file->directory = about.st_ino;
-    file->name = mem_text(name, strlen(name), "a path");
-    return file->name ? 0 : -1;
-}
-
 static int find_file(struct written *file, const char *path) {
     char *resolved = path_resolve(path), *directory = resolved ? path_parent(resolved) : NULL;
-    *file = (struct written){.name = NULL};
-    int result = directory ? name_file(file, resolved, directory) : -1;
+    const char *slash = directory ? strrchr(resolved, '/') : NULL, *name = slash ? slash + 1 : resolved;
+    struct stat about;
+    int result = directory ? 0 : -1;
+    *file = (struct written){.process = getpid()};
+    if (!result && !stat(directory, &about)) {
+        file->device = about.st_dev;
+        file->directory = about.st_ino;
+        file->name = mem_text(name, strlen(name), "a path");
+        result = file->name ? 0 : -1;
+    }
     free(resolved);
     free(directory);
     return result;
-}
-
-static int is_same(const struct written *a, const struct written *b) {
-    return a->process == b->process && a->device == b->device && a->directory == b->directory && !strcmp(a->name, b->name);
 }
 
 /* Claims the file of a path for one save. Returns 0, or -1 after fail(). */
@@ -157,7 +150,9 @@ static int claim_file(struct written *file, const char *path) {
     if (!file->name) return 0;
     pthread_mutex_lock(&written_lock);
     const struct written *other = all_written;
-    while (other && !is_same(other, file)) other = other->next;
+    while (other && (other->process != file->process || other->device != file->device || other->directory != file->directory ||
+                     strcmp(other->name, file->name)))
+        other = other->next;
     if (!other) {
         file->next = all_written;
         all_written = file;
@@ -208,15 +203,11 @@ static int save_snapshot(void *user) {
 }
 
 /* For a save that goes on while the table is used. saving_wait() waits until the save is done, and frees its snapshot;
- * saving_look() frees the snapshot only if the save is done already. saving_forget() waits, and forgets how the save ended. */
+ * saving_forget() waits, and forgets how the save ended. */
 static void saving_wait(struct sptx_table *table) {
     if (!table->saving) return;
     behind_wait(&table->saving->behind);
     table->table.ops->snapshot_end(table->table.backend, table->table.store);
-}
-
-static void saving_look(struct sptx_table *table) {
-    if (table->saving && behind_is_done(&table->saving->behind)) saving_wait(table);
 }
 
 static void saving_forget(struct sptx_table *table) {
@@ -239,20 +230,17 @@ static int check_path(const char *path) {
     return path && *path ? 0 : fail_usage("a table is saved to a path; none was given");
 }
 
-static int save_now(struct sptx_table *table, const char *path) {
+enum sptx_status sptx_table_save(struct sptx_table *table, const char *path) {
     struct written file;
     uint64_t checksum;
-    if (check_path(path) || claim_file(&file, path)) return -1;
-    int result = end_earlier(table) || table->context->ops->rows_wait(table->context->backend) ? -1 : 0;
-    if (!result) result = table_save(&table->table, path, &checksum);
-    release_file(&file);
-    return result;
-}
-
-enum sptx_status sptx_table_save(struct sptx_table *table, const char *path) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    return leave(table->context, save_now(table, path));
+    if (check_path(path) || claim_file(&file, path)) return leave(table->context, -1);
+    int result = end_earlier(table) || table->context->ops->rows_wait(table->context->backend) ||
+                         table_save(&table->table, path, &checksum)
+                     ? -1 : 0;
+    release_file(&file);
+    return leave(table->context, result);
 }
 
 /* Begins a save whose file is claimed. */
@@ -276,28 +264,23 @@ static char *path_from_root(const char *path) {
     return whole;
 }
 
-static int save_behind(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **out) {
-    if (!out) return fail_usage("the address for the new save is NULL");
+enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **out) {
+    if (!table) return SPTX_USAGE;
+    enter(table->context);
+    if (!out) return leave(table->context, fail_usage("the address for the new save is NULL"));
     *out = NULL;
-    if (check_path(path)) return -1;
-    struct sptx_saving *saving = mem_zalloc(1, sizeof *saving, "a save");
-    if (!saving) return -1;
+    struct sptx_saving *saving = check_path(path) ? NULL : mem_zalloc(1, sizeof *saving, "a save");
+    if (!saving) return leave(table->context, -1);
     saving->path = path_from_root(path);
     int claimed = saving->path && !claim_file(&saving->file, path);
     if (claimed && !begin_saving(table, saving, most)) {
         *out = table->saving = saving;
-        return 0;
+        return leave(table->context, 0);
     }
     if (claimed) release_file(&saving->file);
     free(saving->path);
     free(saving);
-    return -1;
-}
-
-enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **saving) {
-    if (!table) return SPTX_USAGE;
-    enter(table->context);
-    return leave(table->context, save_behind(table, path, most, saving));
+    return leave(table->context, -1);
 }
 
 /* ---- the caller's handle ---- */
@@ -518,32 +501,15 @@ static int take_share(void *context, unsigned worker) {
     return 0;
 }
 
-static int64_t id_at(const struct sptx_ids *ids, uint64_t i) {
-    return ids->bits == 64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
-}
-
-/* Fails with the first wrong id in the array; threads may have found a later one first. */
-static int refuse_ids(const struct sptx_ids *ids, uint64_t rows) {
-    for (uint64_t i = 0; i < ids->count; i++) {
-        int64_t id = id_at(ids, i);
-        if ((uint64_t)id >= rows) return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id, rows);
-    }
-    return fail_usage("ids were changed during a call");
-}
-
-static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids) {
-    if (!ids) return fail_usage("ids are NULL");
-    if (ids->bits != 32 && ids->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", ids->bits);
-    if (check_count(ids->count, "ids")) return -1;
-    if (ids->count && !ids->data) return fail_usage("%" PRIu64 " ids at NULL", ids->count);
-    return check_aligned(ids->data, ids->bits / 8, "ids") || check_memory(table->context, ids->memory, "ids") ? -1 : 0;
-}
-
 /* Prepares ids for the backend. Ids in host memory are checked and copied to the backend's buffer in a single pass. */
 static int take_ids(struct sptx_table *table, const struct sptx_ids *given, struct sptx_ids *taken) {
     enum { FEW = 1 << 17 }; /* fewer ids are copied by one thread: waking the others would take as long as copying this number */
     struct sptx_context *context = table->context;
-    if (check_ids(table, given)) return -1;
+    if (!given) return fail_usage("ids are NULL");
+    if (given->bits != 32 && given->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", given->bits);
+    if (check_count(given->count, "ids")) return -1;
+    if (given->count && !given->data) return fail_usage("%" PRIu64 " ids at NULL", given->count);
+    if (check_aligned(given->data, given->bits / 8, "ids") || check_memory(context, given->memory, "ids")) return -1;
     *taken = *given;
     if (given->memory != SPTX_HOST || !given->count) return 0;
     struct id_taking taking = {
@@ -551,13 +517,12 @@ static int take_ids(struct sptx_table *table, const struct sptx_ids *given, stru
     if (context->ops->rows_ids(context->backend, given->count, &taking.to)) return -1;
     *taken = (struct sptx_ids){taking.to, given->count, 32, SPTX_HOST};
     if (taking.workers > 1 ? pool_run(context->pool, take_share, &taking) : take_share(&taking, 0)) return -1;
-    return taking.wrong ? refuse_ids(given, taking.rows) : 0;
-}
-
-static int check_values(const struct sptx_table *table, const struct sptx_ids *ids, const float *values,
-                        enum sptx_memory memory, const char *what) {
-    if (ids->count && !values) return fail_usage("%s are NULL", what);
-    return check_aligned(values, sizeof *values, what) || check_memory(table->context, memory, what) ? -1 : 0;
+    for (uint64_t i = 0; taking.wrong && i < given->count; i++) { /* threads may have found a later wrong id first */
+        int64_t id = given->bits == 64 ? ((const int64_t *)given->data)[i] : ((const int32_t *)given->data)[i];
+        if ((uint64_t)id >= taking.rows)
+            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id, taking.rows);
+    }
+    return taking.wrong ? fail_usage("ids were changed during a call") : 0;
 }
 
 struct finite_check {
@@ -594,21 +559,6 @@ static int check_finite(const struct sptx_table *table, const struct sptx_ids *i
     return 0;
 }
 
-static struct rows_request request_for(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
-                                       enum sptx_memory memory, void *stream, uint64_t steps) {
-    return (struct rows_request){.table = table->table.store,
-                                 .ids = ids->data,
-                                 .count = ids->count,
-                                 .id_bits = ids->bits,
-                                 .ids_on_gpu = ids->memory == SPTX_CUDA,
-                                 .values_on_gpu = memory == SPTX_CUDA,
-                                 .values = (float *)(uintptr_t)values, /* the cast drops const, but only a fetch writes */
-                                 .stream = stream,
-                                 .rule = &table->rule,
-                                 .lr = table->rule.lr,
-                                 .global_step = steps};
-}
-
 /* ---- the four calls that read and change rows ---- */
 
 typedef int rows_call(struct backend *backend, const struct rows_request *request);
@@ -616,13 +566,25 @@ typedef int rows_call(struct backend *backend, const struct rows_request *reques
 static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                                     enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
     struct sptx_context *context = table->context;
-    struct sptx_ids taken;
-    saving_look(table);
-    if (take_ids(table, ids, &taken) || (what && check_values(table, ids, values, memory, what)) ||
+    struct sptx_ids taken = {0};
+    if (table->saving && behind_is_done(&table->saving->behind)) saving_wait(table); /* it frees the snapshot */
+    if (take_ids(table, ids, &taken)) return leave(context, -1);
+    if (what && ids->count && !values) return leave(context, fail_usage("%s are NULL", what));
+    if ((what && (check_aligned(values, sizeof *values, what) || check_memory(context, memory, what))) ||
         (table->check_finite && call == context->ops->rows_update && check_finite(table, ids, values, memory)))
         return leave(context, -1);
     uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
-    struct rows_request request = request_for(table, &taken, values, memory, stream, table->steps + stores);
+    struct rows_request request = {.table = table->table.store,
+                                   .ids = taken.data,
+                                   .count = taken.count,
+                                   .id_bits = taken.bits,
+                                   .ids_on_gpu = taken.memory == SPTX_CUDA,
+                                   .values_on_gpu = memory == SPTX_CUDA,
+                                   .values = (float *)(uintptr_t)values, /* the cast drops const, but only a fetch writes */
+                                   .stream = stream,
+                                   .rule = &table->rule,
+                                   .lr = table->rule.lr,
+                                   .global_step = table->steps + stores};
     return leave(context, ids->count ? call(context->backend, &request) : 0);
 }
 
