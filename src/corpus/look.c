@@ -123,6 +123,22 @@ static struct table_line part_line(const struct looked_line *line, const struct 
     return parts;
 }
 
+/* Adds a field of a line to the words. Returns its number, or -1 after fail(). */
+static int64_t add_word(struct words *words, const struct table_line *parts, uint64_t c) {
+    return words_add(words, words_hash(parts->word[c], parts->length[c]), parts->word[c], parts->length[c]);
+}
+
+static int has_word(const struct words *words, const struct table_line *parts, uint64_t c) {
+    return words_find(words, words_hash(parts->word[c], parts->length[c]), parts->word[c], parts->length[c]) >= 0;
+}
+
+/* Reads a field of a line that is a whole number. Returns 0, or -1 if it is none. */
+static int whole_number(const struct table_line *parts, uint64_t c, uint64_t *number) {
+    char text[24];
+    snprintf(text, sizeof text, "%.*s", (int)(parts->length[c] < sizeof text ? parts->length[c] : 0), parts->word[c]);
+    return text_count(text, number) ? -1 : 0;
+}
+
 /* ---- the separator ---- */
 
 static const char *const separators[] = {"\t", "::", ";", "|", ",", " "};
@@ -401,7 +417,7 @@ static int begin_differently(const struct looked_lines *lines, const struct colu
     int failed = 0;
     for (uint64_t i = 1; i < lines->count && !failed; i++) {
         struct table_line parts = part_line(&lines->line[i], form);
-        failed = words_add(&firsts, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) < 0;
+        failed = add_word(&firsts, &parts, 0) < 0;
     }
     uint64_t different = firsts.size;
     words_release(&firsts);
@@ -416,9 +432,7 @@ static int are_numbered(const struct looked_lines *lines, const struct columns_f
     if (lines->count < NUMBERED_LEAST) return 0;
     for (uint64_t i = 0; i < lines->count; i++) {
         struct table_line parts = part_line(&lines->line[i], form);
-        char text[24];
-        snprintf(text, sizeof text, "%.*s", (int)(parts.length[0] < sizeof text ? parts.length[0] : 0), parts.word[0]);
-        if (text_count(text, &number) || (!i && number > 1) || (i && number != first + i)) return 0;
+        if (whole_number(&parts, 0, &number) || (!i && number > 1) || (i && number != first + i)) return 0;
         if (!i) first = number;
     }
     return 1;
@@ -1027,13 +1041,14 @@ static int is_of_events(struct looking *l, unsigned column) {
     for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && fits; i++) {
         struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
         if (column >= parts.count || !parts.length[column]) continue;
-        int64_t number = words_add(&words, words_hash(parts.word[column], parts.length[column]), parts.word[column], parts.length[column]);
+        int64_t number = add_word(&words, &parts, column);
         fits = number >= 0 && number < EVENTS_MOST && parts.length[column] < NAME_MOST;
         if (fits) count[number]++, filled++;
     }
     fits = fits && words.size > !l->look->form.named && EVENTS_SHARE * words.size <= filled;
     if (fits && (!l->whole || l->lines.count == LOOKED_AT))
-        used = text_add(l->happened, sizeof l->happened, used, "of the first %s %s: ", text_of_count(first, l->columns.lines), l->typed ? "rows" : "lines");
+        used = text_add(l->happened, sizeof l->happened, 0, "of the first %s %s: ", text_of_count(first, l->columns.lines),
+                        l->typed ? "rows" : "lines");
     for (uint64_t i = 0; i < words.size && fits; i++) {
         const char *word = words_get(&words, i, &length);
         used = text_add(l->happened, sizeof l->happened, used, "%s%.*s %" PRIu64, i ? ", " : "", (int)length, word, count[i]);
@@ -1115,8 +1130,7 @@ static void collect_distinct(const struct looking *l, unsigned index, struct dis
         struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
         for (unsigned c = 0; c < COLUMN_MEANINGS && !of->failed; c++)
             if (c + index < parts.count && parts.length[c + index])
-                of->failed = words_add(&of->words[c], words_hash(parts.word[c + index], parts.length[c + index]), parts.word[c + index],
-                                       parts.length[c + index]) < 0;
+                of->failed = add_word(&of->words[c], &parts, c + index) < 0;
     }
 }
 
@@ -1222,9 +1236,10 @@ static int take_positions(struct looking *l) {
     unsigned value = l->has_header ? find_named(l, COLUMN_VALUE, NO_COLUMN) : NO_COLUMN;
     if (value != NO_COLUMN && value != 2 + index) return refuse_columns(l, "the header names a value, but not the columns that are wanted");
     if (!has_numbers(l, 2 + index) && !is_of_events(l, 2 + index)) return refuse_third(l);
-    int ragged = l->rows == LOOK_EDGES && l->columns.least < l->columns.most;
-    return most <= POSITIONS_MOST ? 0 : refuse_columns(l, ragged ? "lines differ in length, and corpus.format = adjacency reads a node and its neighbours"
-                                                                 : "nothing tells which columns are wanted");
+    if (most <= POSITIONS_MOST) return 0;
+    return refuse_columns(l, l->rows == LOOK_EDGES && l->columns.least < l->columns.most
+                                 ? "lines differ in length, and corpus.format = adjacency reads a node and its neighbours"
+                                 : "nothing tells which columns are wanted");
 }
 
 /* Sets the format of N-Triples. Their lines need no further examination. */
@@ -1299,11 +1314,11 @@ static int have_no_names(struct looking *l) {
     for (uint64_t i = begin; i < l->lines.count && !failed; i++) {
         struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
         for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ && !failed; c++)
-            failed = words_add(c ? &items : &firsts, words_hash(parts.word[c], parts.length[c]), parts.word[c], parts.length[c]) < 0;
+            failed = add_word(c ? &items : &firsts, &parts, c) < 0;
     }
     for (uint64_t i = begin; i < l->lines.count && !failed; i++) {
         struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
-        within += words_find(&items, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) >= 0;
+        within += has_word(&items, &parts, 0);
     }
     uint64_t repeated = count - firsts.size;
     l->names = firsts.size;
@@ -1343,7 +1358,7 @@ static struct firsts count_firsts(const struct looking *l) {
     }
     for (uint64_t i = 0; i < l->lines.count && !of.failed; i++) {
         struct table_line parts = part_line(&l->lines.line[i], &blanks);
-        of.within += words_find(&later, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) >= 0;
+        of.within += has_word(&later, &parts, 0);
     }
     of.different = firsts.size;
     words_release(&firsts);
@@ -1374,7 +1389,7 @@ static int is_of_names(const struct looking *l, unsigned column, uint64_t *diffe
     for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && !failed; i++, lines++) {
         struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
         if (column >= parts.count || !parts.length[column]) continue;
-        failed = words_add(&words, words_hash(parts.word[column], parts.length[column]), parts.word[column], parts.length[column]) < 0;
+        failed = add_word(&words, &parts, column) < 0;
         bytes += parts.length[column];
         filled++;
     }
@@ -1447,8 +1462,8 @@ static int look_at_documents(struct looking *l) {
     uint64_t labelled = 0;
     for (uint64_t i = 0; i < l->lines.count; i++) labelled += holds(&l->lines.line[i], "__label__");
     if (2 * labelled > l->lines.count)
-        snprintf(l->look->doubt, LOOK_LIKE, "have labels (__label__..), which are words of the texts here: a document's row learns them; remove them for rows of the "
-                 "text alone (sed 's/__label__[^ ]* *//g')");
+        snprintf(l->look->doubt, LOOK_LIKE, "have labels (__label__..), which are words of the texts here: a document's row learns them; remove them "
+                 "for rows of the text alone (sed 's/__label__[^ ]* *//g')");
     if (!l->typed) {
         const char *separator = keys->separator != SEPARATOR_AUTO ? separator_of_key[keys->separator] : find_separator_of_documents(l);
         if (!*separator && given) separator = separator_of_fixed(&l->lines, 0);
@@ -1485,11 +1500,8 @@ static uint64_t number_of_line(const struct looked_line *line, unsigned wanted, 
     struct columns_form blanks = COLUMNS_PLAIN;
     struct table_line parts = part_line(line, &blanks);
     uint64_t number[2] = {0, 0};
-    for (unsigned i = 0; i < 2 && i < parts.count; i++) {
-        char text[24];
-        snprintf(text, sizeof text, "%.*s", (int)(parts.length[i] < sizeof text ? parts.length[i] : 0), parts.word[i]);
-        if (text_count(text, &number[i])) return 0;
-    }
+    for (unsigned i = 0; i < 2 && i < parts.count; i++)
+        if (whole_number(&parts, i, &number[i])) return 0;
     *other = number[1];
     return parts.count == wanted ? number[0] : 0;
 }
@@ -1509,7 +1521,8 @@ static int is_matrix_size(const struct looking *l) {
         if (i && (value[0] > size[0] || value[1] > size[1] || value[0] < 1 || value[1] < 1)) return 0;
         below &= !i || parts.count < 3 || value[2] < size[2];
     }
-    return is_matrix_market(l->lines.bytes, l->length) || (l->whole ? size[2] == (double)(l->lines.count - 1) : below && size[2] >= (double)l->lines.count);
+    double count = (double)(l->lines.count - 1);
+    return is_matrix_market(l->lines.bytes, l->length) || (l->whole ? size[2] == count : below && size[2] > count);
 }
 
 /* Removes a first line that is no row but counts the others: their number, or for edges the number of nodes and that of lines. */
@@ -1550,12 +1563,8 @@ static int refuse_metis(struct looking *l) {
         least = parts.count < least ? parts.count : least;
         widest = parts.count > widest ? parts.count : widest;
         entries += parts.count;
-        for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ; c++) {
-            char text[24];
-            uint64_t number;
-            snprintf(text, sizeof text, "%.*s", (int)(parts.length[c] < sizeof text ? parts.length[c] : 0), parts.word[c]);
-            if (text_count(text, &number) || !number || number > nodes) return 0;
-        }
+        for (uint64_t c = 0, number; c < parts.count && c < COLUMNS_READ; c++)
+            if (whole_number(&parts, c, &number) || !number || number > nodes) return 0;
     }
     int all = l->whole && l->lines.count < LOOKED_AT && entries == 2 * edges && seen <= nodes;
     int some = !l->whole && least < widest && (double)entries / (double)seen < 4.0 * (double)edges / (double)nodes &&
@@ -1762,22 +1771,25 @@ static void doubt_graph(struct looking *l) {
     uint64_t shared = of.failed ? 0 : count_shared(&of.words[0], &of.words[1]);
     for (int c = 0; c < COLUMN_MEANINGS; c++) words_release(&of.words[c]);
     if (shared)
-        snprintf(l->look->doubt, LOOK_LIKE, "have %" PRIu64 " name%s in both columns, each of which is one node; %.*s and %.*s look like two kinds, which "
-                 "corpus.format = pairs keeps apart", shared, text_plural(shared), text_shown(length[0]), name[0], text_shown(length[1]), name[1]);
+        snprintf(l->look->doubt, LOOK_LIKE, "have %" PRIu64 " name%s in both columns, each of which is one node; %.*s and %.*s look like two kinds, "
+                 "which corpus.format = pairs keeps apart", shared, text_plural(shared), text_shown(length[0]), name[0],
+                 text_shown(length[1]), name[1]);
 }
 
 /* Describes in look->doubt items that programs write where a value is missing, items of libsvm, and lists that are rows of a table. */
 static void doubt_items(struct looking *l) {
-    uint64_t missing = 0, of = 0, pairs = 0, wide = l->columns.most < COLUMNS_READ ? l->columns.most : COLUMNS_READ, shown = 0, numbers = 0, words = 0;
+    uint64_t missing = 0, of = 0, pairs = 0, shown = 0, numbers = 0, words = 0;
     uint64_t codes = 0, quoted = 0; /* items of two letters, among which NA may be one; lines with "," */
     const struct columns_form *form = &l->look->form;
     const char *null = "";
+    char *out = l->look->doubt;
+    int lists = l->row->free;
     for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count; i++) {
         struct table_line parts = part_line(&l->lines.line[i], form);
         quoted += holds(&l->lines.line[i], "\",\"");
-        for (uint64_t c = 1; c < parts.count && c < COLUMNS_READ; c++) {
+        for (uint64_t c = (uint64_t)lists; c < parts.count && c < COLUMNS_READ; c++) {
             const char *word = parts.word[c], *colon = memchr(word, ':', parts.length[c]);
-            if (l->rows == LOOK_PAIRS && c != form->column[COLUMN_B]) continue;
+            if (!lists && c != form->column[COLUMN_B]) continue;
             of++;
             pairs += colon && is_digits(word, (uint64_t)(colon - word)) && is_digits(colon + 1, parts.length[c] - (uint64_t)(colon - word) - 1);
             int is = parts.length[c] > 1 && is_missing(word, parts.length[c]);
@@ -1785,21 +1797,23 @@ static void doubt_items(struct looking *l) {
             if (is && !missing++) null = word, shown = parts.length[c];
         }
     }
-    for (uint64_t c = 1; c < wide; c++) {
+    for (uint64_t c = 1; c < l->columns.most && c < COLUMNS_READ; c++) {
         const struct looked_column *column = &l->columns.column[c];
         numbers += column->filled && column->numbers == column->filled;
         words += column->filled && !column->digits;
     }
-    if (l->rows == LOOK_LISTS && of && pairs == of)
-        snprintf(l->look->doubt, LOOK_LIKE, "look like libsvm's, index:value, each of which is an item here; write list, index, value and set corpus.format = pairs");
-    else if (l->rows == LOOK_LISTS && l->has_header && wide > 2 && l->columns.least == l->columns.most && numbers && words)
-        snprintf(l->look->doubt, LOOK_LIKE, "are a table of %" PRIu64 " columns of words and of numbers, each value of which is an item here; corpus.format = "
+    if (lists && of && pairs == of)
+        snprintf(out, LOOK_LIKE, "look like libsvm's, index:value, each of which is an item here; write list, index, value and set "
+                 "corpus.format = pairs");
+    else if (lists && l->has_header && l->columns.least == l->columns.most && numbers && words)
+        snprintf(out, LOOK_LIKE, "are a table of %" PRIu64 " columns of words and of numbers, each value of which is an item here; corpus.format = "
                  "pairs reads two columns", l->columns.most);
-    else if (l->rows == LOOK_LISTS && *form->separator == ' ' && 2 * quoted > l->lines.count)
-        snprintf(l->look->doubt, LOOK_LIKE, "are CSV with quotes, whose words are items here; corpus.separator = comma takes its fields, corpus.format = documents its texts");
+    else if (lists && *form->separator == ' ' && 2 * quoted > l->lines.count)
+        snprintf(out, LOOK_LIKE, "are CSV with quotes, whose words are items here; corpus.separator = comma takes its fields, corpus.format = "
+                 "documents its texts");
     else if (missing && !(shown == 2 && codes)) /* na: Namibia */
-        snprintf(l->look->doubt, LOOK_LIKE, "have the item '%.*s' %" PRIu64 " time%s, as programs write where a value is missing; remove such lines if it is none",
-                 text_shown(shown), null, missing, text_plural(missing));
+        snprintf(out, LOOK_LIKE, "have the item '%.*s' %" PRIu64 " time%s, as programs write where a value is missing; remove such lines if "
+                 "it is none", text_shown(shown), null, missing, text_plural(missing));
 }
 
 /* ---- finding the format ---- */
@@ -1864,7 +1878,8 @@ static int decide_rows(struct looking *l, const char *separator) {
     describe_columns(&l->columns, &l->lines, (uint64_t)l->has_header, form);
     l->is_shifted = find_shift(l);
     if (!(l->keys->columns && *l->keys->columns) && refuse_matrix(l)) return -1;
-    if (l->first.count == 1 && l->row->needed > 1 && !l->row->longer && l->lines.count > 2 && l->columns.least > 1 && !l->typed && l->keys->header == HEADER_AUTO)
+    if (l->first.count == 1 && l->row->needed > 1 && !l->row->longer && l->lines.count > 2 && l->columns.least > 1 && !l->typed &&
+        l->keys->header == HEADER_AUTO)
         return fail("%s: 1 field with %s between, and each line after it has %" PRIu64 ": %.*s; remove it if it is no data", where_is(l, 0),
                     columns_separator_name(form->separator), l->columns.least, SHOWN(&l->lines.line[0]));
     uint64_t rows = 0, columns = 0;
@@ -2053,18 +2068,13 @@ struct looks {
     struct words names, seconds, thirds;
 };
 
-static int add_word(struct words *words, const struct table_line *parts, unsigned column) {
-    const char *word = parts->word[column];
-    return parts->count <= column ? 0 : words_add(words, words_hash(word, parts->length[column]), word, parts->length[column]) < 0;
-}
-
 static int count_lines(struct looks *looks, const struct looked_lines *lines, uint64_t first, const struct columns_form *form) {
     int failed = 0;
     for (uint64_t i = first; i < lines->count && !failed; i++, looks->lines++) {
         struct table_line parts = part_line(&lines->line[i], form);
-        failed = add_word(&looks->names, &parts, 0) || add_word(&looks->seconds, &parts, 1) || add_word(&looks->thirds, &parts, 2);
-        if (parts.count > 2)
-            looks->shared += words_find(&looks->seconds, words_hash(parts.word[2], parts.length[2]), parts.word[2], parts.length[2]) >= 0;
+        failed = (parts.count && add_word(&looks->names, &parts, 0) < 0) || (parts.count > 1 && add_word(&looks->seconds, &parts, 1) < 0) ||
+                 (parts.count > 2 && add_word(&looks->thirds, &parts, 2) < 0);
+        looks->shared += parts.count > 2 && has_word(&looks->seconds, &parts, 2);
     }
     return failed ? -1 : 0;
 }
@@ -2125,7 +2135,7 @@ static int begin_with_numbers(const struct looked_lines *lines) {
     for (uint64_t i = 0; i < lines->count && all; i++) {
         struct table_line parts = part_line(&lines->line[i], &form);
         double number;
-        all = parts.count > 1 && !columns_number(&form, parts.word[0], parts.length[0], &number) && !add_word(&names, &parts, 0);
+        all = parts.count > 1 && !columns_number(&form, parts.word[0], parts.length[0], &number) && add_word(&names, &parts, 0) >= 0;
     }
     all = all && names.size == lines->count;
     words_release(&names);
@@ -2139,12 +2149,6 @@ static int are_two_numbers(const struct looked_lines *lines) {
     describe_columns(&columns, lines, 0, &form);
     return lines->count >= OWN_LEAST && columns.least == 2 && columns.most == 2 && columns.column[0].numbers == lines->count &&
            columns.column[1].numbers == lines->count;
-}
-
-static int are_json_lines(const struct looked_lines *lines) {
-    uint64_t i = 0;
-    while (i < lines->count && *lines->line[i].at == '{' && lines->line[i].end[-1] == '}') i++;
-    return lines->count && i == lines->count;
 }
 
 /* Returns 1 if one of the lines has this byte and a blank after it, as a sentence has. */
@@ -2203,12 +2207,13 @@ void look_for_rows(char like[LOOK_LIKE], const char *bytes, uint64_t length, enu
         const struct looked_line *line = &lines.line[0];
         if (other == XML && !begins_with(line, "<?xml") && !begins_with(line, "<!") && !begins_with(line, "<mediawiki")) other = -1;
         if (other > GML && !strchr("*@", *line->at) && !holds(line, "\"") && !holds(line, "{")) other = -1; /* "Creator of worlds" */
-        if (are_json_lines(&lines))
+        if (is_json(line) && are_json(&lines))
             found = "are JSON, which is read as words with its braces and quotes: write the text alone into a file first";
         else if (are_ntriples(&lines))
             found = "are N-Triples: corpus.format = triples reads them";
         else if (other >= 0)
-            snprintf(like, LOOK_LIKE, "are %s, and no text: %s", others[other].what, other == XML ? "write its text alone into a file first" : others[other].then);
+            snprintf(like, LOOK_LIKE, "are %s, and no text: %s", others[other].what,
+                     other == XML ? "write its text alone into a file first" : others[other].then);
         else if (table && (sure || !found))
             found = table;
         else if (!found && kind == LINES_PAIRS && lines.count >= OWN_LEAST)

@@ -122,8 +122,8 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
     char way[METRICS_ADVICE];
     metrics_advise(metrics->config, way);
     double pair = begins_at_ln2(metrics->config) ? metrics->last.pair / metrics->last.term * ln2 : metrics->first.pair;
-    warn("the loss has stayed within %g%% of its untrained value, %.4f a pair, %s: the model is not learning; %s", 100 * near_untrained(metrics), pair,
-         when, way);
+    warn("the loss has stayed within %g%% of its untrained value, %.4f a pair, %s: the model is not learning; %s", 100 * near_untrained(metrics),
+         pair, when, way);
 }
 
 /* Returns 1 if the loss of the last report is near that of an untrained model: ln 2 a term if the loss begins at that value,

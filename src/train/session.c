@@ -323,9 +323,9 @@ static void note_corpus(const struct session *s) {
         return;
     }
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* the first id of a list is its own row */
-    uint64_t lists = s->vocab.lists && (config_has_documents(s->config) || s->vocab.lists < s->stream.sentences) ? s->vocab.lists : s->stream.sentences;
+    int named = s->vocab.lists && (config_has_documents(s->config) || s->vocab.lists < s->stream.sentences); /* lines of one name are one list */
     note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
-         text_of_count(sentences, lists), config_lines(s->config),
+         text_of_count(sentences, named ? s->vocab.lists : s->stream.sentences), config_lines(s->config),
          text_of_count(rows, s->vocab.size - s->vocab.lists), s->reused ? " (encoded before)" : "");
 }
 
