@@ -48,26 +48,24 @@ void metrics_leave_out(struct metrics *metrics, double seconds) {
     metrics->tally.began += seconds;
 }
 
+/* Adds a batch, or a span of lock-free training, whose loss is that of some of its examples. */
+static void add(struct report_sums *tally, struct report_sums one) {
+    tally->loss += one.loss;
+    tally->loss_examples += one.loss_examples;
+    tally->loss_pairs += one.loss_pairs;
+    tally->loss_terms += one.loss_terms;
+    tally->words += one.words;
+    tally->pairs += one.pairs;
+    tally->link_bytes += one.link_bytes;
+}
+
 void metrics_add_step(struct metrics *metrics, const struct step_result *r) {
-    struct report_sums *tally = &metrics->tally;
-    tally->loss += r->loss;
-    tally->loss_examples += r->examples;
-    tally->loss_pairs += r->pairs;
-    tally->loss_terms += r->terms;
-    tally->words += r->words;
-    tally->pairs += r->pairs;
-    tally->link_bytes += r->link_bytes;
+    add(&metrics->tally, (struct report_sums){r->loss, r->examples, r->pairs, r->terms, r->words, r->pairs, r->link_bytes, 0});
 }
 
 void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *r) {
-    struct report_sums *tally = &metrics->tally;
-    tally->loss += r->loss;
-    tally->loss_examples += r->sampled_examples;
-    tally->loss_pairs += r->sampled_pairs;
-    tally->loss_terms += r->sampled_terms;
-    tally->words += r->words;
-    tally->pairs += r->pairs;
-    tally->link_bytes += r->link_bytes;
+    add(&metrics->tally, (struct report_sums){r->loss, r->sampled_examples, r->sampled_pairs, r->sampled_terms, r->words, r->pairs,
+                                              r->link_bytes, 0});
 }
 
 /* Divides a sum of losses by the numbers of examples, pairs and terms. */
@@ -126,30 +124,14 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
          pair, when, way);
 }
 
-/* Returns 1 if the loss of the last report is near that of an untrained model: ln 2 a term if the loss begins at that value,
- * otherwise the loss of the first batch. A resumed run does not know its first batch's loss; it gets 0. */
-static int is_untrained(const struct metrics *metrics) {
-    double now = metrics->last.term, untrained = ln2;
-    if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
-    return fabs(now - untrained) < near_untrained(metrics) * fabs(untrained);
-}
-
 /* Returns 1 if the loss has been at its untrained value in all reports so far. Once it was not, it is never checked again. */
 static int at_plateau(struct metrics *metrics) {
+    double now = metrics->last.term, untrained = ln2;
     if (!metrics->reports || metrics->plateau_over) return 0;
-    if (!is_untrained(metrics)) metrics->plateau_over = 1;
+    /* Of a loss that does not begin at ln 2 a term, the first batch's is known; a resumed run does not know it, and has 0. */
+    if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
+    metrics->plateau_over = !(fabs(now - untrained) < near_untrained(metrics) * fabs(untrained));
     return !metrics->plateau_over;
-}
-
-/* Warns if the loss stays at its untrained value, which means that the model does not learn. Vectors that begin near zero may also
- * stay there for some epochs and then learn quickly. Hence the warning comes only after half of the run and a hundred reports;
- * metrics_judge() warns at the end of a shorter run. */
-static void watch_plateau(struct metrics *metrics, double done) {
-    char when[64];
-    if (!at_plateau(metrics) || metrics->reports < PLATEAU_REPORTS || done < 0.5) return;
-    metrics->plateau_over = 1;
-    snprintf(when, sizeof when, "for %" PRIu64 " reports", metrics->reports);
-    warn_plateau(metrics, when);
 }
 
 void metrics_judge(struct metrics *metrics, uint64_t step) {
@@ -212,7 +194,7 @@ static void add_number(struct json *line, const char *name, double value) {
 }
 
 /* Begins a line with the keys that every line of metrics.jsonl has. By these keys a resumed run finds the lines to remove
- * (is_past). */
+ * (keep_line). */
 static void begin_line(struct json *line, const struct standing *at) {
     json_print(line, "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": ", at->state->step, at->state->epoch);
     json_decimals(line, at->done, 6);
@@ -272,7 +254,15 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     metrics->reports++;
     metrics->last = mean_losses(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
     show_line(metrics, at, words_rate, pairs_rate);
-    watch_plateau(metrics, at->done);
+    /* A loss that stays at its untrained value means that the model does not learn. Vectors that begin near zero may also stay there for some
+     * epochs and then learn quickly. Hence the warning comes only after half of the run and a hundred reports; metrics_judge() warns at the
+     * end of a shorter run. */
+    if (at_plateau(metrics) && metrics->reports >= PLATEAU_REPORTS && at->done >= 0.5) {
+        char when[64];
+        metrics->plateau_over = 1;
+        snprintf(when, sizeof when, "for %" PRIu64 " reports", metrics->reports);
+        warn_plateau(metrics, when);
+    }
     add_count(&rates, "words", at->state->words);
     add_count(&rates, "pairs", at->state->pairs);
     add_number(&rates, "words_per_second", words_rate);
@@ -332,27 +322,24 @@ int metrics_lines(const char *path, int (*take)(void *user, const char *line, ui
 
 /* ---- a resumed run ---- */
 
-/* Returns 1 if a line is about a later step than `stand`, 0 if not, -1 if no run has written it. Lock-free training may write
- * several lines within one step; then the pairs of reports differ, and the epochs of held-out losses. */
-static int is_past(const char *line, const struct progress_state *stand) {
-    static const char name[] = ", \"pairs\": ";
-    const char *found = strstr(line, name);
-    uint64_t step, epoch, pairs;
-    if (sscanf(line, "{\"step\": %" SCNu64 ", \"epoch\": %" SCNu64, &step, &epoch) != 2) return -1;
-    int has_pairs = found && sscanf(found + sizeof name - 1, "%" SCNu64, &pairs) == 1;
-    return step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs);
-}
-
 /* The copying of the lines that a resumed run keeps: all lines up to `stand`. */
 struct cutting {
     const struct progress_state *stand;
     struct file_writer writer;
 };
 
+/* Keeps a line, but for one that no run has written. Returns 1 at a line about a later step. Lock-free training may write several lines within one step;
+ * then the pairs of reports differ, and the epochs of held-out losses. */
 static int keep_line(void *user, const char *line, uint64_t length) {
+    static const char name[] = ", \"pairs\": ";
     struct cutting *cutting = user;
-    int past = is_past(line, cutting->stand);
-    return past ? past > 0 : file_write(&cutting->writer, line, length);
+    const struct progress_state *stand = cutting->stand;
+    const char *found = strstr(line, name);
+    uint64_t step, epoch, pairs;
+    if (sscanf(line, "{\"step\": %" SCNu64 ", \"epoch\": %" SCNu64, &step, &epoch) != 2) return 0;
+    int has_pairs = found && sscanf(found + sizeof name - 1, "%" SCNu64, &pairs) == 1;
+    if (step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs)) return 1;
+    return file_write(&cutting->writer, line, length);
 }
 
 int metrics_cut(struct metrics *metrics, const struct progress_state *stand) {

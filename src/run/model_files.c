@@ -68,39 +68,23 @@ static struct npy describe(const struct frozen *frozen) {
     return npy;
 }
 
-/* Interleaves the words of both tables as records of known.npy. Returns them, for the caller to free. */
-static uint32_t *join(const struct frozen *frozen) {
-    uint64_t words = table_frozen_words(frozen->rows);
-    uint32_t *records = mem_alloc(words, 2 * sizeof *records, "which rows are frozen");
-    for (uint64_t i = 0; records && i < 2 * words; i++) records[i] = frozen->bits[i % 2][i / 2];
-    return records;
-}
-
-/* Writes the file's bytes, and computes their hash. */
-static int put_mark(const struct frozen *frozen, const uint32_t *records, struct file_writer *writer, XXH64_state_t *hash) {
-    struct npy npy = describe(frozen);
-    uint64_t bytes = npy.rows * 2 * sizeof *records;
-    if (npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it has not been flushed
-                                                       * yet */
-    XXH64_update(hash, records, bytes);
-    return file_write(writer, records, bytes);
-}
-
 int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checksum) {
-    struct file_writer writer = {.path = NULL};
+    struct npy npy = describe(frozen);
+    struct file_writer writer = {.fd = -1};
     XXH64_state_t *hash = XXH64_createState();
-    uint32_t *records = join(frozen);
-    int result = hash ? 0 : fail("not enough memory for a checksum");
-    if (!records || result || file_writer_open(&writer, path)) {
-        result = -1;
-    } else {
+    uint32_t *records = mem_alloc(npy.rows, 2 * sizeof *records, "which rows are frozen"); /* of both tables, interleaved */
+    int result = !records ? -1 : !hash ? fail("not enough memory for a checksum") : file_writer_open(&writer, path);
+    for (uint64_t i = 0; records && i < 2 * npy.rows; i++) records[i] = frozen->bits[i % 2][i / 2];
+    if (!result) result = npy_write_header(&npy, &writer);
+    if (!result) {
         XXH64_reset(hash, 0);
-        result = put_mark(frozen, records, &writer, hash);
+        XXH64_update(hash, writer.buffer, writer.used); /* the header is far smaller than the buffer, so it has not been flushed yet */
+        XXH64_update(hash, records, npy.rows * 2 * sizeof *records);
+        result = file_write(&writer, records, npy.rows * 2 * sizeof *records);
         *checksum = XXH64_digest(hash);
-        if (result) file_abandon(&writer);
-        else result = file_commit(&writer);
     }
+    if (!result) result = file_commit(&writer);
+    else file_abandon(&writer);
     XXH64_freeState(hash);
     free(records);
     return result;
@@ -158,20 +142,6 @@ struct rule_options tables_rule(const struct config *config) {
     return rule;
 }
 
-static int settled(int place, enum table_side side, const char *part, enum place *out) {
-    if (place == PLACE_AUTO) return fail("memory.%s%s is still 'auto': no plan settled it", table_side_name(side), part);
-    *out = (enum place)place;
-    return 0;
-}
-
-static int choose_places(struct table_options *options, const struct config *config, enum table_side side) {
-    int target = side == TABLE_TARGET;
-    int weights = target ? config->memory_target : config->memory_context;
-    int state = target ? config->memory_target_state : config->memory_context_state;
-    if (settled(weights, side, "", &options->weights)) return -1;
-    return settled(state, side, "_state", &options->state);
-}
-
 /* Sets how the first weights of a table are drawn. Returns 0, or -1 after fail(). */
 static int tables_first_values(struct init_values *out, const struct config *config, enum table_side side) {
     const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
@@ -198,7 +168,10 @@ int tables_init(struct table *table, enum table_side side, const struct config *
     options.seed = (uint32_t)config->train_seed;
     options.directory = config->run_dir;
     *table = (struct table){0};
-    if (choose_places(&options, config, side) || tables_first_values(&options.init, config, side)) return -1;
+    options.weights = (enum place)(side == TABLE_TARGET ? config->memory_target : config->memory_context);
+    options.state = (enum place)(side == TABLE_TARGET ? config->memory_target_state : config->memory_context_state);
+    INVARIANT((int)options.weights != PLACE_AUTO && (int)options.state != PLACE_AUTO); /* the plan has settled both */
+    if (tables_first_values(&options.init, config, side)) return -1;
     return table_init(table, side, &options, ops, backend);
 }
 
@@ -224,15 +197,6 @@ static int read_vocab(struct vocab *vocab, const char *directory) {
     int result = path ? vocab_read(vocab, path) : -1;
     free(path);
     return result;
-}
-
-static int read_words(struct model *model) {
-    int result = read_vocab(&model->vocab, model->directory);
-    model->rows = model->vocab.size;
-    if (result || strcmp(vocab_prefix(&model->vocab), VOCAB_RELATION)) return result;
-    model->reciprocal = vocab_is_reciprocal(&model->vocab);
-    model->relations = model->vocab.lists / (model->reciprocal ? 2 : 1);
-    return 0;
 }
 
 static int32_t bounded(uint64_t value, int32_t fallback) {
@@ -343,32 +307,21 @@ static int open_fasttext(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Moves the words of a file of vectors into the model. The file has no counts; they are set to 0. */
-static int take_words(struct model *model, struct vectors_file *file) {
-    struct vocab *vocab = &model->vocab;
-    vocab->counts = mem_zalloc(file->rows, sizeof *vocab->counts, "the words' counts");
-    vocab->words = file->words;
-    vocab->size = vocab->distinct = model->rows = file->rows;
-    file->words = (struct words){0};
-    return vocab->counts ? 0 : -1;
-}
-
-/* Reads all rows of a file of vectors into memory, as a table of weights. */
-static int read_vectors(struct npy *npy, const struct vectors_file *file) {
-    struct npy_field weights = {.columns = file->dim, .kind = 'f'};
-    *npy = (struct npy){.rows = file->rows, .record = file->dim * sizeof(float), .fields = 1, .field[0] = weights};
-    float *rows = (float *)file_map_memory(&npy->map, npy->rows * npy->record, "the vectors of a file");
-    int result = rows ? 0 : -1;
-    for (uint64_t row = 0; row < file->rows && !result; row++)
-        result = vectors_file_row(file, row, 0, file->dim, rows + row * file->dim);
-    return result;
-}
-
 /* Opens a file of vectors (word2vec's binary and text forms, GloVe's text). Its one table serves as target and as context table. */
 static int open_vectors(struct model *model, const char *path) {
     struct vectors_file file;
     if (vectors_file_open(&file, path, NULL)) return -1;
-    int result = take_words(model, &file) || read_vectors(&model->target, &file) ? -1 : 0;
+    struct vocab *vocab = &model->vocab;
+    struct npy *npy = &model->target;
+    vocab->counts = mem_zalloc(file.rows, sizeof *vocab->counts, "the words' counts"); /* the file has none */
+    vocab->words = file.words;
+    vocab->size = vocab->distinct = model->rows = file.rows;
+    file.words = (struct words){0};
+    *npy = (struct npy){
+        .rows = file.rows, .record = file.dim * sizeof(float), .fields = 1, .field[0] = {.columns = file.dim, .kind = 'f'}};
+    float *rows = vocab->counts ? (float *)file_map_memory(&npy->map, npy->rows * npy->record, "the vectors of a file") : NULL;
+    int result = rows ? 0 : -1;
+    for (uint64_t row = 0; row < file.rows && !result; row++) result = vectors_file_row(&file, row, 0, file.dim, rows + row * file.dim);
     model->dim = file.dim;
     model->context = model->target; /* the same mapping; model_close() unmaps it once */
     model->mode = MODE_AUTO;
@@ -378,19 +331,16 @@ static int open_vectors(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Opens a file of vectors: fastText's .bin, or any other format that vectors_file.h reads. */
-static int open_file(struct model *model, const char *path) {
-    int fasttext = fasttext_file_is(path);
-    return fasttext < 0 ? -1 : fasttext ? open_fasttext(model, path) : open_vectors(model, path);
-}
-
 static int open_run(struct model *model, const char *run) {
+    struct vocab *vocab = &model->vocab;
     char *checkpoint = NULL;
-    int result = -1;
-    if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_keys(model)) goto out;
-    if (open_tables(model, checkpoint) || verify(model, checkpoint)) goto out;
-    result = 0;
-out:
+    int result = checkpoint_locate(run, &checkpoint, &model->directory) || read_vocab(vocab, model->directory) ? -1 : 0;
+    model->rows = vocab->size;
+    if (!result && !strcmp(vocab_prefix(vocab), VOCAB_RELATION)) {
+        model->reciprocal = vocab_is_reciprocal(vocab);
+        model->relations = vocab->lists / (model->reciprocal ? 2 : 1);
+    }
+    if (!result) result = read_keys(model) || open_tables(model, checkpoint) || verify(model, checkpoint) ? -1 : 0;
     free(checkpoint);
     return result;
 }
@@ -398,7 +348,11 @@ out:
 int model_open(struct model *model, const char *run) {
     *model = (struct model){.rows = 0};
     int directory = directory_exists(run), file = directory == 0 ? file_exists(run) : 0;
-    int result = directory < 0 || file < 0 || config_init(&model->keys) ? -1 : file ? open_file(model, run) : open_run(model, run);
+    int fasttext = file > 0 ? fasttext_file_is(run) : 0;
+    int result = directory < 0 || file < 0 || fasttext < 0 || config_init(&model->keys) ? -1
+                 : fasttext                                                             ? open_fasttext(model, run)
+                 : file                                                                 ? open_vectors(model, run)
+                                                                                        : open_run(model, run);
     if (result) model_close(model);
     return result;
 }
@@ -445,11 +399,6 @@ int model_weights(const struct model *model, enum table_side side, uint64_t row,
     return at != NULL;
 }
 
-/* Rounds first weights to the table's type, as filling the table did. */
-static void keep_as(const struct npy_field *weights, float *values, uint32_t count) {
-    for (uint32_t i = 0; weights->kind == 'h' && i < count; i++) values[i] = bfloat16_value(bfloat16_nearest(values[i]));
-}
-
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
     const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
     const struct npy_field *weights = npy_find(table, "weights");
@@ -459,7 +408,7 @@ int model_is_trained(const struct model *model, enum table_side side, uint64_t r
     for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
         uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;
         table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count}, first);
-        keep_as(weights, first, count);
+        for (uint32_t i = 0; weights->kind == 'h' && i < count; i++) first[i] = bfloat16_value(bfloat16_nearest(first[i])); /* as filling did */
         model_weights(model, side, row, column, count, now);
         if (memcmp(now, first, count * sizeof *first)) return 1;
     }

@@ -323,7 +323,7 @@ static int print_keys(const struct config *config, struct file_writer *w) {
 /* Writes the best trial's configuration, with all trials in its comments. */
 static int best_write(const struct tuning *t, const struct tune_answer *answer) {
     struct config config;
-    struct file_writer writer = {.path = NULL};
+    struct file_writer writer = {.fd = -1};
     int epochs = tune_finds_epochs(t) || answer->diverged;
     int result = trial_config(t, &t->points[answer->best], &config) || (epochs && trial_set_epochs(&config, answer->epochs)) ||
                          file_writer_open(&writer, t->request->out) ? -1 : 0;
