@@ -84,13 +84,9 @@ static int remove_leftovers(const struct cache *c) {
     char **names;
     int64_t count = directory_list(c->directory, &names);
     int result = count < 0 ? -1 : 0;
-    for (int64_t i = 0; i < count && !result; i++) {
-        int left = is_leftover(names[i]);
-        char *path = left ? file_join(c->directory, names[i]) : NULL;
-        if (left) result = path ? file_remove(path) : -1;
-        free(path);
-    }
-    if (count >= 0) mem_free_texts(names, count);
+    for (int64_t i = 0; i < count && !result; i++)
+        if (is_leftover(names[i])) result = file_remove_in(c->directory, names[i]);
+    mem_free_texts(names, count);
     return result;
 }
 
@@ -166,31 +162,21 @@ static void tidy(const struct cache *c) {
     report_clear();
 }
 
-/* Opens the cache's files, or makes them, under the lock: another process cannot replace them in between. */
-static int find_or_make(struct cache *c, int *reused) {
-    struct lock lock;
-    if (directory_make(c->directory) || take_lock(c, &lock)) return -1;
-    *reused = find(c); /* another process may have made the files while this one waited */
-    int result = *reused ? 0 : make(c);
-    lock_give(&lock);
-    return result;
-}
-
-/* Opens a corpus that is an id stream itself. */
-static int open_given(struct cache *c, const char *path) {
-    return vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
-                   idstream_open(c->stream, path, vocab_fingerprint(c->vocab), c->vocab->size, c->pool)
-               ? -1
-               : 0;
-}
-
 static int open_in(struct cache *c, const char *directory, int *reused) {
     char *place = path_resolve(directory);
+    struct lock lock;
     int result = place ? 0 : -1;
     for (int kind = 0; kind < KINDS && !result; kind++) result = (c->encoded[kind] = file_join(place, kinds[kind].name)) ? 0 : -1;
     if (!result && (!(c->words = file_join(place, words_name)) || !(c->lock = file_join(place, lock_name)))) result = -1;
     c->directory = place;
-    if (!result) result = find(c) ? 0 : find_or_make(c, reused);
+    if (!result && !find(c)) { /* opened or made under the lock: another process cannot replace the files in between */
+        result = directory_make(c->directory) || take_lock(c, &lock) ? -1 : 0;
+        if (!result) {
+            *reused = find(c); /* another process may have made the files while this one waited */
+            result = *reused ? 0 : make(c);
+            lock_give(&lock);
+        }
+    }
     if (!result && *reused) tidy(c);
     free(place);
     for (int kind = 0; kind < KINDS; kind++) free(c->encoded[kind]);
@@ -243,7 +229,10 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
     if (given && edges)
         return fail("'%s' is an id stream, and corpus.format = %s wants edges", given,
                     corpus_formats[options->format].name);
-    int result = given ? open_given(&c, given) : edges && graph_settle(&settled, corpus) ? -1 : open_in(&c, directory, reused);
+    int result = given   ? vocab_build(vocab, corpus, &settled, pool) ||
+                           idstream_open(stream, given, vocab_fingerprint(vocab), vocab->size, pool) ? -1 : 0
+                 : edges && graph_settle(&settled, corpus) ? -1
+                                                           : open_in(&c, directory, reused);
     words_drop_index(&vocab->words); /* rows are known now: training looks up no word */
     if (!result) result = check_list_rows(&c);
     return result || edges ? result : check_stream(&c);

@@ -24,26 +24,10 @@ uint64_t table_row_bytes(const struct record_layout *layout, enum place weights,
 
 /* ---- opening ---- */
 
-enum { WORKING_NAME = 32 };
-
-static void name_of_working_file(enum table_side side, char name[WORKING_NAME]) {
-    snprintf(name, WORKING_NAME, "%s.working", table_side_name(side));
-}
+static const char *const working_names[] = {[TABLE_TARGET] = "target.working", [TABLE_CONTEXT] = "context.working"};
 
 int table_left(const char *file) {
-    char target[WORKING_NAME], context[WORKING_NAME];
-    name_of_working_file(TABLE_TARGET, target);
-    name_of_working_file(TABLE_CONTEXT, context);
-    return file_is_partial(file, target) || file_is_partial(file, context);
-}
-
-static int name_working_file(struct table *table, const char *directory) {
-    if (table->spec.weights != PLACE_FILE && table->spec.state != PLACE_FILE) return 0;
-    char name[WORKING_NAME];
-    name_of_working_file(table->side, name);
-    table->file_path = file_join(directory, name);
-    table->spec.file_path = table->file_path;
-    return table->file_path ? 0 : -1;
+    return file_is_partial(file, working_names[TABLE_TARGET]) || file_is_partial(file, working_names[TABLE_CONTEXT]);
 }
 
 /* Refuses bfloat16 fields if the backend does not support them, or if eight columns that one rounding draw covers would be on
@@ -81,7 +65,9 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.weights = options->weights;
     table->spec.state = options->state;
     table->spec.frozen = options->frozen;
-    if (check_halves(table) || name_working_file(table, options->directory) ||
+    int in_file = options->weights == PLACE_FILE || options->state == PLACE_FILE;
+    if (in_file) table->spec.file_path = table->file_path = file_join(options->directory, working_names[side]);
+    if (check_halves(table) || (in_file && !table->file_path) ||
         ops->table_open(backend, &table->spec, &table->store)) {
         table->store = NULL;
         table_release(table);
@@ -145,14 +131,6 @@ static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
 
 enum { TILE = 64 }; /* number of columns that are drawn at a time */
 
-/* Draws `count` random 32-bit words for a row's columns from `first` on; one draw makes four. */
-static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t first, uint32_t count, uint32_t *words) {
-    for (uint32_t i = 0; i < count; i += 4) {
-        struct draw4 drawn = draw_at(seed, purpose, row, 0, (first + i) / 4);
-        memcpy(words + i, drawn.word, sizeof drawn.word);
-    }
-}
-
 /* One draw is for four columns, so the first draw may begin before the first wanted column. */
 void table_first_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own,
                          float *weights) {
@@ -161,7 +139,10 @@ void table_first_weights(const struct init_values *from, uint32_t seed, enum tab
     double values[TILE], scale = from->kind == INIT_NORMAL ? from->b : from->b - from->a;
     for (uint32_t tile = first / 4 * 4; tile < end; tile += TILE) {
         uint32_t columns = end - tile < TILE ? end - tile : TILE, count = (columns + 3) / 4 * 4;
-        draw_words(seed, purpose, row, tile, count, words);
+        for (uint32_t i = 0; i < count; i += 4) { /* one draw makes four words */
+            struct draw4 drawn = draw_at(seed, purpose, row, 0, (tile + i) / 4);
+            memcpy(words + i, drawn.word, sizeof drawn.word);
+        }
         (from->kind == INIT_NORMAL ? normal_values : uniform_values)(words, count, values);
         for (uint32_t i = tile < first ? first - tile : 0; i < columns; i++)
             weights[tile + i - first] = (float)(from->a + scale * values[i]);

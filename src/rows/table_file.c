@@ -6,12 +6,20 @@
  *
  * If the ranks do not see the same file system (table.h), only the first rank opens the file.
  */
+#define XXH_STATIC_LINKING_ONLY /* for the size of a checksum's state, which one rank sends to the next */
 #include "table.h"
 
+#include "base/checks.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/report.h"
 #include "base/retry.h"
+#include "base/text.h"
+#include "values.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,19 +158,16 @@ static int read_numbers(void *user) {
     return missing;
 }
 
-/* The number is a hash of the file's name. No other process has a file of this name, so the number is unique, too. */
-static void name_notice(struct notice *notice, const char *name) {
-    *notice = (struct notice){.number = XXH3_64bits(name, strlen(name))};
-    if (strlen(name) < sizeof notice->name) strcpy(notice->name, name);
-}
-
 unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
                           uint64_t at) {
     struct probe p = {.ranks = ranks, .part = part, .path = path, .at = at};
     *part = (struct file_part){path, -1};
     if (ranks_meet(ranks, NULL, writer ? file_part_of(part, writer) : 0)) return 0;
     if (ranks_count(ranks) == 1) return 1;
-    if (writer) name_notice(&p.notice, writer->partial);
+    if (writer) { /* the number is a hash of the file's name; no other process has a file of this name, so the number is unique, too */
+        p.notice.number = XXH3_64bits(writer->partial, strlen(writer->partial));
+        if (strlen(writer->partial) < sizeof p.notice.name) strcpy(p.notice.name, writer->partial);
+    }
     ranks_share(ranks, &p.notice, sizeof p.notice);
     int alone = ranks_do(ranks, write_number, &p);
     if (!alone) alone = ranks_do(ranks, writer ? read_numbers : NULL, &p);
@@ -187,22 +192,6 @@ unsigned shared_file_readers(struct ranks *ranks, const char *path) {
     ranks_share(ranks, &first, sizeof first);
     return ranks_any(ranks, memcmp(&own, &first, sizeof own) ? 1 : 0) ? 1 : ranks->count;
 }
-
-#define XXH_STATIC_LINKING_ONLY /* for the size of a checksum's state, which one rank sends to the next */
-#include "table.h"
-
-#include "base/checks.h"
-#include "base/interrupt.h"
-#include "base/memory.h"
-#include "base/report.h"
-#include "base/text.h"
-#include "values.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <xxhash.h>
 
 /* Describes the fields and rows of this table's file. */
 static struct npy describe(const struct table *table) {
@@ -232,26 +221,6 @@ struct saving {
     uint64_t not_finite;             /* first row of this rank that contains infinity or NaN; UINT64_MAX: all rows are finite */
 };
 
-static int record_finite(const struct record_layout *layout, const char *record) {
-    for (uint32_t i = 0; i < layout->fields; i++) {
-        const struct record_field *field = &layout->field[i];
-        if (!values_finite(field, record + field->packed)) return 0;
-    }
-    return 1;
-}
-
-/* Checks the gathered chunk for infinity and NaN. First all bytes are checked as floats, at the speed of memory. A row's count
- * of updates is among them: below about 2 x 10^9 updates its bits are those of a finite float, and above that it only causes the
- * closer check. Records with bfloat16 are checked value by value. */
-static void check_finite(struct saving *saving) {
-    const struct record_layout *layout = &saving->table->whole;
-    const float *all = (const float *)(const void *)saving->next;
-    uint64_t rows = saving->rounds.own_count;
-    if (!layout->halves && floats_finite(all, rows * layout->packed / value_bytes(VALUE_FLOAT32))) return;
-    for (uint64_t row = 0; row < rows && saving->not_finite == UINT64_MAX; row++)
-        if (!record_finite(layout, saving->next + row * layout->packed)) saving->not_finite = saving->rounds.own_first + row;
-}
-
 /* Adds this rank's chunk to the checksum. The checksum covers all rows in order, so its state is sent from each rank to the rank
  * with the next chunk. */
 static void hash_chunk(struct saving *saving) {
@@ -264,16 +233,18 @@ static void hash_chunk(struct saving *saving) {
     if (r->own_first + r->own_count < saving->table->spec.rows) ranks_pass(ranks, own, after, saving->hash, sizeof *saving->hash);
 }
 
-/* Sends the checksum's state from the rank with the last chunk to the first rank. */
-static void take_hash(struct saving *saving) {
-    const struct table *table = saving->table;
-    uint64_t rows = table_row_count(&table->spec), chunks = rows ? (rows - 1) / table_first_chunk(table) : 0;
-    ranks_pass(table->ranks, (unsigned)(chunks % saving->rounds.takers), 0, saving->hash, sizeof *saving->hash);
-}
-
+/* Gathers the next chunk and checks it for infinity and NaN. First all bytes are checked as floats, at the speed of memory. A row's count
+ * of updates is among them: below about 2 x 10^9 updates its bits are those of a finite float, and above that it only causes the
+ * closer check. Records with bfloat16 are checked value by value. */
 static int take_next(struct saving *saving) {
+    const struct record_layout *layout = &saving->table->whole;
+    uint64_t rows = saving->rounds.own_count;
     if (whole_rows_gather(&saving->rounds, saving->next)) return -1;
-    check_finite(saving);
+    if (layout->halves || !floats_finite((const float *)(const void *)saving->next, rows * layout->packed / value_bytes(VALUE_FLOAT32)))
+        for (uint64_t row = 0; row < rows && saving->not_finite == UINT64_MAX; row++)
+            for (uint32_t i = 0; i < layout->fields; i++)
+                if (!values_finite(&layout->field[i], saving->next + row * layout->packed + layout->field[i].packed))
+                    saving->not_finite = saving->rounds.own_first + row;
     hash_chunk(saving);
     return saving->not_finite == UINT64_MAX ? 0 : TABLE_NOT_FINITE;
 }
@@ -300,8 +271,12 @@ static int save_rounds(struct saving *saving) {
         saving->last_first = saving->rounds.own_first;
         saving->last_count = saving->rounds.own_count;
     } while (more && !result);
-    if (!result) take_hash(saving);
-    return result;
+    if (result) return result;
+    /* The first rank gets the checksum's state from the rank with the last chunk. */
+    const struct table *table = saving->table;
+    uint64_t rows = table_row_count(&table->spec), chunks = rows ? (rows - 1) / table_first_chunk(table) : 0;
+    ranks_pass(table->ranks, (unsigned)(chunks % saving->rounds.takers), 0, saving->hash, sizeof *saving->hash);
+    return 0;
 }
 
 /* Fails on all ranks with the same message, which names the lowest row that any rank has found. */
@@ -336,16 +311,6 @@ static int save_rows(struct table *table, struct file_part *part, unsigned taker
     return result;
 }
 
-/* Creates the file on the first rank and writes its header. `hash` then covers the header. */
-static int begin_file(struct table *table, const char *path, struct file_writer *writer, XXH64_state_t *hash, uint64_t *data) {
-    struct npy npy = describe(table);
-    if (file_writer_open(writer, path) || npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it has not been flushed
-                                                       * yet */
-    *data = npy.data;
-    return 0;
-}
-
 static int commit(void *user) {
     return file_commit(user);
 }
@@ -357,7 +322,13 @@ int table_save(struct table *table, const char *path, uint64_t *checksum) {
     XXH64_state_t hash;
     uint64_t data = 0;
     XXH64_reset(&hash, 0);
-    int result = ranks_meet(table->ranks, NULL, first ? begin_file(table, path, &writer, &hash, &data) : 0);
+    struct npy npy = describe(table);
+    int result = first && (file_writer_open(&writer, path) || npy_write_header(&npy, &writer)) ? -1 : 0;
+    if (first && !result) { /* the header is far smaller than the buffer, so it has not been flushed yet */
+        XXH64_update(&hash, writer.buffer, writer.used);
+        data = npy.data;
+    }
+    result = ranks_meet(table->ranks, NULL, result);
     if (!result) ranks_share(table->ranks, &data, sizeof data);
     unsigned takers = result ? 0 : shared_file_join(&part, table->ranks, first ? &writer : NULL, path, data);
     result = takers ? save_rows(table, &part, takers, data, &hash) : -1;
@@ -399,18 +370,14 @@ static void name_fields(const struct npy *npy, char *out, size_t capacity) {
     }
 }
 
-static int same_fields(const struct npy *seen, const struct npy *wanted) {
-    if (seen->fields != wanted->fields) return 0;
-    for (uint32_t i = 0; i < seen->fields; i++) {
-        const struct npy_field *a = &seen->field[i], *b = &wanted->field[i];
-        if (strcmp(a->name, b->name) || a->columns != b->columns || a->kind != b->kind) return 0;
-    }
-    return 1;
-}
-
 int table_has_fields(const struct table *table, const struct npy *npy) {
     struct npy wanted = describe(table);
-    return same_fields(npy, &wanted) && npy->record == table->whole.packed;
+    int same = npy->fields == wanted.fields && npy->record == table->whole.packed;
+    for (uint32_t i = 0; same && i < npy->fields; i++) {
+        const struct npy_field *a = &npy->field[i], *b = &wanted.field[i];
+        same = !strcmp(a->name, b->name) && a->columns == b->columns && a->kind == b->kind;
+    }
+    return same;
 }
 
 static int check_file(const struct table *table, const struct npy *seen, const char *path) {
@@ -426,20 +393,15 @@ static int check_file(const struct table *table, const struct npy *seen, const c
     return 0;
 }
 
-/* Returns 1 if the file's chunk is all zeros and the table's rows are still untouched zeros. The caller then skips the write, so
- * those pages are never allocated. */
-static int is_untouched_zero(const struct table *table, const struct whole_rows *rounds, const char *records) {
-    uint64_t bytes = rounds->own_count * table->whole.packed;
-    return ranks_count(table->ranks) == 1 && table_is_blank(table, rounds->first) && !records[0] &&
-           !memcmp(records, records + 1, bytes - 1);
-}
-
 static int load_rows(struct table *table, const struct npy *npy, unsigned readers) {
     struct whole_rows rounds;
     int result = ranks_meet(table->ranks, NULL, whole_rows_init(&rounds, table, readers));
     while (!result && whole_rows_next(&rounds)) {
         const char *own = rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first - table->spec.first_row) : NULL;
-        result = interrupt_check() ? -1 : is_untouched_zero(table, &rounds, own) ? 0 : whole_rows_scatter(&rounds, own);
+        /* Zeros that the file has for rows that are untouched zeros are not written, so those pages are never allocated. */
+        int blank = ranks_count(table->ranks) == 1 && table_is_blank(table, rounds.first) && !own[0] &&
+                    !memcmp(own, own + 1, rounds.own_count * table->whole.packed - 1);
+        result = interrupt_check() ? -1 : blank ? 0 : whole_rows_scatter(&rounds, own);
     }
     whole_rows_release(&rounds);
     return result;

@@ -254,8 +254,8 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     metrics->reports++;
     metrics->last = mean_losses(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
     show_line(metrics, at, words_rate, pairs_rate);
-    /* A loss that stays at its untrained value means that the model does not learn. Vectors that begin near zero may also stay there for some
-     * epochs and then learn quickly. Hence the warning comes only after half of the run and a hundred reports; metrics_judge() warns at the
+    /* A loss that stays at its untrained value means that the model does not learn. Vectors that begin near zero may also stay there
+     * for some epochs and then learn quickly. Hence the warning comes only after half of the run and a hundred reports; metrics_judge() warns at the
      * end of a shorter run. */
     if (at_plateau(metrics) && metrics->reports >= PLATEAU_REPORTS && at->done >= 0.5) {
         char when[64];
@@ -328,8 +328,8 @@ struct cutting {
     struct file_writer writer;
 };
 
-/* Keeps a line, but for one that no run has written. Returns 1 at a line about a later step. Lock-free training may write several lines within one step;
- * then the pairs of reports differ, and the epochs of held-out losses. */
+/* Keeps a line, but for one that no run has written. Returns 1 at a line about a later step. Lock-free training may write several lines
+ * within one step; then the pairs of reports differ, and the epochs of held-out losses. */
 static int keep_line(void *user, const char *line, uint64_t length) {
     static const char name[] = ", \"pairs\": ";
     struct cutting *cutting = user;

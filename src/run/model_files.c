@@ -170,7 +170,8 @@ int tables_init(struct table *table, enum table_side side, const struct config *
     *table = (struct table){0};
     options.weights = (enum place)(side == TABLE_TARGET ? config->memory_target : config->memory_context);
     options.state = (enum place)(side == TABLE_TARGET ? config->memory_target_state : config->memory_context_state);
-    INVARIANT((int)options.weights != PLACE_AUTO && (int)options.state != PLACE_AUTO); /* the plan has settled both */
+    if ((int)options.weights == PLACE_AUTO || (int)options.state == PLACE_AUTO)
+        return fail("memory.%s%s is still 'auto': no plan settled it", table_side_name(side), (int)options.weights == PLACE_AUTO ? "" : "_state");
     if (tables_first_values(&options.init, config, side)) return -1;
     return table_init(table, side, &options, ops, backend);
 }
