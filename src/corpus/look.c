@@ -2214,7 +2214,7 @@ void look_for_rows(char like[LOOK_LIKE], const char *bytes, uint64_t length, enu
         else if (other >= 0)
             snprintf(like, LOOK_LIKE, "are %s, and no text: %s", others[other].what,
                      other == XML ? "write its text alone into a file first" : others[other].then);
-        else if (table && (sure || !found))
+        else if (table && (!found || (sure && !strstr(table, "look like pairs"))))
             found = table;
         else if (!found && kind == LINES_PAIRS && lines.count >= OWN_LEAST)
             found = "look like a table: corpus.format = pairs reads list, item[, rating]";
