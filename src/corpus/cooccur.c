@@ -15,6 +15,7 @@ enum {
     DIGIT = 11,            /* bits of a digit of the sort */
     EVENTS_FIRST = 1 << 16, /* events for which a thread has memory at first, and fewest for which it must have some */
     BUFFERED = 4096,       /* pairs of a run that are read or written together */
+    BLOCKS_A_THREAD = 4,   /* blocks of rows that are merged in one round, for each thread */
 };
 
 /* A pair in a run on disk. The key is row << bits | column. */
@@ -38,6 +39,23 @@ struct events {
     uint64_t count, capacity, other_capacity;
 };
 
+/* The merge of the triangle and sorted sources, for some rows. */
+struct merge {
+    const struct cooccur *cooccur;
+    struct source *source; /* [sources] */
+    uint64_t sources;
+    uint32_t *heap; /* [heaped] numbers of sources; the least head is first */
+    uint64_t heaped;
+    uint64_t row, column, end; /* the triangle's next pair; end: the first of its rows that is not merged */
+};
+
+/* Rows whose pairs a thread merges at once. */
+struct block {
+    uint64_t first, end; /* rows */
+    struct cooccur_pair *pairs;
+    uint64_t count, capacity;
+};
+
 struct cooccur {
     struct cooccur_text text;
     struct cooccur_wanted wanted;
@@ -53,11 +71,12 @@ struct cooccur {
     uint64_t end;       /* bytes of that file */
     struct source *source; /* [sources]: runs, then the threads' events */
     uint64_t sources, source_capacity, runs;
-    uint32_t *heap; /* [heaped] numbers of sources; the least head is first */
-    uint64_t heaped;
-    uint64_t row, column; /* the next pair of the triangle */
     pthread_mutex_t lock; /* held while a thread adds a run */
     _Atomic uint64_t taken;
+    struct pool *pool;    /* NULL, or a run is on disk: pairs come from `all`; otherwise from blocks that the threads merge ahead */
+    struct merge all;
+    struct block *block; /* [blocks] of the round that is given out; the array has places for BLOCKS_A_THREAD of each thread */
+    uint64_t blocks, given, at, next_row; /* the next pair is number `at` of block `given`; next_row: first row of the next round */
 };
 
 uint64_t cooccur_unit(const struct cooccur *c) {
@@ -258,29 +277,140 @@ static int prepare_counts(struct cooccur *c) {
     return c->triangle && c->events ? 0 : -1;
 }
 
+/* ---- the merge ---- */
+
 /* Puts source number i into the heap, at place `at` or below. */
-static void sift(struct cooccur *c, uint64_t at, uint32_t i) {
-    for (uint64_t child; (child = 2 * at + 1) < c->heaped; at = child) {
-        if (child + 1 < c->heaped && c->source[c->heap[child + 1]].head.key < c->source[c->heap[child]].head.key) child++;
-        if (c->source[c->heap[child]].head.key >= c->source[i].head.key) break;
-        c->heap[at] = c->heap[child];
+static void sift(struct merge *m, uint64_t at, uint32_t i) {
+    for (uint64_t child; (child = 2 * at + 1) < m->heaped; at = child) {
+        if (child + 1 < m->heaped && m->source[m->heap[child + 1]].head.key < m->source[m->heap[child]].head.key) child++;
+        if (m->source[m->heap[child]].head.key >= m->source[i].head.key) break;
+        m->heap[at] = m->heap[child];
     }
-    c->heap[at] = i;
+    m->heap[at] = i;
 }
 
-static int begin_merge(struct cooccur *c) {
-    uint64_t all = c->sources + c->threads;
-    c->heap = mem_alloc(all, sizeof *c->heap, "merging pairs of words");
-    if (!c->heap || mem_grow(&c->source, &c->source_capacity, all, sizeof *c->source, "merging pairs of words")) return -1;
+/* Begins to merge rows first .. end - 1. source [count]: the events and runs of these rows; the merge owns the array. */
+static int begin_merge(struct merge *m, const struct cooccur *c, struct source *source, uint64_t count, uint64_t first, uint64_t end) {
+    *m = (struct merge){.cooccur = c, .source = source, .sources = count, .row = first, .end = end < c->frequent ? end : c->frequent};
+    if (!source || !(m->heap = mem_alloc(count + 1, sizeof *m->heap, "merging pairs of words"))) return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        int more = advance(c, &source[i]);
+        if (more < 0) return -1;
+        if (more) m->heap[m->heaped++] = (uint32_t)i;
+    }
+    for (uint64_t at = m->heaped; at-- > 0;) sift(m, at, m->heap[at]);
+    return 0;
+}
+
+static void end_merge(struct merge *m) {
+    for (uint64_t i = 0; m->source && i < m->sources; i++) free(m->source[i].buffer);
+    free(m->source);
+    free(m->heap);
+    *m = (struct merge){.sources = 0};
+}
+
+/* Adds the least head of all sources to *sum, if it is this pair's. Returns 0, or -1 after fail(). */
+static int take_heads(struct merge *m, uint64_t key, uint64_t *sum) {
+    while (m->heaped && m->source[m->heap[0]].head.key == key) {
+        uint32_t first = m->heap[0];
+        *sum += m->source[first].head.units;
+        int more = advance(m->cooccur, &m->source[first]);
+        if (more < 0) return -1;
+        if (!more) first = m->heap[--m->heaped];
+        if (m->heaped) sift(m, 0, first);
+    }
+    return 0;
+}
+
+/* Returns the units of the triangle's next pair that has some, and moves m->row and m->column to it. 0: there is none. */
+static uint32_t next_frequent(struct merge *m) {
+    const uint32_t *triangle = m->cooccur->triangle;
+    for (; m->row < m->end; m->row++, m->column = 0) {
+        uint64_t row = m->row, own = row * (row + 1) / 2;
+        for (; m->column < m->cooccur->frequent; m->column++) {
+            uint64_t column = m->column;
+            uint32_t units = triangle[column <= row ? own + column : column * (column + 1) / 2 + row];
+            if (units) return units;
+        }
+    }
+    return 0;
+}
+
+static int next_pair(struct merge *m, struct cooccur_pair *pair) {
+    unsigned bits = m->cooccur->bits;
+    uint32_t units = next_frequent(m);
+    uint64_t of_triangle = units ? m->row << bits | m->column : UINT64_MAX;
+    uint64_t of_events = m->heaped ? m->source[m->heap[0]].head.key : UINT64_MAX;
+    uint64_t key = of_triangle < of_events ? of_triangle : of_events, sum = 0;
+    if (key == UINT64_MAX) return 0;
+    if (of_triangle == key) sum = units, m->column++;
+    if (of_events == key && take_heads(m, key, &sum)) return -1;
+    *pair = (struct cooccur_pair){(uint32_t)(key >> bits), (uint32_t)(key & (((uint64_t)1 << bits) - 1)), sum};
+    return 1;
+}
+
+/* ---- blocks of rows, by all threads ---- */
+
+/* Returns the number of the first event of a row or a later one. */
+static uint64_t first_event(const struct cooccur *c, const struct events *e, uint64_t row) {
+    uint64_t low = 0, high = e->count;
+    unsigned shift = c->bits + c->distance_bits;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (e->keys[middle] >> shift < row) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static int merge_block(const struct cooccur *c, struct block *b) {
+    struct merge m;
+    struct source *source = mem_zalloc(c->threads, sizeof *source, "merging pairs of words");
+    for (unsigned t = 0; source && t < c->threads; t++) {
+        uint64_t from = first_event(c, &c->events[t], b->first);
+        source[t].events = c->events[t].keys + from;
+        source[t].count = first_event(c, &c->events[t], b->end) - from;
+    }
+    int more = begin_merge(&m, c, source, c->threads, b->first, b->end) ? -1 : 1;
+    for (b->count = 0; more > 0; b->count += more > 0) {
+        more = mem_grow(&b->pairs, &b->capacity, b->count + 1, sizeof *b->pairs, "merged pairs of words") ? -1 : next_pair(&m, &b->pairs[b->count]);
+    }
+    end_merge(&m);
+    return more;
+}
+
+static int merge_blocks(void *context, unsigned worker) {
+    struct cooccur *c = context;
+    uint64_t at, end;
+    (void)worker;
+    while (pool_take(&c->taken, c->blocks, 1, &at, &end))
+        if (interrupt_check() || merge_block(c, &c->block[at])) return -1;
+    return 0;
+}
+
+/* Merges the next rows. The words that occur most have the most pairs, and come alone. */
+static int begin_round(struct cooccur *c) {
+    c->blocks = c->given = c->at = c->taken = 0;
+    for (uint64_t row = c->next_row; row < c->text.words && c->blocks < (uint64_t)BLOCKS_A_THREAD * c->threads; row = c->next_row) {
+        uint64_t rows = row < 256 ? 1 : row / 64;
+        c->next_row = row + rows < c->text.words ? row + rows : c->text.words;
+        c->block[c->blocks].first = row, c->block[c->blocks++].end = c->next_row;
+    }
+    return pool_run(c->pool, merge_blocks, c);
+}
+
+/* ---- opened and closed ---- */
+
+/* Prepares the merge: by all threads, or of one list of sources, if runs are on disk. */
+static int prepare_merge(struct cooccur *c, struct pool *pool) {
+    c->pool = c->threads > 1 && !c->runs ? pool : NULL;
+    if (c->pool) return (c->block = mem_zalloc((uint64_t)BLOCKS_A_THREAD * c->threads, sizeof *c->block, "merging pairs of words")) ? 0 : -1;
+    if (mem_grow(&c->source, &c->source_capacity, c->sources + c->threads, sizeof *c->source, "merging pairs of words")) return -1;
     for (unsigned t = 0; t < c->threads; t++)
         c->source[c->sources++] = (struct source){.events = c->events[t].keys, .count = c->events[t].count};
-    for (uint64_t i = 0; i < all; i++) {
-        int more = advance(c, &c->source[i]);
-        if (more < 0) return -1;
-        if (more) c->heap[c->heaped++] = (uint32_t)i;
-    }
-    for (uint64_t at = c->heaped; at-- > 0;) sift(c, at, c->heap[at]);
-    return 0;
+    struct source *source = c->source;
+    c->source = NULL;
+    return begin_merge(&c->all, c, source, c->sources, 0, c->text.words);
 }
 
 struct cooccur *cooccur_open(const struct cooccur_text *text, const struct cooccur_wanted *wanted, struct pool *pool) {
@@ -291,7 +421,7 @@ struct cooccur *cooccur_open(const struct cooccur_text *text, const struct coocc
     c->shared = c->threads > 1;
     c->fd = -1;
     pthread_mutex_init(&c->lock, NULL);
-    if (prepare_counts(c) || pool_run(pool, count_text, c) || pool_run(pool, sort_rest, c) || begin_merge(c)) {
+    if (prepare_counts(c) || pool_run(pool, count_text, c) || pool_run(pool, sort_rest, c) || prepare_merge(c, pool)) {
         cooccur_close(c);
         return NULL;
     }
@@ -301,53 +431,25 @@ struct cooccur *cooccur_open(const struct cooccur_text *text, const struct coocc
 void cooccur_close(struct cooccur *c) {
     if (!c) return;
     for (unsigned t = 0; c->events && t < c->threads; t++) free(c->events[t].keys), free(c->events[t].other);
-    for (uint64_t i = 0; i < c->sources; i++) free(c->source[i].buffer);
+    for (uint64_t i = 0; c->block && i < (uint64_t)BLOCKS_A_THREAD * c->threads; i++) free(c->block[i].pairs);
+    end_merge(&c->all);
     if (c->fd >= 0) retry_close(c->fd);
     pthread_mutex_destroy(&c->lock);
     free(c->events);
     free(c->source);
-    free(c->heap);
+    free(c->block);
     free(c->triangle);
     free(c->weight);
     free(c);
 }
 
-/* ---- the merge ---- */
-
-/* Adds the least head of all sources to *sum, if it is this pair's. Returns 0, or -1 after fail(). */
-static int take_heads(struct cooccur *c, uint64_t key, uint64_t *sum) {
-    while (c->heaped && c->source[c->heap[0]].head.key == key) {
-        uint32_t first = c->heap[0];
-        *sum += c->source[first].head.units;
-        int more = advance(c, &c->source[first]);
-        if (more < 0) return -1;
-        if (!more) first = c->heap[--c->heaped];
-        if (c->heaped) sift(c, 0, first);
-    }
-    return 0;
-}
-
-/* Returns the units of the triangle's next pair, which has some: its row and column are c->row and c->column. 0: there is none. */
-static uint32_t next_frequent(struct cooccur *c) {
-    for (; c->row < c->frequent; c->row++, c->column = 0) {
-        uint64_t row = c->row, own = row * (row + 1) / 2;
-        for (; c->column < c->frequent; c->column++) {
-            uint64_t column = c->column;
-            uint32_t units = c->triangle[column <= row ? own + column : column * (column + 1) / 2 + row];
-            if (units) return units;
-        }
-    }
-    return 0;
-}
-
 int cooccur_next(struct cooccur *c, struct cooccur_pair *pair) {
-    uint32_t units = next_frequent(c);
-    uint64_t of_triangle = units ? c->row << c->bits | c->column : UINT64_MAX;
-    uint64_t of_events = c->heaped ? c->source[c->heap[0]].head.key : UINT64_MAX;
-    uint64_t key = of_triangle < of_events ? of_triangle : of_events, sum = 0;
-    if (key == UINT64_MAX) return 0;
-    if (of_triangle == key) sum = units, c->column++;
-    if (of_events == key && take_heads(c, key, &sum)) return -1;
-    *pair = (struct cooccur_pair){(uint32_t)(key >> c->bits), (uint32_t)(key & (((uint64_t)1 << c->bits) - 1)), sum};
+    if (!c->pool) return next_pair(&c->all, pair);
+    while (c->given == c->blocks || c->at == c->block[c->given].count) {
+        if (c->given < c->blocks) c->given++, c->at = 0;
+        else if (c->next_row == c->text.words) return 0;
+        else if (begin_round(c)) return -1;
+    }
+    *pair = c->block[c->given].pairs[c->at++];
     return 1;
 }

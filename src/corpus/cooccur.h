@@ -10,7 +10,8 @@
  *   all other pairs                                       events (row, column, distance) of 64 bits, sorted by a thread when its memory
  *                                                         is full, added up, and written to a nameless file as a sorted run
  *
- * At the end the triangle, the runs and the events in memory are merged, row after row.
+ * At the end the triangle, the runs and the events in memory are merged, row after row: by all threads, a block of rows each, or by one
+ * thread where runs are on disk.
  */
 #ifndef SPTX_COOCCUR_H
 #define SPTX_COOCCUR_H

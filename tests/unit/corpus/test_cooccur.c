@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 /* A text of sentences of different lengths, whose low ids are frequent. */
-enum { WORDS = 40, TOKENS = 6000, SENTENCES = 60 };
+enum { WORDS = 700, TOKENS = 9000, SENTENCES = 60 }; /* enough words that the threads merge several rounds of blocks of rows */
 static uint32_t ids[TOKENS];
 static uint64_t starts[SENTENCES + 1];
 
