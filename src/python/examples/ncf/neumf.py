@@ -131,7 +131,7 @@ def train(model: NeuMF, data: Data, epochs: int, batch: int = 256, negatives: in
             adam.zero_grad()
             loss.backward()  # the rows of both tables are updated here
             adam.step()
-            total += float(loss) * len(liked)
+            total += loss.item() * len(liked)
         after(epoch, total / len(order))
 
 

@@ -89,7 +89,7 @@ def held_out_loss(model: Model, tokens: torch.Tensor, time: int, batch: int, dev
     count = min(len(tokens) - 1, 400 * time) // time
     x, y = tokens[:count * time].view(count, time), tokens[1:count * time + 1].view(count, time)
     with torch.no_grad():
-        losses = [float(model(x[i:i + batch].to(device), y[i:i + batch].to(device))) * len(x[i:i + batch]) for i in range(0, count, batch)]
+        losses = [model(x[i:i + batch].to(device), y[i:i + batch].to(device)).item() * len(x[i:i + batch]) for i in range(0, count, batch)]
     return sum(losses) / count
 
 
