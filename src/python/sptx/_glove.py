@@ -40,7 +40,7 @@ class GloVe:
     """
 
     def __init__(self, corpus: Any = None, *, counts: Any = None, words: Optional[Sequence[str]] = None, vector_size: int = 100,
-                 window: int = 10, min_count: int = 5, x_max: float = 10, alpha: float = 0.5, learning_rate: float = 0.05,
+                 window: int = 10, min_count: int = 5, x_max: float = 10, alpha: float = 0.75, learning_rate: float = 0.05,
                  epochs: int = 15, seed: int = 1, workers: Optional[int] = None, begin: Optional[Path] = None, device: str = "auto",
                  keys: Optional[Dict[str, Any]] = None) -> None:
         if (corpus is None) == (counts is None):
