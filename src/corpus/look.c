@@ -1792,7 +1792,8 @@ static void doubt_items(struct looking *l) {
             if (!lists && c != form->column[COLUMN_B]) continue;
             of++;
             pairs += colon && is_digits(word, (uint64_t)(colon - word)) && is_digits(colon + 1, parts.length[c] - (uint64_t)(colon - word) - 1);
-            int is = parts.length[c] > 1 && is_missing(word, parts.length[c]);
+            int english = parts.length[c] == 4 && !memcmp(word, "none", 4);
+            int is = parts.length[c] > 1 && is_missing(word, parts.length[c]) && !english;
             codes += !is && parts.length[c] == 2;
             if (is && !missing++) null = word, shown = parts.length[c];
         }
@@ -2168,7 +2169,8 @@ static const char *look_for_table(const struct looked_lines *lines, int *sure) {
     const struct columns_form blanks = COLUMNS_PLAIN;
     uint64_t second, wide = lines->count > 1 ? part_line(&lines->line[1], &blanks).count : 0;
     *sure = 1;
-    if (lines->count > 2 && number_of_line(&lines->line[0], 1, &second) == lines->count - 1 && (wide == 2 || wide == 3))
+    if (lines->count > 2 && number_of_line(&lines->line[0], 1, &second) >= lines->count - 1 &&
+        (wide == 3 || number_of_line(&lines->line[1], 2, &second)))
         return reads[wide == 3 ? LOOK_TRIPLES : LOOK_EDGES];
     for (int s = 0; s < BLANKS; s++) {
         struct parting parting = try_separator(lines, separators[s]);

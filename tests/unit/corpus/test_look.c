@@ -245,6 +245,7 @@ static void what_may_be_something_else_is_said(void **state) {
                        "write where a value is missing; remove such lines if it is none"});
     LOOKS(LOOK_LISTS, {"ann nan dune\nbob emma\n", "list = the first, items = the others; blanks, no header BUT have the item 'nan' 1 time, as programs write where "
                        "a value is missing; remove such lines if it is none"},
+          {"ann none dune\nbob emma\n", "list = the first, items = the others; blanks, no header"},
           {"1 3:1 10:2\n2 3:1 7:1\n", "list = the first, items = the others; blanks, no header BUT look like libsvm's, index:value, each of which is an item here; "
            "write list, index, value and set corpus.format = pairs"},
           {"id,title,day,fun\n1,Toys (1995),01-Jan-1995,0\n2,Eye (1995),01-Jan-1995,1\n", "list = the first, items = the others; commas, a header BUT are a table of "
