@@ -88,8 +88,9 @@ static const char word2phrase_help[] =
 #define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
 #define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
 static const char vocab_count_help[] =
-    "GloVe's vocab_count: counts the words of standard input, and prints lines of word, blank, count, the most frequent word first.\n"
-    "Links to this program named vocab_count, cooccur, shuffle and glove run these commands, so GloVe's demo.sh needs no change.\n"
+    "GloVe's vocab_count: counts the words of standard input, and prints lines of word, blank, count, the most frequent\n"
+    "word first. Links to this program named vocab_count, cooccur, shuffle and glove run these commands, so GloVe's demo.sh\n"
+    "needs no change.\n"
     "\n"
 #include "program_flags.def"
     "\n" KEYS_HELP;
@@ -102,7 +103,7 @@ static const char vocab_count_help[] =
 static const char cooccur_help[] =
     "GloVe's cooccur: counts which words of standard input occur near each other, and writes records of word, word (32-bit\n"
     "numbers of lines of the vocabulary, from 1) and count (a double) to standard output, sorted. Words that are not in the\n"
-    "vocabulary are dropped first; a line's end ends a window. Threads add integers, so the records are the same with any number.\n"
+    "vocabulary are dropped first; a line's end ends a window. Threads add integers, so any number of them writes the same.\n"
     "\n"
 #include "program_flags.def"
     "\n" KEYS_HELP;
@@ -113,8 +114,8 @@ static const char cooccur_help[] =
 #define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
 #define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
 static const char shuffle_help[] =
-    "GloVe's shuffle: copies standard input to standard output as it is. The command glove draws the order of its records anew in\n"
-    "each epoch, so nothing has to be shuffled before.\n"
+    "GloVe's shuffle: copies standard input to standard output as it is. The command glove draws the order of its records\n"
+    "anew in each epoch, so nothing has to be shuffled before.\n"
     "\n"
 #include "program_flags.def"
     "";
@@ -125,8 +126,9 @@ static const char shuffle_help[] =
 #define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
 #define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
 static const char glove_help[] =
-    "GloVe's glove: trains on records of counts (train.loss = glove), and writes the same files. SAVE.run is made for the run, and\n"
-    "removed at the end. 'sptx-w2v train --train.loss=glove' does all four programs' work at once, and has checkpoints.\n"
+    "GloVe's glove: trains on records of counts (train.loss = glove), and writes the same files. SAVE.run is made for the\n"
+    "run, and removed at the end. 'sptx-w2v train --train.loss=glove' does all four programs' work at once, and has\n"
+    "checkpoints.\n"
     "\n"
 #include "program_flags.def"
     "\n" KEYS_HELP;
