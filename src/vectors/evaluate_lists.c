@@ -196,7 +196,7 @@ int evaluate_lists(struct answer *answer, const struct model *model, const struc
             note("left out   %" PRIu64 " of %" PRIu64
                  " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
                  job.cold, job.cold + job.asked_count, request->path, request->known);
-        struct pool *pool = pool_open(0);
+        struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
         result = !pool || run_lists_open(&job.own, model, pool) || judge_lists(&job, model, request->score, config) ||
                          check_trained(&job, model, request) ||
                          add_numbers(answer, &job, model, request->score)

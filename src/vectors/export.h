@@ -4,7 +4,8 @@
  * FILE.scales.npy [rows x 1], FILE.mean.npy [1 x columns], FILE.rotation.npy [a run's columns x columns]; safetensors holds these
  * arrays as tensors of their own. Each file is written under a temporary name, and none is renamed before all are
  * complete; if one cannot be renamed, the others are put back. A killed export's temporary files are removed by the next one.
- * Behind the array of a file that decodes rows is a line with the checksum of FILE (export_check). A format of one file can also be written to a pipe or a device, directly.
+ * Behind the array of a file that decodes rows is a line with the checksum of FILE (export_check). A format of one file can also be
+ * written to a pipe or a device, directly.
  */
 #ifndef SPTX_EXPORT_H
 #define SPTX_EXPORT_H

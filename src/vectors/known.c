@@ -29,7 +29,8 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
 
 /* Fails because the run does not know a name of this kind; suggests the most similar one. */
 static int64_t refuse_name(const struct model *model, const char *what, const char *name, const struct vocab *words) {
-    const char *near = words ? vocab_near(words, name) : names_near(&model->vocab.words, model_items(model), strlen(vocab_prefix(&model->vocab)), name);
+    const char *near = words ? vocab_near(words, name)
+                             : names_near(&model->vocab.words, model_items(model), strlen(vocab_prefix(&model->vocab)), name);
     return fail_usage("'%s' %s '%.100s'%s%s%s", model->directory, what, name, DID_YOU_MEAN(near));
 }
 
@@ -73,23 +74,6 @@ static int run_stream_open(struct idstream *stream, const struct model *model, s
     return found;
 }
 
-static uint64_t place_of(const struct run_lists *lists, uint64_t sentence) {
-    uint64_t row = lists->stream.ids[lists->stream.starts[sentence]];
-    return row < lists->first ? 0 : row - lists->first;
-}
-
-/* Sorts the numbers of sentences by the row that each sentence begins with, which is the row of its list. */
-static int group(struct run_lists *lists, uint64_t rows) {
-    uint64_t count = rows - lists->first;
-    lists->starts = mem_zalloc(count + 2, sizeof *lists->starts, "the lists of a run");
-    lists->sentences = mem_alloc(lists->stream.sentences, sizeof *lists->sentences, "the lists of a run");
-    if (!lists->starts || !lists->sentences) return -1;
-    for (uint64_t i = 0; i < lists->stream.sentences; i++) lists->starts[place_of(lists, i) + 2]++;
-    for (uint64_t i = 0; i < count; i++) lists->starts[i + 2] += lists->starts[i + 1];
-    for (uint64_t i = 0; i < lists->stream.sentences; i++) lists->sentences[lists->starts[place_of(lists, i) + 1]++] = i;
-    return 0;
-}
-
 int run_lists_check(const struct model *model) {
     if (!model->relations) return 0;
     return fail("'%s' was trained on triples, which are no lists: tails and heads are asked for (recommend --head=X --relation=R; "
@@ -101,8 +85,24 @@ int run_lists_open(struct run_lists *lists, const struct model *model, struct po
     if (run_lists_check(model)) return -1;
     *lists = (struct run_lists){.first = model->vocab.lists ? model_items(model) : 0};
     if (model->mode == MODE_WALK || (!model->vocab.lists && !has_targets(model))) return 0;
+    const struct idstream *stream = &lists->stream;
+    uint64_t first = lists->first, count = model->rows - first, *starts;
     int there = run_stream_open(&lists->stream, model, pool, "the items of its lists are not known, and may be among answers and held-out items");
-    return there > 0 ? group(lists, model->rows) : there;
+    if (there <= 0) return there;
+    lists->starts = starts = mem_zalloc(count + 2, sizeof *starts, "the lists of a run");
+    lists->sentences = mem_alloc(stream->sentences, sizeof *lists->sentences, "the lists of a run");
+    if (!starts || !lists->sentences) return -1;
+    for (int fill = 0; fill < 2; fill++) { /* sorts sentences by the row that each begins with, which is the row of its list: counts, then fills */
+        for (uint64_t i = 0; i < stream->sentences; i++) {
+            uint64_t row = stream->ids[stream->starts[i]], place = row < first ? 0 : row - first;
+            if (fill)
+                lists->sentences[starts[place + 1]++] = i;
+            else
+                starts[place + 2]++;
+        }
+        for (uint64_t i = 0; i < count && !fill; i++) starts[i + 2] += starts[i + 1];
+    }
+    return 0;
 }
 
 void run_lists_close(struct run_lists *lists) {
@@ -147,34 +147,30 @@ int run_graph_within(const struct model *model, uint64_t most) {
     return there;
 }
 
-/* Opens the graph's file, and checks that its checksum is the one in the checkpoint. */
-static int open_path(struct graph *graph, const struct model *model, const char *path, struct pool *pool) {
+int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool) {
     struct graph_header header; /* has the fingerprint to open the file with: the corpus' files, from which it could be computed,
                                  * may be gone */
     uint64_t trained = model->state.corpus.stream;
-    int there = file_exists(path);
-    if (there < 0) return -1;
-    if (!there) return fail("'%s' is not there: it is the graph that '%s' was trained on", path, model->directory);
-    if (read_header(path, &header) || graph_open(graph, path, header.fingerprint, model->rows, pool)) return -1;
-    if (!trained || graph->checksum == trained) return 0;
-    graph_close(graph);
-    return fail("'%s' is not the graph that '%s' was trained on", path, model->directory);
-}
-
-int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool) {
     *graph = (struct graph){0};
     if (!run_has_graph(model))
         return fail("'%s' was not trained on a graph (corpus.format = graph), and has none", model->directory);
     char *path = path_of(model, "corpus.graph");
-    int result = path ? open_path(graph, model, path, pool) : -1;
+    int there = path ? file_exists(path) : -1, result = -1;
+    if (!there)
+        fail("'%s' is not there: it is the graph that '%s' was trained on", path, model->directory);
+    else if (there > 0 && !read_header(path, &header))
+        result = graph_open(graph, path, header.fingerprint, model->rows, pool);
+    if (!result && trained && graph->checksum != trained) {
+        graph_close(graph);
+        result = fail("'%s' is not the graph that '%s' was trained on", path, model->directory);
+    }
     free(path);
     return result;
 }
 
 int run_triples_check(const struct model *model) {
-    return model->relations
-               ? 0
-               : fail("'%s' was not trained on triples (corpus.format = triples), and knows no relations", model->directory);
+    if (model->relations) return 0;
+    return fail("'%s' was not trained on triples (corpus.format = triples), and knows no relations", model->directory);
 }
 
 int64_t run_triples_entity(const struct model *model, const char *name) {
@@ -257,11 +253,6 @@ int run_triples_read(const struct model *model, const char *path, const struct g
 
 /* ---- known answers ---- */
 
-/* An answer to the question of this index. */
-struct known_pair {
-    uint32_t question, answer;
-};
-
 int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count) {
     *known = (struct known_answers){.model = model, .questions = questions};
     if (count >= UINT32_MAX) return fail("%llu questions of triples are more than 32 bits can number", (unsigned long long)count);
@@ -283,33 +274,24 @@ int64_t known_answers_find(const struct known_answers *known, uint32_t entity, u
     return at ? at - known->questions : -1;
 }
 
-/* An array of pairs that grows. */
-struct pairs {
-    struct known_pair **pairs;
-    uint64_t *count, *capacity;
-};
-
-static int add_answer(const struct known_answers *known, const struct pairs *to, uint32_t entity, uint32_t relation,
-                      uint32_t answer) {
-    int64_t question = known_answers_find(known, entity, relation);
-    if (question < 0) return 0;
-    if (mem_grow(to->pairs, to->capacity, *to->count + 1, sizeof **to->pairs, "known triples")) return -1;
-    (*to->pairs)[(*to->count)++] = (struct known_pair){(uint32_t)question, answer};
-    return 0;
-}
-
-static int add_triple(const struct known_answers *known, const struct pairs *to, const uint32_t rows[3]) {
+/* Adds the triple's tail and its head to `to`, each only if it answers one of the questions. */
+static int add_triple(const struct known_answers *known, struct known_pairs *to, const uint32_t rows[3]) {
     const struct model *model = known->model;
-    uint32_t head = rows[TRIPLE_HEAD], relation = rows[TRIPLE_RELATION], tail = rows[TRIPLE_TAIL];
-    if (add_answer(known, to, head, relation, tail)) return -1;
-    return model->reciprocal ? add_answer(known, to, tail, relation + (uint32_t)model->relations, head) : 0;
+    for (int back = 0; back <= model->reciprocal; back++) {
+        uint32_t relation = rows[TRIPLE_RELATION] + (back ? (uint32_t)model->relations : 0);
+        int64_t question = known_answers_find(known, rows[back ? TRIPLE_TAIL : TRIPLE_HEAD], relation);
+        if (question < 0) continue;
+        if (mem_grow(&to->pair, &to->capacity, to->count + 1, sizeof *to->pair, "known triples")) return -1;
+        to->pair[to->count++] = (struct known_pair){(uint32_t)question, rows[back ? TRIPLE_HEAD : TRIPLE_TAIL]};
+    }
+    return 0;
 }
 
 int known_answers_add(void *context, const uint32_t rows[3]) {
     struct known_answers *known = context;
-    const struct pairs to = {&known->pairs, &known->pair_count, &known->pairs_capacity};
-    if (rows[TRIPLE_HEAD] == WORDS_ABSENT || rows[TRIPLE_RELATION] == WORDS_ABSENT || rows[TRIPLE_TAIL] == WORDS_ABSENT) return 0;
-    return add_triple(known, &to, rows);
+    for (int i = 0; i < TRIPLE_TERMS; i++)
+        if (rows[i] == WORDS_ABSENT) return 0;
+    return add_triple(known, &known->pairs, rows);
 }
 
 /* The triples of a run, from which all threads take known answers. */
@@ -320,29 +302,22 @@ struct trained {
     pthread_mutex_t lock; /* held while the workers' pairs are appended */
 };
 
-static int append_pairs(struct trained *trained, const struct known_pair *pairs, uint64_t count) {
-    struct known_answers *known = trained->known;
-    pthread_mutex_lock(&trained->lock);
-    int result = mem_grow(&known->pairs, &known->pairs_capacity, known->pair_count + count, sizeof *pairs, "known triples");
-    if (!result && count) memcpy(known->pairs + known->pair_count, pairs, count * sizeof *pairs);
-    if (!result) known->pair_count += count;
-    pthread_mutex_unlock(&trained->lock);
-    return result;
-}
-
 static int take_trained(void *context, unsigned worker) {
     enum { GRAIN = 1 << 16 };
     struct trained *trained = context;
-    struct known_pair *pairs = NULL;
-    uint64_t count = 0, capacity = 0, i, end;
-    const struct pairs to = {&pairs, &count, &capacity};
+    struct known_pairs own = {.count = 0}, *all = &trained->known->pairs;
+    uint64_t i, end;
     int result = 0;
     while (!result && pool_take(&trained->next, trained->stream->triples, GRAIN, &i, &end)) {
         result = interrupt_check() ? -1 : 0;
-        for (; !result && i < end; i++) result = add_triple(trained->known, &to, trained->stream->ids + 3 * i);
+        for (; !result && i < end; i++) result = add_triple(trained->known, &own, trained->stream->ids + 3 * i);
     }
-    if (!result) result = append_pairs(trained, pairs, count);
-    free(pairs);
+    pthread_mutex_lock(&trained->lock);
+    if (!result) result = mem_grow(&all->pair, &all->capacity, all->count + own.count, sizeof *all->pair, "known triples");
+    if (!result && own.count) memcpy(all->pair + all->count, own.pair, own.count * sizeof *own.pair);
+    if (!result) all->count += own.count;
+    pthread_mutex_unlock(&trained->lock);
+    free(own.pair);
     return result;
 }
 
@@ -364,13 +339,13 @@ int known_answers_end(struct known_answers *known) {
     free(known->answers);
     known->starts = mem_zalloc(known->count + 1, sizeof *known->starts, "known triples");
     known->counts = mem_zalloc(known->count + 1, sizeof *known->counts, "known triples");
-    known->answers = mem_alloc(known->pair_count + 1, sizeof *known->answers, "known triples");
+    known->answers = mem_alloc(known->pairs.count + 1, sizeof *known->answers, "known triples");
     if (!known->starts || !known->counts || !known->answers) return -1;
-    for (uint64_t i = 0; i < known->pair_count; i++) known->counts[known->pairs[i].question]++;
+    for (uint64_t i = 0; i < known->pairs.count; i++) known->counts[known->pairs.pair[i].question]++;
     for (uint64_t i = 1; i < known->count; i++) known->starts[i] = known->starts[i - 1] + known->counts[i - 1];
     memset(known->counts, 0, known->count * sizeof *known->counts);
-    for (uint64_t i = 0; i < known->pair_count; i++) {
-        const struct known_pair *pair = &known->pairs[i];
+    for (uint64_t i = 0; i < known->pairs.count; i++) {
+        const struct known_pair *pair = &known->pairs.pair[i];
         known->answers[known->starts[pair->question] + known->counts[pair->question]++] = pair->answer;
     }
     for (uint64_t i = 0; i < known->count; i++)
@@ -383,7 +358,7 @@ void known_answers_release(struct known_answers *known) {
     free(known->answers);
     free(known->starts);
     free(known->counts);
-    free(known->pairs);
+    free(known->pairs.pair);
     free(known->asked);
     *known = (struct known_answers){.count = 0};
 }

@@ -94,8 +94,12 @@ struct known_answers {
     uint64_t count;
     uint32_t *answers; /* answers to question i, rising, each once: answers[starts[i]] .. answers[starts[i] + counts[i] - 1] */
     uint64_t *starts, *counts; /* [count] */
-    struct known_pair *pairs;  /* [pair_count] all answers that were added */
-    uint64_t pair_count, pairs_capacity;
+    struct known_pairs {
+        struct known_pair {
+            uint32_t question, answer; /* question: its index */
+        } *pair;
+        uint64_t count, capacity;
+    } pairs; /* all answers that were added */
     uint8_t *asked; /* [(items + 7) / 8] bits: the entity occurs in a question */
 };
 
