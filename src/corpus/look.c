@@ -1812,7 +1812,7 @@ static void doubt_items(struct looking *l) {
     else if (lists && *form->separator == ' ' && 2 * quoted > l->lines.count)
         snprintf(out, LOOK_LIKE, "are CSV with quotes, whose words are items here; corpus.separator = comma takes its fields, corpus.format = "
                  "documents its texts");
-    else if (missing && !(shown == 2 && codes)) /* na: Namibia */
+    else if (missing && !(shown == 2 && codes) && (*form->separator != ' ' || 100 * missing >= of)) /* na: Namibia; None begins a sentence */
         snprintf(out, LOOK_LIKE, "have the item '%.*s' %" PRIu64 " time%s, as programs write where a value is missing; remove such lines if "
                  "it is none", text_shown(shown), null, missing, text_plural(missing));
 }
