@@ -287,8 +287,8 @@ const struct command commands[] = {
      RUN_HELP
      "\n"
      "\n"
-     "  --pairs=FILE      lines of word, word, score: Spearman's rho; may be given several times\n"
-     "  --analogies=FILE  lines of a b c d under lines ': section': accuracy of 3CosAdd; may be given several times\n"
+     "  --pairs=FILE      lines of word, word, score: Spearman's rho; as all test files, several may be given\n"
+     "  --analogies=FILE  lines of a b c d under lines ': section': accuracy of 3CosAdd\n"
      "  --restrict=30000  analogies: consider only this many of the most frequent words; 0: all\n"
      "  --train=LISTS --held-out=LISTS\n"
      "                    recall, NDCG and hit rate at k of each list's held-out items. Both files are read as the run's\n"

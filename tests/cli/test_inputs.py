@@ -264,6 +264,15 @@ def test_a_file_that_judges_nothing_is_a_failure(trained):
         assert f"'{name}'" in trained.refuses("evaluate", "run", f"--analogies={name}")
 
 
+def test_several_files_of_any_measure_are_judged_in_turn(trained):
+    words = [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()][:8]
+    for name, halves in (("one.txt", 2), ("two.txt", 3)):
+        trained.path(name).write_text("".join(f"{word} l{i % halves}\n" for i, word in enumerate(words)))
+    once = [trained("evaluate", "run", f"--labels={name}").stdout for name in ("one.txt", "two.txt")]
+    assert trained("evaluate", "run", "--labels=one.txt", "--labels=two.txt", "--groups=one.txt", "--met=1").stdout.startswith(
+        trained("evaluate", "run", "--groups=one.txt", "--met=1").stdout + "".join(once))
+
+
 # ---- lists that are too short ----
 
 @pytest.mark.parametrize("form", ["lists", "pairs", "adjacency"])
