@@ -570,12 +570,13 @@ struct sptx_data {
 
 /* One number of what was found. */
 struct sptx_number {
-    const char *part; /* what the number is of, if a measure judges several things: "dot", "cosine", "hadamard", "cross" or
-                       * "cross-cosine" (scores of links); "1", "2" .. (columns of groups; shares of labels). "": of all */
+    const char *part; /* the score of links to which the number belongs ("dot", "cosine", "hadamard", "cross", "cross-cosine"), or the
+                       * column of groups or the share of labels ("1", "2" ..). "": the number belongs to the whole answer */
     const char *name; /* "rho" */
     double value;     /* NaN: nothing could be measured */
     uint64_t count;   /* over how many questions `value` was measured; 0: `value` is itself a count */
-    const char *text; /* how `sptx-w2v evaluate` prints it: # stands for the number, and a line feed begins a line. "": not printed */
+    const char *text; /* the number's text in the output of `sptx-w2v evaluate`, with # in place of the number; a line feed in it begins a
+                       * new line. "": the number is not in the output */
 };
 
 struct sptx_evaluate_options {

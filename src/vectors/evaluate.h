@@ -45,7 +45,7 @@ void answer_release(struct answer *answer); /* may be called on a struct of zero
 
 /* ---- questions ---- */
 
-/* What a run is judged by, and how. Fields that the measure does not use are ignored. */
+/* The data that a run is judged by, and the options of the measure. Fields that the measure does not use are ignored. */
 struct evaluate_request {
     const char *path, *known;                 /* paths of files, or the names of `data` and `known_data` in messages */
     const struct gathered *data, *known_data; /* data in memory, read instead of the files; NULL: the files are read */

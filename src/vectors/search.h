@@ -39,7 +39,7 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
 
 /* A block of questions. `fill` of search_each() writes to it. */
 struct search_block {
-    uint64_t rows, filled;   /* space for so many questions; number of those that are filled */
+    uint64_t rows, filled;   /* number of questions that the block has memory for; number of questions in it */
     float *queries;          /* [rows x dim] */
     float *than;             /* [rows] with k = 0: the score with which others are compared */
     uint64_t *banned_starts; /* [rows + 1] question i bans banned[banned_starts[i]] .. banned[banned_starts[i + 1] - 1] */
