@@ -73,13 +73,6 @@ static int is_setting(const char *argument) {
     return memchr(argument, '.', strcspn(argument, "=")) != NULL;
 }
 
-/* Fails for a key whose section is not in `sections`, since the command would not use it. */
-static int check_section(const char *command, const char *setting, const char *sections) {
-    if (section_among(setting + 2, sections)) return 0;
-    return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %.*s'", command,
-                      setting, sections, (int)strcspn(command, " "), command);
-}
-
 static int take_argument(struct arguments *a, const char *command, const char *argument, const struct option *options,
                          const char *sections) {
     size_t length = strcspn(argument + 2, "=");
@@ -87,7 +80,9 @@ static int take_argument(struct arguments *a, const char *command, const char *a
     if (option) return take_option(command, option, argument[2 + length] ? argument + 3 + length : NULL);
     if (!sections || !is_setting(argument)) return refuse_option(command, options, argument, sections);
     a->settings[a->setting_count++] = argument;
-    return *sections ? check_section(command, argument, sections) : 0;
+    if (!*sections || section_among(argument + 2, sections)) return 0;
+    return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %.*s'", command, argument,
+                      sections, (int)strcspn(command, " "), command); /* the command would not use the key */
 }
 
 /* Fails for "--model.dim 100" and "--model.dim = 100", in which 100 would be read as a file's name. */

@@ -2,7 +2,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
-#include "vectors/map.h"
+#include "vectors/numeric.h"
 #include "vectors/list_scores.h"
 #include "vectors/page.h"
 

@@ -85,20 +85,18 @@ static int set_keys(struct config *config, const struct call *call) {
 
 /* ---- what would be lost ---- */
 
-/* Refuses an output that is the same file as another file of the call. */
-static int refuse_same(const char *output, const char *path, const char *other, const char *other_path) {
-    int same = *path && *other_path && strcmp(other_path, CORPUS_INPUT) ? file_is_same(path, other_path) : 0;
-    return same == 1 ? fail_usage("word2vec: %s and %s are the same file, '%s'; choose another", output, other, path) : same;
-}
-
 /* Checks before any work that the outputs can be written, and that no file of the user's is lost for them. */
 static int check_outputs(const struct call *call, const char *run) {
     const char *const files[][2] = {{"-train", call->text}, {"-read-vocab", call->read}, {"--run.dir", *call->output ? run : ""},
                                     {"-output", call->output}, {"-save-vocab", call->save}};
     for (int output = 3; output < 5; output++) {
         const char *name = files[output][0], *path = files[output][1];
-        for (int other = 0; other < output; other++)
-            if (refuse_same(name, path, files[other][0], files[other][1])) return -1;
+        for (int other = 0; other < output; other++) {
+            const char *other_path = files[other][1];
+            int same = *path && *other_path && strcmp(other_path, CORPUS_INPUT) ? file_is_same(path, other_path) : 0;
+            if (same == 1) return fail_usage("word2vec: %s and %s are the same file, '%s'; choose another", name, files[other][0], path);
+            if (same) return -1;
+        }
         if (*path && (run_owns_refuse(path, name) || file_check_place(path))) return -1;
     }
     return 0;
@@ -257,28 +255,21 @@ static void print_sections(const struct analogies_section *sections, uint64_t co
            percent(asked[0] + asked[1], total));
 }
 
-static int judge_analogies(struct model *model, uint64_t most, const struct config *config) {
-    struct analogies_section *sections = NULL;
-    uint64_t count = 0;
-    int view = answers_view_named(model, NULL, (unsigned)config->device_threads);
-    int result =
-        view < 0 ? -1 : evaluate_analogies_sections(&sections, &count, model, (enum model_view)view, "/dev/stdin", most, config);
-    if (!result) print_sections(sections, count);
-    analogies_sections_free(sections, count);
-    return result;
-}
-
 /* sptx-w2v compute-accuracy FILE [THRESHOLD] < QUESTIONS */
 int cmd_compute_accuracy(int argc, char **argv) {
     struct arguments arguments;
     struct config config = {.name = NULL};
     struct model model = {.rows = 0};
-    uint64_t most = 0;
+    struct analogies_section *sections = NULL;
+    uint64_t most = 0, count = 0;
     int result = read_file_argument(&arguments, &config, argc, argv, 2);
     if (!result && arguments.count == 2)
         result = text_count(arguments.given[1], &most)
                      ? fail_usage("compute-accuracy: THRESHOLD = '%.100s' is not a whole number", arguments.given[1]) : 0;
-    if (!result) result = model_open(&model, arguments.given[0]) || judge_analogies(&model, most, &config) ? -1 : 0;
+    int view = result || model_open(&model, arguments.given[0]) ? -1 : answers_view_named(&model, NULL, (unsigned)config.device_threads);
+    result = view < 0 ? -1 : evaluate_analogies_sections(&sections, &count, &model, (enum model_view)view, "/dev/stdin", most, &config);
+    if (!result) print_sections(sections, count);
+    analogies_sections_free(sections, count);
     model_close(&model);
     config_release(&config);
     arguments_release(&arguments);

@@ -6,7 +6,7 @@
 #include "vectors/evaluate.h"
 #include "vectors/export.h"
 #include "vectors/known.h"
-#include "vectors/map.h"
+#include "vectors/numeric.h"
 #include "vectors/page.h"
 
 #include <inttypes.h>

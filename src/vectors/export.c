@@ -1,5 +1,5 @@
 #include "export.h"
-#include "map.h"
+#include "numeric.h"
 
 #include "base/checks.h"
 #include "base/interrupt.h"

@@ -33,7 +33,7 @@ struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
-    uint32_t classes;      /* for EXPORT_CLASSES: most classes into which the rows are divided by their direction (map.h) */
+    uint32_t classes;      /* for EXPORT_CLASSES: most classes into which the rows are divided by their direction (numeric.h) */
     unsigned threads;      /* number of threads that find the classes; 0: one a core */
     enum export_type type; /* one that the format can hold */
     uint32_t columns;      /* number of axes that rows are turned to (quantizer.h); 0: rows keep their columns */

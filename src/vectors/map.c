@@ -1,10 +1,9 @@
-#include "map.h"
+#include "numeric.h"
 
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "numeric.h"
 
 #include <math.h>
 #include <stdlib.h>

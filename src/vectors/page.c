@@ -7,7 +7,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "kernels/backend.h"
-#include "map.h"
+#include "numeric.h"
 #include "names.h"
 #include "run/metrics.h"
 #include "run/run_directory.h"

@@ -1,4 +1,4 @@
-#include "vectors/map.h"
+#include "vectors/numeric.h"
 
 #include "tests/testing.h"
 

@@ -1,5 +1,4 @@
 #include "base/report.h"
-#include "vectors/map.h"
 #include "vectors/numeric.h"
 
 #include "tests/testing.h"
