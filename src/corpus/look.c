@@ -411,17 +411,21 @@ static int are_ntriples(const struct looked_lines *lines) {
     return triples > others;
 }
 
-/* Returns 1 if all lines after the first have different first fields. */
-static int begin_differently(const struct looked_lines *lines, const struct columns_form *form) {
-    struct words firsts = {0};
+/* Returns 1 if all fields of the column differ, are filled, and are short. */
+static int is_of_names(const struct looking *l, unsigned column, uint64_t *different) {
+    struct words words = {0};
+    uint64_t lines = 0, bytes = 0, filled = 0;
     int failed = 0;
-    for (uint64_t i = 1; i < lines->count && !failed; i++) {
-        struct table_line parts = part_line(&lines->line[i], form);
-        failed = add_word(&firsts, &parts, 0) < 0;
+    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && !failed; i++, lines++) {
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
+        if (column >= parts.count || !parts.length[column]) continue;
+        failed = add_word(&words, &parts, column) < 0;
+        bytes += parts.length[column];
+        filled++;
     }
-    uint64_t different = firsts.size;
-    words_release(&firsts);
-    return !failed && different + 1 == lines->count;
+    *different = words.size;
+    words_release(&words);
+    return !failed && filled == lines && *different == lines && bytes <= 200 * lines;
 }
 
 enum { NUMBERED_LEAST = 5 }; /* smallest number of lines for which rising first fields count as row numbers */
@@ -710,10 +714,9 @@ static const char *find_lists_within(const struct looked_lines *lines, uint64_t 
 /* Fails: a column holds whole lists. */
 static int refuse_lists_within(struct looking *l, const char *between, unsigned column, uint64_t line, const char *key) {
     int printed = *between == '[';
-    return fail("%s: column %u holds whole lists, %s%s: %.*s; write a line for each item (in Python: %s%s%sframe.explode)%s", where_is(l, line),
-                column + 1, printed ? "as a program prints them" : "with ", printed ? "" : *between == ' ' ? "blanks between" :
-                *between == '|' ? "'|' between" : *between == ';' ? "semicolons between" : "commas between", SHOWN(&l->lines.line[line]),
-                printed ? "" : "str.split('", printed ? "" : between, printed ? "" : "') and ", printed ? "" : key);
+    return fail("%s: column %u holds whole lists, %s%s%s: %.*s; write a line for each item (in Python: %s%s%sframe.explode)%s", where_is(l, line),
+                column + 1, printed ? "as a program prints them" : "with ", printed ? "" : columns_separator_name(between), printed ? "" : " between",
+                SHOWN(&l->lines.line[line]), printed ? "" : "str.split('", printed ? "" : between, printed ? "" : "') and ", printed ? "" : key);
 }
 
 /* Refuses a table among lists, a column of which holds lists of its own: id,title,"a|b|c". */
@@ -923,8 +926,9 @@ static int look_for_header(const struct looking *l) {
 static int find_shift(const struct looking *l) {
     if (l->typed || !l->has_header || l->lines.count < 2 || l->first.count + 1 != l->columns.most || l->columns.least != l->columns.most) return 0;
     struct table_line second = part_line(&l->lines.line[1], &l->look->form);
+    uint64_t different;
     int numbered = second.length[0] == 1 && *second.word[0] == '1';
-    return (numbered || *l->lines.line[1].at == '"') && begin_differently(&l->lines, &l->look->form);
+    return (numbered || *l->lines.line[1].at == '"') && is_of_names(l, 0, &different);
 }
 
 /* ---- which column is which ---- */
@@ -1141,6 +1145,15 @@ static uint64_t count_shared(const struct words *a, const struct words *b) {
         const char *word = words_get(a, i, &length);
         shared += words_find(b, words_hash(word, length), word, length) >= 0;
     }
+    return shared;
+}
+
+/* Returns how many names two columns share, that with this index and the next one; 0 if memory is short. */
+static uint64_t shared_names(const struct looking *l, unsigned index) {
+    struct distinct of = {0};
+    collect_distinct(l, index, &of);
+    uint64_t shared = of.failed ? 0 : count_shared(&of.words[0], &of.words[1]);
+    for (int c = 0; c < COLUMN_MEANINGS; c++) words_release(&of.words[c]);
     return shared;
 }
 
@@ -1379,23 +1392,6 @@ static int take_first_words(struct looking *l) {
     form->naming = l->keys->names == NAMES_YES || (l->keys->names == NAMES_AUTO && l->look->sure) ? NAMED_BY_FIELD : NAMED_BY_LINE;
     if (l->keys->names == NAMES_AUTO && !l->look->sure && l->keys->files > 1) form->naming = NAMED_BY_FILE;
     return 0;
-}
-
-/* Returns 1 if all fields of the column differ, are filled, and are short. */
-static int is_of_names(const struct looking *l, unsigned column, uint64_t *different) {
-    struct words words = {0};
-    uint64_t lines = 0, bytes = 0, filled = 0;
-    int failed = 0;
-    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && !failed; i++, lines++) {
-        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
-        if (column >= parts.count || !parts.length[column]) continue;
-        failed = add_word(&words, &parts, column) < 0;
-        bytes += parts.length[column];
-        filled++;
-    }
-    *different = words.size;
-    words_release(&words);
-    return !failed && filled == lines && *different == lines && bytes <= 200 * lines;
 }
 
 /* Chooses the columns of a table of documents: that with a name of a text, unless it has numbers alone, or else that with the most words,
@@ -1766,10 +1762,7 @@ static void doubt_graph(struct looking *l) {
     if (!l->has_header || l->is_shifted || a + 1 != b || !column_rank(LOOK_PAIRS, COLUMN_A, name[0], length[0]) ||
         !column_rank(LOOK_PAIRS, COLUMN_B, name[1], length[1]))
         return;
-    struct distinct of = {0};
-    collect_distinct(l, a, &of);
-    uint64_t shared = of.failed ? 0 : count_shared(&of.words[0], &of.words[1]);
-    for (int c = 0; c < COLUMN_MEANINGS; c++) words_release(&of.words[c]);
+    uint64_t shared = shared_names(l, a);
     if (shared)
         snprintf(l->look->doubt, LOOK_LIKE, "have %" PRIu64 " name%s in both columns, each of which is one node; %.*s and %.*s look like two kinds, "
                  "which corpus.format = pairs keeps apart", shared, text_plural(shared), text_shown(length[0]), name[0],
@@ -1986,12 +1979,8 @@ static enum look_rows guess(struct looking *l, const struct kinds *kinds) {
     }
     if (columns == 2 && words[0] != words[1]) return LOOK_DOCUMENTS;
     if (words[0] || words[1] || (!texts[0] && !texts[1])) return LOOK_ANY;
-    struct distinct of = {0};
-    collect_distinct(l, 0, &of);
-    uint64_t shared = of.failed ? 0 : count_shared(&of.words[0], &of.words[1]);
-    for (int c = 0; c < COLUMN_MEANINGS; c++) words_release(&of.words[c]);
     if (columns == 3 && texts[0] && texts[1] && texts[2] && !is_of_events(l, 2)) return LOOK_TRIPLES;
-    return shared ? LOOK_EDGES : LOOK_PAIRS;
+    return shared_names(l, 0) ? LOOK_EDGES : LOOK_PAIRS;
 }
 
 /* Fails: the rows could be of several formats. */
