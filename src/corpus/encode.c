@@ -249,19 +249,16 @@ struct scratch {
     uint64_t *keys, capacity;
 };
 
-static void insert_sorted(uint64_t *keys, uint64_t count) {
-    for (uint64_t i = 1; i < count; i++) {
-        uint64_t key = keys[i], at = i;
-        for (; at && keys[at - 1] > key; at--) keys[at] = keys[at - 1];
-        keys[at] = key;
-    }
-}
-
 /* Sorts by one byte after the other, from the lowest, where the keys differ in it. */
 static int sort_keys(struct scratch *scratch, uint64_t *keys, uint64_t count) {
     enum { FEW = 48 };
     uint64_t varying = 0;
-    if (count <= FEW) return insert_sorted(keys, count), 0;
+    for (uint64_t i = 1; count <= FEW && i < count; i++) {
+        uint64_t key = keys[i], at = i;
+        for (; at && keys[at - 1] > key; at--) keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+    if (count <= FEW) return 0;
     if (mem_grow(&scratch->keys, &scratch->capacity, count, sizeof *keys, "sorting triples")) return -1;
     uint64_t *from = keys, *to = scratch->keys;
     for (uint64_t i = 1; i < count; i++) varying |= keys[i] ^ keys[0];
@@ -463,16 +460,6 @@ static int mark_firsts(void *context, unsigned worker) {
     return 0;
 }
 
-/* Computes marks_before. Returns the number of all marks, which is the number of lists. */
-static uint64_t count_marks(struct grouping *g) {
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i <= g->met->count / 64; i++) {
-        g->marks_before[i] = sum;
-        sum += (uint64_t)__builtin_popcountll(g->marks[i]);
-    }
-    return sum;
-}
-
 /* Numbers the lists of the worker's share in the order of their first pairs. */
 static int make_lists(void *context, unsigned worker) {
     struct grouping *g = context;
@@ -498,7 +485,11 @@ static int number_lists(struct grouping *g) {
     g->marks_before = mem_alloc(words, sizeof *g->marks_before, "the lists");
     if (!g->counts.counts || !g->numbers || !g->marks || !g->marks_before) return -1;
     if (pool_run(g->pool, count_items, g) || pool_run(g->pool, mark_firsts, g)) return -1;
-    g->list_count = count_marks(g);
+    g->list_count = 0; /* one list a mark */
+    for (uint64_t i = 0; i < words; i++) {
+        g->marks_before[i] = g->list_count;
+        g->list_count += (uint64_t)__builtin_popcountll(g->marks[i]);
+    }
     g->lists = mem_alloc(g->list_count + 1, sizeof *g->lists, "the lists");
     if (!g->lists || pool_run(g->pool, make_lists, g)) return -1;
     integer_counts_release(&g->counts);
@@ -648,15 +639,11 @@ static int group_round(struct grouping *g, uint64_t ids) {
     return result;
 }
 
-/* Returns the limit for the ids of a round: their pairs may take a quarter of the free memory. */
-static uint64_t most_of_round(const struct grouping *g) {
-    if (g->met->round_ids) return g->met->round_ids;
-    uint64_t most = mem_available() / 4 / (sizeof *g->kept + sizeof *g->weights);
-    return most > ROUND_LEAST ? most : ROUND_LEAST;
-}
-
 static int group_all(struct grouping *g, uint64_t ids) {
-    uint64_t most = most_of_round(g), usual = g->met->bucket_ids ? g->met->bucket_ids : BUCKET_IDS, before = 0;
+    uint64_t most = mem_available() / 4 / (sizeof *g->kept + sizeof *g->weights); /* ids of a round: a quarter of the free memory */
+    if (most < ROUND_LEAST) most = ROUND_LEAST;
+    if (g->met->round_ids) most = g->met->round_ids;
+    uint64_t usual = g->met->bucket_ids ? g->met->bucket_ids : BUCKET_IDS, before = 0;
     int result = 0;
     while (g->list_count >> g->bucket_bits > 1 && ids / (g->list_count >> g->bucket_bits) < usual) g->bucket_bits++;
     g->begins = mem_alloc((g->list_count >> g->bucket_bits) + 1, sizeof *g->begins, "the items of lists");
@@ -670,24 +657,19 @@ static int group_all(struct grouping *g, uint64_t ids) {
     return result;
 }
 
-/* Ends a sentence after each list. Returns 0, or -1 after fail(). */
-static int end_sentences(struct grouping *g) {
-    uint64_t *tokens = &g->writer->tokens;
-    for (uint64_t list = 0; list < g->list_count; list++)
-        if (idstream_end_sentence(g->writer, *tokens += ids_of(g, &g->lists[list]))) return -1;
-    return 0;
-}
-
 int group_pairs(struct idstream_writer *writer, const struct pairs_met *met, int weighed, struct pool *pool) {
     struct grouping g = {.met = met, .writer = writer, .pool = pool, .weighed = weighed};
-    int result = number_lists(&g) || end_sentences(&g) || (g.list_count && group_all(&g, writer->tokens)) ? -1 : 0;
+    int result = number_lists(&g);
+    for (uint64_t list = 0; list < g.list_count && !result; list++) /* a sentence ends after each list */
+        result = idstream_end_sentence(writer, writer->tokens += ids_of(&g, &g.lists[list]));
+    if (!result && g.list_count) result = group_all(&g, writer->tokens);
     integer_counts_release(&g.counts);
     free(g.numbers);
     free(g.marks);
     free(g.marks_before);
     free(g.lists);
     free(g.begins);
-    return result;
+    return result ? -1 : 0;
 }
 
 /* Workers encode blocks of the numbered corpus in any order. A worker that has encoded a block waits until all earlier blocks
@@ -814,34 +796,25 @@ static int place_adjacency(struct encoding *encoding, const struct encoded *bloc
     return 0;
 }
 
-static int place(struct encoding *encoding, const struct encoded *block, struct placed *placed) {
-    *placed = (struct placed){.count = 0};
-    return encode_has_targets(encoding->options) ? place_adjacency(encoding, block, placed) : place_lines(encoding, block, placed);
-}
-
 /* Places a block when all earlier ones are placed, and writes it. */
 static int put_block(struct encoding *encoding, const struct encoded *block) {
-    struct placed placed;
+    struct placed placed = {.count = 0};
     pthread_mutex_lock(&encoding->lock);
     while (!encoding->failed && encoding->placed != block->number) pthread_cond_wait(&encoding->moved, &encoding->lock);
-    int result = encoding->failed || place(encoding, block, &placed) ? -1 : 0;
+    int result = encoding->failed                          ? -1
+                 : encode_has_targets(encoding->options) ? place_adjacency(encoding, block, &placed)
+                                                         : place_lines(encoding, block, &placed);
     encoding->placed++;
     pthread_cond_broadcast(&encoding->moved);
     pthread_mutex_unlock(&encoding->lock);
     return result || idstream_put_at(&encoding->writer, placed.at, placed.ids, placed.count) ? -1 : 0;
 }
 
-/* Returns the size of a block of the numbered corpus, in numbers. It has as many bytes as a block of the corpus, whose size tests
- * can set. */
-static uint64_t numbers_of_block(const struct encoding *encoding) {
-    uint64_t bytes = corpus_block_bytes(encoding->corpus);
-    return bytes < sizeof(uint32_t) ? 1 : bytes / sizeof(uint32_t);
-}
-
 static int encode_blocks(void *context, unsigned worker) {
     struct encoding *encoding = context;
     struct encoded mine = {0};
-    uint64_t first, end, numbers = numbers_of_block(encoding);
+    uint64_t first, end, numbers = corpus_block_bytes(encoding->corpus) / sizeof(uint32_t); /* as many bytes as a block of the corpus has */
+    if (!numbers) numbers = 1;
     int result = 0;
     while (!result && pool_take(&encoding->next, encoding->numbered->count, numbers, &first, &end)) {
         mine.number = first / numbers;
@@ -918,27 +891,21 @@ static int nothing_left(const struct encoding *encoding) {
                 encoding->vocab->size);
 }
 
-static int encode_as(struct encoding *encoding, const char *path, uint64_t fingerprint) {
-    const struct corpus_options *options = encoding->options;
-    if (idstream_writer_open(&encoding->writer, path)) return -1;
-    if (!corpus_formats[options->format].triples) encoding->writer.pool = encoding->pool;
-    int result = encode_numbers_as(encoding);
-    if (!result) result = corpus_check_unchanged(encoding->corpus);
-    if (!result && !encoding->writer.tokens) result = nothing_left(encoding);
-    encoding->writer.weighed = options->pair_weights;
-    if (!result) return idstream_writer_commit(&encoding->writer, fingerprint);
-    idstream_writer_abandon(&encoding->writer);
-    return -1;
-}
-
 static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
                   struct pool *pool, uint64_t fingerprint) {
     struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .pool = pool};
+    struct idstream_writer *writer = &encoding.writer;
     struct numbered own;
-    int result = encode_numbers(&encoding.numbered, &own, corpus, options, vocab, path, pool);
     pthread_mutex_init(&encoding.lock, NULL);
     pthread_cond_init(&encoding.moved, NULL);
-    if (!result) result = encode_as(&encoding, path, fingerprint);
+    int result = encode_numbers(&encoding.numbered, &own, corpus, options, vocab, path, pool) || idstream_writer_open(writer, path) ? -1 : 0;
+    if (!result) {
+        writer->pool = corpus_formats[options->format].triples ? NULL : pool;
+        result = encode_numbers_as(&encoding) || corpus_check_unchanged(corpus) || (!writer->tokens && nothing_left(&encoding)) ? -1 : 0;
+        writer->weighed = options->pair_weights;
+        if (!result) result = idstream_writer_commit(writer, fingerprint);
+        else idstream_writer_abandon(writer);
+    }
     pthread_cond_destroy(&encoding.moved);
     pthread_mutex_destroy(&encoding.lock);
     numbered_close(&own);

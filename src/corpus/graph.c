@@ -220,40 +220,23 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the sum of weights[count]. They are added from the smallest up, so that their order does not change the result. */
-static double sum_of(float *weights, uint64_t count) {
-    double sum = 0;
-    if (count > 1) qsort(weights, count, sizeof *weights, by_value);
-    for (uint64_t i = 0; i < count; i++) sum += weights[i];
-    return sum;
-}
-
-/* Joins arc `at` and the arcs after it with the same neighbour into arc `to`. Returns how many arcs were joined; 0 if the sum of
- * their weights is too large for a float. */
-static uint64_t join(uint32_t *neighbours, float *weights, uint64_t at, uint64_t end, uint64_t to) {
-    uint64_t stop = at + 1;
-    while (stop < end && neighbours[stop] == neighbours[at]) stop++;
-    neighbours[to] = neighbours[at];
-    if (weights) {
-        double sum = sum_of(weights + at, stop - at);
-        if (sum > FLT_MAX) return 0;
-        weights[to] = (float)sum;
-    }
-    return stop - at;
-}
-
+/* Joins the arcs of a row with the same neighbour. Fails if the sum of their weights is too large for a float. */
 static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows) {
     uint64_t at = 0, to = 0;
     for (uint64_t row = 0; row < rows; row++) {
-        while (at < sort->ends[row]) {
-            uint64_t joined = join(neighbours, weights, at, sort->ends[row], to);
-            if (!joined) {
+        for (uint64_t stop; at < sort->ends[row]; at = stop, to++) {
+            for (stop = at + 1; stop < sort->ends[row] && neighbours[stop] == neighbours[at];) stop++;
+            double sum = 0; /* from the smallest weight up, so that their order does not change it */
+            if (weights && stop - at > 1) qsort(weights + at, stop - at, sizeof *weights, by_value);
+            for (uint64_t i = at; weights && i < stop; i++) sum += weights[i];
+            if (sum > FLT_MAX) {
                 sort->wrong_row = row;
                 sort->wrong_neighbour = neighbours[at];
                 return -1;
             }
-            at += joined;
-            to++;
+            INVARIANT(to <= at);
+            neighbours[to] = neighbours[at];
+            if (weights) weights[to] = (float)sum;
         }
         sort->ends[row] = to;
     }
@@ -406,23 +389,10 @@ struct collected {
     struct arcs arcs; /* arcs that are not yet sorted into groups (struct group) */
 };
 
-static int collected_open(struct collected *c, const struct writing *w) {
-    c->keys = mem_alloc(w->group_count, sizeof *c->keys, "the arcs of groups");
-    c->weights = w->weights ? mem_alloc(w->group_count, sizeof *c->weights, "the arcs of groups") : NULL;
-    c->counts = mem_zalloc(w->group_count, 1, "the arcs of groups");
-    c->arcs.count = 0;
-    return c->keys && c->counts && (c->weights || !w->weights) ? 0 : -1;
-}
-
-static void collected_close(struct collected *c) {
-    free(c->keys);
-    free(c->weights);
-    free(c->counts);
-}
-
 /* Stores the collected arcs of a group. */
 static void store_group(struct writing *w, struct collected *c, uint64_t g) {
     uint64_t count = c->counts[g], at = __atomic_fetch_add(&w->groups[g].next, count, __ATOMIC_RELAXED);
+    INVARIANT(at + count <= (g + 1 < w->group_count ? w->groups[g + 1].begin : w->range)); /* a group's arcs were counted before */
     memcpy(w->keys + at, c->keys[g], count * sizeof *w->keys);
     if (w->weights) memcpy(w->weights + at, c->weights[g], count * sizeof *w->weights);
     c->counts[g] = 0;
@@ -449,53 +419,49 @@ static inline void take_arc(struct writing *w, struct collected *c, uint32_t row
     if (++arcs->count == ARCS) collect_arcs(w, c);
 }
 
-static int place_edges(struct writing *w, struct collected *c) {
+/* Stores the arcs of the range whose edges this worker takes. */
+static int place_arcs(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct collected c = {.counts = mem_zalloc(w->group_count, 1, "the arcs of groups"), .arcs.count = 0};
     uint64_t edge, end;
-    while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
-        if (interrupt_check()) return -1;
-        progress_show(&w->progress,
-                      w->placed + (uint64_t)((double)w->range / 2 * (double)edge / (double)w->edges->count), w->arcs,
-                      "arc");
+    c.keys = mem_alloc(w->group_count, sizeof *c.keys, "the arcs of groups");
+    c.weights = w->weights ? mem_alloc(w->group_count, sizeof *c.weights, "the arcs of groups") : NULL;
+    int result = c.keys && c.counts && (c.weights || !w->weights) ? 0 : -1;
+    while (!result && pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
+        result = interrupt_check();
+        progress_show(&w->progress, w->placed + (uint64_t)((double)w->range / 2 * (double)edge / (double)w->edges->count), w->arcs, "arc");
         for (; edge < end; edge++) {
             uint32_t from = row_of(w->edges, edge, 0), to = row_of(w->edges, edge, 1);
             if (from == WORDS_ABSENT || to == WORDS_ABSENT || from == to) continue;
-            take_arc(w, c, from, to, edge);
-            if (!w->wanted->directed) take_arc(w, c, to, from, edge);
+            take_arc(w, &c, from, to, edge);
+            if (!w->wanted->directed) take_arc(w, &c, to, from, edge);
         }
     }
-    collect_arcs(w, c);
-    for (uint64_t g = 0; g < w->group_count; g++) store_group(w, c, g);
-    return 0;
-}
-
-static int place_arcs(void *context, unsigned worker) {
-    struct writing *w = context;
-    struct collected c;
-    int result = collected_open(&c, w) || place_edges(w, &c) ? -1 : 0;
-    collected_close(&c);
+    if (!result) collect_arcs(w, &c);
+    for (uint64_t g = 0; !result && g < w->group_count; g++) store_group(w, &c, g);
+    free(c.keys);
+    free(c.weights);
+    free(c.counts);
     return result;
 }
 
-/* Sorts the arcs of a group and joins doubles. Sets w->at to the number of each row's arcs. */
-static int sort_group(struct writing *w, struct group *group, struct graph_sort *sort) {
-    uint64_t rows = group->end - group->first, count = group->next - group->begin, *keys = w->keys + group->begin;
-    if (graph_sort_grow(sort, count, w->weights != NULL)) return -1;
-    if (graph_sort(sort, keys, count, (uint32_t *)(void *)keys, w->weights ? w->weights + group->begin : NULL, rows, w->wanted->nodes))
-        return fail("the weights of the edge from row %" PRIu64 " to row %" PRIu32
-                    " of the vocabulary add up to more than 32 bits hold (3.4e38)",
-                    group->first + sort->wrong_row, sort->wrong_neighbour);
-    for (uint64_t i = 0; i < rows; i++) w->at[group->first + i] = sort->ends[i] - (i ? sort->ends[i - 1] : 0);
-    group->kept = sort->ends[rows - 1];
-    return 0;
-}
-
+/* Sorts the arcs of groups and joins doubles. Sets w->at to the number of each row's arcs. */
 static int sort_groups(void *context, unsigned worker) {
     struct writing *w = context;
     struct graph_sort sort = {0};
     uint64_t at, end;
     int result = 0;
     while (!result && pool_take(&w->next, w->group_count, 1, &at, &end)) {
-        result = interrupt_check() ? -1 : sort_group(w, &w->groups[at], &sort);
+        struct group *group = &w->groups[at];
+        uint64_t rows = group->end - group->first, count = group->next - group->begin, *keys = w->keys + group->begin;
+        float *weights = w->weights ? w->weights + group->begin : NULL;
+        result = interrupt_check() || graph_sort_grow(&sort, count, weights != NULL) ? -1 : 0;
+        if (!result && graph_sort(&sort, keys, count, (uint32_t *)(void *)keys, weights, rows, w->wanted->nodes))
+            result = fail("the weights of the edge from row %" PRIu64 " to row %" PRIu32
+                          " of the vocabulary add up to more than 32 bits hold (3.4e38)",
+                          group->first + sort.wrong_row, sort.wrong_neighbour);
+        for (uint64_t i = 0; !result && i < rows; i++) w->at[group->first + i] = sort.ends[i] - (i ? sort.ends[i - 1] : 0);
+        if (!result) group->kept = sort.ends[rows - 1];
         progress_show(&w->progress, w->placed + w->range / 2 + w->groups[at].begin / 2, w->arcs, "arc");
     }
     graph_sort_release(&sort);
@@ -514,17 +480,13 @@ static int put(struct writing *w, const void *data, uint64_t length) {
     return length ? file_write(&w->file, data, length) : 0;
 }
 
-static int keep_weights(struct writing *w, const float *weights, uint64_t count) {
-    int result = retry_write_at(w->kept_weights, weights, count * sizeof *weights, w->kept * sizeof *weights);
-    return result ? fail_system("write beside", w->file.path) : 0;
-}
-
 static int put_range(struct writing *w) {
     for (uint64_t i = 0; i < w->group_count; i++) {
         const struct group *group = &w->groups[i];
-        if (put(w, w->keys + group->begin, group->kept * sizeof(uint32_t)) ||
-            (w->weights && keep_weights(w, w->weights + group->begin, group->kept)))
-            return -1;
+        if (put(w, w->keys + group->begin, group->kept * sizeof(uint32_t))) return -1;
+        if (w->weights && retry_write_at(w->kept_weights, w->weights + group->begin, group->kept * sizeof *w->weights,
+                                         w->kept * sizeof *w->weights))
+            return fail_system("write beside", w->file.path);
         w->kept += group->kept;
     }
     w->placed += w->range;
@@ -565,15 +527,11 @@ static int commit(struct writing *w) {
     return file_write_at(&w->file, 0, &header, sizeof header) || file_commit(&w->file) ? -1 : 0;
 }
 
-/* Returns the limit for the arcs of a range: they may take a quarter of the free memory. */
-static uint64_t most_at_once(const struct writing *w) {
-    uint64_t free_bytes = mem_available(), bytes = w->edges->weights ? 12 : 8;
-    if (w->wanted->at_once) return w->wanted->at_once;
-    return free_bytes / 4 / bytes > LEAST_AT_ONCE ? free_bytes / 4 / bytes : LEAST_AT_ONCE;
-}
-
 static int put_rows(struct writing *w) {
-    uint64_t most = most_at_once(w), capacity = 0, weights_capacity = 0, room = most < w->arcs ? most : w->arcs;
+    uint64_t most = mem_available() / 4 / (w->edges->weights ? 12 : 8), capacity = 0, weights_capacity = 0; /* a quarter of the free memory */
+    if (most < LEAST_AT_ONCE) most = LEAST_AT_ONCE;
+    if (w->wanted->at_once) most = w->wanted->at_once;
+    uint64_t room = most < w->arcs ? most : w->arcs;
     while (w->end < w->wanted->nodes) {
         if (choose_range(w, most)) return -1;
         room = w->range > room ? w->range : room; /* a single row may exceed `most` */
