@@ -95,12 +95,6 @@ static uint64_t draw_member(const struct line_source *source, uint64_t group, ui
     return group * source->shape.group + powers_floor(&source->powers, draw_below(bits, rows)) - 1;
 }
 
-static int is_there(const struct drawn_line *line, uint32_t row) {
-    int found = 0;
-    for (uint64_t i = 0; i < line->count; i++) found |= line->rows[i] == row;
-    return found;
-}
-
 /* Draws the next token of a line: from the series of the token before, from one of the line's groups, or from all rows. */
 static uint32_t draw_token(const struct line_source *source, const struct drawn_line *line, const uint64_t groups[4],
                            struct draw4 drawn) {
@@ -205,7 +199,9 @@ static void line_draw(const struct line_source *source, uint64_t number, struct 
         for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
             struct draw4 token = draw_at(options->seed, DRAW_GENERATE, number, 1, slot + (attempt << 16));
             uint32_t row = draw_token(source, line, groups, token);
-            if (!repeats && (is_there(line, row) || (papers && row == line->target))) continue;
+            int again = papers && row == line->target;
+            for (uint64_t i = 0; !repeats && i < line->count; i++) again |= line->rows[i] == row;
+            if (again) continue;
             line->rows[line->count++] = row;
             break;
         }
@@ -261,13 +257,6 @@ struct round {
 
 enum { PACKING = 3 }; /* zstd compression level */
 
-static int pack(struct piece *piece) {
-    uint64_t most = ZSTD_compressBound(piece->used);
-    if (mem_grow(&piece->packed, &piece->packed_capacity, most, 1, "packing lines")) return -1;
-    piece->packed_used = ZSTD_compress(piece->packed, most, piece->bytes, piece->used, PACKING);
-    return ZSTD_isError(piece->packed_used) ? fail("cannot pack lines: %s", ZSTD_getErrorName(piece->packed_used)) : 0;
-}
-
 static int draw_pieces(void *context, unsigned worker) {
     struct round *round = context;
     struct drawn_line line;
@@ -282,19 +271,13 @@ static int draw_pieces(void *context, unsigned worker) {
             piece->length[i] = (uint32_t)length;
             piece->used += length;
         }
-        if (round->packed && pack(piece)) return -1;
+        if (!round->packed) continue;
+        uint64_t most = ZSTD_compressBound(piece->used);
+        if (mem_grow(&piece->packed, &piece->packed_capacity, most, 1, "packing lines")) return -1;
+        piece->packed_used = ZSTD_compress(piece->packed, most, piece->bytes, piece->used, PACKING);
+        if (ZSTD_isError(piece->packed_used)) return fail("cannot pack lines: %s", ZSTD_getErrorName(piece->packed_used));
     }
     return 0;
-}
-
-static uint64_t next_round(struct round *round, uint64_t capacity, uint64_t first, uint64_t lines) {
-    round->next = round->count = 0;
-    for (; round->count < capacity && first < lines; first += round->pieces[round->count++].lines) {
-        struct piece *piece = &round->pieces[round->count];
-        piece->first = first;
-        piece->lines = lines - first < PIECE_LINES ? lines - first : PIECE_LINES;
-    }
-    return first;
 }
 
 static int each_line(struct generator *generator, const char *what, take_line *take, put_piece *put, void *context, int packed) {
@@ -305,7 +288,11 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     progress_start(&generator->progress, what, 1);
     for (uint64_t at = 0; at < lines && !result;) {
         progress_show(&generator->progress, at, lines, "line");
-        at = next_round(&round, capacity, at, lines);
+        for (round.next = round.count = 0; round.count < capacity && at < lines; at += round.pieces[round.count++].lines) {
+            struct piece *piece = &round.pieces[round.count];
+            piece->first = at;
+            piece->lines = lines - at < PIECE_LINES ? lines - at : PIECE_LINES;
+        }
         result = interrupt_asked() ? fail("stopped by a signal: nothing is written") : pool_run(pool, draw_pieces, &round);
         for (uint64_t i = 0; i < round.count && put && !result; i++) result = put(context, &round.pieces[i]);
     }
@@ -352,20 +339,17 @@ struct text_output {
     struct file_writer file;
 };
 
-static int has_target(enum generate_kind kind) {
-    return kind == GENERATE_PAPERS || kind == GENERATE_GRAPH || kind == GENERATE_TRIPLES;
-}
-
 static uint64_t take_text(void *context, const struct drawn_line *line, uint64_t number, char *text) {
     struct text_output *output = context;
     char *at = text;
     char letter = letter_of(output->generator);
-    if (output->generator->options->kind == GENERATE_BOOKS) {
+    enum generate_kind kind = output->generator->options->kind;
+    if (kind == GENERATE_BOOKS) {
         memcpy(at, "user", 4);
         at = put_number(at + 4, number);
         *at++ = ' ';
     }
-    if (has_target(output->generator->options->kind)) {
+    if (kind == GENERATE_PAPERS || kind == GENERATE_GRAPH || kind == GENERATE_TRIPLES) {
         if (letter) *at++ = letter;
         at = put_number(at, line->target);
         *at++ = ' ';
