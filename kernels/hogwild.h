@@ -9,8 +9,9 @@
  *   updates             each place of the block is one update by the rule (optimizers.h): its own gradient, applied to the row
  *                       and the state as they are at that moment; contexts first, then targets
  *
- * LOSS_GLOVE (losses.h) has one target a block, and coefficients of its own. The block's contexts are trained one after the other, and the target moves
- * with each of them: a backend may do so only where both tables are float32, and the sums are far from 0; otherwise the lines above hold.
+ * LOSS_GLOVE (losses.h) has one target a block, and coefficients of its own. The block's contexts are trained one after the other, and
+ * the target moves with each of them: a backend may do so only where both tables are float32, and the sums are far from 0; otherwise the
+ * lines above hold.
  *
  * Pooled targets (example_pool) are one vector, the weighted sum of the target rows as read. Each of these rows then moves by its
  * factor (example_pool_share) of that vector's gradient.

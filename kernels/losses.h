@@ -9,7 +9,8 @@
  *   bpr           sum over positives p and negatives n of  softplus(z_n - z_p)
  *   contrastive   sum over positives p of  (1 - s_p) + W / N sum over negatives of max(0, s_n - margin)   (SimpleX's)
  *
- *   glove         sum over positives of  f(x) (s - log x)^2 / 2,   f(x) = min(1, (x / x_max)^x_power)     (GloVe's; x: its weight, a count. A negative adds nothing)
+ *   glove         sum over positives of  f(x) (s - log x)^2 / 2,   f(x) = min(1, (x / x_max)^x_power)   (GloVe's; x: its weight, a count;
+ *                                                                                                     negatives add nothing)
  *
  * A positive may have a weight w (loss_options.weighted), which multiplies its part of the loss, the term of the sum over p:
  *

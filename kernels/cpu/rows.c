@@ -272,7 +272,8 @@ static inline double learn_contrastive(const struct loss_options *o, float *scor
     return loss;
 }
 
-static inline double learn_glove(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives, const float *counts, float scale) {
+static inline double learn_glove(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives, const float *counts,
+                                 float scale) {
     double sum = 0;
     for (uint32_t i = positives; i < positives + negatives; i++) score[i] = 0;
     for (uint32_t i = 0; i < positives; i++) {

@@ -1,4 +1,4 @@
-/* hogwild_counts: lock-free training of counts of pairs (GloVe, LOSS_GLOVE) with adagrad, for rows of float32.
+/* hogwild_counts: trains counts of pairs (GloVe, LOSS_GLOVE) lock-free, by adagrad, for rows of float32.
  *
  * A warp takes a sentence: a target and the contexts that follow it, with their counts. It holds the target's weights and sums in registers,
  * and trains one context after the other, as the CPU does (kernels/cpu/rows.c: fit). The changes of a context's row are added to it at once, those
@@ -19,8 +19,8 @@ template <int VEC> __device__ __forceinline__ void read_sums(row<VEC> &r, const 
 
 /* Adds changes to a row's weights and sums. */
 template <int VEC, bool ON_HOST>
-__device__ __forceinline__ void add_changes(const hogwild_job &job, const table_view &rows, uint32_t id, const row<VEC> &move, const row<VEC> &squares,
-                                            hogwild_sums &sums) {
+__device__ __forceinline__ void add_changes(const hogwild_job &job, const table_view &rows, uint32_t id, const row<VEC> &move,
+                                            const row<VEC> &squares, hogwild_sums &sums) {
     char *weights = weights_of<ON_HOST>(rows, id), *state = table_slot(rows, id);
     bool far = ON_HOST && is_on_host(rows, id), state_far = ON_HOST && id >= rows.state.hot_rows;
     sums.host_rows += far + state_far;
@@ -56,8 +56,8 @@ template <int VEC> __device__ __forceinline__ row<VEC> difference(const row<VEC>
 
 /* Trains a target with a context that has this logarithm of its count and this share. */
 template <int VEC, bool ON_HOST>
-__device__ __forceinline__ void fit_pair(const hogwild_job &job, uint32_t context, float log_x, float share, float rate, row<VEC> &own, row<VEC> &own_sum,
-                                         bool sampled, hogwild_sums &sums) {
+__device__ __forceinline__ void fit_pair(const hogwild_job &job, uint32_t context, float log_x, float share, float rate, row<VEC> &own,
+                                         row<VEC> &own_sum, bool sampled, hogwild_sums &sums) {
     row<VEC> other, other_sum, other_move, squares;
     read_row<float32_rows, VEC, ON_HOST>(other, job.context, context, job.quads, true, sums);
     read_sums(other_sum, job.context, context, job.quads);
@@ -98,8 +98,8 @@ template <int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) f
             uint32_t id = portable_load32(s.ids + at);
             float log_x = loss_log(portable_load_float(s.weights + at)), share = loss_share(&job.loss, log_x);
             for (uint32_t k = 0; k < 32 && base + k < count; k++)
-                fit_pair<VEC, ON_HOST>(job, __shfl_sync(ALL_LANES, id, k), __shfl_sync(ALL_LANES, log_x, k), __shfl_sync(ALL_LANES, share, k), rate, own,
-                                       own_sum, sampled, sums);
+                fit_pair<VEC, ON_HOST>(job, __shfl_sync(ALL_LANES, id, k), __shfl_sync(ALL_LANES, log_x, k), __shfl_sync(ALL_LANES, share, k),
+                                       rate, own, own_sum, sampled, sums);
         }
         add_changes<VEC, ON_HOST>(job, job.target, target, difference(own, own_before), difference(own_sum, sum_before), sums);
         sums.examples++, sums.pairs += count;
@@ -115,8 +115,8 @@ template <int VEC> window_function *kernel_of(const hogwild_job *job) {
 } // namespace
 
 int hogwild_counts_can(const struct hogwild_job *job) {
-    return job->loss.kind == LOSS_GLOVE && job->adagrad && !job->counted && !job->halves && !job->state_halves && job->decay == 0 && job->lr_decay == 0 &&
-           job->quads <= 128;
+    return job->loss.kind == LOSS_GLOVE && job->adagrad && !job->counted && !job->halves && !job->state_halves && job->decay == 0 &&
+           job->lr_decay == 0 && job->quads <= 128;
 }
 
 int hogwild_counts_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {

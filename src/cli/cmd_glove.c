@@ -222,7 +222,10 @@ static int read_glove_flags(struct glove_call *call, struct config *config) {
     const struct {
         const char *name;
         uint64_t most, *count;
-    } counts[] = {{"-binary", 2, &call->binary}, {"-model", 3, &call->model}, {"-write-header", 1, &call->header}, {"-threads", 4096, &call->threads}};
+    } counts[] = {{"-binary", 2, &call->binary},
+                  {"-model", 3, &call->model},
+                  {"-write-header", 1, &call->header},
+                  {"-threads", 4096, &call->threads}};
     static const char *const zeros[] = {"-save-gradsq", "-checkpoint-every", "-load-init-param", "-save-init-param", "-load-init-gradsq"};
     char text[TEXT_BYTES], threads[TEXT_BYTES];
     double eta;
@@ -239,7 +242,8 @@ static int read_glove_flags(struct glove_call *call, struct config *config) {
         return fail_usage("glove: -eta = '%.100s' is not a number from 0.001 to 30", program_flag(call->flags, GLOVE, "-eta"));
     snprintf(text, sizeof text, "%.9g", 1 / (eta * eta));
     snprintf(threads, sizeof threads, "%" PRIu64, call->threads && call->threads < cores ? call->threads : cores);
-    const char *const keys[][2] = {{"train.loss", "glove"},  {"optimizer.lr", "1"}, {"optimizer.initial_accumulator", text}, {"device.threads", threads},
+    const char *const keys[][2] = {{"train.loss", "glove"}, {"optimizer.lr", "1"}, {"optimizer.initial_accumulator", text},
+                                   {"device.threads", threads},
                                    {"run.checkpoint_every", "end"}, {"run.keep", "1"},     {"corpus.min_count", "0"}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (command_set_key(config, keys[i][0], keys[i][1])) return -1;
@@ -250,6 +254,7 @@ static int read_glove_flags(struct glove_call *call, struct config *config) {
 static int sort_records(const struct glove_call *call, const struct vocab *vocab, const struct config *config, const struct glove_record *records,
                         uint64_t count, const char *path) {
     struct counts_writer writer;
+    const char *input = program_flag(call->flags, GLOVE, "-input-file");
     uint64_t words = vocab->size, *starts = mem_zalloc(words + 2, sizeof *starts, "the records' words");
     struct entry {
         uint32_t column;
@@ -260,9 +265,9 @@ static int sort_records(const struct glove_call *call, const struct vocab *vocab
         const struct glove_record *r = &records[i];
         if (r->row < 1 || (uint64_t)r->row > words || r->column < 1 || (uint64_t)r->column > words)
             result = fail("'%s': record %" PRIu64 " has the words %d and %d; wanted numbers from 1 to %" PRIu64 ", the lines of '%s'",
-                          program_flag(call->flags, GLOVE, "-input-file"), i + 1, r->row, r->column, words, program_flag(call->flags, GLOVE, "-vocab-file"));
+                          input, i + 1, r->row, r->column, words, program_flag(call->flags, GLOVE, "-vocab-file"));
         else if (!(r->count > 0) || !(r->count < 3e38))
-            result = fail("'%s': record %" PRIu64 " counts %g; wanted a number above 0", program_flag(call->flags, GLOVE, "-input-file"), i + 1, r->count);
+            result = fail("'%s': record %" PRIu64 " counts %g; wanted a number above 0", input, i + 1, r->count);
         else
             starts[r->row + 1]++;
     }
@@ -288,7 +293,8 @@ static int read_records(struct glove_call *call, const struct config *config) {
     if (!result && (!map.size || map.size % sizeof(struct glove_record)))
         result = fail("'%s' has %" PRIu64 " bytes, which are no records of 16 bytes each, as cooccur writes them", path, map.size);
     if (!result)
-        result = sort_records(call, &vocab, config, (const struct glove_record *)(const void *)map.data, map.size / sizeof(struct glove_record), call->records);
+        result = sort_records(call, &vocab, config, (const struct glove_record *)(const void *)map.data,
+                              map.size / sizeof(struct glove_record), call->records);
     file_map_close(&map);
     vocab_release(&vocab);
     return result;
@@ -392,7 +398,8 @@ static int train_and_write(struct glove_call *call, struct config *config) {
     const struct trainer_options how = {.overwrite = 1, .judge = judge_checkpoint};
     const char *input = program_flag(call->flags, GLOVE, "-input-file");
     if (file_exists(input) != 1) return fail("'%s' does not exist; -input-file names the records that cooccur wrote", input);
-    if (program_read_words(program_flag(call->flags, GLOVE, "-vocab-file"), 0, NULL, config, &call->words) || config_resolve(config) || check_outputs(call) ||
+    if (program_read_words(program_flag(call->flags, GLOVE, "-vocab-file"), 0, NULL, config, &call->words) || config_resolve(config) ||
+        check_outputs(call) ||
         program_make_place(config, &mark, &call->place) || !(call->records = file_join(call->place, "records.ids")))
         return -1;
     int result = read_records(call, config) || program_set_path(config, "corpus.path", call->records, "") || trainer_run(config, &how)

@@ -435,9 +435,11 @@ const struct command commands[] = {
     {"word2phrase", cmd_word2phrase, "word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2]",
      "word2phrase.c's command line: joins words that often follow each other", word2phrase_help},
     {"vocab_count", cmd_vocab_count, "vocab_count [-flag value ...] < TEXT > VOCAB", "GloVe's vocab_count: counts words", vocab_count_help},
-    {"cooccur", cmd_cooccur, "cooccur [-flag value ...] < TEXT > RECORDS", "GloVe's cooccur: counts pairs of words that occur near each other", cooccur_help},
+    {"cooccur", cmd_cooccur, "cooccur [-flag value ...] < TEXT > RECORDS",
+     "GloVe's cooccur: counts pairs of words that occur near each other", cooccur_help},
     {"shuffle", cmd_shuffle, "shuffle [-flag value ...] < RECORDS > RECORDS", "GloVe's shuffle: copies records as they are", shuffle_help},
-    {"glove", cmd_glove, "glove [-flag value ...] [--section.key=value ...]", "GloVe's command line: trains on records of counts and writes vectors", glove_help},
+    {"glove", cmd_glove, "glove [-flag value ...] [--section.key=value ...]",
+     "GloVe's command line: trains on records of counts and writes vectors", glove_help},
     {"distance", cmd_distance, "distance FILE", "word2vec's distance: asks for words and prints the 40 nearest",
      "FILE contains vectors as word2vec.c writes them, binary or text, or is a run directory. Each line of standard input is\n"
      "a question; the vectors of its words are summed. The program ends at a line EXIT, or at the end of the input.\n"

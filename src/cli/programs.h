@@ -1,5 +1,5 @@
-/* programs: what the commands share that take the flags and files of other programs, those of word2vec.c and of GloVe
- * (cmd_word2vec.c, cmd_glove.c). */
+/* programs: reads the flags and files of word2vec.c and of the programs of GloVe, for the commands of their names (cmd_word2vec.c,
+ * cmd_glove.c). */
 #ifndef SPTX_PROGRAMS_H
 #define SPTX_PROGRAMS_H
 
@@ -37,8 +37,8 @@ int program_flag_count(const struct program_flag *flags, enum program program, c
 
 /* Sets a key to a path and an ending. */
 int program_set_path(struct config *config, const char *key, const char *value, const char *ending);
-/* Sets corpus.vocab to the words of a file of lines word, blank, count: those that occur `least` times, except the word `but` (NULL: none). *words: descriptor of the
- * nameless file that has them, for the caller to close; -1 if there is none. */
+/* Reads a file of lines word, blank, count, and sets corpus.vocab to a copy of the lines whose word occurs `least` times and is not `but` (NULL: any
+ * word). *words: descriptor of that nameless copy, for the caller to close; -1: there is none. */
 int program_read_words(const char *path, uint64_t least, const char *but, struct config *config, int *words);
 /* Makes the directory in which the run is trained and which is removed at the end: run.dir, with a mark, unless an earlier call
  * that was stopped has left it. Sets run.dir to a directory in it, and *place to its path, which the caller frees. */

@@ -150,7 +150,8 @@ static int check_counts(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     if (!config_has_counts(c))
         return c->examples_mode == MODE_COUNTS ? fail("examples.mode = counts is trained with train.loss = glove, and that is %s", loss) : 0;
-    if (c->examples_mode != MODE_COUNTS) return fail("train.loss = glove fits counts of pairs: it needs examples.mode = counts, and that is %s", mode);
+    if (c->examples_mode != MODE_COUNTS)
+        return fail("train.loss = glove fits counts of pairs: it needs examples.mode = counts, and that is %s", mode);
     if (c->corpus_format != FORMAT_TEXT && !format->edges)
         return fail("train.loss = glove needs corpus.format = text, or graph with weights, and it is %s", format->name);
     if (c->optimizer_rule != RULE_ADAGRAD)
@@ -159,9 +160,12 @@ static int check_counts(const struct config *c) {
     if (c->negatives_count) return fail("negatives.count = %" PRIu64 ": train.loss = glove has no negatives; leave it out", c->negatives_count);
     if (is_cosine(c) || c->train_temperature != 1)
         return fail("train.%s: train.loss = glove fits dot products; leave it out", is_cosine(c) ? "score = cosine" : "temperature");
-    if (c->optimizer_weight_decay != 0) return fail("optimizer.weight_decay = %g would shrink the column of ones of train.loss = glove; leave it out", c->optimizer_weight_decay);
+    if (c->optimizer_weight_decay != 0)
+        return fail("optimizer.weight_decay = %g would shrink the column of ones of train.loss = glove; leave it out",
+                    c->optimizer_weight_decay);
     if (config_columns(c) > COLUMNS_MOST)
-        return fail("model.dim = %" PRIu64 ": with two columns of biases (train.loss = glove) it may be %d at most", c->model_dim, COLUMNS_MOST - LOSS_GLOVE_BIASES);
+        return fail("model.dim = %" PRIu64 ": with two columns of biases (train.loss = glove) it may be %d at most", c->model_dim,
+                    COLUMNS_MOST - LOSS_GLOVE_BIASES);
     return 0;
 }
 

@@ -33,7 +33,7 @@ struct source {
     uint64_t filled;
 };
 
-/* Events of one thread: key << distance_bits | distance. Distance 0 stands for 2^32 units. */
+/* The events that one thread has met: key << distance_bits | distance. An event with distance 0 adds 2^32 units. */
 struct events {
     uint64_t *keys, *other; /* [capacity] other: scratch of the sort */
     uint64_t count, capacity, other_capacity;
@@ -260,7 +260,8 @@ static int prepare_counts(struct cooccur *c) {
     uint64_t words = c->text.words, memory = c->wanted.memory ? c->wanted.memory : mem_available() / 2;
     c->bits = (unsigned)bits_of(words ? words - 1 : 0), c->distance_bits = (unsigned)bits_of(c->wanted.window);
     if (2 * c->bits + c->distance_bits > 64)
-        return fail("pairs of %" PRIu64 " words in windows of %" PRIu32 " need %u bits, and have 64; lower examples.window, or raise corpus.min_count",
+        return fail("pairs of %" PRIu64 " words in windows of %" PRIu32 " need %u bits, and have 64; lower examples.window, or raise "
+                    "corpus.min_count",
                     words, c->wanted.window, 2 * c->bits + c->distance_bits);
     if (make_weights(c)) return -1;
     if (c->text.tokens > UINT64_MAX / 32 / c->unit)

@@ -94,7 +94,8 @@ static int put_text(struct counts_writer *w, const struct counts_wanted *wanted,
     int more;
     while ((more = cooccur_next(cooccur, &pair)) > 0 && !counts_writer_put(w, pair.row, pair.column, (float)((double)pair.units * unit))) all++;
     if (more == 0)
-        note("counted    %s pairs of words within %" PRIu32 " words in %.1f s%s%s%s", text_of_count(pairs, all), wanted->window, progress_now() - began,
+        note("counted    %s pairs of words within %" PRIu32 " words in %.1f s%s%s%s", text_of_count(pairs, all), wanted->window,
+             progress_now() - began,
              cooccur_runs(cooccur) ? ", merged from " : "", cooccur_runs(cooccur) ? text_of_count(runs, cooccur_runs(cooccur)) : "",
              cooccur_runs(cooccur) ? " runs on disk" : "");
     cooccur_close(cooccur);

@@ -29,7 +29,7 @@ int counts_writer_put(struct counts_writer *writer, uint32_t row, uint32_t colum
 int counts_writer_commit(struct counts_writer *writer, uint64_t fingerprint);
 void counts_writer_abandon(struct counts_writer *writer);
 
-/* What counts are made of, and how: the keys of examples that change their file. */
+/* Says what counts are made of, and which keys of [examples] change their file. */
 struct counts_wanted {
     const struct idstream *text; /* a text whose pairs are counted; or */
     const struct graph *graph;   /* a graph whose arcs have weights */

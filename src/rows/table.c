@@ -174,7 +174,10 @@ static void first_records(const struct table *table, char *records, uint64_t cou
     for (uint32_t s = 0; s < layout->slots; s++) {
         const struct record_field *slot = record_slot(layout, s);
         for (uint32_t i = 0; i < slot->columns; i++)
-            initial[i] = !table->biases || s ? slot->initial : i == ones_column(table) ? LOSS_GLOVE_STILL : i == bias_column(table) ? 1 : slot->initial;
+            initial[i] = !table->biases || s           ? slot->initial
+                         : i == ones_column(table) ? LOSS_GLOVE_STILL
+                         : i == bias_column(table) ? 1
+                                                   : slot->initial;
         for (uint64_t row = 0; row < count; row++)
             values_write(slot->type, records + row * layout->packed + slot->packed, initial, slot->columns);
     }
@@ -182,7 +185,8 @@ static void first_records(const struct table *table, char *records, uint64_t cou
     if (!table->biases || ones_column(table) >= weights->columns) return;
     memset(initial, 0, sizeof initial);
     initial[ones_column(table)] = 1;
-    for (uint64_t row = 0; row < count; row++) values_write(weights->type, records + row * layout->packed + weights->packed, initial, weights->columns);
+    for (uint64_t row = 0; row < count; row++)
+        values_write(weights->type, records + row * layout->packed + weights->packed, initial, weights->columns);
 }
 
 static int is_idle(const struct table *table, uint64_t row) {

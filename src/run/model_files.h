@@ -72,7 +72,7 @@ struct model {
     struct config keys; /* the run's config.ini, read once; the defaults if it is lost, and for a file of vectors */
     uint64_t rows;
     uint32_t dim;
-    uint32_t biases; /* number of columns of the files behind those of the vectors (train.loss = glove) */
+    uint32_t biases; /* 2 with train.loss = glove: the files have that many more columns, behind the vectors; otherwise 0 */
     int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO if its config.ini is lost */
     int cosine; /* 1: the score of a pair was a cosine (train.score) */
     int tree;   /* 1: contexts are inner nodes of a Huffman tree (train.loss = hierarchical), one fewer than words; 0: they are

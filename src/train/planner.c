@@ -614,8 +614,8 @@ static void make(struct planning *p, const struct vocab *vocab) {
                    : p->config->examples_mode == MODE_TRIPLE ? p->config->model_tied
                                                              : p->config->examples_own == 1;
     plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
-    plan->tokens = p->source.tokens - (vocab->lists || config_has_counts(p->config) ? p->source.sentences : 0); /* each line's own row is not counted, nor
-                                                                                                            * is each triple's relation */
+    int own = vocab->lists || config_has_counts(p->config); /* 1: each line's own row, or each triple's relation, is not counted */
+    plan->tokens = p->source.tokens - (own ? p->source.sentences : 0);
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;

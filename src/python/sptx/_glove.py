@@ -53,7 +53,8 @@ class GloVe:
                                "optimizer.initial_accumulator": learning_rate ** -2.0, "run.checkpoint_every": "end", "run.keep": 1}
         if begin is not None:
             own["train.from"] = '"%s"' % os.fspath(begin)
-        own.update({"examples.window": self.window, "corpus.min_count": min_count} if counts is None else {"corpus.min_count": 0, "graph.directed": True})
+        own.update({"examples.window": self.window, "corpus.min_count": min_count} if counts is None
+                   else {"corpus.min_count": 0, "graph.directed": True})
         with _Place() as place:
             data, format = (corpus, "text") if counts is None else (_matrix(counts, words), "graph")
             with fit(data, place.path("run"), dim=self.vector_size, epochs=self.epochs, keys={**own, **(keys or {})}, format=format,
@@ -99,7 +100,8 @@ def _matrix(counts: Any, words: Optional[Iterable[str]]) -> Any:
     """Checks counts and the names of their rows."""
     shape = getattr(counts, "shape", None)
     if shape is None or len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError("counts are a square matrix, words x words, and not %s" % ("of shape %r" % (tuple(shape),) if shape else "a " + type(counts).__name__))
+        raise ValueError("counts are a square matrix, words x words, and not %s"
+                         % ("of shape %r" % (tuple(shape),) if shape else "a " + type(counts).__name__))
     if words is not None and len(list(words)) != shape[0]:
         raise ValueError("counts have %d rows, and %d words were given" % (shape[0], len(list(words))))
     return counts
