@@ -228,18 +228,15 @@ static int await_writer(struct reading *reading) {
     return 0;
 }
 
-/* Waits until the pipe's writer has written something or has closed the pipe. */
-static int await_bytes(struct reading *reading) {
-    struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
-    reading->had_writer = 1;
-    return poll(&pipe, 1, -1) < 0 && errno != EINTR ? fail_system("wait for", reading->path) : 0;
-}
-
 static int take_piece(struct reading *reading) {
     if (mem_grow(&reading->text, &reading->capacity, reading->used + 2, 1, reading->path)) return -1;
     ssize_t n = read(reading->fd, reading->text + reading->used, reading->capacity - reading->used - 1);
     if (n < 0 && errno == EINTR) return 0;
-    if (n < 0 && errno == EAGAIN) return await_bytes(reading);
+    if (n < 0 && errno == EAGAIN) { /* the pipe has a writer: wait until it has written something or has closed the pipe */
+        struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
+        reading->had_writer = 1;
+        return poll(&pipe, 1, -1) < 0 && errno != EINTR ? fail_system("wait for", reading->path) : 0;
+    }
     if (n < 0) return fail_system("read", reading->path);
     if (n == 0) return reading->is_pipe ? await_writer(reading) : 1;
     reading->used += (uint64_t)n;
@@ -438,19 +435,12 @@ static int open_partial(struct file_writer *writer, const struct stat *old) {
     return old ? keep_rights(writer, old) : 0;
 }
 
-/* Makes a nameless file in the directory of `path`. Returns -1 with errno, for example if the file system cannot do this. */
-static int make_unnamed(const char *path) {
-    char *parent = path_parent(path);
+int file_open_unnamed(const char *path) {
+    char *name, *parent = path_parent(path);
     int fd = parent ? retry_open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
     free(parent);
-    return fd;
-}
-
-int file_open_unnamed(const char *path) {
-    int fd = make_unnamed(path);
     if (fd >= 0) return fd;
-    report_clear();
-    char *name;
+    report_clear(); /* for example, the file system cannot make nameless files */
     fd = make_own(path, O_RDWR, &name);
     if (fd < 0) fail_system("make a file beside", path);
     else if (unlink(name)) {
@@ -486,33 +476,25 @@ static int own_file(const char *target) {
     return strncmp(target, own, sizeof own - 1) ? -1 : atoi(target + sizeof own - 1);
 }
 
-/* Opens a pipe, a device or a file that this process has open. Such a file is duplicated, so that writing continues at its
- * current position; opening it anew would begin at its first byte. */
-static int open_stream(struct file_writer *writer, mode_t mode) {
-    int own = own_file(writer->target);
-    if (own < 0 && S_ISFIFO(mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
-    writer->fd = own < 0 ? open(writer->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : retry_duplicate(own);
-    return writer->fd < 0 ? fail_system("write", writer->path) : 0;
-}
-
-/* Returns 1 for a path that can only be a directory's: it ends with a slash, "." or "..". */
-static int ends_as_directory(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return !*name || !strcmp(name, ".") || !strcmp(name, "..");
-}
-
 static int open_target(struct file_writer *writer, int stream_too) {
     struct stat about;
     int there = !stat(writer->target, &about);
-    if (!there && errno == ENOENT && ends_as_directory(writer->path)) errno = EISDIR;
+    const char *slash = strrchr(writer->path, '/'), *name = slash ? slash + 1 : writer->path;
+    if (!there && errno == ENOENT && (!*name || !strcmp(name, ".") || !strcmp(name, ".."))) errno = EISDIR; /* only a directory is called so */
     if (!there && errno != ENOENT) return fail_system("write", writer->path);
     if (!there) return open_partial(writer, NULL);
-    int own = own_file(writer->target) >= 0;
-    if (S_ISREG(about.st_mode) && !own) {
+    int own = own_file(writer->target);
+    if (S_ISREG(about.st_mode) && own < 0) {
         if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS)) return fail_system("write", writer->path);
         return open_partial(writer, &about);
     }
-    if (stream_too && (own || S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) return open_stream(writer, about.st_mode);
+    if (stream_too && own < 0 && S_ISFIFO(about.st_mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
+    if (stream_too && (own >= 0 || S_ISCHR(about.st_mode))) {
+        /* A file that this process has open is duplicated, so that writing continues at its current position; opening it anew would begin at
+         * its first byte. */
+        writer->fd = own < 0 ? open(writer->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : retry_duplicate(own);
+        return writer->fd < 0 ? fail_system("write", writer->path) : 0;
+    }
     return fail("cannot write '%s': it is no plain file but %s", writer->path, file_kind(about.st_mode));
 }
 
@@ -636,13 +618,6 @@ void file_abandon(struct file_writer *writer) {
     *writer = (struct file_writer){.fd = -1};
 }
 
-static int put_in_place(struct file_writer *writer) {
-    int fd = writer->fd;
-    writer->fd = -1;
-    if (retry_close(fd)) return fail_system("close", writer->path);
-    return writer->partial ? file_rename(writer->partial, writer->target) : 0;
-}
-
 int file_finish(struct file_writer *writer) {
     if (writer->failed || write_out(writer, writer->buffer, writer->used)) return -1;
     writer->used = 0;
@@ -652,7 +627,10 @@ int file_finish(struct file_writer *writer) {
 int file_commit(struct file_writer *writer) {
     int result = file_finish(writer);
     if (!result) {
-        result = put_in_place(writer);
+        int fd = writer->fd;
+        writer->fd = -1;
+        if (retry_close(fd)) result = fail_system("close", writer->path);
+        else if (writer->partial) result = file_rename(writer->partial, writer->target);
         if (result && writer->partial) unlink(writer->partial);
     }
     file_abandon(writer);

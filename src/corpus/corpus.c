@@ -543,6 +543,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
         if (!cut && check_growth(corpus, block)) return -1;
         if (!cut && mem_grow(&block->bytes, &block->capacity, want + CORPUS_PADDING, 1, "a long token or line")) return -1;
     }
+    INVARIANT(cut < block->length); /* the last byte is the next block's */
     corpus->carried = block->length - cut;
     if (mem_grow(&corpus->carry, &corpus->carry_capacity, corpus->carried, 1, "a block of the corpus")) return -1;
     memcpy(corpus->carry, block->bytes + cut, corpus->carried);
@@ -681,6 +682,7 @@ static int place(struct corpus *corpus, struct corpus_block *block, uint64_t new
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     block->skip = corpus->skip < block->length ? corpus->skip : block->length;
     corpus->skip -= block->skip;
+    INVARIANT(block->skip <= block->length && block->length < block->capacity);
     block->path = file->name;
     block->form = corpus_form(file);
     block->value_name = file->front.look.value;

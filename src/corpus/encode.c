@@ -522,6 +522,7 @@ static inline __attribute__((always_inline)) int each_kept(struct grouping *g, u
         if (bucket >= g->end - g->first) continue;
         uint64_t place = places[bucket]++;
         if (!store) continue;
+        INVARIANT(place < g->ends[bucket]); /* no more pairs are stored than were counted */
         g->kept[place] = (struct kept){list, row};
         if (g->weighed) g->weights[place] = met->weights ? met->weights[i * met->stride] : 1;
     }
@@ -584,6 +585,7 @@ static int sort_bucket(const struct grouping *g, uint64_t bucket, struct sorted 
     if (ids < 0) return -1;
     for (uint64_t i = bucket ? g->ends[bucket - 1] : 0; i < g->ends[bucket]; i++) {
         uint64_t place = out->next[g->kept[i].list - first]++;
+        INVARIANT(place < (uint64_t)ids);
         out->ids[place] = g->kept[i].row;
         if (g->weighed) out->weights[place] = g->weights[i];
     }
@@ -752,6 +754,7 @@ static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends)
 
 static int place_lines(struct encoding *encoding, const struct encoded *block, struct placed *placed) {
     uint64_t before = encoding->writer.tokens;
+    INVARIANT(!block->lines || block->ends[block->lines - 1] <= block->count);
     for (uint64_t i = 0; i < block->lines; i++)
         if (cut_sentences(encoding, before + block->ends[i], 1)) return -1;
     if (cut_sentences(encoding, before + block->count, 0)) return -1;

@@ -268,6 +268,7 @@ static int draw_pieces(void *context, unsigned worker) {
             line_draw(&round->generator->lines, piece->first + i, &line);
             if (mem_grow(&piece->bytes, &piece->capacity, piece->used + LINE_BYTES, 1, "lines")) return -1;
             uint64_t length = round->take(round->context, &line, piece->first + i, piece->bytes + piece->used);
+            INVARIANT(length <= LINE_BYTES);
             piece->length[i] = (uint32_t)length;
             piece->used += length;
         }

@@ -31,6 +31,7 @@ int numbered_put(struct numbered *numbered, uint64_t block, const uint32_t *numb
     while (numbered->next != block && !numbered->failed) pthread_cond_wait(&numbered->moved, &numbered->lock);
     int failed = numbered->failed;
     uint64_t at = numbered->count;
+    INVARIANT(failed || numbered->next == block);
     numbered->count += count;
     numbered->next++;
     pthread_cond_broadcast(&numbered->moved);
@@ -350,6 +351,7 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
         keep_words(gathered, words, length);
         end_line(gathered);
         words += length;
+        INVARIANT(gathered->numbers + gathered->count <= words); /* lines overwrite only words that were read */
     }
     return 0;
 }

@@ -86,6 +86,7 @@ int whole_rows_next(struct whole_rows *r) {
     }
     r->own_first = r->first + own * table_first_chunk(table);
     r->own_count = own < r->takers ? chunk_of(r, own) : 0;
+    INVARIANT(!r->own_count || r->own_first + r->own_count <= table->spec.rows);
     for (unsigned rank = 0; r->by_rank && rank < ranks_count(table->ranks); rank++)
         r->by_rank[rank] = r->own_count * part_of(table, rank, &columns).packed;
     return r->count > 0;

@@ -180,6 +180,7 @@ static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, cha
     for (uint64_t n = 2; n <= most && n <= plan->dim; n++)
         if (!gpus_seconds(plan, windows, n, &seconds) && seconds < best) best = seconds, chosen = n;
     gpus_seconds(plan, windows, most, &all);
+    INVARIANT(chosen >= 1 && chosen <= most);
     snprintf(why, GPUS_WHY, "expected are %s pairs/s on one, %s on %" PRIu64, text_of_rate(a, plan->batch_pairs / one),
              text_of_rate(b, plan->batch_pairs / (chosen > 1 ? best : all)), chosen > 1 ? chosen : most);
     return chosen;

@@ -160,6 +160,7 @@ static void expect_batch(struct planning *p, uint64_t batch) {
     struct plan *plan = p->plan;
     plan->batch = batch;
     p->source.batch = examples_batch(p->examples, batch);
+    INVARIANT(p->source.batch <= example_count(&p->source));
     if (host_count_rows(&p->source, 0, &p->batch)) p->failed = 1;
     p->source.capacity = is_bounded(p) ? (struct example_sizes){0} : expected_capacity(p);
     plan->batch_blocks = p->batch.blocks;
@@ -278,6 +279,7 @@ static void settle_hot_rows(struct planning *p) {
     uint64_t wanted = p->config->memory_hot_rows;
     if (!p->gpu || all_on_gpu(plan)) return;
     plan->hot_rows = wanted == COUNT_AUTO ? planning_fitting_rows(p) : wanted < plan->rows ? wanted : plan->rows;
+    INVARIANT(plan->hot_rows <= plan->rows);
     if (plan->hot_rows && host_count_rows(&p->source, plan->hot_rows, &p->batch)) p->failed = 1;
     plan->hot_hits = p->batch.targets.all > 0 ? 1 - p->batch.targets.cold / p->batch.targets.all : 0;
 }

@@ -91,6 +91,7 @@ int halving_next(const struct halving *h, const struct halving_bounds *bounds, s
 }
 
 int halving_took(struct halving *h, const struct halving_job *job, double score, double seconds) {
+    INVARIANT(job->trial <= h->count && job->rung < HALVING_RUNGS);
     if (job->trial == h->count) {
         if (mem_grow(&h->trial, &h->capacity, h->count + 1, sizeof *h->trial, "trials")) return -1;
         h->trial[h->count++] = (struct halving_trial){.rungs = 0};
