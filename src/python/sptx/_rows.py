@@ -148,14 +148,10 @@ class FieldRows(Source):
     def _documents(self, corpus: Corpus, names: Any, texts: Any, more: Any, _: bool) -> None:
         rows = self.texts(texts) if more is None else [b" ".join(two) for two in zip(self.texts(texts), self.texts(more))]
         called, at = None if names is None else self.texts(names), 0
-        for tokens, starts in walked((row.split() for row in rows), _no_words):
+        for tokens, starts in walked((row.split() for row in rows), lambda words, _: words):
             end = at + len(starts) - 1
             corpus.sentences(tokens, starts, None if called is None else text(called[at:end]))
             at = end
-
-
-def _no_words(_: Any, number: int) -> List[bytes]:
-    raise TypeError("the text of row %d is none" % number)
 
 
 def _words(column: Any, _: int) -> List[bytes]:
