@@ -578,7 +578,7 @@ int example_check_row(const struct example_row *row);
 struct strip {
     const uint32_t *ids;  /* indexed by corpus position */
     uint64_t start, end;  /* the strip's positions [start, end) */
-    struct shuffle items; /* with shuffle_items: the epoch's order of the strip's items */
+    struct shuffle items; /* with shuffle_items: the order of the items of the strip (the ids that the windows of a batch run over) in this epoch */
 };
 
 /* Returns the strip of sentence, list or line `number`. */

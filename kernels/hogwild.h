@@ -92,7 +92,7 @@ struct hogwild_asked {
     unsigned ranks;     /* number of ranks that train together; 0 or 1: only this process */
     int gpu;            /* 1: training is to run on a GPU */
     int frozen;         /* 1: a table has frozen rows */
-    unsigned in_file;   /* bit 1 << part is 1 if rows of that part are in a file */
+    unsigned in_file;   /* the bit 1 << p is 1 if part p of the tables (enum table_part) has rows in a file */
 };
 
 enum { HOGWILD_WHY = 512 }; /* bytes of the longest message */

@@ -413,7 +413,8 @@ template <enum update_of OF> static __device__ __forceinline__ void take_places(
     c.place = OF == OF_PLACES && lane < c.item.count ? u.places[c.item.first + lane] : 0;
 }
 
-/* Adds a piece's summands in B quads of a thread, several rows in flight at once. The order of the sum is the order of a step (step.cu). */
+/* Adds up some of the gradients of one row. Each thread adds B quads of four columns, and loads the next gradients before it needs them. The
+ * gradients are added in the same order as those of a training step (step.cu). */
 template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct coming &c, uint32_t chunk) {

@@ -31,7 +31,7 @@ struct filter {
     float *x;                          /* [nodes x dim] the rows */
     uint32_t dim, first;               /* first: the column that lane 0 computes */
     float *older, *newer, *half, *sum; /* [nodes x COLUMNS] each: terms T_(i-2) and T_(i-1) of the series; M T_(i-1); the sum of the series */
-    float factor;                      /* factor of the current term of the series */
+    float factor;                      /* what the present term of the series of matrices (its head has the formula) is multiplied by */
 };
 
 struct spread_row {

@@ -22,7 +22,7 @@ extern "C" {
 struct hogwild_job {
     struct table_view target, context;
     struct example_source source; /* its pointers are addresses on the GPU */
-    struct shuffle order;         /* the order of examples; used only if the source shuffles */
+    struct shuffle order;         /* the order of examples; used only if the run draws its examples in another order in each epoch */
     uint32_t quads, epoch;
     uint64_t first, count;
     uint64_t large_pieces; /* for kernels of windows: number of pieces of GRAIN positions; the pieces after them are small */

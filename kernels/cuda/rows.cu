@@ -2,8 +2,8 @@
  *
  *   tables          GPU memory within a budget, host memory that the GPU can address, and working files. It is decided here where
  *                   each row is stored, and this never changes: even managed memory does not migrate
- *   row sets        the host's functions for the rows that a batch or a call names (cuda.cuh draws a row set)
- *   moving rows     cold rows of a batch are copied to its stage's slots before the step, and back after it
+ *   row sets        functions of the host for the distinct rows that a batch or a call names (cuda.cuh has a drawing of one)
+ *   moving rows     rows of a batch that are stored in host memory are copied to GPU memory of that batch before the step, and back after it
  */
 #include "values.cuh"
 

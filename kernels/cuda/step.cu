@@ -466,7 +466,8 @@ struct sums {
     uint32_t group; /* number of threads that work on a row */
 };
 
-constexpr uint32_t PLAIN_HALVES = 128; /* quads of a row: bfloat16 rows that are wider use the kernels for any record, which are a third faster */
+constexpr uint32_t PLAIN_HALVES = 128; /* most quads (of four columns) in a row of bfloat16 for which the special kernels are used. For wider rows the kernels for records of any
+ * form are a third faster */
 
 template <class F, bool LEARNED> struct plain_sums {
     template <int G, int VEC, bool> struct family {

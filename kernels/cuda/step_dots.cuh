@@ -363,7 +363,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, T
     __shared__ float4 sums[GROUPS][VEC * G];
     uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
-    if (block >= v.counts->blocks) return; /* groups that share a block all return here, or none does */
+    if (block >= v.counts->blocks) return; /* all threads that work on one block of the batch return here, or none of them does */
     float4 target[VEC], gradient[VEC];
     struct meeting m = share_of(v, block, group % v.parts);
     read_target<F, G, VEC>(v, block, target);

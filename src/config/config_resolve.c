@@ -642,7 +642,7 @@ static int check_ranks(const struct config *c) {
     return 0;
 }
 
-/* Checks that items are held out only of lists, and that something is held out if train.patience is set. */
+/* Checks that only runs on lists hold out items, and that something is held out if train.patience is set. */
 static int check_held_out(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     if (c->train_held_out_items > 0 && (format->sentences || format->edges || format->triples))

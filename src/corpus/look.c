@@ -1812,7 +1812,7 @@ static void doubt_items(struct looking *l) {
 
 /* ---- finding the format ---- */
 
-/* Returns a column of 0 and 1 whose name says that it tells what happened (is_click), or NO_COLUMN. */
+/* Returns the number of a column of 0 and 1 whose name says that 1 means that something happened (is_click), or NO_COLUMN. */
 static unsigned find_happened(const struct looking *l) {
     static const char *const parts[] = {"click", "like", "label", "target", "purchase", "bought", "buy",
                                         "convers", "converted", "positive", "finish"};

@@ -344,8 +344,8 @@ static int write_text(const struct joining *j, uint64_t begin, uint64_t end, str
     return 0;
 }
 
-/* Returns 1 if the bigram of the words at `begin` and `end` can be named by their numbers: no connector is between them, and no
- * single word can have the same text. */
+/* Returns 1 if two words in sequence, those at `begin` and `end`, can be counted under the pair of their numbers: no connecting word
+ * (phrases.connectors: "of", "the") is between them, and no single word can have the text of both. */
 static inline int is_simple(const struct joining *j, uint64_t begin, uint64_t end) {
     const uint32_t *ids = j->tokens.ids;
     return (j->across || end == begin + 1) && !((j->flags[ids[begin]] | j->flags[ids[end]]) & COMPOUND);

@@ -33,7 +33,8 @@ struct run_lists {
 
 /* Returns the row of the list with this name; -1 if the run has no such list, or if lists have no rows in its mode. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length);
-/* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
+/* Returns the number of the row, in the run's tables, that stands for the list with this name; -1 after fail_usage(), which suggests a
+ * similar name. */
 int64_t run_lists_find(const struct model *model, const char *name);
 
 /* Returns 0; -1 after fail() if the run was trained on triples, and so has no lists. */

@@ -42,7 +42,7 @@ def words(sptx, run):
 
 
 def rows(sptx, run, table, checkpoint=None):
-    """Returns {word: record} of a table. If lists have rows, the context table ends before them and the target table begins with
+    """Returns {word: record} of a table. If lists have rows, the first rows of the target table are theirs, and the context table has none for
     them."""
     array = numpy.load((sptx.path(run, checkpoint) if checkpoint else sptx.checkpoint(run)) / f"{table}.npy")
     named = words(sptx, run)

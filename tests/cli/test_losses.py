@@ -1,5 +1,5 @@
-"""Losses and pooled targets from the command line: each learns what the corpus holds, and impossible combinations are
-refused."""
+"""Losses, and targets that are the mean of several rows, from the command line: with each of them training learns what the corpus holds, and
+impossible combinations are refused."""
 import json
 
 import pytest

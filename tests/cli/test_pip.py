@@ -56,7 +56,7 @@ def test_pip_builds_for_this_machine_and_the_readme_runs(place, begin):
     done = typed(re.search(r"^pip install [^#\n]*", README, re.M).group(), place)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-3000:]
-    assert said.count("  LINK build/") >= 3 and said.count("  CC   ") >= (200 if begin == "nothing" else 0)
+    assert said.count("  LINK build/") >= 3 and said.count("  CC   ") >= (150 if begin == "nothing" else 0)
     if not os.path.exists("/dev/nvidia0"):
         assert said.count("sptx: this machine has no GPU, so the package is built for the CPU alone") == 1 and "NVCC" not in said
     block = re.search(r"^```python\n(.*?)^```", README, re.S | re.M).group(1)

@@ -106,7 +106,7 @@ def test_two_searches_at_once_are_one_and_a_refusal(sptx):
 
 
 def test_a_run_of_the_users_own_stays(sptx):
-    """tune must not change a run whose directory has tune's name, or that a symbolic link in tune's directory points to."""
+    """tune must not change a run that is in the directory where tune would write, or that a symbolic link in that directory points to."""
     config = lists(sptx)
     sptx("train", config, "--run.dir=mine")
     wanted = sorted(path.name for path in sptx.path("mine").iterdir())

@@ -42,7 +42,7 @@ retry_seconds = 0
 CONFIGS = {
     "run.ini": {"path": "corpus.txt"},
     "old.ini": {"path": "old.txt"},
-    # Packed pairs from a directory, an encoded corpus that is shared, tables in files.
+    # Pairs in compressed files of a directory; an encoded corpus in a cache that several runs read; tables in files.
     "packed.ini": {"path": "packed", "corpus": "format = pairs\ncache = cache", "memory": "target = file\ntarget_state = file"},
     # An encoded corpus as it comes.
     "ids.ini": {"path": "made.ids", "corpus": "format = lists", "dir": "run"},

@@ -157,7 +157,7 @@ static void share_rows(struct run *run, int by_window) {
     run->choice.rows = run->source.rows;
 }
 
-/* Changes the run to one that lock-free training allows: sgd or adagrad, the plain loss, no frozen rows, no rows in files. */
+/* Changes the run to one that lock-free training allows: sgd or adagrad, the logistic loss of dot products, no frozen rows, no rows in files. */
 static void make_lock_free(struct run *run, uint64_t seed) {
     struct choice *c = &run->choice;
     run->source.pool = (struct example_pool){.on = seed % 4 < 2};

@@ -80,8 +80,8 @@ static void measure_speed(const struct shape *shape, const struct placing placin
     free(c.starts);
 }
 
-/* Measures three placings: all rows on the GPU; targets and their state pinned without hot rows; the same with a tenth of the
- * rows hot. */
+/* Measures three placings: all rows on the GPU; all targets and their state in host memory; the same, but a tenth of the rows, those used
+ * most, on the GPU. */
 static void large_batches(const struct shape *shape) {
     struct placing hot[2] = {PLACES[1][0], PLACES[1][1]};
     hot[0].hot_rows = shape->rows / 10;

@@ -306,7 +306,8 @@ static void exact_steps_of_graphs_keep_their_rate(void **state) {
     assert_value("optimizer", "lr", "0.01");
 }
 
-/* Small graphs whose labels are roles get worse with more walks, so they keep 10 a node. */
+/* The labels of some small graphs tell the role of a node (a hub, a bridge) and not its neighbourhood. With more walks such labels are
+ * predicted worse, so small graphs keep 10 walks a node. */
 static void thorough_walks_are_for_large_graphs(void **state) {
     set("--corpus.format=graph");
     set("--train.effort=thorough");

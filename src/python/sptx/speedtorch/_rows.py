@@ -185,7 +185,7 @@ def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], No
 
 @contextlib.contextmanager
 def replacing(path: Any) -> Iterator[str]:
-    """The name of a new file beside `path`, nobody else's: it takes the place of `path` at the end, or goes where writing fails."""
+    """Returns a name beside `path` that no other process uses. The file of that name replaces `path` at the end, and is removed if writing fails."""
     name = os.fspath(path)
     partial = _new_file(name)
     try:
