@@ -22,7 +22,8 @@
 
 /* ---- texts with a form of their own ---- */
 
-int config_read_rating(const char *text, double *rating) {
+/* Parses corpus.min_rating; "none" gives -infinity. */
+static int config_read_rating(const char *text, double *rating) {
     *rating = -INFINITY;
     return strcmp(text, "none") ? text_real(text, rating) : 0;
 }
@@ -102,6 +103,10 @@ static void unquote(char *text) {
     if (length < 2 || text[0] != '"' || text[length - 1] != '"') return;
     memmove(text, text + 1, length - 2);
     text[length - 2] = 0;
+}
+
+static int config_has_auto(const struct config_key *key) {
+    return !strcmp(key->fallback, "auto");
 }
 
 /* ---- one value in ---- */
@@ -347,10 +352,6 @@ int config_is_section(const char *name) {
     for (int i = 0; i < CONFIG_SECTIONS; i++)
         if (!strcmp(name, config_sections[i].name)) return 1;
     return 0;
-}
-
-int config_has_auto(const struct config_key *key) {
-    return !strcmp(key->fallback, "auto");
 }
 
 int config_has_all(const struct config_key *key) {

@@ -160,7 +160,8 @@ static char *next_line(struct ini_source *source) {
     return line;
 }
 
-int config_is_comment(const char *text) {
+/* Returns 1 if a line of an INI file, from its first byte that is no blank, is a comment. */
+static int config_is_comment(const char *text) {
     return *text == '#' || *text == ';';
 }
 

@@ -57,7 +57,6 @@ extern const struct config_section config_sections[CONFIG_SECTIONS];
 /* Returns the key with this name; NULL if no key has it. */
 const struct config_key *config_find_key(const char *section, const char *key);
 int config_is_section(const char *name);
-int config_has_auto(const struct config_key *key);
 int config_has_all(const struct config_key *key); /* returns 1 if the key accepts "all", which is COUNT_ALL */
 
 /* The choices of a key, split into names. */
@@ -84,9 +83,6 @@ const char *config_text_of(const struct config *config, const struct config_key 
 
 /* ---- texts with a form of their own ---- */
 
-/* Parses corpus.min_rating; "none" gives -infinity. */
-int config_read_rating(const char *text, double *rating);
-
 /* Parses run.checkpoint_every: one or several limits, separated by commas. */
 struct config_times {
     double seconds, share;
@@ -100,14 +96,9 @@ int config_read_times(const char *text, struct config_times *times);
 /* fail() if a file is wrong, fail_usage() if the command line is. */
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
-/* Returns 1 if a line of an INI file is a comment. `line` must not begin with blanks. */
-int config_is_comment(const char *line);
 
 /* Sets a key to a default. config_is_given() does not change, since the user did not set the key. Returns 0, or -1 after fail(). */
 int config_choose(struct config *config, const struct config_key *key, const char *value);
-
-/* Sets *value to `chosen` if it is still "auto" (NaN). */
-void config_choose_real(double *value, double chosen);
 
 /* Copies the value of a key, which must not be a text. */
 void config_copy_number(struct config *to, const struct config *from, const struct config_key *key);
@@ -121,11 +112,7 @@ struct effort {
     int shared; /* 1: a batch shares its negatives if no other key prevents it */
 };
 
-/* Resolves train.effort; examples.mode must be resolved. Returns 0, or -1 after fail(). */
-int config_resolve_effort(struct config *c);
 const struct effort *config_effort(const struct config *c);
-int config_resolve_loss(struct config *config);
-int config_check_loss(const struct config *config);
 
 /* Sets config->name to the name of the corpus. */
 int config_take_corpus_name(struct config *config);

@@ -31,7 +31,8 @@ static int effort_of_machine(const struct config *c) {
     return ops->has_gpu ? EFFORT_THOROUGH : EFFORT_QUICK;
 }
 
-int config_resolve_effort(struct config *c) {
+/* Resolves train.effort; examples.mode must be resolved. Returns 0, or -1 after fail(). */
+static int resolve_effort(struct config *c) {
     int has_effort = config_has_lists(c) || c->examples_mode == MODE_WALK || c->examples_mode == MODE_TRIPLE;
     if (c->train_effort == EFFORT_THOROUGH && !has_effort)
         return fail(
@@ -86,7 +87,8 @@ static int is_cosine(const struct config *c) {
     return c->train_score == SCORE_COSINE;
 }
 
-void config_choose_real(double *value, double chosen) {
+/* Sets *value to `chosen` if it is still "auto" (NaN). */
+static void choose_real(double *value, double chosen) {
     if (isnan(*value)) *value = chosen;
 }
 
@@ -107,24 +109,20 @@ static int choose_inits(struct config *c) {
                : 0;
 }
 
-int config_resolve_loss(struct config *c) {
+static int resolve_loss(struct config *c) {
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
     int triples = c->examples_mode == MODE_TRIPLE;
     if (c->train_score == SCORE_AUTO) c->train_score = !triples && (softmax || contrastive) ? SCORE_COSINE : SCORE_DOT;
     int user = config_has_lists(c), cosines = softmax && is_cosine(c), weighted = !isnan(c->train_negative_weight);
-    config_choose_real(&c->train_temperature, !cosines ? 1 : user ? config_effort(c)->temperature : 0.1);
-    config_choose_real(&c->train_negative_power, cosines && user && !weighted ? 1.15 : 0);
-    config_choose_real(&c->train_margin, contrastive ? 0.8 : 0);
-    config_choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
-    config_choose_real(&c->train_n3, triples ? 0.05 : 0);
+    choose_real(&c->train_temperature, !cosines ? 1 : user ? config_effort(c)->temperature : 0.1);
+    choose_real(&c->train_negative_power, cosines && user && !weighted ? 1.15 : 0);
+    choose_real(&c->train_margin, contrastive ? 0.8 : 0);
+    choose_real(&c->train_negative_weight, contrastive ? 150 : 1);
+    choose_real(&c->train_n3, triples ? 0.05 : 0);
     return choose_inits(c);
 }
 
 /* ---- what cannot work ---- */
-
-static int is_zeros(const char *init) {
-    return !strcmp(init, "zeros");
-}
 
 static int check_tree(const struct config *c) {
     if (!config_has_tree(c)) return 0;
@@ -169,7 +167,7 @@ static int check_counts(const struct config *c) {
     return 0;
 }
 
-int config_check_loss(const struct config *c) {
+static int check_loss(const struct config *c) {
     const char *loss = config_choice_name("train", "loss", c->train_loss);
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
     if (contrastive && c->train_temperature != 1)
@@ -188,11 +186,11 @@ int config_check_loss(const struct config *c) {
         return fail("train.negative_weight = %g changes nothing beside train.negative_power = %g, which takes the negatives' mean; "
                     "leave it at 1",
                     c->train_negative_weight, c->train_negative_power);
-    if (is_cosine(c) && (is_zeros(c->model_target_init) || is_zeros(c->model_context_init)))
+    int zeros = !strcmp(c->model_target_init, "zeros");
+    if (is_cosine(c) && (zeros || !strcmp(c->model_context_init, "zeros")))
         return fail("model.%s_init = zeros with train.score = cosine: a row of zeros has no direction and never moves; set it "
-                    "to word2vec", is_zeros(c->model_target_init) ? "target" : "context");
-    if (check_tree(c)) return -1;
-    if (check_counts(c)) return -1;
+                    "to word2vec", zeros ? "target" : "context");
+    if (check_tree(c) || check_counts(c)) return -1;
     if (c->train_loss != LOSS_LOGISTIC && !config_has_tree(c) && !config_has_counts(c) && c->negatives_count == 0)
         return fail("train.loss = %s tells a positive from negatives, and negatives.count is 0", loss);
     return 0;
@@ -264,13 +262,13 @@ static int resolve_counts(struct config *c) {
     choose_count(&c->examples_window, 10);
     choose_count(&c->examples_positives, 16);
     choose_count(&c->negatives_count, 0);
-    config_choose_real(&c->examples_subsample, 0);
+    choose_real(&c->examples_subsample, 0);
     choose(&c->examples_shuffle, TRUTH_AUTO, 1);
     choose_count(&c->train_epochs, 15);
     if (!config_is_given(c, "corpus", "max_sentence")) c->corpus_max_sentence = config_find_key("corpus", "max_sentence")->most;
     if (c->optimizer_rule != RULE_AUTO && c->optimizer_rule != RULE_ADAGRAD) return 0; /* check_counts() refuses it */
     c->optimizer_rule = RULE_ADAGRAD;
-    config_choose_real(&c->optimizer_lr, 1);
+    choose_real(&c->optimizer_lr, 1);
     if (!config_is_given(c, "optimizer", "initial_accumulator")) c->optimizer_initial_accumulator = 400;
     return 0;
 }
@@ -286,12 +284,12 @@ static int resolve_examples(struct config *c) {
     choose(&c->examples_mode, MODE_AUTO, format->documents ? MODE_USER : text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
     int window = config_is_window(c), user = config_has_lists(c), walks = c->examples_mode == MODE_WALK;
     int triples = c->examples_mode == MODE_TRIPLE;
-    if (config_resolve_effort(c)) return -1;
+    if (resolve_effort(c)) return -1;
     const struct effort *effort = config_effort(c);
     choose_count(&c->model_dim, user ? effort->dim : !triples ? 128 : c->train_effort == EFFORT_THOROUGH ? 1000 : 200);
     int subwords = config_subwords(c).max > 0;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW || subwords ? POOLED_WHOLE : POOLED_MEAN);
-    config_choose_real(&c->examples_subsample, format->documents ? 1e-3 : text && window ? 1e-4 : 0);
+    choose_real(&c->examples_subsample, format->documents ? 1e-3 : text && window ? 1e-4 : 0);
     c->per_auto |= c->negatives_per == PER_AUTO;
     if (triples || (user && effort->shared && may_share(c))) choose(&c->negatives_per, PER_AUTO, PER_BATCH);
     int shared = c->negatives_per == PER_BATCH, each = c->examples_mode == MODE_LIST ? !text && !adjacency : user && shared;
@@ -321,7 +319,7 @@ static void resolve_items(struct config *c) {
     choose_count(&c->train_epochs, adjacency ? 120 : triples ? 40 : user ? config_effort(c)->epochs : tens ? 10 : walks ? 2 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
-    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : triples ? 0.1 : shared ? 0.001 : user ? config_effort(c)->lr : 0.25);
+    choose_real(&c->optimizer_lr, adjacency ? 0.05 : triples ? 0.1 : shared ? 0.001 : user ? config_effort(c)->lr : 0.25);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
@@ -331,14 +329,14 @@ static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
     choose(&c->model_state_precision, PRECISION_AUTO, c->model_precision);
-    config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
+    choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
                                                     : c->examples_mode == MODE_WALK ? 0.01
                                                     : config_predicts_window(c)     ? 0.075
                                                     : config_has_documents(c)       ? 0.05
                                                                                     : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
 #define NUMBER(name, fallback, lowest, highest, rules, help)
-#define BY_RULE(name, fallback, lowest, highest, rules, help) config_choose_real(&c->optimizer_##name, usual.name);
+#define BY_RULE(name, fallback, lowest, highest, rules, help) choose_real(&c->optimizer_##name, usual.name);
 #define FLAG(name, rules, help)
 #include "kernels/optimizers.def"
 }
@@ -361,7 +359,7 @@ static void resolve_update(struct config *c) {
     if (config_has_counts(c)) plain = !(config_named_backend(c) ? config_named_backend(c) : backend_best())->has_gpu && !hogwild_refuses(&alone, why);
     choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
     int sums = c->optimizer_rule == RULE_SGD && c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
-    config_choose_real(&c->optimizer_clip, sums ? CLIP_OF_SUMS : 0);
+    choose_real(&c->optimizer_clip, sums ? CLIP_OF_SUMS : 0);
 }
 
 static int resolve_run(struct config *c) {
@@ -693,9 +691,9 @@ int config_resolve(struct config *config) {
     if (resolve_examples(config)) return -1;
     resolve_items(config);
     resolve_optimizer(config);
-    if (config_resolve_loss(config) || resolve_run(config)) return -1;
+    if (resolve_loss(config) || resolve_run(config)) return -1;
     if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) || check_shared(config) || check_optimizer(config) ||
-        check_train(config) || config_check_loss(config) || check_gpus(config) || check_ranks(config))
+        check_train(config) || check_loss(config) || check_gpus(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);
 }

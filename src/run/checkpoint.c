@@ -200,7 +200,7 @@ int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
     return move_aside(path, owner == OWNER_LINK ? "a link to a checkpoint" : "none of this program's checkpoints");
 }
 
-/* Removes the run's own partial checkpoints, or (partial = 0) those of later steps than `step`. */
+/* Removes the run's own partial checkpoints; or, with partial = 0, its checkpoints of later steps than `step`. */
 static int remove_some(const char *run, int partial, uint64_t step) {
     struct checkpoints all;
     int result = checkpoints_find(run, &all);
