@@ -16,7 +16,7 @@
  *
  *   trained list                        its row; with examples.own below 1, as in training: examples.own x its row + (1 -
  *                                       examples.own) x the mean of its items' target rows
- *   list that was not trained           the row that training would have given it (fold_in.h): the list is folded in
+ *   list that was not trained           the row that training would have given it: the list is folded in (below)
  *   line of citations                   the target row of the paper that begins the line
  *   list in a run with examples.own = 0 the mean of its items' target rows
  *   list without a row in other runs    the mean of its items' context rows
