@@ -89,6 +89,7 @@ FN float sgns_loss_tail(float s) {
 
 /* numbered as the values of train.loss, and of train.score */
 enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE, LOSS_GLOVE };
+enum { LOSS_KINDS = LOSS_GLOVE + 1 };
 enum loss_score { SCORE_DOT, SCORE_COSINE };
 
 /* The options of a loss. If all are 0, the loss is word2vec's. */

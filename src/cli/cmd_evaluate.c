@@ -40,9 +40,10 @@ static int check_sets(const struct sets *sets, const char *share) {
                           "--triples=FILE)");
     if (sets->known && edges && triples)
         return fail_usage("evaluate: --known belongs to --edges or to --triples, and both are given");
-    if (!any)
-        return fail_usage("evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, --labels=FILE, --edges=FILE, --triples=FILE, or "
-                          "--train=LISTS with --held-out=LISTS");
+    char all[400] = "";
+    for (size_t i = 0, at = 0; evaluate_measures[i].name; i++) at = text_add(all, sizeof all, at, "%s--%s=FILE", i ? ", " : "", evaluate_measures[i].name);
+    for (char *at = all; *at; at++) *at = *at == '_' ? '-' : *at;
+    if (!any) return fail_usage("evaluate wants one of %s (--held-out with --train=LISTS)", all);
     if (share && !is_given(sets, "labels"))
         return fail_usage("evaluate: --share is of the nodes of --labels=FILE, which is wanted, too");
     return 0;

@@ -105,8 +105,10 @@ static int has(const struct known *known, const char *text) {
 static void read_loss(struct known *known) {
     static const char *const kinds[] = {"\"loss\": \"logistic\"", "\"loss\": \"softmax\"", "\"loss\": \"bpr\"",
                                         "\"loss\": \"contrastive\"", "\"loss\": \"glove\""};
-    for (int kind = 0; kind < 5; kind++)
-        if (has(known, kinds[kind])) known->loss.kind = (enum loss_kind)kind;
+    int found = 0;
+    for (int kind = 0; kind < LOSS_KINDS; kind++)
+        if (has(known, kinds[kind])) known->loss.kind = (enum loss_kind)kind, found = 1;
+    if (!found) known->loss.kind = (enum loss_kind)LOSS_KINDS; /* no answer is right then */
     known->loss.score = has(known, "\"score\": \"cosine\"") ? SCORE_COSINE : SCORE_DOT;
     known->loss.temperature = (float)option(known, "temperature", 0, 1);
     known->loss.margin = (float)option(known, "margin", 0, 0);
