@@ -4,10 +4,12 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/report.h"
 #include "kernels/examples.h"
 #include "kernels/triples.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -694,13 +696,17 @@ int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *req
 enum {
     COUNTED_BATCHES = 16, /* most batches that are counted; of large batches fewer, so that they have about COUNTED_EXAMPLES together */
     COUNTED_EXAMPLES = 1 << 16,
-    COUNTED_TOGETHER = 1024 /* examples that are built in one call, since a batch's memory is not planned yet */
+    COUNTED_FIRST = 64,      /* examples that are built in the first call; then twice as many, since a batch's memory is not planned yet, */
+    COUNTED_TOGETHER = 1024, /* up to this number */
+    COUNTED_MOST = 1 << 18   /* examples of a larger batch are counted up to here, and the rest by what they added last */
 };
+#define COUNTED_SECONDS 0.5 /* so, too, if making the examples takes longer: steps of a walk may be refused thousands of times */
 
 /* A table's rows that the batch has touched: bit id % 64 of word id / 64. */
 struct touched {
     uint64_t *bits;
     struct touched_rows *rows;
+    struct touched_rows older, newer; /* *rows when half to a quarter of the examples were counted; when all to half were */
 };
 
 static void touch(struct touched *touched, const uint32_t *ids, uint64_t count, uint64_t hot) {
@@ -715,27 +721,48 @@ static void touch(struct touched *touched, const uint32_t *ids, uint64_t count, 
     rows->all += (double)count;
 }
 
-/* Adds the rows of a batch's blocks, which are built a few at a time. */
-static int count_batch(const struct example_source *s, uint32_t epoch, uint64_t first, uint64_t hot, struct touched sides[2],
-                       struct batch_rows *sum) {
+/* Adds the rows of a batch's blocks, which are built a few at a time. Returns how many examples were counted, 0 after fail(). `noted`: the
+ * number of examples when sides[].older was noted. */
+static uint64_t count_batch(const struct example_source *s, uint32_t epoch, uint64_t first, uint64_t hot, struct touched sides[2],
+                            struct batch_rows *sum, double until, uint64_t *noted) {
     struct cpu_piece piece = {0};
     struct cpu_blocks b = {0};
+    uint64_t done = 0, newer = 0;
     int result = cpu_build_shared(s, &b, epoch, first);
+    *noted = 0;
     touch(&sides[1], b.context, b.contexts, hot);
-    for (uint64_t done = 0; !result && done < s->batch; done += COUNTED_TOGETHER) {
-        uint64_t count = s->batch - done < COUNTED_TOGETHER ? s->batch - done : COUNTED_TOGETHER;
+    for (uint64_t count = COUNTED_FIRST; !result && done < s->batch; count = count < COUNTED_TOGETHER ? 2 * count : count) {
+        if (done && (done >= COUNTED_MOST || progress_now() > until)) break;
+        if (count > s->batch - done) count = s->batch - done;
         cpu_blocks_clear(&b);
-        result = cpu_build(s, &piece, &b, epoch, first + done, count, 0);
+        result = interrupt_check() || cpu_build(s, &piece, &b, epoch, first + done, count, 0) ? -1 : 0;
         if (result) break;
         sum->blocks += (double)b.count;
         sum->terms += (double)b.logits;
         for (uint64_t i = 0; i < b.count; i++) sum->pairs += (double)example_vectors(&s->pool, b.block[i].t) * b.block[i].predicted;
         touch(&sides[0], b.target, b.targets, hot);
         touch(&sides[1], b.context, b.contexts, hot);
+        done += count;
+        if (done < 2 * newer) continue;
+        *noted = newer, newer = done;
+        for (int i = 0; i < 2; i++) sides[i].older = sides[i].newer, sides[i].newer = *sides[i].rows;
     }
     cpu_piece_release(&piece);
     cpu_blocks_release(&b);
-    return result;
+    return result ? 0 : done;
+}
+
+/* Adds what the examples of a batch that were not counted would add: as many blocks and rows an example as those that were; of different
+ * rows as many as the examples since `noted` have added, which is more than will come. */
+static void add_rest(const struct example_source *s, uint64_t done, uint64_t noted, struct touched sides[2], struct batch_rows *sum) {
+    double more = (double)s->batch / (double)done, left = (double)(s->batch - done) / (double)(done - noted), rows = (double)s->rows;
+    for (int i = 0; i < 2; i++) {
+        struct touched_rows *now = sides[i].rows, *older = &sides[i].older;
+        now->all *= more, now->cold *= more;
+        now->distinct = fmin(rows, now->distinct + left * (now->distinct - older->distinct));
+        now->distinct_cold = fmin(rows, now->distinct_cold + left * (now->distinct_cold - older->distinct_cold));
+    }
+    sum->blocks *= more, sum->terms *= more, sum->pairs *= more;
 }
 
 int host_count_rows(const struct example_source *source, uint64_t hot, struct batch_rows *mean) {
@@ -743,7 +770,8 @@ int host_count_rows(const struct example_source *source, uint64_t hot, struct ba
     uint64_t words = s.rows / 64 + 1, all = example_count(&s) / s.batch, wanted = COUNTED_EXAMPLES / s.batch;
     uint64_t batches = wanted < 1 ? 1 : wanted > COUNTED_BATCHES ? COUNTED_BATCHES : wanted;
     uint64_t *bits = mem_alloc(2 * words, sizeof *bits, "the rows that a batch touches");
-    struct touched sides[] = {{bits, &mean->targets}, {bits + words, &mean->contexts}};
+    double until = progress_now() + COUNTED_SECONDS;
+    struct touched sides[] = {{.bits = bits, .rows = &mean->targets}, {.bits = bits + words, .rows = &mean->contexts}};
     int result = bits ? 0 : -1;
     INVARIANT(s.batch > 0 && all > 0);
     s.held_out = 0;
@@ -751,7 +779,10 @@ int host_count_rows(const struct example_source *source, uint64_t hot, struct ba
     for (uint64_t i = 0; i < batches && !result; i++) {
         memset(bits, 0, 2 * words * sizeof *bits);
         uint64_t place = all < batches ? i % all : all * i / batches; /* of few batches further epochs are counted */
-        result = count_batch(&s, (uint32_t)(all < batches ? i / all : 0), place * s.batch, hot, sides, mean);
+        uint64_t noted, done = count_batch(&s, (uint32_t)(all < batches ? i / all : 0), place * s.batch, hot, sides, mean, i ? INFINITY : until, &noted);
+        if (!done) result = -1;
+        else if (done < s.batch) add_rest(&s, done, noted, sides, mean);
+        if (progress_now() > until) batches = i + 1;
     }
     double *sums = (double *)mean;
     for (size_t i = 0; i < sizeof *mean / sizeof *sums; i++) sums[i] /= (double)batches;

@@ -3,9 +3,11 @@ import random
 
 import numpy
 import pytest
-import scipy.sparse
 
 import sptx
+
+scipy = pytest.importorskip("scipy")
+pytest.importorskip("scipy.sparse")
 
 OPTIONS = {"vector_size": 16, "window": 4, "min_count": 1, "epochs": 30, "device": "cpu", "workers": 1}
 
