@@ -105,7 +105,7 @@ static int has(const struct known *known, const char *text) {
 static void read_loss(struct known *known) {
     static const char *const kinds[] = {"\"loss\": \"logistic\"", "\"loss\": \"softmax\"", "\"loss\": \"bpr\"",
                                         "\"loss\": \"contrastive\"", "\"loss\": \"glove\""};
-    int found = 0;
+    int found = !has(known, "\"loss\": "); /* answers for optimizers name no loss: it is the logistic one */
     for (int kind = 0; kind < LOSS_KINDS; kind++)
         if (has(known, kinds[kind])) known->loss.kind = (enum loss_kind)kind, found = 1;
     if (!found) known->loss.kind = (enum loss_kind)LOSS_KINDS; /* no answer is right then */
