@@ -75,7 +75,7 @@ def test_indexes_are_made(given, library):
 def test_what_needs_torch_runs(tmp_path):
     ours, packages = ([block for block in blocks(path) if "torch" in block.split("\n")[0]]
                       for path in ("README.md", "src/python/README.md"))
-    assert len(ours) == 1 and len(packages) == 2 and ours[0] == packages[0]
-    code = "\n".join(packages) + "\nassert len(books) == 200_000 and 0 < loss < 1 and x.shape == (2, 128)"
+    assert len(ours) == 1 and len(packages) == 3 and ours[0] == packages[0]
+    code = "\n".join(packages) + "\nassert len(books) == 200_000 and 0 < loss < 1 and x.shape == (8, 128, 128)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
     assert (tmp_path / "books.npy").exists()

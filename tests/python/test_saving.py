@@ -192,8 +192,8 @@ def test_an_interrupt_leaves_the_save_going_on(cpu, tmp_path):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         saving = table.save(tmp_path / "table.npy", wait=False)
-        signal.setitimer(signal.ITIMER_REAL, 1e-4)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 1e-4)
             saving.wait()
             time.sleep(1)
         except KeyboardInterrupt:
