@@ -700,7 +700,7 @@ enum {
     COUNTED_TOGETHER = 1024, /* up to this number */
     COUNTED_MOST = 1 << 18   /* examples of a larger batch are counted up to here, and the rest by what they added last */
 };
-#define COUNTED_SECONDS 0.5 /* so, too, if making the examples takes longer: steps of a walk may be refused thousands of times */
+#define COUNTED_SECONDS 5 /* so, too, if making the examples takes longer: steps of a walk may be refused thousands of times */
 
 /* A table's rows that the batch has touched: bit id % 64 of word id / 64. */
 struct touched {
