@@ -352,7 +352,7 @@ struct backend_ops {
 
 extern const struct backend_ops backend_cpu, backend_cuda;
 
-/* What a batch touches: means over a few batches, spread over an epoch, which are made as the CPU makes them. */
+/* The rows that a batch touches, and its blocks: means over a few batches, spread over an epoch, which host_count_rows() makes. */
 struct touched_rows {
     double all, cold;               /* rows, each as often as the batch names it; cold: those with ids of at least `hot` */
     double distinct, distinct_cold; /* rows, each once */

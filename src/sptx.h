@@ -370,10 +370,11 @@ struct sptx_looked {
     const char *format; /* what the rows are, as corpus.format names it: "pairs". It is now the corpus' format */
     int32_t column[3];  /* index of the column of: the list, the item, the rating; source, target, weight; head, tail, relation; a
                          * document's name, its text, more of its text. -1: no column */
-    uint32_t events;    /* 1: the third column has words that say what happened; corpus.events names those that count */
+    uint32_t events;    /* 1: the third column has words for kinds of events ("view"); corpus.events names the kinds that count */
 };
 enum sptx_status sptx_corpus_look(struct sptx_corpus *corpus, const struct sptx_rows *rows, struct sptx_looked *looked);
-/* For data whose form says what it is, such as a sparse matrix: says it in the same line, after "columns    ". */
+/* Prints what the data was taken for, after "columns    ", in place of sptx_corpus_look(). The caller uses it for data whose form says what
+ * it is, such as a sparse matrix. text: one line. */
 enum sptx_status sptx_corpus_say(struct sptx_corpus *corpus, const char *text);
 
 /* Adds words to the dictionary that SPTX_KNOWN tokens refer to. lists: 1: names of lists; 0: words or items. A word counts only
@@ -494,8 +495,8 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
 /* Computes a vector, out [dim], for a word that has no row: the mean of the target rows of its n-grams. Works in runs with
  * examples.subwords and in models of fastText. Returns SPTX_USAGE if the word has no n-grams, or the table no rows for them. */
 enum sptx_status sptx_run_unseen(struct sptx_run *run, const char *table, const char *word, float *out);
-/* In a run whose words share rows of n-grams: stores the row of each bucket in the target table, rows [buckets], as the run's model.buckets
- * says; UINT32_MAX: no n-gram has used the bucket, and it counts as zeros. */
+/* Stores the row of each bucket of n-grams in the target table, rows [buckets]; buckets is the run's model.buckets. UINT32_MAX: no n-gram has
+ * used the bucket, and its row counts as zeros. Fails for a run without n-grams. */
 enum sptx_status sptx_run_buckets(struct sptx_run *run, uint32_t *rows, uint64_t buckets);
 /* Returns the number of rows that have a vector: all of them, or all but the lists if examples.own = 0. */
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);

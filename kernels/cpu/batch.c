@@ -696,11 +696,11 @@ int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *req
 enum {
     COUNTED_BATCHES = 16, /* most batches that are counted; of large batches fewer, so that they have about COUNTED_EXAMPLES together */
     COUNTED_EXAMPLES = 1 << 16,
-    COUNTED_FIRST = 64,      /* examples that are built in the first call; then twice as many, since a batch's memory is not planned yet, */
-    COUNTED_TOGETHER = 1024, /* up to this number */
-    COUNTED_MOST = 1 << 18   /* examples of a larger batch are counted up to here, and the rest by what they added last */
+    COUNTED_FIRST = 64,      /* number of examples that are built in the first call; each later call builds twice as many, .. */
+    COUNTED_TOGETHER = 1024, /* .. up to this number, since memory for a whole batch is not planned yet */
+    COUNTED_MOST = 1 << 18   /* most examples of a batch that are counted; add_rest() estimates the others */
 };
-#define COUNTED_SECONDS 5 /* so, too, if making the examples takes longer: steps of a walk may be refused thousands of times */
+#define COUNTED_SECONDS 5 /* longest time that is spent on counting, since the steps of a walk may be refused thousands of times */
 
 /* A table's rows that the batch has touched: bit id % 64 of word id / 64. */
 struct touched {
@@ -752,8 +752,8 @@ static uint64_t count_batch(const struct example_source *s, uint32_t epoch, uint
     return result ? 0 : done;
 }
 
-/* Adds what the examples of a batch that were not counted would add: as many blocks and rows an example as those that were; of different
- * rows as many as the examples since `noted` have added, which is more than will come. */
+/* Estimates the examples of a batch that were not counted. Blocks, terms and rows grow in proportion to the examples. Different rows grow
+ * at the rate at which the examples after number `noted` added them: that is more than will come, since more and more rows are met again. */
 static void add_rest(const struct example_source *s, uint64_t done, uint64_t noted, struct touched sides[2], struct batch_rows *sum) {
     double more = (double)s->batch / (double)done, left = (double)(s->batch - done) / (double)(done - noted), rows = (double)s->rows;
     for (int i = 0; i < 2; i++) {

@@ -222,7 +222,7 @@ void corpus_set_threads(struct corpus *corpus, unsigned threads);
  * each file is a document, unless their lines agree on names. Returns 0, or -1 after fail(). */
 int corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
-/* What the look found in all files of a corpus, as keys that read the same files the same way again. */
+/* The form that the look found in all files of a corpus. Its keys read the same files the same way again. */
 struct corpus_found {
     struct look_keys keys;  /* as the caller set them; "auto" is replaced where all files agree. `columns` points to the field below, or
                              * to the caller's text */

@@ -384,7 +384,7 @@ static const char *name_of(const struct ratings *ratings) {
 static void ratings_say(const struct ratings *ratings) {
     if (ratings->count && !ratings->least && !ratings->most) remark("%s are all 0: all count alike", name_of(ratings));
     if (!ratings->count || ratings->least == ratings->most) return;
-    if (ratings->least < 0) { /* what was returned was bought before, and not liked */
+    if (ratings->least < 0) { /* a negative quantity means that something was returned */
         uint64_t below = 0;
         double lowest = ratings->most;
         for (uint64_t i = 0; i < ratings->count; i++) {

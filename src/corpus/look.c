@@ -598,7 +598,7 @@ static int is_formula(const char *word, uint64_t length) {
 static int is_printed_list(const char *word, uint64_t length) {
     return length > 1 && *word == '[' && word[length - 1] == ']';
 }
-enum { LIST_LEAST = 3 }; /* fields are lists only if one has so many items */
+enum { LIST_LEAST = 3 }; /* fewest items of the longest field for which the fields of a column are taken for lists */
 
 /* Returns 1 for a day, maybe with a time after it: 2024-01-31, 31.1.2024, 1/31/2024 10:00. */
 static int is_date(const char *word, uint64_t length) {
@@ -2149,7 +2149,8 @@ static int have_in_sentences(const struct looked_lines *lines, char byte) {
     return 0;
 }
 
-/* Returns the end of a warning if the lines of a text are a table, otherwise NULL. *sure: 1: its columns tell what it is. */
+/* Returns the end of a warning that says which format a text's lines fit, or NULL if they are no table. *sure: 1 if the columns leave only
+ * one format. */
 static const char *look_for_table(const struct looked_lines *lines, int *sure) {
     static const char *const reads[LOOK_ROWS] = {[LOOK_PAIRS] = "look like pairs: corpus.format = pairs reads list, item[, rating]",
                                                  [LOOK_EDGES] = "look like edges: corpus.format = graph reads source, target[, weight]",

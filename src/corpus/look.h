@@ -66,7 +66,7 @@ struct look {
     int counted;          /* 1: the first line, which only counts the others, was left out */
     int sure;             /* documents, 1: the lines themselves tell what names a document: a table, or ids as first words */
     char said[LOOK_SAID]; /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
-    char doubt[LOOK_LIKE]; /* the end of a warning about the rows, after "the lines of 'path'"; "" if there is none */
+    char doubt[LOOK_LIKE]; /* a warning about the rows, without its beginning "the lines of 'path'"; "" if there is none */
     char value[32];       /* name of the rating or weight column in the header; "" if the header has no such column */
     char columns[96];     /* the columns as corpus.columns names them: "1,3,2", "user,item"; "" if rows have no columns */
 };

@@ -79,8 +79,8 @@ static void say_taken(struct sptx_corpus *corpus, const char *said) {
     if (*said) remark("%s", said);
 }
 
-/* Changes settings: `keys` becomes the corpus' keys if they can be resolved and read the data that the corpus has as before. Takes
- * `keys` over in any case. */
+/* Replaces the keys of a corpus by `keys`, which this function releases if it fails. Fails if they cannot be resolved, or if they would
+ * have read the data that the corpus holds in another way. */
 static int change_keys(struct sptx_corpus *corpus, struct config *keys) {
     struct config config = {0};
     int result = config_copy(&config, keys) || config_resolve(&config) ? -1 : 0;

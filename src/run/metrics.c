@@ -128,7 +128,7 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
 static int at_plateau(struct metrics *metrics) {
     double now = metrics->last.term, untrained = ln2;
     if (!metrics->reports || metrics->plateau_over) return 0;
-    /* Of a loss that does not begin at ln 2 a term, the first batch's is known; a resumed run does not know it, and has 0. */
+    /* A loss that does not begin at ln 2 a term is compared with the loss of the first batch. A resumed run does not know that, and has 0. */
     if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
     metrics->plateau_over = !(fabs(now - untrained) < near_untrained(metrics) * fabs(untrained));
     return !metrics->plateau_over;

@@ -25,7 +25,7 @@ struct planning {
     const struct config *config;
     const struct planner_machine *machine;
     const struct examples *examples;
-    struct batch_rows batch;      /* what a batch of plan->batch examples touches, counted */
+    struct batch_rows batch;      /* the rows that a batch of plan->batch examples touches */
     int failed;                   /* 1: a count has failed, after fail() */
     struct example_source source; /* the source that the backend will receive */
     struct rule_options rule;

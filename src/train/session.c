@@ -81,7 +81,8 @@ static int open_corpus(struct session *s) {
 
 /* ---- what may take long, and is a ranks_do() therefore ---- */
 
-/* Looks at the corpus. The config gets the keys by which the same files are read the same way again, and what the look said. */
+/* Looks at the corpus, and stores in the config what was found: the line that the look has printed, and keys that read the same files the
+ * same way again. */
 static int look_at_corpus(struct session *s, const struct corpus_options *options) {
     struct config *c = s->config;
     if (corpus_find(s->corpus, options, &s->found)) return -1;

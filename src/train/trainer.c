@@ -599,7 +599,7 @@ static void trainer_leave_checkpoint(struct trainer *t) {
 
 /* ======== patience ======== */
 
-/* With train.patience, a checkpoint is written after each epoch and scored. The run ends when the score has not improved for that many
+/* If train.patience is set, a checkpoint is written and scored after each epoch. The run ends when the score has not improved for that many
  * epochs, and its best checkpoint is the result. The state.ini of each checkpoint has the scores so far, so that a resumed run makes
  * the same decisions as a run that was not killed. */
 

@@ -7,10 +7,10 @@
 #include "rows/table.h"
 #include "sptx.h"
 
-/* Checks that the rows of a trained table differ: if training has moved all vectors the same way, the cosine of any two of them is
+/* Measures how much the rows of a trained table differ. If training has moved all vectors the same way, the cosine of any two of them is
  * near 1, and nearest rows mean nothing. Sets *mean to the mean cosine of all pairs of at most 64 rows, evenly spaced in
- * first .. end - 1; NAN for fewer than two rows or fewer than 16 columns. If there are several ranks, only this rank's columns count. No batch may be in flight. Returns 0, or
- * -1 after fail(). */
+ * first .. end - 1; NAN for fewer than two rows or fewer than 16 columns. Of several ranks, each measures its own columns. No batch may be
+ * in flight. Returns 0, or -1 after fail(). */
 int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, double *mean);
 
 /* The score of a run on its held-out data. */

@@ -55,7 +55,8 @@ static const struct space_key triple_keys[] = {
     {"train", "n3", {"0.001", "0.003", "0.01", "0.03", "0.05", "0.1", "0.2"}, 0, 0},
     {"train", "product", {"complex", "real"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* Of held-out pairs: other keys change the pairs, or what they weigh. */
+/* The keys that are searched for GloVe. Its trials are compared by the loss of held-out pairs, so keys that change the pairs or their
+ * weights are left out. */
 static const struct space_key counts_keys[] = {
     {"model", "dim", {"50", "64", "100", "128", "200", "300"}, 0, 0},
     {"optimizer", "lr", {"0.3", "0.5", "0.7", "1", "1.4", "2"}, 0, 0},

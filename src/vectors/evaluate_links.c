@@ -593,7 +593,7 @@ static int judge_cross(struct links_job *job, struct pool *pool) {
     return result;
 }
 
-/* Adds the counts, which end the line of each score, after saying what was left out. */
+/* Says what was left out, and adds the counts to the answer; they are printed at the end of each score's line. */
 static int add_counts(const struct links_job *job) {
     struct answer *answer = job->answer;
     const struct link_sets *sets = &job->sets;

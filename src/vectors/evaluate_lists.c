@@ -17,7 +17,7 @@
 struct lists_job {
     double recall, ndcg, hit; /* sums over the lists that are scored; judge_lists() makes them means */
     uint64_t scored, unknown; /* number of lists scored; of held-out items that the run does not know */
-    uint64_t items, trained;  /* number of held-out items of these lists; number of those that are left out: training items */
+    uint64_t items, trained;  /* number of held-out items of these lists; number of those that are left out because the list has them in training */
     uint64_t leaked;          /* number of the others that the run was trained on, in their own list; they are judged */
     struct run_lists own;     /* the lists that the run was trained on */
     uint64_t *own_codes, own_capacity; /* buffer for the items of one of them */
@@ -91,7 +91,8 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     if ((request->look && !request->known_data && list_form_look(&train, request->known)) ||
         (request->look && !request->data && list_form_look(&held_out, request->path)))
         return -1;
-    /* With one held-out item a list, the names of lists look like numbers of lines: the training file tells which columns are read. */
+    /* If each list has one held-out item, the look cannot tell names of lists from numbers of lines. So the columns are those of the training
+     * file. */
     char columns[LIST_FORM_COLUMNS] = "";
     int set = held_out.look.columns && *held_out.look.columns && strcmp(held_out.look.columns, "auto");
     if (!set && !request->data && !request->known_data && corpus_formats[held_out.format].scattered &&

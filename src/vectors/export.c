@@ -160,7 +160,7 @@ static int write_weights(const struct model *model, enum table_side side, uint32
     return file_write(writer, weights, model->dim * sizeof *weights);
 }
 
-/* Writes the rows of all words and then those of `buckets` buckets. */
+/* Writes the rows of all words, then the rows of `buckets` buckets of n-grams. */
 static int write_matrix(const struct model *model, enum table_side side, uint64_t buckets, struct file_writer *writer) {
     const struct subwords *subwords = &model->vocab.subwords;
     const int64_t shape[2] = {(int64_t)(model->rows + buckets), model->dim};

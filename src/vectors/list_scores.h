@@ -226,7 +226,7 @@ int propagate(float *x, uint32_t dim, const struct graph *graph, const struct ba
 
 struct list_items {
     uint64_t *starts;       /* [lists + 1] items of list i: codes[starts[i]] .. codes[starts[i + 1] - 1] */
-    uint64_t *codes;        /* rows of the model; a number >= model->rows stands for an item that the model does not know */
+    uint64_t *codes;        /* the row of each item in the model; model->rows or more: an item that the model does not know */
     unsigned char *met;     /* [lists] 1: the file contains the list. NULL if all lists are read */
     uint64_t count;         /* number of codes */
     struct list_item *item; /* while a file is read: its items, in the order of the file */

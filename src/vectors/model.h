@@ -45,7 +45,7 @@ int model_check_row(const struct model *model, enum model_view view, uint64_t ro
  * row in the view. */
 int64_t model_find(const struct model *model, enum model_view view, const char *word);
 
-/* Three arguments of a message's %s%s%s: the name `near`, if it is not NULL, as what the user may have meant. */
+/* Makes three arguments for %s%s%s in a message: "; did you mean 'near'?", or nothing if `near` is NULL. */
 #define DID_YOU_MEAN(near) (near) ? "; did you mean '" : "", (near) ? (near) : "", (near) ? "'?" : ""
 
 /* Computes a vector for a word without a row, if the run trains n-grams (examples.subwords): the mean of its n-grams' target

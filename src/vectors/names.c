@@ -205,7 +205,8 @@ static const char *take_title(const struct field_file *file) {
     return title;
 }
 
-/* Exchanges id and title if in the first lines the run knows some title and no id: the file has them the other way round. */
+/* Exchanges the columns of ids and titles if, in the first lines, no id is a word of the run but some title is: then the file has its
+ * columns in the other order. */
 static void turn_titles(struct field_file *file, const struct model *model) {
     struct columns_form *form = &file->look.form;
     uint8_t *column = form->column, own = column[COLUMN_A];
@@ -265,7 +266,7 @@ int64_t titles_find(const struct titles *titles, const struct model *model, cons
 
 enum { FILES = 8 }; /* most files of a directory whose lines are examined */
 
-/* What the lines of files are. */
+/* How the lines of the files of a directory are read. */
 struct list_form {
     enum look_kind kind;
     int named; /* 1: a header names the columns of pairs */

@@ -311,7 +311,7 @@ static void hear(void *user, const char *text) {
     snprintf(said, sizeof said, "%s", text);
 }
 
-/* Rows of fields are looked at as a file's are; the line that says so stands in the run's config.ini. */
+/* Rows of fields are looked at as a file's lines are. The line that says what was found is kept in the run's config.ini. */
 static void rows_are_looked_at(void **state) {
     const struct sptx_context_options machine = {sizeof machine, "cpu", 1, 0, 0, hear, NULL};
     struct sptx_context *context;

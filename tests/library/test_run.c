@@ -74,7 +74,7 @@ static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run
     assert_string_equal(numbers[0].text, "recall@7 #");
     assert_int_equal(sptx_run_evaluate(run, "held_out", &of_train, &options, &numbers, &count), SPTX_FAILED);
     assert_non_null(strstr(sptx_error(context), "2 of 2 held-out items of 'held_out' are trained ones"));
-    assert_string_equal(numbers[0].name, "recall"); /* a failed call leaves the last answer as it is */
+    assert_string_equal(numbers[0].name, "recall"); /* the numbers of the call before are still there after a call that fails */
 #define REFUSED(measure, data, words)                                                                     \
     do {                                                                                                   \
         assert_int_equal(sptx_run_evaluate(run, measure, data, &options, &numbers, &count), SPTX_USAGE);   \

@@ -7,6 +7,7 @@ import numpy
 
 from . import _pickled
 from ._fit import fit
+from ._halves import widened
 from ._keyed import KeyedVectors
 from ._run import Run
 from ._word2vec import _Place
@@ -14,7 +15,7 @@ from ._word2vec import _Place
 Path = Union[str, "os.PathLike[str]"]
 
 
-class GloVe:
+class GloVe(_pickled.Saved):
     """Vectors of words by GloVe (Pennington et al., 2014): how often words occur near each other is counted once, and the dot
     product of two words' vectors is fitted to the logarithm of that.
 
@@ -83,15 +84,6 @@ class GloVe:
         a, b = self.wv.get_index(word), self.wv.get_index(context)
         return float(self.word_vectors[a] @ self.context_vectors[b] + self.word_biases[a] + self.context_biases[b])
 
-    def save(self, path: Path, *_: Any, **__: Any) -> None:
-        """Writes the model to one file."""
-        _pickled.save(self, path)
-
-    @classmethod
-    def load(cls, path: Path, *_: Any, **__: Any) -> Any:
-        """Reads what save() wrote."""
-        return _pickled.load(path, cls, "a " + cls.__name__)
-
     def __repr__(self) -> str:
         return "GloVe<vocab=%d, vector_size=%d, window=%d>" % (len(self.wv), self.vector_size, self.window)
 
@@ -109,6 +101,4 @@ def _matrix(counts: Any, words: Optional[Iterable[str]]) -> Any:
 
 def _floats(values: Any) -> Any:
     """Returns float32; a bfloat16 is a uint16 in a checkpoint."""
-    if values.dtype.itemsize == 2:
-        return (values.astype(numpy.uint32) << 16).view(numpy.float32)
-    return numpy.ascontiguousarray(values, numpy.float32)
+    return widened(values) if values.dtype == numpy.uint16 else numpy.ascontiguousarray(values, numpy.float32)

@@ -32,6 +32,19 @@ def save(model: Any, path: Union[str, os.PathLike]) -> None:
         raise
 
 
+class Saved:
+    """Base class of models that one file holds."""
+
+    def save(self, path: Union[str, "os.PathLike[str]"], *_: Any, **__: Any) -> None:
+        """Writes the model to one file."""
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: Union[str, "os.PathLike[str]"], *_: Any, **__: Any) -> Any:
+        """Reads what save() wrote."""
+        return load(path, cls, "a " + cls.__name__)
+
+
 def load(path: Union[str, os.PathLike], kind: type, wanted: str) -> Any:
     """Reads what save() wrote. Raises TypeError if it is not of this kind; `wanted` names the kind: "a Word2Vec"."""
     with open(path, "rb") as file:

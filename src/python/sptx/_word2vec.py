@@ -31,7 +31,7 @@ _INSIDE = "%s() is a step of gensim's own training and is not there: %s"
 _READ = 1 << 24    # bytes of a file that are read at a time
 
 
-class Word2Vec:
+class Word2Vec(_pickled.Saved):
     """Vectors of words, as gensim.models.Word2Vec trains them.
 
         model = sptx.Word2Vec(sentences, vector_size=100, window=5, min_count=5)
@@ -289,15 +289,6 @@ class Word2Vec:
         values = numpy.exp(self.syn1neg @ middle)
         best = numpy.argsort(-values, kind="stable")[:topn]
         return [(self.wv.index_to_key[row], float(values[row] / values.sum())) for row in best]
-
-    def save(self, path: Path, *_: Any, **__: Any) -> None:
-        """Writes the model to one file, from which load() can continue training."""
-        _pickled.save(self, path)
-
-    @classmethod
-    def load(cls, path: Path, *_: Any, **__: Any) -> Any:
-        """Reads what save() wrote."""
-        return _pickled.load(path, cls, "a " + cls.__name__)
 
     def __repr__(self) -> str:
         return "%s<vocab=%d, vector_size=%d, alpha=%s>" % (type(self).__name__, len(self.wv), self.vector_size, self.alpha)

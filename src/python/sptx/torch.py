@@ -439,7 +439,6 @@ class NgramEmbedding(_Lookups):
             drawn[part, self.orders[part // self.heads]:] = 0  # a shorter n-gram ignores earlier tokens
         self.register_buffer("_multipliers", torch.from_numpy(drawn.view(numpy.int64)), persistent=False)
         self.register_buffer("_firsts", torch.arange(parts) * self.part_rows, persistent=False)
-        self._names: Tuple[Any, Any] = (None, None)  # the tokens that rows_named() was asked last, and its answer
 
     def rows_named(self, tokens: torch.Tensor, before: Optional[torch.Tensor] = None) -> torch.Tensor:
         """Returns the rows that forward() takes, int64 [batch, time, orders * heads]."""
@@ -474,9 +473,8 @@ class NgramEmbedding(_Lookups):
                     1 - touched / (-log(1 - touched)) if hashes are uniform; NaN with `touched`
         norm, norm_most  mean and greatest length of a touched row (of all rows, if nothing tells)
         """
-        picked = numpy.sort(numpy.random.default_rng(0).choice(self.part_rows * len(self._firsts), min(rows, self.part_rows * len(self._firsts)),
-                                                               replace=False) if self.table.rows < 1 << 26 else
-                            numpy.unique(numpy.random.default_rng(0).integers(0, self.part_rows * len(self._firsts), rows)))
+        named = self.part_rows * len(self._firsts)
+        picked = numpy.arange(named) if named <= rows else numpy.unique(numpy.random.default_rng(0).integers(0, named, rows))
         lengths = numpy.linalg.norm(self.table.fetch(picked), axis=1)
         states = [numpy.asarray(state)[picked] for state in self.table.state.values()]
         used = numpy.any([state.reshape(len(picked), -1).any(1) for state in states], axis=0) if states else numpy.ones(len(picked), bool)

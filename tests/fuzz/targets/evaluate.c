@@ -26,7 +26,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
            config_set(&config, "device", "backend", "cpu", "here") || config_resolve(&config);
 }
 
-/* Judges by a measure. What it measures is a share, or a rank correlation; nothing is covered more often than it is asked. */
+/* Evaluates by a measure, and checks its numbers: shares and rank correlations lie in their ranges, and no more questions are covered than
+ * are asked. */
 static void check(const char *measure, const char *path, const char *known, struct evaluate_request request) {
     struct answer answer = {.count = 0};
     request.path = path, request.known = known;

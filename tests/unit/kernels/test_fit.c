@@ -33,7 +33,8 @@ static void no_coefficient_is_long(void **state) {
     assert_true(fabsf(loss_fit(2, 0.5f, 0.25f, &loss) - 0.375f) < 1e-6f && fabsf(loss - 0.28125f) < 1e-6f);
 }
 
-/* Rows of 42 columns and 2 that pad them; the last two columns are a bias and a column of ones, whose partners stand the other way round. */
+/* Rows have 42 columns and 2 that pad them. The last two of the 42 are a bias and a column of ones: the bias of a target stands where its
+ * contexts have the ones, and the other way round. */
 static void a_block_moves_as_in_float64(void **state) {
     struct loss_options o = {.kind = LOSS_GLOVE, .x_max = 10, .x_power = 0.75f};
     static float w[SPAN], s[SPAN], x[CONTEXTS][SPAN], t[CONTEXTS][SPAN], counts[CONTEXTS];
