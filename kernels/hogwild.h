@@ -84,16 +84,20 @@ enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWI
 
 /* The options that a caller wants lock-free training to have, for hogwild_refuses(). A field that is 0 is never a reason to refuse. */
 struct hogwild_asked {
-    struct rule_options rule; /* of its fields only the rule, its momentum and its clip are read */
+    struct rule_options rule; /* of its fields only the rule, momentum, clip, weight_decay and lr_decay are read */
     const char *rule_name;    /* the value of optimizer.rule, for the message; NULL: unknown */
     struct loss_options loss;
     const char *loss_name, *score_name; /* the values of train.loss and train.score */
+    uint32_t columns;   /* of both tables' rows; for LOSS_GLOVE with the two of the biases */
+    int halves;         /* 1: weights or state are bfloat16 */
     int mean;           /* 1: gradients are to be averaged over a batch */
     unsigned ranks;     /* number of ranks that train together; 0 or 1: only this process */
     int gpu;            /* 1: training is to run on a GPU */
     int frozen;         /* 1: a table has frozen rows */
     unsigned in_file;   /* the bit 1 << p is 1 if part p of the tables (enum table_part) has rows in a file */
 };
+
+enum { HOGWILD_FIT_COLUMNS = 512 }; /* most columns that a GPU trains lock-free with LOSS_GLOVE: a warp holds the target's row in registers */
 
 enum { HOGWILD_WHY = 512 }; /* bytes of the longest message */
 

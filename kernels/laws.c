@@ -138,6 +138,11 @@ static int refuses_gpu(const struct hogwild_asked *a, char *why) {
     if (a->frozen)
         REFUSE("train.update = hogwild on a GPU moves every row, and some are frozen (train.freeze); set train.update = batch, "
                "or device.backend = cpu");
+    if (a->loss.kind == LOSS_GLOVE &&
+        (a->rule.rule != RULE_ADAGRAD || a->columns > HOGWILD_FIT_COLUMNS || a->halves || a->rule.weight_decay != 0 || a->rule.lr_decay != 0))
+        REFUSE("train.update = hogwild with train.loss = glove on a GPU is for adagrad without decay, float32, and at most %d dimensions; "
+               "set train.update = batch, or device.backend = cpu",
+               HOGWILD_FIT_COLUMNS - LOSS_GLOVE_BIASES);
     if (!a->in_file) return 0;
     add_places(a->in_file, keys);
     REFUSE("train.update = hogwild on a GPU reaches every row at any time, so none can stay in a file; set %s, or "

@@ -41,7 +41,6 @@ struct block {
                                           * only what it has written. Not used for pools */
     float *factors;                      /* coefficients: [t x c]; for pooled targets [c] */
     float *rates;                        /* [c + t] learning rates of the contexts, then of the targets; used only if rows count their updates */
-    const float *counts;                 /* [c] for LOSS_GLOVE: the contexts' counts */
     uint32_t *targets, *contexts;        /* ids of rows; targets[] contains the targets of all blocks of a window */
     uint32_t t, positives, c, negatives; /* t: number of targets; c: number of contexts, the first `positives` of which are
                                           * positive; negatives: number of slots for which to draw */
@@ -223,12 +222,6 @@ template <class F, bool POOLED> __device__ void make_factors(const hogwild_job &
         float dot = sum_over_warp(dots);
         uint32_t mine = first + lane_number();
         if (lane_number() >= CONTEXTS || mine >= b.c) continue;
-        if (job.loss.kind == LOSS_GLOVE) {
-            float loss, log_x = loss_log(portable_load_float(b.counts + mine));
-            factors[mine] = loss_fit(dot, log_x, loss_share(&job.loss, log_x), &loss);
-            if (b.sampled) sums.loss += loss;
-            continue;
-        }
         float y = mine < b.positives ? 1.0f : 0.0f;
         factors[mine] = -gain_of(dot, y);
         if (b.sampled) sums.loss += logit_loss(dot, y);
@@ -468,7 +461,6 @@ __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     b.t = (uint32_t)row.targets;
     b.positives = b.listed = b.predicted = (uint32_t)row.wanted;
     b.negatives = (uint32_t)row.negatives;
-    b.counts = s.weights + row.start + 1;
     if (lane_number() == 0 && !row.split) b.targets[0] = portable_load32(s.ids + row.start + row.target);
     if (row.split)
         add_split(job, b, row);
@@ -683,6 +675,9 @@ int check_request(const hogwild_request *r) {
     char why[HOGWILD_WHY];
     hogwild_asked asked = {};
     asked.rule = *r->rule;
+    asked.loss = r->loss;
+    asked.columns = r->target->spec.layout.dim;
+    asked.halves = (int)r->target->spec.layout.halves;
     asked.gpu = 1;
     asked.frozen = r->target->frozen || r->context->frozen;
     asked.in_file = parts_in_file(r->target, HOGWILD_TARGET) | parts_in_file(r->context, HOGWILD_CONTEXT);
@@ -763,7 +758,7 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
 
 int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwild_job *job) {
     uint64_t warps = r->workers ? r->workers : hogwild_wanted_warps(&job->source);
-    if (hogwild_counts_can(job)) return hogwild_counts_launch(job, warps, backend->processors, backend->compute);
+    if (job->loss.kind == LOSS_GLOVE) return hogwild_counts_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_subwords_can(job)) return hogwild_subwords_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_pooled_can(job)) return hogwild_pooled_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_windows_can(job)) return hogwild_windows_launch(job, warps, backend->processors, backend->compute);

@@ -167,8 +167,7 @@ int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processor
 int hogwild_subwords_can(const struct hogwild_job *job);
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_counts.cu: counts of pairs (LOSS_GLOVE), with rows of float32. */
-int hogwild_counts_can(const struct hogwild_job *job);
+/* hogwild_counts.cu: counts of pairs (LOSS_GLOVE). */
 int hogwild_counts_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
 /* hogwild.cu: the general kernel, for all other jobs. */

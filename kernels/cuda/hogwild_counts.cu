@@ -114,14 +114,10 @@ template <int VEC> window_function *kernel_of(const hogwild_job *job) {
 
 } // namespace
 
-int hogwild_counts_can(const struct hogwild_job *job) {
-    return job->loss.kind == LOSS_GLOVE && job->adagrad && !job->counted && !job->halves && !job->state_halves && job->decay == 0 &&
-           job->lr_decay == 0 && job->quads <= 128;
-}
-
 int hogwild_counts_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
     window_function *kernel = job->quads <= 32 ? kernel_of<1>(job) : job->quads <= 64 ? kernel_of<2>(job) : kernel_of<4>(job);
     int resident;
+    INVARIANT(job->quads <= HOGWILD_FIT_COLUMNS / 4 && job->adagrad && !job->halves && !job->state_halves);
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t most = (uint64_t)processors * (unsigned)resident, blocks = warps / WARPS < most ? warps / WARPS : most;
     kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);

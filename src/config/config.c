@@ -467,7 +467,10 @@ unsigned config_ranks(const struct config *c) {
 
 struct hogwild_asked config_hogwild(const struct config *c) {
     return (struct hogwild_asked){
-        .rule = {.rule = c->optimizer_rule, .momentum = c->optimizer_momentum, .clip = c->optimizer_clip},
+        .rule = {.rule = c->optimizer_rule, .momentum = c->optimizer_momentum, .clip = c->optimizer_clip,
+                 .weight_decay = c->optimizer_weight_decay, .lr_decay = c->optimizer_lr_decay},
+        .columns = config_columns(c),
+        .halves = c->model_precision == PRECISION_BFLOAT16 || c->model_state_precision == PRECISION_BFLOAT16,
         .rule_name = config_choice_name("optimizer", "rule", c->optimizer_rule),
         .loss = config_loss(c),
         .loss_name = config_choice_name("train", "loss", c->train_loss),

@@ -277,7 +277,7 @@ static void choose_counts(struct trial *t, struct corpus *c, float *counts) {
     for (uint64_t i = 0; i < c->tokens; i++) counts[i] = 0.1f + (float)below(1000) / 8;
     t->rule = options_of(RULE_ADAGRAD);
     t->rule.initial_accumulator = 20, t->rule.eps = 1e-10;
-    t->layout = layout_of(&t->rule, t->layout.dim);
+    t->layout = layout_of(&t->rule, t->layout.dim > HOGWILD_FIT_COLUMNS ? HOGWILD_FIT_COLUMNS - 1 : t->layout.dim);
     uint64_t examples = example_count(&t->source);
     t->request.first = below(examples), t->request.count = examples - t->request.first;
     t->request.lr_first = 0.2, t->request.lr_last = 0.1;
@@ -403,7 +403,7 @@ void test_hogwild_worker(void) {
         float *counts = need(c.tokens * sizeof *counts);
         for (int i = 0; i < 72; i++) {
             struct trial first;
-            int fits = i >= 60; /* GloVe: a wide row is trained by the general kernel, which changes the target once a sentence */
+            int fits = i >= 60; /* GloVe, which a GPU trains lock-free with rows of float32 alone */
             if (fits) choose_counts(&first, &c, counts);
             else choose_trial(&first, &c);
             for (int side = 0; side < 2; side++)
@@ -411,8 +411,8 @@ void test_hogwild_worker(void) {
             struct trial want = copy_trial(&first), got = copy_trial(&first);
             int ok = run_trial(&want, &backend_cpu, cpu) && run_trial(&got, &backend_cuda, gpu);
             CHECK(ok, "%s", first.name);
-            if (ok) compare_trials(&first, &want, &got, fits ? (first.layout.dim > 512 ? 0.1 : 2e-3) : hogwild_is_linear(&first.rule) ? 1e-2 : 3e-4);
-            if (ok) check_rounded_trial(&first, &want, gpu, i % 2);
+            if (ok) compare_trials(&first, &want, &got, fits ? 2e-3 : hogwild_is_linear(&first.rule) ? 1e-2 : 3e-4);
+            if (ok && !fits) check_rounded_trial(&first, &want, gpu, i % 2);
             free_records(&first);
             free_records(&want);
             free_records(&got);

@@ -72,6 +72,15 @@ static void what_a_gpu_does_not_train(void **state) {
     struct hogwild_asked all = {.gpu = 1, .in_file = (1 << HOGWILD_PARTS) - 1};
     REFUSES(all, "memory.target = pinned, memory.target_state = pinned, memory.context = pinned, "
                  "memory.context_state = pinned, or");
+    struct hogwild_asked glove = {.gpu = 1, .columns = 512, .rule = {.rule = RULE_ADAGRAD}, .loss = {.kind = LOSS_GLOVE, .weighted = 1}}, wide = glove,
+                         half = glove, decay = glove, sgd = glove, cpu = glove;
+    does(&glove);
+    wide.columns = 513, half.halves = 1, decay.rule.lr_decay = 0.1, sgd.rule.rule = RULE_SGD, cpu.columns = 4096, cpu.gpu = 0;
+    REFUSES(wide, "at most 510 dimensions", "set train.update = batch, or device.backend = cpu");
+    REFUSES(half, "float32");
+    REFUSES(decay, "without decay");
+    REFUSES(sgd, "adagrad");
+    does(&cpu);
 }
 
 int main(void) {
