@@ -94,14 +94,18 @@ static int pack(void *context, unsigned worker) {
     return 0;
 }
 
+enum { FEW_BYTES = 1 << 16 }; /* fewer bytes are copied by one thread: waking the others would take as long */
+
 int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, void *packed) {
+    if (count * layout->packed < FEW_BYTES) pool = NULL;
     struct packing p = {layout, records, count, packed, 0, pool ? pool_threads(pool) : 1};
     return pool ? pool_run(pool, pack, &p) : pack(&p, 0);
 }
 
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, const void *packed) {
-    struct packing p = {layout, records, count, (char *)(uintptr_t)packed, 1, pool_threads(pool)}; /* packing only reads it */
-    return pool_run(pool, pack, &p);
+    if (count * layout->packed < FEW_BYTES) pool = NULL;
+    struct packing p = {layout, records, count, (char *)(uintptr_t)packed, 1, pool ? pool_threads(pool) : 1}; /* packing only reads it */
+    return pool ? pool_run(pool, pack, &p) : pack(&p, 0);
 }
 
 struct moving {

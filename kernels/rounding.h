@@ -28,7 +28,14 @@ struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: target table, or a table that is not part of a run; 1: context table */
     uint32_t column; /* number, in the whole row, of the first column that this process has: a multiple of ROUND_GROUP */
+    const uint32_t *rows; /* [rows] the number that stands for each row: of a table by key a hash of the row's key, so that where a key's
+                           * row is changes no bit. NULL: its own number. A GPU uses its own number in any case */
 };
+
+/* Returns the number that stands for a row. */
+FN uint32_t round_row(const struct rounding *r, uint32_t row) {
+    return r->rows ? r->rows[row] : row;
+}
 
 /* ---- one value ---- */
 

@@ -270,6 +270,102 @@ enum sptx_status sptx_table_cached(struct sptx_table *table, uint32_t *ids, uint
  * past the last. */
 const char *sptx_table_field(const struct sptx_table *table, uint32_t index);
 
+/* ---- tables by key ----
+ *
+ * A keyed table has rows for 64-bit keys that come and go, such as hashes of users and words. It has `capacity` rows; a key gets one
+ * when a call first names it. Beside that it is a table: its rows have any number type, optimizer and place.
+ *
+ * First values. A row begins with values that are drawn from (seed, key), and with the optimizer's first state. So neither the order in
+ * which keys come, nor threads or the capacity change a byte of a key's row (on a GPU this does not hold for the rounding of bfloat16,
+ * int8 and float8, whose draws are of the row's number there). A key without a row is answered with its first values.
+ *
+ * Admission. With admit = n, a key gets its row at its n-th sight; a sight is a place of the key in sptx_keyed_fetch(). Sights of keys
+ * without a row are counted in 4 bytes for each row of the capacity, which keys share: a key may get its row too early, and, since
+ * the counters are halved after 4 x capacity such sights, too late if its sights are further apart than that.
+ *
+ * Full. If there is no row for a new key: with evict = SPTX_EVICT_NONE, and if the call's own keys are more than the capacity, the call
+ * fails with SPTX_USAGE and has changed nothing. Otherwise keys leave: those with the least number of evict's kind, of equal numbers
+ * the least key. A call takes no row from a key that it names. Which keys leave is a function of the calls alone, and the same
+ * after saving and loading.
+ *
+ * Keys are in host memory. The index needs about 150 bytes of host memory for each row of the capacity, if keys leave, else 100.
+ * On a GPU, rows for new keys are written one by one. No thread may use the context during a call.
+ */
+struct sptx_keyed;
+
+#define SPTX_ADMIT_MOST 255
+
+enum sptx_evict {
+    SPTX_EVICT_NONE = 0,
+    SPTX_EVICT_LRU = 1, /* the number of the last call of fetch, update or store that named the key */
+    SPTX_EVICT_LFU = 2, /* the number of the key's sights since it has its row */
+    SPTX_EVICT_AGE = 3, /* the number of the call that gave the key its row */
+};
+
+struct sptx_keyed_options {
+    uint64_t size;         /* sizeof (struct sptx_keyed_options) */
+    uint32_t evict, admit; /* enum sptx_evict; 1 .. SPTX_ADMIT_MOST */
+    uint64_t keep_evicted; /* most rows that are kept for sptx_keyed_evicted(); UINT64_MAX: as many as 64 MiB hold */
+};
+/* Sets every field to its default: no key leaves, admit is 1. size: sizeof *options. */
+void sptx_keyed_defaults(struct sptx_keyed_options *options, uint64_t size);
+
+/* Opens a table without keys. rows: its rows' options; `rows->rows` is the capacity, at most SPTX_ROWS_MOST - 1024. options: NULL: the
+ * defaults. With gpu_rows, each call that brings new keys copies the rows on the GPU home. */
+enum sptx_status sptx_keyed_open(struct sptx_context *context, const struct sptx_table_options *rows, const struct sptx_keyed_options *options,
+                                 struct sptx_keyed **keyed);
+void sptx_keyed_close(struct sptx_keyed *keyed); /* NULL: does nothing */
+
+/* Returns the table that has the rows, for sptx_table_lr(), _set_lr(), _dim(), _field() and _steps(). It belongs to the keyed table: other
+ * calls on it are not allowed. It has some rows more than the capacity. */
+struct sptx_table *sptx_keyed_table(struct sptx_keyed *keyed);
+
+/* Sets keys[i] to the hash of the bytes offsets[i] .. offsets[i + 1] - 1, for keys that are text: XXH3's of 64 bits. Of n different texts
+ * two have the same key with a probability of about n^2 / 2^65: 3 in 100 million for a million, 2.7% for a billion. */
+enum sptx_status sptx_keyed_hash(const char *bytes, const uint64_t *offsets, uint64_t count, uint64_t *keys);
+
+/* These calls are the table's: keys may repeat and come in any order; values are [count x dim], in `memory`, ordered in `stream`.
+ *
+ *   fetch    sees the keys, gives rows to new ones, and answers their rows
+ *   find     answers rows, or with out = NULL none, and found[i]: 1 if key i has a row; NULL: not wanted. Changes nothing
+ *   update   gradients of a key are summed; each different key gets one update. A key without a row gets one if admit is 1; else
+ *            its gradients are dropped, and counted
+ *   store    overwrites rows; each key gets a row
+ *   remove   takes the keys' rows away; keys without one are passed over. *removed: how many had one; NULL: not wanted
+ */
+enum sptx_status sptx_keyed_fetch(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, float *out, enum sptx_memory memory,
+                                  void *stream);
+enum sptx_status sptx_keyed_find(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, float *out, uint8_t *found,
+                                 enum sptx_memory memory, void *stream);
+enum sptx_status sptx_keyed_update(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, const float *gradients,
+                                   enum sptx_memory memory, void *stream);
+enum sptx_status sptx_keyed_store(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, const float *values,
+                                  enum sptx_memory memory, void *stream);
+enum sptx_status sptx_keyed_remove(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, uint64_t *removed);
+
+/* Writes the keys that have rows, rising, at most `capacity` of them; *count: how many there are. */
+enum sptx_status sptx_keyed_keys(struct sptx_keyed *keyed, uint64_t *keys, uint64_t capacity, uint64_t *count);
+
+/* Sets counts[i] to the sights of key i since it has its row; 0 without a row. */
+enum sptx_status sptx_keyed_counts(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, uint64_t *counts);
+
+/* Hands over rows that keys have lost by eviction since the last call, the first to leave first, at most `capacity`: keys[*count],
+ * rows[*count x dim]. The newest keep_evicted rows are kept; `lost` of sptx_keyed_about() counts those that are gone. */
+enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, float *rows, uint64_t capacity, uint64_t *count);
+
+/* Numbers of a keyed table. */
+struct sptx_keyed_numbers {
+    uint64_t size;            /* sizeof (struct sptx_keyed_numbers), set by the caller */
+    uint64_t capacity, keys;  /* keys: those that have rows */
+    uint64_t calls;           /* calls that changed the table */
+    uint64_t waiting;         /* places of keys in fetches that were answered with first values, because the key had no row */
+    uint64_t dropped;         /* places of keys in updates whose gradients were dropped for the same reason */
+    uint64_t evictions;       /* keys that have left by eviction */
+    uint64_t evicted, lost;   /* rows that sptx_keyed_evicted() will hand over; rows that it no longer can, since its last call */
+    uint32_t evict, admit;
+};
+enum sptx_status sptx_keyed_about(const struct sptx_keyed *keyed, struct sptx_keyed_numbers *numbers);
+
 /* ---- training and finished runs ---- */
 
 struct sptx_progress {

@@ -21,8 +21,8 @@ static struct open_field open_field(const struct cpu_rows *rows, const struct re
 
 static void close_field(const struct cpu_rows *rows, const struct table_spec *spec, uint32_t field, const struct open_field *open,
                         uint64_t global_step, uint32_t row) {
-    const struct cpu_draws draws = {&spec->rounding, field ? DRAW_ROUND_STATE : DRAW_ROUND_WEIGHTS, global_step, row,
-                                    field ? field - RECORD_STATE : 0};
+    const struct cpu_draws draws = {&spec->rounding, field ? DRAW_ROUND_STATE : DRAW_ROUND_WEIGHTS, global_step,
+                                    round_row(&spec->rounding, row), field ? field - RECORD_STATE : 0};
     if (open->kept) rows->write(open->kept, open->values, spec->layout.span, &draws);
 }
 

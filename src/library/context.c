@@ -148,6 +148,7 @@ enum sptx_status sptx_open(struct sptx_context **out, const struct sptx_context_
 
 void sptx_close(struct sptx_context *context) {
     if (!context) return;
+    while (context->keyed) sptx_keyed_close(context->keyed);
     while (context->tables) sptx_table_close(context->tables);
     while (context->runs) sptx_run_close(context->runs);
     enter(context);

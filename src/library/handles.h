@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "config/config_keys.h"
 #include "corpus/numbered.h"
+#include "rows/keys.h"
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/evaluate.h"
@@ -45,6 +46,7 @@ struct sptx_context {
     struct tune_answer *tuned; /* result of the last sptx_tune(), owned, since the caller gets pointers into it; NULL: none */
     char *trained;            /* directory of the run that was trained last, owned; NULL: none */
     struct sptx_table *tables; /* list of the open tables */
+    struct sptx_keyed *keyed;  /* list of the open tables by key */
     struct sptx_run *runs;
 };
 
@@ -111,6 +113,19 @@ int check_answers(const uint32_t *rows, const float *scores);
  * sets those of the library's calls again. */
 void step_out(const struct sptx_context *context);
 void step_in(void);
+
+/* Opens a table without setting its rows. spare: rows beside those of the options. keys: NULL, or the index whose `draw` is for the
+ * table's rows. Returns 0, or -1 after fail(). */
+int table_open(struct sptx_context *context, const struct sptx_table_options *given, const struct keys *keys, uint64_t spare,
+               struct sptx_table **out);
+
+/* check_values() checks what a call on rows gets beside ids; `what` names it. gradients: 1 for an update. ask_rows() makes the call
+ * `call` of the backend, with ids that are rows, and counts it. Return 0, or -1 after fail(). */
+typedef int rows_call(struct backend *backend, const struct rows_request *request);
+int check_values(const struct sptx_table *table, uint64_t count, const float *values, enum sptx_memory memory, const char *what,
+                 int gradients);
+int ask_rows(struct sptx_table *table, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
+             rows_call *call);
 
 /* Reads and resolves the config of a run. Its device is the context's, unless the config names another one. The caller releases
  * it in any case. */

@@ -323,21 +323,27 @@ static int check_host_memory(const struct sptx_context *context, const struct ta
                 text_of_bytes(row_text, row), text_of_bytes(free_text, left));
 }
 
-static int open_table(struct sptx_table *table, const struct sptx_table_options *given) {
-    struct sptx_context *context = table->context;
+int table_open(struct sptx_context *context, const struct sptx_table_options *given, const struct keys *keys, uint64_t spare,
+               struct sptx_table **out) {
     struct sptx_table_options options;
     struct table_options how;
+    int fixed = 0;
     sptx_table_defaults(&options, sizeof options);
     if (!context->backend) return fail_usage("the context is not open");
     if (!given) fail_usage("the options are NULL");
-    if (!given || take_options(&options, sizeof options, given) || read_options(&how, &table->fixed, &options) ||
-        check_host_memory(context, &how) || table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend))
+    if (!given || take_options(&options, sizeof options, given) || read_options(&how, &fixed, &options)) return -1;
+    how.rows += spare;
+    how.draws = keys ? keys->draw : NULL;
+    struct sptx_table *table = check_host_memory(context, &how) ? NULL : mem_zalloc(1, sizeof *table, "a table");
+    if (!table) return -1;
+    if (table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend)) {
+        free(table);
         return -1;
-    table->rule = table->table.rule;
-    table->check_finite = options.check_finite != 0;
-    if (!table_fill(&table->table, context->pool)) return 0;
-    table_release(&table->table);
-    return -1;
+    }
+    *table = (struct sptx_table){.context = context, .table = table->table, .rule = table->table.rule, .fixed = fixed,
+                                 .check_finite = options.check_finite != 0, .next = context->tables};
+    context->tables = *out = table;
+    return 0;
 }
 
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options, struct sptx_table **out) {
@@ -345,17 +351,12 @@ enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx
     enter(context);
     if (!out) return leave(context, fail_usage("a table is opened into a pointer; it is NULL"));
     *out = NULL;
-    struct sptx_table *table = mem_zalloc(1, sizeof *table, "a table");
-    if (!table) return leave(context, -1);
-    table->context = context;
-    if (open_table(table, options)) {
-        free(table);
-        return leave(context, -1);
-    }
-    table->next = context->tables;
-    context->tables = table;
-    *out = table;
-    return leave(context, 0);
+    if (table_open(context, options, NULL, 0, out)) return leave(context, -1);
+    if (!table_fill(&(*out)->table, context->pool)) return leave(context, 0);
+    enum sptx_status status = leave(context, -1);
+    sptx_table_close(*out);
+    *out = NULL;
+    return status;
 }
 
 void sptx_table_close(struct sptx_table *table) {
@@ -548,8 +549,8 @@ static int check_share(void *context, unsigned worker) {
 }
 
 /* Fails if a gradient is NaN or infinite. */
-static int check_finite(const struct sptx_table *table, const struct sptx_ids *ids, const float *gradients, enum sptx_memory memory) {
-    struct finite_check check = {.values = gradients, .count = ids->count * sptx_table_dim(table)};
+static int check_finite(const struct sptx_table *table, uint64_t count, const float *gradients, enum sptx_memory memory) {
+    struct finite_check check = {.values = gradients, .count = count * sptx_table_dim(table)};
     if (memory != SPTX_HOST) return fail_usage("the table has check_finite, for which gradients must be in host memory");
     if (pool_run(check.count > 1 << 18 ? table->context->pool : NULL, check_share, &check)) return -1;
     for (uint64_t i = 0; check.found && i < check.count; i++)
@@ -561,31 +562,44 @@ static int check_finite(const struct sptx_table *table, const struct sptx_ids *i
 
 /* ---- the four calls that read and change rows ---- */
 
-typedef int rows_call(struct backend *backend, const struct rows_request *request);
+int check_values(const struct sptx_table *table, uint64_t count, const float *values, enum sptx_memory memory, const char *what,
+                 int gradients) {
+    if (gradients && table->fixed) return fail_usage("the table was opened with optimizer 'none': it has no update");
+    if (count && !values) return fail_usage("%s are NULL", what);
+    if (check_aligned(values, sizeof *values, what) || check_memory(table->context, memory, what)) return -1;
+    return gradients && table->check_finite ? check_finite(table, count, values, memory) : 0;
+}
 
-static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
-                                    enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
+int ask_rows(struct sptx_table *table, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
+             rows_call *call) {
     struct sptx_context *context = table->context;
-    struct sptx_ids taken = {0};
-    if (table->saving && behind_is_done(&table->saving->behind)) saving_wait(table); /* it frees the snapshot */
-    if (take_ids(table, ids, &taken)) return leave(context, -1);
-    if (what && ids->count && !values) return leave(context, fail_usage("%s are NULL", what));
-    if ((what && (check_aligned(values, sizeof *values, what) || check_memory(context, memory, what))) ||
-        (table->check_finite && call == context->ops->rows_update && check_finite(table, ids, values, memory)))
-        return leave(context, -1);
     uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
     struct rows_request request = {.table = table->table.store,
-                                   .ids = taken.data,
-                                   .count = taken.count,
-                                   .id_bits = taken.bits,
-                                   .ids_on_gpu = taken.memory == SPTX_CUDA,
+                                   .ids = taken->data,
+                                   .count = taken->count,
+                                   .id_bits = taken->bits,
+                                   .ids_on_gpu = taken->memory == SPTX_CUDA,
                                    .values_on_gpu = memory == SPTX_CUDA,
                                    .values = (float *)(uintptr_t)values, /* the cast drops const, but only a fetch writes */
                                    .stream = stream,
                                    .rule = &table->rule,
                                    .lr = table->rule.lr,
                                    .global_step = table->steps + stores};
-    return leave(context, ids->count ? call(context->backend, &request) : 0);
+    if (taken->count && call(context->backend, &request)) return -1;
+    table->steps += call == context->ops->rows_update;
+    table->stores += call == context->ops->rows_store;
+    return 0;
+}
+
+/* what: names the values in messages; NULL: the call has none. */
+static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
+                                    enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
+    struct sptx_context *context = table->context;
+    struct sptx_ids taken = {0};
+    if (table->saving && behind_is_done(&table->saving->behind)) saving_wait(table); /* it frees the snapshot */
+    if (take_ids(table, ids, &taken) || (what && check_values(table, ids->count, values, memory, what, call == context->ops->rows_update)))
+        return leave(context, -1);
+    return leave(context, ask_rows(table, &taken, values, memory, stream, call));
 }
 
 enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids, float *out, enum sptx_memory memory,
@@ -605,17 +619,12 @@ enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *id
                              enum sptx_memory memory, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    if (table->fixed) return leave(table->context, fail_usage("the table was opened with optimizer 'none': it has no update"));
-    enum sptx_status status = ask_backend(table, ids, gradients, memory, stream, "gradients", table->context->ops->rows_update);
-    if (status == SPTX_OK) table->steps++;
-    return status;
+    return ask_backend(table, ids, gradients, memory, stream, "gradients", table->context->ops->rows_update);
 }
 
 enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                             enum sptx_memory memory, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    enum sptx_status status = ask_backend(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
-    if (status == SPTX_OK) table->stores++;
-    return status;
+    return ask_backend(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
 }

@@ -58,7 +58,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->whole = record_layout_make(&table->rule, options->dim);
     table->own = ranks_columns(options->dim, record_grain(&table->whole), ranks_count(table->ranks),
                                table->ranks ? table->ranks->number : 0);
-    table->spec.rounding = (struct rounding){table->seed, side == TABLE_CONTEXT, table->own.first};
+    table->spec.rounding = (struct rounding){table->seed, side == TABLE_CONTEXT, table->own.first, options->draws};
     table->spec.layout = record_layout_make(&table->rule, table->own.count);
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
     table->spec.gpu_cache = options->gpu_cache;
@@ -212,6 +212,15 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     if (table->biases && ones_column(table) < weights->columns) first[ones_column(table)] = 1;
     values_write(weights->type, record + weights->packed, first, weights->columns);
     return 0;
+}
+
+void table_first_record(const struct table *table, uint64_t row, char *record) {
+    const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
+    float first[COLUMNS_MOST];
+    first_records(table, record, 1);
+    if (table->init.kind == INIT_ZEROS) return;
+    table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
+    values_write(weights->type, record + weights->packed, first, weights->columns);
 }
 
 static int begin_rows(void *context, unsigned worker) {

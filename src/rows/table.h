@@ -47,6 +47,7 @@ struct table_options {
     const char *directory; /* directory of the working file, if weights or state are in a file; owned by the caller; the table
                             * copies it */
     struct ranks *ranks;   /* the processes that share out the columns; owned by the caller; NULL: this process has all columns */
+    const uint32_t *draws; /* [rows] the numbers that stand for rows in draws of rounding (rounding.h); NULL: their own. The caller's */
     const uint32_t *frozen; /* bit map of the rows that no step changes (table_spec); owned by the caller; NULL: no row is frozen */
 };
 
@@ -84,6 +85,9 @@ int table_left(const char *file);
 /* Computes the first weights of a row in the given columns. They depend only on (init, seed, side, row, column). */
 void table_first_weights(const struct init_values *init, uint32_t seed, enum table_side side, uint64_t row, struct columns columns,
                          float *weights);
+
+/* Makes a packed record of a table without biases: the rule's first state, and the first weights of row `row`, which may be any number. */
+void table_first_record(const struct table *table, uint64_t row, char *record);
 
 /* Fills the table with first weights and the rule's first state. */
 int table_fill(struct table *table, struct pool *pool);

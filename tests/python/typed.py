@@ -4,8 +4,8 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 import numpy
 
 import sptx
-from sptx import (Context, Doc2Vec, FastText, FastTextKeyedVectors, FrozenPhrases, GloVe, HalfRows, KeyedVectors, Phrases, Progress, Rows, Run, Saving,
-                  SptxWarning, Table, Tables, TaggedDocument, Tuned, Word2Vec)
+from sptx import (Context, Doc2Vec, FastText, FastTextKeyedVectors, FrozenPhrases, GloVe, HalfRows, KeyedTable, KeyedVectors, Phrases, Progress,
+                  Rows, Run, Saving, SptxWarning, Table, Tables, TaggedDocument, Tuned, Word2Vec)
 
 
 def rows_of_a_table(gradients: Any) -> Tuple[int, int]:
@@ -32,6 +32,14 @@ def rows_of_several_tables(gradients: List[Any]) -> List[Any]:
     ids = [numpy.array([1]), numpy.array([2, 3])]
     tables.update(ids, gradients)
     return tables.fetch(ids)
+
+
+def rows_by_key(gradients: Any) -> Tuple[Any, Any]:
+    table = KeyedTable(capacity=1000, dim=16, optimizer="adam", evict="lru", admit=2)
+    rows = table.fetch(["user:7", "user:9"])
+    table.update(["user:7", "user:9"], gradients)
+    print(rows, len(table), table.remove([1, 2]), table.keys(), table.counts([3]), table.evicted(), table.waiting, "user:7" in table)
+    return table.find(numpy.array([3, 99]))
 
 
 def tell(progress: Progress) -> None:

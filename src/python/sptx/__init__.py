@@ -1,6 +1,7 @@
 """sptx: rows of huge tables for anyone's model.
 
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
+    KeyedTable  rows by 64-bit keys that come and go: hashes of users, ads, words
     Tables      several of them, asked and changed by one call
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
@@ -32,6 +33,7 @@ from ._fit import fit
 from ._glove import GloVe
 from ._halves import HalfRows
 from ._keyed import KeyedVectors
+from ._keyed_table import KeyedTable
 from ._library import version as __version__
 from ._phrases import FrozenPhrases, Phrases
 from ._run import Run
@@ -43,7 +45,7 @@ from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "GloVe", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
+__all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "GloVe", "HalfRows", "KeyedTable", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
            "Rows", "Run", "Saving", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 

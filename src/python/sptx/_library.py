@@ -47,6 +47,18 @@ DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS fo
 AS_WEIGHTS = 2
 
 
+EVICTS = (None, "lru", "lfu", "age")  # names of enum sptx_evict
+
+
+class KeyedOptions(Structure):
+    _fields_ = [("size", c_uint64), ("evict", c_uint32), ("admit", c_uint32), ("keep_evicted", c_uint64)]
+
+
+class KeyedNumbers(Structure):
+    _fields_ = [*((name, c_uint64) for name in ("size", "capacity", "keys", "calls", "waiting", "dropped", "evictions", "evicted", "lost")),
+                ("evict", c_uint32), ("admit", c_uint32)]
+
+
 class Ids(Structure):
     _fields_ = [("data", c_void_p), ("count", c_uint64), ("bits", c_uint32), ("memory", c_uint32)]
 
@@ -173,6 +185,20 @@ _CALLS = {
     "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
     "sptx_table_cached": (c_int, [c_void_p, POINTER(c_uint32), c_uint64, POINTER(c_uint64)]),
     "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),
+    "sptx_keyed_defaults": (None, [POINTER(KeyedOptions), c_uint64]),
+    "sptx_keyed_open": (c_int, [c_void_p, POINTER(TableOptions), POINTER(KeyedOptions), POINTER(c_void_p)]),
+    "sptx_keyed_close": (None, [c_void_p]),
+    "sptx_keyed_table": (c_void_p, [c_void_p]),
+    "sptx_keyed_hash": (c_int, [c_char_p, c_void_p, c_uint64, c_void_p]),
+    "sptx_keyed_fetch": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_int, c_void_p]),
+    "sptx_keyed_find": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_int, c_void_p]),
+    "sptx_keyed_update": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_int, c_void_p]),
+    "sptx_keyed_store": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_int, c_void_p]),
+    "sptx_keyed_remove": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_uint64)]),
+    "sptx_keyed_keys": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_uint64)]),
+    "sptx_keyed_counts": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p]),
+    "sptx_keyed_evicted": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(c_uint64)]),
+    "sptx_keyed_about": (c_int, [c_void_p, POINTER(KeyedNumbers)]),
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
     "sptx_trained": (c_char_p, [c_void_p]),
     "sptx_stop": (None, [c_void_p]),

@@ -80,16 +80,9 @@ class Table:
         self._handle: Optional[Handle] = None
         self._saving: Optional[Saving] = None  # the last save with wait=False
         self._calls: Any = None  # Caller of the C module, while the table is open and the module is loaded
-        wanted = read_options(optimizer, lr, clip, count_rows, options)
-        wanted.rows = count_of(rows, "rows", 64)
-        wanted.dim = count_of(dim, "dim", 32)
-        wanted.weights, wanted.state = place_of(weights, "weights"), place_of(state, "state")
-        wanted.seed, wanted.hot_rows = count_of(seed, "seed", 32), count_of(hot_rows, "hot_rows", 64)
-        wanted.gpu_rows = count_of(gpu_rows, "gpu_rows", 64)
-        wanted.init = text_of(init, "init")
-        wanted.dtype = dtype_of(dtype, "dtype")
-        wanted.state_dtype = AS_WEIGHTS if state_dtype is None else dtype_of(state_dtype, "state_dtype")
-        wanted.directory = path_of(directory) if directory is not None else None
+        wanted = read_table(rows, dim, optimizer, lr=lr, weights=weights, state=state, seed=seed, init=init, hot_rows=hot_rows,
+                            gpu_rows=gpu_rows, directory=directory, count_rows=count_rows, clip=clip, dtype=dtype, state_dtype=state_dtype,
+                            **options)
         self._context = context = context_for(device)
         wanted.check_finite = bool(check_finite) and context.gpu is None
         self._looks = bool(check_finite) and context.gpu is not None  # the library does not look at gradients on a GPU
@@ -491,6 +484,23 @@ def _mapped(path: Any) -> Any:
         return numpy.load(path, mmap_mode="r")
     except Exception as error:
         raise Error("'%s' cannot be mapped: %s" % (os.fspath(path), error)) from None
+
+
+def read_table(rows: Any, dim: Any, optimizer: Any, *, lr: Any = None, weights: Any = "pinned", state: Any = "pinned", seed: Any = 1,
+               init: Any = "word2vec", hot_rows: Any = 0, gpu_rows: Any = 0, directory: Any = None, count_rows: Any = True, clip: Any = 0.0,
+               dtype: Any = "float32", state_dtype: Any = None, **options: Any) -> Any:
+    """Returns a struct sptx_table_options; raises for what Table() cannot be opened with."""
+    wanted = read_options(optimizer, lr, clip, count_rows, options)
+    wanted.rows = count_of(rows, "rows", 64)
+    wanted.dim = count_of(dim, "dim", 32)
+    wanted.weights, wanted.state = place_of(weights, "weights"), place_of(state, "state")
+    wanted.seed, wanted.hot_rows = count_of(seed, "seed", 32), count_of(hot_rows, "hot_rows", 64)
+    wanted.gpu_rows = count_of(gpu_rows, "gpu_rows", 64)
+    wanted.init = text_of(init, "init")
+    wanted.dtype = dtype_of(dtype, "dtype")
+    wanted.state_dtype = AS_WEIGHTS if state_dtype is None else dtype_of(state_dtype, "state_dtype")
+    wanted.directory = path_of(directory) if directory is not None else None
+    return wanted
 
 
 def place_of(place: Any, what: str) -> int:

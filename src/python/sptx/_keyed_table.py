@@ -1,0 +1,308 @@
+"""KeyedTable: rows by 64-bit keys that come and go."""
+
+import ctypes
+import sys
+from typing import Any, List, Optional, Tuple, Union
+
+import numpy
+
+from . import _arrays, _library
+from ._context import Context, Handle, context_for, count_of, number_of
+from ._errors import tell
+from ._libraries import Numpy, Operand, Torch, Wrong
+from ._library import EVICTS, library
+from ._table import Table, read_table
+
+_MASK = (1 << 64) - 1
+
+
+class KeyedTable(Table):
+    """A table whose rows have 64-bit keys, such as hashes of users and words, instead of numbers.
+
+        ads = sptx.KeyedTable(capacity=10_000_000, dim=64, optimizer="adam", evict="lru", admit=2)
+        x = ads.fetch(keys)                  # [*keys.shape, dim]; new keys get rows
+        ads.update(keys, gradients)          # duplicates summed, then one optimizer step a key
+        rows, found = ads.find(keys)         # changes nothing
+
+    capacity      number of rows, 1 .. 4,294,966,270. Beside the rows, the index takes about 100 bytes of host memory for each of
+                  them; with evict 150
+    dim           columns
+    optimizer     and options: those of sptx.Table (lr, weights, state, seed, init, device, directory, dtype, check_finite, ..)
+    evict         what happens to a new key when all rows are taken. None: ValueError, and nothing is changed. Otherwise other keys
+                  leave: "lru", those named least recently by fetch, update or store; "lfu", those with the fewest sights; "age", those
+                  whose rows are oldest; of equal ones, those with the lowest key. A call takes no row from a key that it names
+                  itself; one that names more keys than there are rows raises ValueError. Which keys leave is a function of the calls
+                  alone, and the same after save() and load()
+    admit         a key gets its row at its admit-th sight, 1 .. 255; a sight is a place of the key in fetch(). Sights of keys without
+                  a row are counted in 4 bytes for each row of the capacity, which keys share: a key may get its row too early, and,
+                  since the counts are halved after 4 x capacity such sights, too late if its sights are further apart than that
+    keep_evicted  most rows that are kept for evicted(); None: as many as 64 MiB hold
+
+    keys are arrays of NumPy or PyTorch of whole numbers (int64 and uint64 with the same bits are the same key), lists of int, str
+    or bytes, or arrays of them. A str (as UTF-8) or bytes becomes the key XXH3_64bits(bytes): of n different ones, two share a key
+    with a probability of about n^2 / 2^65, 3 in 100 million for a million, 2.7% for a billion. Keys that lie on a GPU are copied to
+    the host first: the index is there, and rows for new keys are written from there.
+
+    First values. A row begins with values that are drawn from (seed, key), and with the optimizer's first state: neither the order in
+    which keys come, nor threads or the capacity change a byte of a key's row. (On a GPU the rounding of "bfloat16" is drawn from the
+    row's place, which these do change.) A key without a row is answered with its first values, never with zeros unless init="zeros".
+
+    A keyed table has no views and no prefetch. Beside that, errors, streams and threads are those of sptx.Table.
+    """
+
+    def __init__(self, capacity: int, dim: int, optimizer: str = "sgd", *, evict: Optional[str] = None, admit: int = 1,
+                 keep_evicted: Optional[int] = None, device: Union[str, Context, Any] = "auto", check_finite: bool = False,
+                 **options: Any) -> None:
+        self._handle: Optional[Handle] = None
+        self._saving = self._calls = None
+        wanted = read_table(capacity, dim, optimizer, **options)
+        if evict not in EVICTS:
+            raise ValueError("evict = %r is none of %s" % (evict, ", ".join(map(repr, EVICTS))))
+        keyed = _library.KeyedOptions(size=ctypes.sizeof(_library.KeyedOptions), evict=EVICTS.index(evict),
+                                      admit=count_of(admit, "admit", 32),
+                                      keep_evicted=_MASK if keep_evicted is None else count_of(keep_evicted, "keep_evicted", 63))
+        self._take_open(wanted, keyed, context_for(device), check_finite)
+
+    def _take_open(self, wanted: Any, keyed: Any, context: Context, check_finite: bool) -> None:
+        self._context = context
+        wanted.check_finite = bool(check_finite) and context.gpu is None
+        self._looks = bool(check_finite) and context.gpu is not None
+        handle = Handle(context, library.sptx_keyed_close)
+        context.call(library.sptx_keyed_open, context._handle, ctypes.byref(wanted), ctypes.byref(keyed), ctypes.byref(handle.pointer))
+        self._handle = handle
+        self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
+        self._places = tuple(_library.PLACES[place] for place in (wanted.weights, wanted.state))
+        self._dtype = _library.DTYPES[wanted.dtype]
+        self._fields = tuple(_library.names(library.sptx_table_field, self._table()))
+        self._evict, self._admit = EVICTS[keyed.evict], keyed.admit
+
+    # ---- what it is ----
+
+    @property
+    def capacity(self) -> int:
+        """Number of keys that can have rows at a time; `rows` is the same."""
+        return self._rows
+
+    @property
+    def evict(self) -> Optional[str]:
+        """None, "lru", "lfu" or "age"."""
+        return self._evict
+
+    @property
+    def admit(self) -> int:
+        """At which sight a key gets its row."""
+        return self._admit
+
+    def __len__(self) -> int:
+        """Number of keys that have rows."""
+        return int(self._about().keys)
+
+    @property
+    def calls(self) -> int:
+        """Number of calls so far that changed the table."""
+        return int(self._about().calls)
+
+    @property
+    def waiting(self) -> int:
+        """Number of sights so far that were answered with first values, since the key had no row (admit)."""
+        return int(self._about().waiting)
+
+    @property
+    def dropped(self) -> int:
+        """Number of gradients so far, one for each place of a key, that were dropped since the key had no row (admit)."""
+        return int(self._about().dropped)
+
+    @property
+    def evictions(self) -> int:
+        """Number of keys so far that have left for others."""
+        return int(self._about().evictions)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of later updates, 0 .. 1e6; set it for schedules."""
+        _ = self._open()
+        return float(library.sptx_table_lr(self._table()))
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        _ = self._open()
+        self._context.call(library.sptx_table_set_lr, self._table(), number_of(lr, "lr"))
+
+    @property
+    def steps(self) -> int:
+        """The number of update() calls so far."""
+        _ = self._open()
+        return int(library.sptx_table_steps(self._table()))
+
+    def _table(self) -> Any:
+        return ctypes.c_void_p(library.sptx_keyed_table(self._open().pointer))
+
+    def _about(self) -> Any:
+        numbers = _library.KeyedNumbers(size=ctypes.sizeof(_library.KeyedNumbers))
+        self._call(library.sptx_keyed_about, ctypes.byref(numbers))
+        return numbers
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        handle = self._open()  # stays open during the call, even if another thread closes the table
+        self._context.call(function, handle.pointer, *arguments)
+
+    # ---- rows ----
+
+    def fetch(self, keys: Any, out: Any = None, dtype: Any = None) -> Any:
+        """The rows of these keys, float32 [*keys.shape, dim]; new keys get rows, as evict and admit say. For keys of PyTorch it is a
+        tensor on the table's device, otherwise a NumPy array. `out` and `dtype` are those of Table.fetch().
+
+        Raises ValueError, and changes nothing, if there is no row for a new key.
+        """
+        if out is not None and dtype is not None:
+            raise ValueError("out is an array of float32, and dtype is that of a new one: give one of them")
+        rows = self._ask_rows(library.sptx_keyed_fetch, keys, out)
+        return rows if dtype is None else _arrays.narrowed(rows, dtype)
+
+    def find(self, keys: Any, out: Any = None) -> Tuple[Any, Any]:
+        """Returns (rows, found): rows as fetch() does, without counting, or giving rows to keys; and a mask of bool [*keys.shape], a
+        NumPy array or a tensor on the CPU, of the keys that have rows. The others are answered with their first values."""
+        which, _ = _taken(keys)
+        found = numpy.empty(which.shape, numpy.bool_)
+        rows = self._ask_rows(library.sptx_keyed_find, keys, out, found.ctypes.data)
+        return rows, sys.modules["torch"].from_numpy(found) if _is_tensor(keys) else found
+
+    def __contains__(self, key: Any) -> bool:
+        """Whether a key has a row."""
+        which, found = _taken(key)[0], ctypes.c_uint8()
+        if which.count != 1:
+            raise ValueError("`in` asks for one key, not %d; find(keys) has a mask" % which.count)
+        self._call(library.sptx_keyed_find, which.pointer, 1, None, ctypes.byref(found), _library.HOST, None)
+        return bool(found.value)
+
+    def _ask_rows(self, function: Any, keys: Any, out: Any, *more: Any) -> Any:
+        self._open()
+        gpu = self._context.gpu
+        which, kind = _taken(keys)
+        rows = _arrays.take_out(out, which._replace(library=kind), gpu, which.shape + (self._dim,))
+        self._call(function, which.pointer, which.count, rows.pointer, *more, rows.memory, _stream(gpu, which, rows))
+        return out if out is not None else rows.keep
+
+    def update(self, keys: Any, gradients: Any, check_finite: bool = False) -> None:
+        """Does one optimizer step: gradients [*keys.shape, dim] are summed by key in the order of the keys; then each different key gets
+        one update. A new key gets a row if admit is 1; otherwise gradients of keys without a row are dropped, and `dropped` counts
+        them. check_finite: as in Table.update()."""
+        if check_finite or self._looks:
+            _arrays.refuse_infinite(gradients)
+        self._give_rows(library.sptx_keyed_update, keys, gradients, "gradients")
+
+    def store(self, keys: Any, values: Any) -> None:
+        """Overwrites the rows of these keys with values [*keys.shape, dim]; of a key that repeats the last ones count. New keys get rows,
+        whatever admit is. The optimizer's state is not changed."""
+        self._give_rows(library.sptx_keyed_store, keys, values, "values")
+
+    def _give_rows(self, function: Any, keys: Any, values: Any, what: str) -> None:
+        self._open()
+        gpu, which = self._context.gpu, _taken(keys)[0]
+        floats = _arrays.take_floats(values, gpu, what, which.shape + (self._dim,))
+        self._call(function, which.pointer, which.count, floats.pointer, floats.memory, _stream(gpu, which, floats))
+        if gpu is not None and _arrays.must_wait(floats):
+            self._context.wait()
+
+    def remove(self, keys: Any) -> int:
+        """Takes the rows of these keys away; keys without one are passed over. Returns how many had one."""
+        which, removed = _taken(keys)[0], ctypes.c_uint64()
+        self._call(library.sptx_keyed_remove, which.pointer, which.count, ctypes.byref(removed))
+        return removed.value
+
+    def keys(self) -> numpy.ndarray:
+        """The keys that have rows, uint64, rising; .view(numpy.int64) has the same keys as int64."""
+        keys, count = numpy.empty(len(self), numpy.uint64), ctypes.c_uint64()
+        self._call(library.sptx_keyed_keys, keys.ctypes.data, keys.size, ctypes.byref(count))
+        return keys[:count.value]
+
+    def counts(self, keys: Any) -> numpy.ndarray:
+        """How often each key was in a fetch() since it has its row, uint64 [*keys.shape]; 0 without a row."""
+        which = _taken(keys)[0]
+        counts = numpy.empty(which.shape, numpy.uint64)
+        self._call(library.sptx_keyed_counts, which.pointer, which.count, counts.ctypes.data)
+        return counts
+
+    def evicted(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """Returns (keys, rows) of the keys that have left for others since the last call, the first to leave first: uint64 [n], float32
+        [n x dim]. Warns (SptxWarning) if there were more of them than keep_evicted."""
+        about, count = self._about(), ctypes.c_uint64()
+        keys, rows = numpy.empty(about.evicted, numpy.uint64), numpy.empty((about.evicted, self._dim), numpy.float32)
+        self._call(library.sptx_keyed_evicted, keys.ctypes.data, rows.ctypes.data, keys.size, ctypes.byref(count))
+        if about.lost:
+            tell("%d rows that have left are gone: %d were kept for evicted(); call it more often, or open the table with a larger "
+                 "keep_evicted" % (about.lost, about.evicted))
+        return keys[:count.value], rows[:count.value]
+
+    # ---- what only tables by number have ----
+
+    def _by_number(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a KeyedTable's rows are in no order and have no view: find(keys) answers rows, fetch(keys) needs no prefetch")
+
+    prefetch = view = cached = restore = _by_number
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "sptx.KeyedTable(closed)"
+        return "sptx.KeyedTable(%d of %d x %d%s, %s, lr=%g, evict=%s, admit=%d, weights=%s, state=%s, on %s)" % (
+            (len(self), self._rows, self._dim, "" if self._dtype == "float32" else " " + self._dtype, self._optimizer, self.lr, self._evict,
+             self._admit) + self._places + (self.device,))
+
+
+def _stream(gpu: Optional[int], which: Operand, values: Operand) -> Optional[int]:
+    return _arrays.stream_of(which, values) if gpu is not None else None
+
+
+def _is_tensor(keys: Any) -> bool:
+    return _arrays.library_of(keys) is Torch
+
+
+def _taken(keys: Any) -> Tuple[Operand, Any]:
+    """Returns keys as a dense uint64 array on the host, and the library of arrays that the caller uses."""
+    kind = Numpy
+    if _is_tensor(keys):
+        kind, keys = Torch, keys.detach().cpu().numpy()
+    if not isinstance(keys, numpy.ndarray):
+        keys = _array_of(keys)
+    if keys.dtype.kind in "USO":
+        keys = _hashed(keys)
+    if keys.dtype.kind not in "iu":
+        raise TypeError("keys are %s, wanted whole numbers, str or bytes" % ("bool" if keys.dtype.kind == "b" else keys.dtype))
+    wide = numpy.int64 if keys.dtype.kind == "i" else numpy.uint64
+    try:
+        return Numpy._operand(numpy.asarray(keys, dtype=wide, order="C")), kind
+    except Wrong as wrong:
+        raise wrong.kind("keys %s" % wrong) from None
+
+
+def _array_of(keys: Any) -> numpy.ndarray:
+    """Makes an array of a list, of one key, or of an array of another library, each int as it is: NumPy alone would make floats of ints
+    from both sides of 2^63."""
+    if isinstance(keys, range) or hasattr(keys, "__array__"):
+        return numpy.asarray(keys)
+    try:
+        array = numpy.asarray(keys, dtype=object)
+    except ValueError as error:
+        raise ValueError("keys are no array: %s" % error) from None
+    flat: List[Any] = list(array.reshape(-1))
+    if any(isinstance(key, (str, bytes)) for key in flat):
+        return array
+    for key in flat:
+        if isinstance(key, (bool, numpy.bool_)) or not hasattr(key, "__index__"):
+            raise TypeError("keys hold %r, wanted whole numbers, str or bytes" % (key,))
+        if not -(1 << 63) <= int(key) < 1 << 64:
+            raise ValueError("keys hold %d, which has more than 64 bits" % key)
+    return numpy.array([int(key) & _MASK for key in flat], numpy.uint64).reshape(array.shape)
+
+
+def _hashed(texts: numpy.ndarray) -> numpy.ndarray:
+    parts = []
+    for text in texts.reshape(-1).tolist():
+        if not isinstance(text, (str, bytes)):
+            raise TypeError("keys hold %r beside str or bytes" % (text,))
+        parts.append(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+    offsets = numpy.zeros(len(parts) + 1, numpy.uint64)
+    offsets[1:] = numpy.cumsum([len(part) for part in parts], dtype=numpy.uint64)
+    keys = numpy.empty(texts.shape, numpy.uint64)
+    library.sptx_keyed_hash(b"".join(parts), offsets.ctypes.data, len(parts), keys.ctypes.data)
+    return keys

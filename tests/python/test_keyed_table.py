@@ -1,0 +1,260 @@
+"""Tables by key on the CPU, compared with a dict of Python."""
+
+import numpy
+import pytest
+
+import sptx
+from conftest import floats
+
+RANDOM = numpy.random.default_rng(64)
+MOST = 2 ** 64 - 1
+
+
+def table_of(cpu, capacity=20, dim=3, optimizer="sgd", **options):
+    options.setdefault("lr", 0.5)
+    return sptx.KeyedTable(capacity, dim, optimizer, device=cpu, **options)
+
+
+class Plain:
+    """What a KeyedTable with sgd does, with a dict: key -> [row, count, last, born]."""
+
+    def __init__(self, capacity, dim, evict, lr, first):
+        self.rows, self.gone, self.calls = {}, [], 0
+        self.capacity, self.dim, self.evict, self.lr, self.first = capacity, dim, evict, numpy.float32(lr), first
+
+    def name(self, keys, sights):
+        """Gives rows to the keys of a call; returns False, with nothing changed, if there are none."""
+        new = sorted(set(keys) - set(self.rows))
+        leave = len(self.rows) + len(new) - self.capacity
+        others = [key for key in self.rows if key not in set(keys)]
+        if leave > (len(others) if self.evict else 0):
+            return False
+        self.calls += 1
+        rank = {"lru": 2, "lfu": 1, "age": 3, None: 2}[self.evict]
+        for key in sorted(others, key=lambda key: (self.rows[key][rank], key))[:max(leave, 0)]:
+            self.gone.append((key, self.rows.pop(key)[0]))
+        for key in new:
+            self.rows[key] = [self.first(key), 0, 0, self.calls]
+        for key in keys:
+            self.rows[key][1] += sights
+            self.rows[key][2] = self.calls
+        return True
+
+    def update(self, keys, gradients):
+        sums = {}
+        for key, gradient in zip(keys, gradients):
+            sums[key] = sums[key] + gradient if key in sums else gradient
+        for key, gradient in sums.items():
+            self.rows[key][0] = self.rows[key][0] - self.lr * gradient
+
+
+def as_keys(keys, random):
+    """The same keys as a list of int, or as an array of uint64 or int64."""
+    array = numpy.array(keys, numpy.uint64)
+    return (keys, array, array.view(numpy.int64))[random.integers(3)]
+
+
+@pytest.mark.parametrize("evict", [None, "lru", "lfu", "age"])
+@pytest.mark.parametrize("capacity", [1, 17, 60])
+def test_random_calls_do_what_a_dict_does(cpu, tmp_path, evict, capacity):
+    random = numpy.random.default_rng([capacity, len(evict or "")])
+    universe = [0, MOST, 1, 2 ** 63, 2 ** 63 - 1] + [int(key) for key in random.integers(0, MOST, 75, numpy.uint64, endpoint=True)]
+    fresh = table_of(cpu, 1, 4, seed=9)
+    plain = Plain(capacity, 4, evict, 0.5, lambda key: fresh.find(key)[0])
+    table = table_of(cpu, capacity, 4, evict=evict, seed=9, keep_evicted=10_000)
+    for _ in range(700):
+        keys = [universe[i] for i in random.integers(0, random.integers(1, 80), random.integers(1, 24))]
+        given, values = as_keys(keys, random), random.standard_normal((len(keys), 4), numpy.float32)
+        what = random.integers(10)
+        if what < 8:
+            fits = plain.name(keys, what < 4)
+            if not fits:
+                with pytest.raises(ValueError, match="gets no row"):
+                    (table.fetch(given) if what < 4 else table.update(given, values))
+            elif what < 4:
+                assert numpy.array_equal(table.fetch(given), [plain.rows[key][0] for key in keys])
+            elif what < 7:
+                table.update(given, values)
+                plain.update(keys, values)
+            else:
+                table.store(given, values)
+                for key, value in zip(keys, values):
+                    plain.rows[key][0] = value
+        elif what == 8:
+            there = set(keys) & set(plain.rows)
+            plain.calls += bool(there)
+            assert table.remove(given) == len([plain.rows.pop(key) for key in there])
+        else:
+            keys, rows = table.evicted()
+            assert keys.tolist() == [key for key, _ in plain.gone]
+            assert numpy.array_equal(rows, numpy.array([row for _, row in plain.gone]).reshape(-1, 4))
+            plain.gone = []
+        assert len(table) == len(plain.rows) and table.calls == plain.calls
+    assert table.keys().tolist() == sorted(plain.rows)
+    rows, found = table.find(universe)
+    assert found.tolist() == [key in plain.rows for key in universe]
+    assert numpy.array_equal(rows, [plain.rows[key][0] if key in plain.rows else fresh.find(key)[0] for key in universe])
+    assert table.counts(universe).tolist() == [plain.rows[key][1] if key in plain.rows else 0 for key in universe]
+
+
+# ---- what changes no byte of a key's row ----
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_neither_order_nor_threads_nor_capacity_change_a_row(dtype):
+    keys = RANDOM.integers(0, MOST, 3000, numpy.uint64)
+    gradients = RANDOM.standard_normal((4, 3000, 16)).astype(numpy.float32)
+    seen = []
+    for threads, capacity, order in ((1, 3000, keys), (2, 9000, keys[::-1]), (5, 4096, numpy.sort(keys))):
+        with sptx.KeyedTable(capacity, 16, "adam", lr=0.1, dtype=dtype, device=sptx.Context("cpu", threads=threads)) as table:
+            for of in gradients:
+                table.fetch(order)
+                table.update(keys, of)
+            seen.append(table.find(keys)[0].tobytes())
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_first_values_are_drawn_from_seed_and_key(cpu):
+    a, b = table_of(cpu, seed=1, init="normal 0 1"), table_of(cpu, 7, seed=1, init="normal 0 1")
+    other = table_of(cpu, seed=2, init="normal 0 1")
+    b.fetch([5, 6])
+    assert numpy.array_equal(a.fetch([6, MOST, 5]), b.fetch([6, MOST, 5])) and len(set(a.fetch(range(10)).reshape(-1))) == 30
+    assert not numpy.array_equal(a.fetch(6), other.fetch(6))
+
+
+@pytest.mark.parametrize("weights,state", [("file", "file"), ("pinned", "file")])
+def test_rows_may_be_in_a_file(cpu, tmp_path, weights, state):
+    table = table_of(cpu, 50, 8, "adagrad", weights=weights, state=state, directory=tmp_path, evict="lru")
+    plain = table_of(cpu, 50, 8, "adagrad", evict="lru")
+    for _ in range(10):
+        keys, gradients = RANDOM.integers(0, 100, 40), RANDOM.standard_normal((40, 8)).astype(numpy.float32)
+        assert numpy.array_equal(table.fetch(keys), plain.fetch(keys))
+        table.update(keys, gradients)
+        plain.update(keys, gradients)
+    assert numpy.array_equal(table.find(range(100))[0], plain.find(range(100))[0])
+
+
+def test_a_new_key_begins_with_fresh_state(cpu):
+    table = table_of(cpu, 1, 2, "adagrad", evict="lru", init="zeros", lr=1.0)
+    for key in (1, 2, 1):
+        table.update([key], [[3, 4]])
+        assert numpy.allclose(table.fetch(key), [-1, -1])  # adagrad's first step has the length lr
+
+
+# ---- admission ----
+
+def test_a_key_gets_its_row_at_its_third_sight(cpu):
+    table, fresh = table_of(cpu, admit=3), table_of(cpu)
+    for n in range(2):
+        assert numpy.array_equal(table.fetch([8, 8][:1]), fresh.find([8])[0]) and len(table) == 0 and table.waiting == n + 1
+        table.update([8], floats(1, 3))
+        assert table.dropped == n + 1
+    table.fetch([8])
+    table.update([8], floats(1, 3))
+    assert 8 in table and table.counts(8) == 1 and table.waiting == 2 and numpy.array_equal(table.fetch(8), fresh.find(8)[0] - 0.5)
+    table.fetch([9, 9, 9])  # three sights in one call
+    assert 9 in table
+    table.store([10], [[1, 2, 3]])
+    assert table.fetch(10).tolist() == [1, 2, 3]
+
+
+def test_many_keys_may_wait_in_one_call(cpu):
+    table, fresh = table_of(cpu, 10, 40, admit=2), table_of(cpu, 10, 40)
+    keys = numpy.arange(5000) * 977
+    table.store(keys[100:104], 7 * floats(4, 40))
+    rows = table.fetch(keys)
+    assert (rows[100:104] == 7).all() and numpy.array_equal(rows[104:], fresh.find(keys[104:])[0]) and table.waiting == 4996
+
+
+# ---- a table that is full ----
+
+def test_a_full_table_refuses_a_new_key_and_changes_nothing(cpu):
+    table = table_of(cpu, 2, lr=1)
+    table.fetch([4, 5])
+    before = table.find([4, 5])[0], table.counts([4, 5]).tolist(), table.calls
+    for call in (lambda: table.fetch([4, 77]), lambda: table.update([5, 77], floats(2, 3)), lambda: table.store(77, [1, 2, 3])):
+        with pytest.raises(ValueError, match="key 77 gets no row: of 2 rows 0 are free, and this call brings 1 new keys"):
+            call()
+    assert numpy.array_equal(table.find([4, 5])[0], before[0])
+    assert (table.counts([4, 5]).tolist(), table.calls) == before[1:]
+    assert table.remove([5, 5, 6]) == 1 and table.fetch(77).shape == (3,)
+
+
+def test_a_call_takes_no_row_from_its_own_keys(cpu):
+    table = table_of(cpu, 3, evict="lru")
+    table.fetch([1, 2, 3])
+    table.fetch([1, 4])
+    assert table.keys().tolist() == [1, 3, 4]
+    with pytest.raises(ValueError, match="names 4 keys, more than the capacity of 3 rows"):
+        table.fetch([1, 5, 6, 7])
+    assert table.keys().tolist() == [1, 3, 4]
+
+
+def test_rows_that_left_are_handed_over_once_and_the_newest_are_kept(cpu):
+    table = table_of(cpu, 2, evict="age", keep_evicted=3)
+    table.fetch([1, 2])
+    rows = table.find([1, 2])[0]
+    table.fetch([3])
+    table.fetch([4])
+    keys, left = table.evicted()
+    assert keys.tolist() == [1, 2] and numpy.array_equal(left, rows) and table.evictions == 2
+    assert len(table.evicted()[0]) == 0
+    for key in range(10, 16):
+        table.fetch(key)
+    with pytest.warns(sptx.SptxWarning, match="3 rows that have left are gone"):
+        assert table.evicted()[0].tolist() == [11, 12, 13]
+    assert len(table.evicted()[0]) == 0
+
+
+# ---- keys ----
+
+def test_text_becomes_the_key_of_its_hash(cpu):
+    table = table_of(cpu)
+    table.fetch(["user:1", b"user:2"])
+    assert len(table) == 2
+    assert table.find(numpy.array(["user:1", "user:2", "x"]))[1].tolist() == [True, True, False]
+    assert "user:1" in table and b"user:1" in table and "user:3" not in table and int(table.keys()[0]) in table
+
+
+def test_the_hash_is_xxh3_of_64_bits(cpu):
+    table = table_of(cpu)
+    table.fetch([""])
+    assert table.keys().tolist() == [0x2D06800538D394C2]  # of no bytes, as xxHash's own tests have it
+
+
+@pytest.mark.parametrize("keys,error", [([1.5], TypeError), ([True], TypeError), (numpy.array([1.0]), TypeError), ([1, "a"], TypeError),
+                                        ([2 ** 64], ValueError), ([-2 ** 63 - 1], ValueError), ([None], TypeError), ([[1], [2, 3]], TypeError)])
+def test_what_is_no_key_is_refused(cpu, keys, error):
+    with pytest.raises(error, match="keys"):
+        table_of(cpu).fetch(keys)
+
+
+def test_a_key_is_its_64_bits(cpu):
+    table = table_of(cpu)
+    assert numpy.array_equal(table.fetch([-1, 2 ** 63, 5]), table.fetch(numpy.array([MOST, 2 ** 63, 5], numpy.uint64)))
+    assert table.fetch(numpy.array([[5], [-1]], numpy.int8)).shape == (2, 1, 3) and len(table) == 3
+    assert table.fetch([]).shape == (0, 3) and table.calls == 3
+
+
+@pytest.mark.parametrize("options,error", [({"evict": "never"}, ValueError), ({"admit": 0}, ValueError), ({"admit": 256}, ValueError),
+                                           ({"capacity": 0}, ValueError), ({"capacity": 2 ** 32 - 2}, ValueError), ({"rows": 3}, TypeError),
+                                           ({"optimizer": "ftlr"}, ValueError), ({"dtype": "int4"}, ValueError)])
+def test_wrong_options_are_refused(cpu, options, error):
+    with pytest.raises(error):
+        table_of(cpu, **options)
+
+
+def test_calls_of_tables_by_number_are_refused(cpu):
+    table = table_of(cpu, optimizer="adagrad")
+    for call in (lambda: table.weights, lambda: table.prefetch([1]), lambda: table.state, table.cached):
+        with pytest.raises(TypeError, match="find"):
+            call()
+    table.close()
+    with pytest.raises(ValueError, match="closed"):
+        table.fetch([1])
+
+
+def test_infinite_gradients_are_refused_before_a_row_is_made(cpu):
+    table = table_of(cpu, check_finite=True)
+    with pytest.raises(ValueError, match="the table is unchanged"):
+        table.update([1], [[1, numpy.nan, 2]])
+    assert len(table) == 0 and table.calls == 0
