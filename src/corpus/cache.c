@@ -36,7 +36,7 @@ struct cache {
     struct graph *graph;
 };
 
-/* If the encoded corpus was made with this vocabulary, opens it and returns 1. Otherwise returns 0, perhaps after fail(). */
+/* If the encoded corpus was made with this vocabulary, opens it and returns 1. Otherwise returns 0; fail() may have been called. */
 static int reuse(struct cache *c) {
     const char *path = c->encoded[c->kind];
     if (c->kind == GRAPH)
@@ -106,8 +106,8 @@ static int check_encoded(const struct cache *c, int kind) {
     return there && (there != 1 || strncmp(head, kinds[kind].magic, strlen(head))) ? refuse_cache(c->encoded[kind]) : there;
 }
 
-/* Fails if a file that the cache must write exists and is not the cache's. An encoded corpus is recognized by its first bytes. A
- * vocabulary has no such mark: it counts as the cache's if an encoded corpus is beside it, which is written first. */
+/* Fails if another program's file is where the cache must write one. The cache knows its encoded corpus by the first bytes, and its vocabulary by
+ * the encoded corpus beside it, which is written first. */
 static int check_names(const struct cache *c) {
     int ids = check_encoded(c, IDS), graph = ids < 0 ? -1 : check_encoded(c, GRAPH);
     int words = graph < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
@@ -172,7 +172,7 @@ static int open_in(struct cache *c, const char *directory, int *reused) {
     if (!result && !find(c)) { /* opened or made under the lock: another process cannot replace the files in between */
         result = directory_make(c->directory) || take_lock(c, &lock) ? -1 : 0;
         if (!result) {
-            *reused = find(c); /* another process may have made the files while this one waited */
+            *reused = find(c); /* another process may have made the files while this process waited for the lock */
             result = *reused ? 0 : make(c);
             lock_give(&lock);
         }
@@ -196,7 +196,8 @@ static int check_list_rows(const struct cache *c) {
                 "the file that corpus.vocab names", strcmp(prefix, VOCAB_RELATION) ? "lists" : "relations", text_shown(length), last);
 }
 
-/* Checks that the stream fits the format: it has triples if the corpus is one of triples, and each term is a row of its kind. */
+/* Checks that the id stream fits corpus.format: it contains triples only for format triples, and their heads, relations and tails are rows of the
+ * right kind. */
 static int check_stream(const struct cache *c) {
     const struct idstream *stream = c->stream;
     int wanted = corpus_formats[c->options->format].triples;
@@ -233,12 +234,12 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
                            idstream_open(stream, given, vocab_fingerprint(vocab), vocab->size, pool) ? -1 : 0
                  : edges && graph_settle(&settled, corpus) ? -1
                                                            : open_in(&c, directory, reused);
-    words_drop_index(&vocab->words); /* rows are known now: training looks up no word */
+    words_drop_index(&vocab->words); /* the ids are encoded, and training looks up no word */
     if (!result) result = check_list_rows(&c);
     return result || edges ? result : check_stream(&c);
 }
 
-/* Makes the counts under the lock, unless another process has made them meanwhile. */
+/* Makes the file of counts while holding the lock, unless another process has made it meanwhile. */
 static int find_or_make_counts(const struct cache *c, const char *path, const struct counts_wanted *wanted, struct idstream *counts, int *reused) {
     char head[sizeof CORPUS_STREAM_MAGIC] = "";
     struct lock lock;

@@ -18,20 +18,19 @@
 #include "graph.h"
 #include "idstream.h"
 
-/* Opens the vocabulary and the id stream of this corpus with these options, or its graph if corpus.format is graph (the unused
- * one of `stream` and `graph` is zeroed). They are read from `directory`, or made and stored there. *reused: 1 if nothing had to
- * be made. The vocabulary has no hash table (vocab_index() makes it): nothing looks up words of a corpus that is encoded. A corpus
- * that is an id stream itself is mapped from its own file, and `directory` is not used. Returns 0, or -1 after
- * fail(). The caller must release all three in both cases. */
+/* Opens the vocabulary and the id stream of this corpus with these options, or its graph if corpus.format is graph (then `stream` is zeroed,
+ * otherwise `graph`). Reads them from `directory`, or makes them and stores them there. *reused: 1 if they were only read. The vocabulary has no
+ * hash table, since no word of an encoded corpus is looked up; vocab_index() makes one. A corpus that is an id stream itself is mapped from its
+ * own file, and `directory` is not used. Returns 0, or -1 after fail(). The caller must release vocabulary, stream and graph, also after a
+ * failure. */
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused);
 
-/* Opens the counts of an encoded corpus, as an id stream. They are read from `directory`, or made and stored there. *reused: 1 if they
- * did not have to be made. Returns 0, or -1 after fail(); the caller must release *counts in both cases. */
+/* Opens the counts of an encoded corpus, as an id stream: reads them from `directory` (*reused = 1), or makes and stores them there (*reused = 0).
+ * Returns 0, or -1 after fail(); the caller must release *counts in both cases. */
 int cache_counts(const char *directory, const struct counts_wanted *wanted, struct pool *pool, struct idstream *counts, int *reused);
 
-/* Removes the cache's files from a directory. It is no error if the files, or the directory, do not exist. Returns 0, or -1
- * after fail(). */
+/* Removes the cache's files from a directory; does nothing if there are none. Returns 0, or -1 after fail(). */
 int cache_remove(const char *directory);
 
 /* Returns 1 if `name` is one of the cache's files, or a file that a process left half written when it was killed. */

@@ -99,8 +99,7 @@ static char *join_quotes(char *from, char *to) {
     return out;
 }
 
-/* Reads a field whose first byte is a quote. Returns the end of the field; NULL if the quote is a byte of the text
- * (QUOTES_LENIENT). */
+/* Reads a field whose first byte is a quote, and returns its end. Returns NULL if the quote is an ordinary byte of the text (QUOTES_LENIENT). */
 static char *take_quoted(char *at, char *end, const struct columns_form *form, int keep, struct column_field *field) {
     char *closing = find_closing(at, end);
     char *stop = closing < end ? find_separator(closing + 1, end, form->separator) : end;
@@ -153,8 +152,8 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
     }
 }
 
-/* Splits a line of at most 63 bytes by masks of its bytes, at a separator of one byte or at blanks. Returns 1. Returns 0 if
- * columns_part() must split it: the line is longer, or it has quotes or blanks. */
+/* Splits a line of at most 63 bytes by bit masks of its bytes, at a one-byte separator or at blanks, and returns 1. Returns 0 if columns_part()
+ * must split the line: it is longer, or contains quotes or blanks. */
 static int part_by_masks(struct table_line *line, struct corpus_cursor *cursor, const struct columns_form *form) {
     const char *at = cursor->at, *start = at;
     int blanks = *form->separator == ' ';
@@ -255,9 +254,8 @@ unsigned columns_value(const struct table_line *line, const struct columns_form 
 
 enum { EXACT_DIGITS = 15 }; /* a double can store every whole number of this many decimal digits, and 10^0 .. 10^15, exactly */
 
-/* Reads a number of digits with at most one `point` among them. The digits as an integer, and the power of ten by which they are
- * divided, are both exact, so the quotient is the nearest double, as from text_real(). Returns 0, or -1 if the word is anything
- * else. */
+/* Reads digits with at most one `point` among them, such as 4.25. All digits as one integer, and the power of ten by which it is divided, are
+ * exact doubles, so the quotient is the nearest double, as from text_real(). Returns 0, or -1 if the word is not of this form. */
 static int read_plain(const char *word, uint64_t length, char point, double *value) {
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     uint64_t digits = 0, number = 0, place = length;

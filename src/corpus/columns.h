@@ -14,25 +14,25 @@
 
 #include <stdint.h>
 
-/* The columns that are read from a line, by meaning (rows.def): of pairs list, item, rating. */
+/* Meanings of the columns that are read from a line; rows.def names them for each kind of row: for pairs list, item, rating. */
 enum column_meaning { COLUMN_A, COLUMN_B, COLUMN_VALUE, COLUMN_MEANINGS };
 
-/* What the rows of a file or of a program's data are: the lines of rows.def. */
+/* Kinds of rows, such as pairs or edges, that a file or a program's data may contain: one for each line of rows.def. */
 enum look_rows {
 #define ROWS(rows, ...) rows,
 #include "rows.def"
     LOOK_ROWS,
-    LOOK_ANY = LOOK_ROWS /* of data whose format nobody has named: look_at_rows() guesses it */
+    LOOK_ANY = LOOK_ROWS /* the user has named no format: look_at_rows() guesses it */
 };
 
 struct row_properties {
-    const char *names[COLUMN_MEANINGS]; /* names of the fields in messages, by meaning */
+    const char *names[COLUMN_MEANINGS]; /* names of the fields in messages, indexed by meaning */
     const char *row;                    /* a row in messages: "a pair" */
     enum column_meaning order[COLUMN_MEANINGS]; /* the order of the fields in a file whose columns have no names */
-    unsigned needed;                    /* each row must have the first so many fields of `order` */
+    unsigned needed;                    /* number of fields, in the sequence of `order`, that each row must have */
     int number;                         /* 1: COLUMN_VALUE is a number, and may be missing */
-    int free;                           /* 1: rows have any number of fields, all of one kind but the first */
-    int text;                           /* 1: a field is running text, whose words have blanks between */
+    int free;                           /* 1: a row may have any number of fields; all after the first have the same meaning */
+    int text;                           /* 1: a field is running text: words with blanks between them */
     int longer;                         /* 1: a row may have more fields than the first rows */
     int comments;                       /* 1: lines that begin with # or % are comments */
 };
@@ -55,14 +55,14 @@ static inline int columns_comment(char byte) {
 
 /* The meaning of a double quote at the beginning of a field. */
 enum column_quotes {
-    QUOTES_BYTES,   /* it has none: it is a byte of the field */
-    QUOTES_LENIENT, /* it opens a quoted field if a closing quote ends the field; otherwise it is a byte of the field */
-    QUOTES_STRICT   /* it opens a quoted field; a field without a closing quote at its end is an error */
+    QUOTES_BYTES,   /* the quote is an ordinary byte of the field */
+    QUOTES_LENIENT, /* the quote opens a quoted field if a closing quote ends the field; otherwise it is an ordinary byte */
+    QUOTES_STRICT   /* the quote opens a quoted field; it is an error if the field does not end with a closing quote */
 };
 
 /* What names a list or a document (corpus.names). */
 enum columns_naming {
-    NAMED_BY_FIELD,  /* the first field, or that in the column COLUMN_A */
+    NAMED_BY_FIELD,  /* the first field of a line, or its field in column COLUMN_A */
     NAMED_BY_LINE,   /* the number of its line */
     NAMED_BY_FILE    /* a document is a whole file, and is named by the file's path */
 };
@@ -76,10 +76,10 @@ struct columns_form {
     uint8_t ntriples;                /* 1: lines are N-Triples (fields.h); the separator and the columns are not used */
     uint8_t naming;                  /* enum columns_naming: what names a list or a document */
     uint8_t named;                   /* 1: column[] was chosen by the header or by corpus.columns, not by position */
-    uint8_t zeros_out;               /* 1: COLUMN_VALUE tells what happened (1) from what did not (0): rows of 0 are left out */
+    uint8_t zeros_out;               /* 1: COLUMN_VALUE is 1 for an event that happened and 0 for one that did not; rows with 0 are left out */
     uint8_t events;                  /* 1: COLUMN_VALUE is a word that says what happened: view, cart, purchase */
-    uint8_t column[COLUMN_MEANINGS]; /* by meaning: index of the column, from 0; NO_COLUMN: the table has no such column */
-    uint64_t columns;                /* documents: number of columns of the first lines */
+    uint8_t column[COLUMN_MEANINGS]; /* [meaning] index of the column that has this meaning, from 0; NO_COLUMN: no column has it */
+    uint64_t columns;                /* for documents: number of columns in the file's first lines */
     uint64_t most;                   /* largest number of fields that a line may have; 0: no limit */
 };
 #define COLUMNS_PLAIN                                                                                                  \
@@ -89,23 +89,23 @@ struct columns_form {
 
 /* ---- field by field ---- */
 
-/* A line whose fields are read one after the other; it has the fields that are not read yet. */
+/* The unread rest of a line whose fields are read one after the other. */
 struct column_walk {
     char *at, *end;
     int more; /* 1: the line has another field, which may be empty */
 };
 /* One field of a line. */
 struct column_field {
-    char *word; /* the field's text, without quotes, and without the blanks at its ends (outside and inside the quotes) */
+    char *word; /* the field's text, without its quotes and without blanks at either end, inside or outside of the quotes */
     uint64_t length;
     int quoted; /* 1: the field had quotes, which were removed */
-    int open;   /* 1: the field is wrong: its quote is not closed, or bytes follow its closing quote */
+    int open;   /* 1: the field is malformed: its quote is not closed, or bytes follow its closing quote */
 };
 
 /* Prepares to read the fields of the line [at, end) by column_walk_next(). A line of blanks only has no fields. */
 void column_walk_start(struct column_walk *walk, char *at, char *end, const struct columns_form *form);
-/* Stores the next field and returns 1, or returns 0 at the end of the line. keep: 0: two quotes in a quoted field are replaced
- * by one, in the line's bytes, so the fields of a line can be read only once; 1: the line's bytes do not change. */
+/* Stores the next field and returns 1, or returns 0 at the end of the line. With keep = 0, each doubled quote in a quoted field is replaced by
+ * one, in the line's own bytes, so the line can be read only once; with keep = 1 its bytes do not change. */
 int column_walk_next(struct column_walk *walk, const struct columns_form *form, int keep, struct column_field *field);
 
 /* ---- line by line ---- */
@@ -123,21 +123,20 @@ struct table_line {
 /* Splits the line at .. end - 1 into fields. keep: as in column_walk_next(). */
 void columns_part(struct table_line *line, char *at, char *end, const struct columns_form *form, int keep);
 
-/* Reads the next line of a block. Returns 1, also for a line without fields; 0 at the end of the block. The block must consist
- * of whole lines; its bytes may be changed. */
+/* Reads the next line of a block. Returns 1 (even if the line has no fields), or 0 at the end of the block. The block must consist of whole lines;
+ * its bytes may be changed. */
 int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line);
 
-/* Returns -1 after fail() for a wrong line: a field that each row needs (row_properties) is missing or empty; it has more fields than
- * form->most; a quote is not closed; or a word contains a tab or a line end, which a vocabulary file cannot store. Otherwise
- * returns 0. */
+/* Returns -1 after fail() for a wrong line: it lacks a field that each row needs (row_properties), or has more fields than form->most; a quote is
+ * not closed; or a word contains a tab or a line end, which a vocabulary file cannot store. Otherwise returns 0. */
 int columns_check(const struct table_line *line, const struct columns_form *form, enum look_rows rows, const char *path,
                   uint64_t number);
 
 /* Returns the index of the field with the line's rating, weight or score; NO_COLUMN if it is missing or empty. */
 unsigned columns_value(const struct table_line *line, const struct columns_form *form);
 
-/* Reads a number in the file's format: 4.5 or 1e3; with decimal commas 4,5; or the weight among the attributes of networkx.
- * Returns 0, or -1 if the field is no finite number. */
+/* Reads a number as the file writes it: 4.5 or 1e3; 4,5 with decimal commas; or the weight in a networkx attribute list. Returns 0, or -1 if the
+ * field is not a finite number. */
 int columns_number(const struct columns_form *form, const char *word, uint64_t length, double *value);
 
 /* Returns the name of a separator for messages: "tabs". */

@@ -11,19 +11,19 @@
 #include <string.h>
 
 enum {
-    POSITIONS = 1 << 14,   /* positions of the text that a thread takes at a time */
+    POSITIONS = 1 << 14,   /* positions of the text that a thread counts before it asks for more */
     DIGIT = 11,            /* bits of a digit of the sort */
-    EVENTS_FIRST = 1 << 16, /* events for which a thread has memory at first, and fewest for which it must have some */
-    BUFFERED = 4096,       /* pairs of a run that are read or written together */
-    BLOCKS_A_THREAD = 4,   /* blocks of rows that are merged in one round, for each thread */
+    EVENTS_FIRST = 1 << 16, /* events for which a thread allocates memory at first; its limit is never set lower */
+    BUFFERED = 4096,       /* number of pairs that are read from or written to a run at once */
+    BLOCKS_A_THREAD = 4,   /* blocks of rows per thread that one round merges */
 };
 
-/* A pair in a run on disk. The key is row << bits | column. */
+/* A pair in a sorted run on disk. The key is row << bits | column. */
 struct counted {
     uint64_t key, units;
 };
 
-/* A sorted source of pairs: events in memory, or a run on disk. `head` is its next pair; sources without one are not in the heap. */
+/* A sorted source of pairs: events in memory, or a run on disk. `head` is its next pair; a source that has ended is not in the heap. */
 struct source {
     struct counted head;
     const uint64_t *events;  /* [count] sorted; NULL: a run on disk */
@@ -33,23 +33,23 @@ struct source {
     uint64_t filled;
 };
 
-/* The events that one thread has met: key << distance_bits | distance. An event with distance 0 adds 2^32 units. */
+/* Events that one thread has collected. An event is a pair seen at a distance: key << distance_bits | distance. Distance 0 marks 2^32 units. */
 struct events {
     uint64_t *keys, *other; /* [capacity] other: scratch of the sort */
     uint64_t count, capacity, other_capacity;
 };
 
-/* The merge of the triangle and sorted sources, for some rows. */
+/* State of merging, for a range of rows, the triangle with the sorted sources. */
 struct merge {
     const struct cooccur *cooccur;
     struct source *source; /* [sources] */
     uint64_t sources;
-    uint32_t *heap; /* [heaped] numbers of sources; the least head is first */
+    uint32_t *heap; /* [heaped] binary heap of source numbers; the source with the smallest head is first */
     uint64_t heaped;
-    uint64_t row, column, end; /* the triangle's next pair; end: the first of its rows that is not merged */
+    uint64_t row, column, end; /* row, column: the triangle's next pair; end: first row after the merged range */
 };
 
-/* Rows whose pairs a thread merges at once. */
+/* A range of rows whose pairs one thread merges. */
 struct block {
     uint64_t first, end; /* rows */
     struct cooccur_pair *pairs;
@@ -59,10 +59,10 @@ struct block {
 struct cooccur {
     struct cooccur_text text;
     struct cooccur_wanted wanted;
-    uint64_t unit, most_events; /* most_events: of one thread, before it writes a run */
-    uint64_t *weight;           /* [window + 1] units of a pair at this distance */
+    uint64_t unit, most_events; /* most_events: events in a thread's memory at which it writes a run */
+    uint64_t *weight;           /* [window + 1] by distance: the units that a pair adds */
     unsigned bits, distance_bits;
-    uint32_t *triangle; /* pair of rows a >= b: triangle[a (a + 1) / 2 + b] */
+    uint32_t *triangle; /* count of the pair of rows a >= b at triangle[a (a + 1) / 2 + b] */
     uint64_t frequent;
     struct events *events; /* [threads] */
     unsigned threads;
@@ -73,10 +73,10 @@ struct cooccur {
     uint64_t sources, source_capacity, runs;
     pthread_mutex_t lock; /* held while a thread adds a run */
     _Atomic uint64_t taken;
-    struct pool *pool;    /* NULL, or a run is on disk: pairs come from `all`; otherwise from blocks that the threads merge ahead */
+    struct pool *pool;    /* NULL (also if a run is on disk): one merge, `all`, gives the pairs; otherwise threads merge blocks ahead */
     struct merge all;
-    struct block *block; /* [blocks] of the round that is given out; the array has places for BLOCKS_A_THREAD of each thread */
-    uint64_t blocks, given, at, next_row; /* the next pair is number `at` of block `given`; next_row: first row of the next round */
+    struct block *block; /* [blocks] of the current round; allocated: BLOCKS_A_THREAD for each thread */
+    uint64_t blocks, given, at, next_row; /* block `given`, pair `at`: the next pair to return; next_row: first row of the next round */
 };
 
 uint64_t cooccur_unit(const struct cooccur *c) {
@@ -89,7 +89,7 @@ uint64_t cooccur_runs(const struct cooccur *c) {
 
 /* ---- the sort ---- */
 
-/* Sorts the events by their digits, from the lowest on. Digits that are the same in all events are passed over. */
+/* Sorts the events by radix, from the lowest digit on; skips a digit that is the same in all events. */
 static int sort_events(struct events *e) {
     uint64_t all = ~(uint64_t)0, some = 0;
     if (mem_reserve(&e->other, &e->other_capacity, e->count, sizeof *e->other, "sorting pairs of words")) return -1;
@@ -178,7 +178,7 @@ static int push(struct cooccur *c, struct events *e, uint64_t row, uint64_t colu
     return 0;
 }
 
-/* Adds a pair at a distance to the counts. */
+/* Counts one occurrence of a pair at this distance. */
 static inline int count_pair(struct cooccur *c, struct events *e, uint32_t before, uint32_t after, uint32_t distance) {
     uint32_t high = before > after ? before : after, low = before > after ? after : before;
     if (high >= c->frequent)
@@ -310,7 +310,7 @@ static void end_merge(struct merge *m) {
     *m = (struct merge){.sources = 0};
 }
 
-/* Adds the least head of all sources to *sum, if it is this pair's. Returns 0, or -1 after fail(). */
+/* Adds to *sum the units of all sources whose next pair is `key`, and moves these sources on. Returns 0, or -1 after fail(). */
 static int take_heads(struct merge *m, uint64_t key, uint64_t *sum) {
     while (m->heaped && m->source[m->heap[0]].head.key == key) {
         uint32_t first = m->heap[0];
@@ -323,7 +323,7 @@ static int take_heads(struct merge *m, uint64_t key, uint64_t *sum) {
     return 0;
 }
 
-/* Returns the units of the triangle's next pair that has some, and moves m->row and m->column to it. 0: there is none. */
+/* Moves m->row and m->column to the triangle's next pair with a count above 0, and returns its units; 0 at the end. */
 static uint32_t next_frequent(struct merge *m) {
     const uint32_t *triangle = m->cooccur->triangle;
     for (; m->row < m->end; m->row++, m->column = 0) {
@@ -352,7 +352,7 @@ static int next_pair(struct merge *m, struct cooccur_pair *pair) {
 
 /* ---- blocks of rows, by all threads ---- */
 
-/* Returns the number of the first event of a row or a later one. */
+/* Returns the index of the first event in this row or a later one. */
 static uint64_t first_event(const struct cooccur *c, const struct events *e, uint64_t row) {
     uint64_t low = 0, high = e->count;
     unsigned shift = c->bits + c->distance_bits;
@@ -389,7 +389,7 @@ static int merge_blocks(void *context, unsigned worker) {
     return 0;
 }
 
-/* Merges the next rows. The words that occur most have the most pairs, and come alone. */
+/* Merges the next round of blocks. Frequent words have the most pairs, so each of the first 256 rows is a block of its own. */
 static int begin_round(struct cooccur *c) {
     c->blocks = c->given = c->at = c->taken = 0;
     for (uint64_t row = c->next_row; row < c->text.words && c->blocks < (uint64_t)BLOCKS_A_THREAD * c->threads; row = c->next_row) {
@@ -402,7 +402,7 @@ static int begin_round(struct cooccur *c) {
 
 /* ---- opened and closed ---- */
 
-/* Prepares the merge: by all threads, or of one list of sources, if runs are on disk. */
+/* Prepares the merge: by all threads in blocks of rows, or, if runs are on disk, as one merge of all sources. */
 static int prepare_merge(struct cooccur *c, struct pool *pool) {
     c->pool = c->threads > 1 && !c->runs ? pool : NULL;
     if (c->pool) return (c->block = mem_zalloc((uint64_t)BLOCKS_A_THREAD * c->threads, sizeof *c->block, "merging pairs of words")) ? 0 : -1;

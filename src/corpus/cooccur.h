@@ -6,12 +6,12 @@
  * Counts are integers: multiples of 1 / unit, where unit is the least common multiple of 1 .. window. So the order in which threads
  * add changes nothing. From a window of COOCCUR_EXACT + 1 words on, 1 / d is rounded to a multiple of 1 / 232,792,560.
  *
- *   pairs of two frequent words (rows below `frequent`)   a triangle of 32-bit counts; of one that passes 2^32, an event keeps 2^32
+ *   pairs of two frequent words (rows below `frequent`)   a triangle of 32-bit counts; an overflow becomes an event of 2^32 units
  *   all other pairs                                       events (row, column, distance) of 64 bits, sorted by a thread when its memory
  *                                                         is full, added up, and written to a nameless file as a sorted run
  *
- * At the end the triangle, the runs and the events in memory are merged, row after row: by all threads, a block of rows each, or by one
- * thread where runs are on disk.
+ * At the end the triangle, the runs and the events in memory are merged in the order of rows: by all threads, each a block of rows, or by one thread
+ * if runs are on disk.
  */
 #ifndef SPTX_COOCCUR_H
 #define SPTX_COOCCUR_H
@@ -31,11 +31,11 @@ struct cooccur_text {
 
 struct cooccur_wanted {
     uint32_t window;
-    int one_sided;     /* 1: the row of a pair is the earlier word, its column the later one; 0: each pair counts in both directions */
-    int flat;          /* 1: a pair counts 1 at any distance */
-    uint64_t memory;   /* most bytes for counts; 0: half of the available memory */
+    int one_sided;     /* 1: the row of a pair is its earlier word, the column its later one; 0: each pair is counted in both directions */
+    int flat;          /* 1: a pair adds 1 at any distance, instead of 1 / distance */
+    uint64_t memory;   /* most bytes of memory for counting; 0: half of the available memory */
     uint64_t frequent; /* number of frequent words; 0: as many as a quarter of the memory allows, but at most COOCCUR_FREQUENT */
-    const char *path;  /* runs are written to a nameless file in the directory of this path */
+    const char *path;  /* runs are written to a nameless file in the directory that contains this path */
 };
 enum { COOCCUR_FREQUENT = 10000 };
 

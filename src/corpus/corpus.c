@@ -47,31 +47,31 @@ struct corpus {
     int stream; /* 1: the corpus is one file, an id stream */
     int spool;  /* a copy of standard input, which can be read only once (base/file.h); -1: standard input is not part of the
                  * corpus */
-    struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
+    struct corpus_file *replaced; /* [replaced_count] the original files, if corpus_replace() replaced their text; NULL: it did not */
     uint64_t replaced_count;
-    int replacement; /* the nameless file with the text that replaces `replaced`; -1: corpus_replace() was not called */
+    int replacement; /* descriptor of the nameless file with the replacing text; -1: corpus_replace() was not called */
     struct numbered *numbered;          /* owned by the caller; NULL: not set */
     struct gathered *gathered;          /* owned by the caller; NULL: the corpus is read from files */
-    struct gathered *replaced_gathered; /* the gathered data whose text corpus_replace() replaced; NULL: none */
+    struct gathered *replaced_gathered; /* the original gathered data, if corpus_replace() replaced its text; NULL: it did not */
 
     pthread_mutex_t lock; /* held while the fields below are used */
     pthread_cond_t moved; /* `placed` or `failed` has changed */
     struct reader reader; /* reads the current file; only one file is open at a time */
     unsigned threads;     /* number of threads that may unpack a file together */
-    uint64_t at;          /* for a file that is not packed: where the next range begins */
-    uint64_t taken, placed; /* ranges that threads have begun to read; how many of them became blocks, in the file's order */
-    int failed;           /* 1: a thread has failed, so that no more blocks are given */
+    uint64_t at;          /* for a file that is not compressed: the offset at which the next range begins */
+    uint64_t taken, placed; /* taken: ranges that threads have begun to read; placed: ranges of these that have become blocks, in the file's order */
+    int failed;           /* 1: a thread has failed, so no more blocks are returned */
     uint64_t next;        /* index of the next file to open */
-    uint64_t skip;        /* of the bytes at the beginning of the current file that are not data: how many are not in a block yet */
+    uint64_t skip;        /* bytes at the current file's beginning that are not data (header, byte order mark) and are not in a block yet */
     char own_said[LOOK_SAID]; /* the last printed description of a file's format (look.said) */
     char *said;               /* points to it, or to corpus_options.said */
-    int said_rows;        /* number of files whose lines look like another format; a warning names only the first */
-    int said_encoding;    /* number of files that are not UTF-8; a warning names only the first */
-    int file_named;       /* 1: the path of the current file, which names its document, is in a block already */
-    uint64_t list_lines;   /* for lists without names: number of lines read so far, by which the current list is named */
+    int said_rows;        /* number of files whose lines look like another format; only the first is named in a warning */
+    int said_encoding;    /* number of files that are not UTF-8; only the first is named in a warning */
+    int file_named;       /* 1: the current file is one document, and a block already contains its name, the file's path */
+    uint64_t list_lines;   /* for lists without names: number of lines read so far; a list is named by the number of its line */
     char *carry;          /* bytes that were read together with an earlier block and belong to the next block */
     uint64_t carried, carry_capacity;
-    uint64_t number, offset, line; /* the fields of this name in the next struct corpus_block */
+    uint64_t number, offset, line; /* values of the fields of the same names in the next struct corpus_block */
     int line_open;
     _Atomic uint64_t done;
 };
@@ -80,7 +80,7 @@ static const struct columns_form *corpus_form(const struct corpus_file *file) {
     return &file->front.look.form;
 }
 
-/* How the first bytes of a file are to be examined. */
+/* Returns what to look for in the first bytes of a file. */
 static struct first_look corpus_wanted(const struct corpus_file *file, const struct corpus_format_properties *format,
                                               const struct look_keys *keys) {
     return (struct first_look){.path = file->path, .name = file->name, .rows = format->rows, .keys = keys};
@@ -103,9 +103,9 @@ static uint64_t count_newlines(const char *bytes, uint64_t length) {
 
 static const char input_name[] = "standard input";
 
-/* Hashes some bytes of a file. Files of the same size and modification time differ in their hash, since tar, rsync and touch
- * restore old times. A small file is hashed whole; of a larger file, up to 65 blocks at equal distances, the first and last one
- * included. Returns -1 with errno. */
+/* Stores a hash of some bytes of the file in *sample. It notices a change that keeps the file's size and modification time, as tar, rsync and
+ * touch can. A small file is hashed whole; of a larger file, up to 65 blocks at equal distances, including the first and the last. Returns 0, or
+ * -1 with errno. */
 static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     enum { BLOCK = 4096, BLOCKS = 64 };
     char block[BLOCK];
@@ -119,8 +119,8 @@ static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     return 0;
 }
 
-/* Adds a file, and opens it once: a file that cannot be read or is not text is found now, and not after hours of counting.
- * Messages call it `name`; NULL: its path. */
+/* Adds a file, and opens it once: a file that cannot be read or is not text is found now, and not after hours of counting. name: how messages call
+ * the file; NULL: by its path. */
 static int add_file(struct corpus *corpus, const char *path, const char *name) {
     struct stat about;
     char magic[8];
@@ -148,8 +148,8 @@ static int add_file(struct corpus *corpus, const char *path, const char *name) {
     return stream ? 0 : first_bytes_check(path, file->name);
 }
 
-/* Adds the plain files of a directory and of its directories, and links to plain files. Links to directories are not followed, since they
- * may lead in a circle. Other kinds, such as sockets and pipes, are skipped. */
+/* Adds the plain files in a directory and its subdirectories, and links to plain files. Links to directories are not followed, since they may lead
+ * in a circle. Other kinds, such as sockets and pipes, are skipped. */
 static int add_directory(struct corpus *corpus, const char *path) {
     struct stat own, about;
     char **names;
@@ -309,7 +309,7 @@ uint64_t corpus_block_bytes(const struct corpus *corpus) {
     return corpus->block_bytes;
 }
 
-/* Returns the user's keys; keys that do not apply to the corpus' format are left out. */
+/* Returns the user's keys about lines, without those that do not apply to this format. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     struct look_keys keys = options->look;
@@ -327,8 +327,8 @@ void corpus_set_threads(struct corpus *corpus, unsigned threads) {
     corpus->threads = threads;
 }
 
-/* Of several files of documents, finds out whether a file is a document: it is, unless the lines of the first files agree on what
- * names a document. */
+/* For a corpus of several document files: decides whether each file is one document. It is, unless the first files' lines agree on what names a
+ * document. */
 static int find_naming(struct corpus *corpus, struct look_keys *keys) {
     char said[LOOK_SAID] = "";
     for (uint64_t i = 0; i < corpus->count && i < CORPUS_LOOK_FILES && keys->names == NAMES_AUTO; i++) {
@@ -364,7 +364,7 @@ void corpus_left_add(struct corpus_left *to, const struct corpus_left *some) {
     for (size_t i = 0; i < sizeof *to / sizeof *sums; i++) __atomic_fetch_add(&sums[i], one[i], __ATOMIC_RELAXED);
 }
 
-/* Prints how many rows were left out, of how many, and why. */
+/* Prints how many rows of how many were left out, and why. */
 static void say_left(uint64_t count, const struct corpus_left *left, const char *rows, const char *why) {
     char some[TEXT_BYTES], all[TEXT_BYTES];
     if (count) remark("left out   %s of %s %s%s", text_of_count(some, count), text_of_count(all, left->rows), rows, why);
@@ -433,12 +433,11 @@ void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block
 
 /* ---- blocks ---- */
 
-/* Blocks of a corpus. Threads read a file that is not packed by ranges of equal length, each range by one thread and without a
- * lock. A file may be cut only at some offsets; a block begins at the first of these from the range's begin on, and ends at the
- * first from the range's end on. The blocks then get their numbers in the file's order. A packed file is read under the lock. */
+/* Blocks of a corpus. An uncompressed file is cut into ranges of equal length; each is read by one thread, without a lock. A file may be cut only
+ * at some offsets; a block begins at the first of these from the range's begin on, and ends at the first from the range's end on. The blocks then
+ * get their numbers in the file's order. A compressed file is read by one thread at a time, which holds the lock. */
 
-/* Returns 1 if blocks may end only where lines end: because lines are read as a whole, words may contain blanks, or lines get
- * numbers. */
+/* Returns 1 if blocks may end only where lines end, because the format reads whole lines, allows blanks in words, or numbers its lines. */
 static int needs_whole_lines(const struct corpus *corpus, const struct corpus_file *file) {
     if (corpus->format->whole_lines) return 1;
     const struct columns_form *form = corpus_form(file);
@@ -447,9 +446,8 @@ static int needs_whole_lines(const struct corpus *corpus, const struct corpus_fi
 
 /* ---- blocks ---- */
 
-/* Returns the length at which a block may be cut: just after the last white byte (or line end) in bytes[looked .. length - 2]; 0
- * if there is no white byte. The very last byte always belongs to the next block, so that a block follows unless the file has
- * ended. */
+/* Returns where a block may be cut: just after the last white-space byte (or line end) of bytes[looked .. length - 2]; 0 if it contains none. The
+ * very last byte is left to the next block, so that another block follows unless the file has ended. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
@@ -468,8 +466,9 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* Finds a word of a block of the current file of more than max_word bytes. Returns the index of its first byte, or the block's length if no
- * word is so long. Such a word covers at least one of bytes most, 2 most + 1, 3 most + 2 .., so only the words at these are measured. */
+/* Finds a word of a block of the current file of more than max_word bytes. Returns the index of its first byte, or the block's length if no word
+ * is so long. Such a word covers at least one of bytes most, 2 most + 1, 3 most + 2 .. (most = max_word), so only the words at these bytes are
+ * measured. */
 static uint64_t find_long_word(const struct corpus *corpus, const struct corpus_block *block) {
     const char *separators = corpus->format->rows == LOOK_TEXT ? "" : corpus_form(&corpus->files[corpus->next - 1])->separator;
     uint64_t most = corpus->max_word;
@@ -502,7 +501,7 @@ static int is_long_line(const struct corpus *corpus, const struct corpus_block *
            !memchr(block->bytes + block->length - most, '\n', most);
 }
 
-/* Called before a block grows because it cannot be cut. Fails if its word, or its line of a pair or an edge, is too long. */
+/* Called before a block grows because it cannot be cut. Fails if its last word, or its last line in a format of pairs or edges, is too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!is_long_line(corpus, block)) return 0;
@@ -587,7 +586,7 @@ static int is_open(const struct corpus *corpus) {
     return corpus->reader.fd >= 0 && (corpus->reader.packing || corpus->at < corpus->files[corpus->next - 1].size);
 }
 
-/* Replaces a block's bytes, which are `length` new ones. */
+/* Replaces a block's bytes by `length` new ones, which the block then owns. */
 static void replace_bytes(struct corpus_block *block, char *bytes, uint64_t length, uint64_t capacity) {
     free(block->bytes);
     block->bytes = bytes;
@@ -597,8 +596,7 @@ static void replace_bytes(struct corpus_block *block, char *bytes, uint64_t leng
 
 enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the separator after it */
 
-/* Writes a line number and a separator at the beginning of each non-empty line of a block. So a list without a name is named by
- * its line number. */
+/* Writes a line number and a separator before each non-empty line of a block: the names of lists that have none. */
 static int number_lines(struct corpus *corpus, struct corpus_block *block, const char *separator) {
     uint64_t lines = count_newlines(block->bytes, block->length) + 1,
              capacity = block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
@@ -619,7 +617,7 @@ static int number_lines(struct corpus *corpus, struct corpus_block *block, const
     return 0;
 }
 
-/* Rewrites lines of a table of documents: the document's name or its line's number, a tab, the text. */
+/* Rewrites each line of a table of documents as: the document's name (or the line's number), a tab, the text. */
 static int part_documents(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
     unsigned name = form->column[COLUMN_A], text = form->column[COLUMN_B], more = form->column[COLUMN_VALUE];
     uint64_t lines = count_newlines(block->bytes, block->length) + 1,
@@ -658,7 +656,7 @@ static int part_documents(struct corpus *corpus, struct corpus_block *block, con
     return 0;
 }
 
-/* Makes a file one document: line ends become blanks, and the file's first block begins with its path and a tab. */
+/* Makes the file one document: line ends become blanks, and its first block begins with the file's path (the name) and a tab. */
 static int name_by_file(struct corpus *corpus, struct corpus_block *block) {
     const char *path = corpus->files[corpus->next - 1].name;
     uint64_t length = corpus->file_named ? 0 : strlen(path) + 1, capacity = block->length + length + CORPUS_PADDING, skip = block->skip;
@@ -677,7 +675,7 @@ static int name_by_file(struct corpus *corpus, struct corpus_block *block) {
     return 0;
 }
 
-/* Completes the next block of the current file, in the file's order. */
+/* Fills in the number, offset and line of the current file's next block. Called in the file's order. */
 static int place(struct corpus *corpus, struct corpus_block *block, uint64_t newlines, int ended) {
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     block->skip = corpus->skip < block->length ? corpus->skip : block->length;
@@ -706,7 +704,7 @@ static int place(struct corpus *corpus, struct corpus_block *block, uint64_t new
 
 /* ---- packed files ---- */
 
-/* Returns 1, or 0 if the file has no more bytes; -1 after fail(). */
+/* Reads the next block of a compressed file. Returns 1, or 0 at the end of the file; -1 after fail(). */
 static int next_packed(struct corpus *corpus, struct corpus_block *block) {
     int ended;
     if (fill(corpus, block, &ended)) return -1;
@@ -716,8 +714,8 @@ static int next_packed(struct corpus *corpus, struct corpus_block *block) {
 
 /* ---- ranges ---- */
 
-/* Finds the first offset from `from` on at which the current file may be cut: after a white byte (or line end), or at the file's
- * end. Returns 1; 0 if `to` is before that offset; -1 after fail(). */
+/* Finds the first offset, at least `from`, where the current file may be cut: after white space (or a line end), or at the file's end. Returns 1;
+ * 0 if that offset is beyond `to`; -1 after fail(). */
 static int find_place(const struct corpus *corpus, uint64_t from, uint64_t to, uint64_t *place) {
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     int whole_lines = needs_whole_lines(corpus, file);
@@ -739,7 +737,7 @@ static int find_place(const struct corpus *corpus, uint64_t from, uint64_t to, u
     return 0;
 }
 
-/* Reads bytes from .. end - 1 of the current file. They may be fewer if the file has become shorter. */
+/* Reads bytes from .. end - 1 of the current file; fewer if the file has become shorter. */
 static int read_bytes(const struct corpus *corpus, struct corpus_block *block, uint64_t from, uint64_t end) {
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     if (mem_grow(&block->bytes, &block->capacity, end - from + CORPUS_PADDING, 1, "a block of the corpus")) return -1;
@@ -750,8 +748,8 @@ static int read_bytes(const struct corpus *corpus, struct corpus_block *block, u
     return 0;
 }
 
-/* Reads the block of a range of the current file: nothing if the file cannot be cut within the range. Reading ends early at a word
- * or a line that is too long. Stores where the block ends. */
+/* Reads the block of a range of the current file; the block is empty if the file cannot be cut within the range. Stops early at a word or line
+ * that is too long. *end: where the block ends. */
 static int read_range(const struct corpus *corpus, struct corpus_block *block, uint64_t from, uint64_t to, uint64_t *end) {
     uint64_t start;
     block->length = 0;
@@ -766,8 +764,7 @@ static int read_range(const struct corpus *corpus, struct corpus_block *block, u
     return 0;
 }
 
-/* Reads the next range of the current file. Returns 1, or 0 if it gives no block; -1 after fail(). Does not hold the lock while it
- * reads. */
+/* Reads the next range of the current file, without holding the lock. Returns 1, or 0 if the range contains no block; -1 after fail(). */
 static int next_range(struct corpus *corpus, struct corpus_block *block) {
     uint64_t size = corpus->files[corpus->next - 1].size, from = corpus->at, number = corpus->taken++;
     uint64_t to = size - from < corpus->block_bytes ? size : from + corpus->block_bytes, end = to;
@@ -832,7 +829,7 @@ void corpus_rewind(struct corpus *corpus) {
 
 /* ---- what the look finds in all files ---- */
 
-/* Says if the files are those of training and of validation or test: usually only the first are meant. */
+/* Prints a line if the file names look like those of training and validation or test data: usually only the training data is meant. */
 static void say_split(const struct corpus *corpus) {
     const char *first = corpus->files[0].path, *trained = NULL, *held_out = NULL;
     uint64_t shared = strlen(first);
@@ -856,7 +853,7 @@ static void say_split(const struct corpus *corpus) {
 static const char *const separator_names[] = {[SEPARATOR_TAB] = "\t", [SEPARATOR_COMMA] = ",", [SEPARATOR_SEMICOLON] = ";",
                                               [SEPARATOR_PIPE] = "|", [SEPARATOR_COLONS] = "::", [SEPARATOR_BLANK] = " "};
 
-/* Fills in the keys that are still "auto" from the format of the first file, where all files agree. */
+/* Replaces each key that is still "auto" by the first file's value, if all files agree on it. */
 static void fill_in(const struct corpus *corpus, struct corpus_found *found) {
     const struct look *look = &corpus->files[0].front.look;
     const struct columns_form *form = &look->form;

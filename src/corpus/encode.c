@@ -28,8 +28,7 @@ struct encoder {
     int adjacency;
     uint64_t line_start; /* index in out->ids of the first id of the current line */
     int line_began;      /* 1: the current line began in this block; 0: in an earlier one */
-    int has_target;      /* for lines with targets: 1: the first token of the current line was read, in this block or an earlier
-                          * one */
+    int has_target;      /* for lines with targets: 1 if the current line's first token was read, in this block or an earlier one */
 };
 
 int encode_are_rows(const struct corpus_options *options) {
@@ -53,8 +52,7 @@ void encode_rows(const struct vocab *vocab, const struct corpus_options *options
 
 static int take_line_end(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    uint64_t least = encoder->adjacency && encoder->line_began; /* a line with only a target is dropped, and so is a line without
-                                                                 * ids */
+    uint64_t least = encoder->adjacency && encoder->line_began; /* a line that has no id, or only a target, is dropped */
     if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
     if (!encoder->line_began || out->count > encoder->line_start) {
         if (mem_grow(&out->ends, &out->ends_capacity, out->lines + 1, sizeof *out->ends, "the lines of a block"))
@@ -68,7 +66,7 @@ static int take_line_end(struct encoder *encoder) {
     return 0;
 }
 
-/* Handles the next id of a line. out->ids has memory for it. */
+/* Handles the next id of a line. out->ids must have memory for it. */
 static inline void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;
@@ -91,8 +89,8 @@ static int encoder_start(struct encoder *encoder, const struct corpus_options *o
     return 0;
 }
 
-/* Encodes the numbers first .. end - 1 of the corpus into the arrays of `encoded`, whose earlier contents are overwritten. Not for
- * scattered lists. Returns 0, or -1 after fail(). */
+/* Encodes words first .. end - 1 of a numbered corpus into the arrays of `encoded`, whose earlier contents are overwritten. Not for scattered
+ * lists. Returns 0, or -1 after fail(). */
 static int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,
                     uint64_t end) {
     const uint32_t *numbers = numbered->numbers, *rows = numbered->items;
@@ -115,7 +113,7 @@ static int encode_numbered(struct encoded *encoded, const struct numbered *numbe
 
 /* ---- the numbers of a corpus ---- */
 
-/* Returns the row of each name of a list, by its number; NULL after fail(). */
+/* Returns an array with the row of each list's name, indexed by the name's number; NULL after fail(). */
 static uint32_t *rows_of_lists(const struct word_counts *names, const struct vocab *vocab, uint64_t size) {
     uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of lists");
     char digits[WORD_DIGITS];
@@ -146,7 +144,7 @@ static int number_known(struct numbered *numbered, struct corpus *corpus, const 
     return result;
 }
 
-/* Finds the rows of gathered data, whose words are numbered already. */
+/* Makes *own from gathered data, whose words are numbered already: finds the row of each number. */
 static int give_rows(struct numbered *own, const struct gathered *data, const struct corpus_options *options, const struct vocab *vocab) {
     const struct words *items = &data->items.words, *lists = &data->lists.words;
     uint64_t length;
@@ -178,9 +176,9 @@ int encode_numbers(const struct numbered **numbered, struct numbered *own, struc
     return numbered_open(own, path) || number_known(own, corpus, options, vocab, pool) ? -1 : 0;
 }
 
-/* Triples are grouped by their heads: a counting sort, which reads all triples once for each range of heads that fits into memory.
- * The triples of a head are then sorted by relation and tail. All threads count, place and sort. There is only one sorted order, so
- * the stream does not depend on the number of threads. */
+/* Sorts triples by head: a counting sort, which reads all triples once for each range of heads whose triples fit into memory. The triples of a
+ * head are then sorted by relation and tail. All threads count, place and sort. Equal input has only one sorted order, so the stream does not
+ * depend on the number of threads. */
 
 enum { TRIPLES = 1 << 16, HEADS = 1 << 10, LEAST_AT_ONCE = 32 << 20, SHARE_OF_MEMORY = 3 };
 
@@ -188,11 +186,11 @@ enum { TRIPLES = 1 << 16, HEADS = 1 << 10, LEAST_AT_ONCE = 32 << 20, SHARE_OF_ME
 struct sorting {
     const struct triples_met *met;
     struct idstream_writer *writer;
-    uint64_t *ends;      /* [entities + 1] at first the number of a head's triples; for heads of the range: where its triples end in
-                          * `keys` */
+    uint64_t *ends;      /* [entities + 1] first the number of a head's triples; for heads of the current range, the index in `keys` where its
+                          * triples end */
     uint64_t first, end; /* heads first .. end - 1 are the current range */
-    uint64_t *keys;      /* the triples of the range, by head: relation << 32 | tail */
-    uint64_t *kept;      /* [heads of the range] number of a head's triples without repetitions */
+    uint64_t *keys;      /* the range's triples, ordered by head: relation << 32 | tail */
+    uint64_t *kept;      /* [heads of the range] number of a head's distinct triples */
     uint64_t range;      /* number of triples of the range */
     _Atomic uint64_t next, lost;
     uint64_t repeated;
@@ -203,7 +201,7 @@ static inline uint32_t entity_of(const struct triples_met *met, const uint32_t *
     return met->rows ? met->rows[number] : number;
 }
 
-/* Stores the rows of triple i. Returns 0 if one of its terms has no row. */
+/* Computes triple i as rows: its head, and its key of relation and tail. Returns 0 if one of its terms has no row. */
 static inline int rows_of(const struct triples_met *met, uint64_t i, uint32_t *head, uint64_t *key) {
     uint32_t tail = entity_of(met, met->tails, i), relation = met->relation_rows[met->relations[i * met->stride]];
     *head = entity_of(met, met->heads, i);
@@ -228,7 +226,7 @@ static int count_heads(void *context, unsigned worker) {
     return 0;
 }
 
-/* Places the triples of the range. ends[head] is at first where the triples of a head begin, and afterwards where they end. */
+/* Stores the range's triples in `keys`. ends[head] is at first where the triples of a head begin, and afterwards where they end. */
 static int place_triples(void *context, unsigned worker) {
     struct sorting *g = context;
     uint64_t i, end, key;
@@ -249,7 +247,7 @@ struct scratch {
     uint64_t *keys, capacity;
 };
 
-/* Sorts by one byte after the other, from the lowest, where the keys differ in it. */
+/* Sorts the keys by radix, one byte at a time from the lowest on; skips bytes that are the same in all keys. */
 static int sort_keys(struct scratch *scratch, uint64_t *keys, uint64_t count) {
     enum { FEW = 48 };
     uint64_t varying = 0;
@@ -292,7 +290,7 @@ static int sort_heads(void *context, unsigned worker) {
             result = sort_keys(&scratch, keys, count);
             for (uint64_t i = 0; i < count; i++)
                 if (!i || keys[i] != keys[i - 1])
-                    keys[kept++] = keys[i]; /* kept <= i: it overwrites only keys that were compared */
+                    keys[kept++] = keys[i]; /* kept <= i, so only keys that were already compared are overwritten */
             g->kept[at] = kept;
         }
     }
@@ -302,7 +300,7 @@ static int sort_heads(void *context, unsigned worker) {
 
 /* ---- range by range ---- */
 
-/* Chooses the heads of the next range, at least one, and sets ends[head] to where the triples of each begin. */
+/* Chooses the heads of the next range, at least one, and sets ends[head] to where each head's triples begin. */
 static void choose_range(struct sorting *g, uint64_t most) {
     g->first = g->end;
     for (g->range = 0; g->end < g->met->entities; g->end++) {
@@ -380,10 +378,10 @@ int encode_triples(struct idstream_writer *writer, const struct triples_met *met
 /* ==== pairs, grouped by list ==== */
 
 enum {
-    BUCKET_IDS = 1 << 18,  /* usual number of ids of a bucket, whose sorting then stays within a core's cache */
-    ROUND_LEAST = 1 << 24, /* lowest limit for the ids of a round, even if memory is short */
-    PAIRS = 1 << 20,       /* pairs between two checks whether the user has interrupted the program */
-    AHEAD = 16             /* pairs between the prefetch of a list's numbers and their use */
+    BUCKET_IDS = 1 << 18,  /* usual number of ids of a bucket: small enough to be sorted within a core's cache */
+    ROUND_LEAST = 1 << 24, /* fewest ids of a round, even if memory is short */
+    PAIRS = 1 << 20,       /* number of pairs after which a thread checks whether the user has pressed Ctrl-C */
+    AHEAD = 16             /* how many pairs ahead a list's number is prefetched */
 };
 
 /* A list of pairs. */
@@ -397,24 +395,24 @@ struct kept {
     uint32_t list, row;
 };
 
-/* State of grouping; the workers share it. A bucket has 1 << bucket_bits consecutive lists. Each round groups some buckets: the
- * workers read all pairs, and store the pairs of these buckets, bucket by bucket, in the order of the corpus. Then they sort each
- * bucket by list, and write it. */
+/* State of grouping pairs by list; the workers share it. A bucket is 1 << bucket_bits consecutive lists. Each round groups some buckets: the
+ * workers read all pairs, and store the pairs of these buckets, bucket by bucket, in the order of the corpus. Then they sort each bucket by list,
+ * and write it. */
 struct grouping {
     const struct pairs_met *met;
     struct idstream_writer *writer;
     struct pool *pool;
     int weighed;
-    struct integer_counts counts; /* by number of a list: its items, and its first pair */
+    struct integer_counts counts; /* for each list's number: how many items the list has, and which pair is its first */
     uint32_t *numbers;            /* [met->list_numbers] index in `lists` of each list that has items */
-    _Atomic uint64_t *marks; /* [met->count / 64 + 1] a bit for each pair; 1: it is the first pair of its list */
-    uint64_t *marks_before;  /* [met->count / 64 + 1] number of marks before each element of `marks` */
+    _Atomic uint64_t *marks; /* [met->count / 64 + 1] one bit for each pair: 1 if it is the first pair of its list */
+    uint64_t *marks_before;  /* [met->count / 64 + 1] number of 1 bits in `marks` before each element */
     struct list *lists; /* [list_count] */
     uint64_t list_count;
 
     unsigned bucket_bits;
     uint64_t first, end;   /* the buckets of this round */
-    uint64_t *places;      /* [threads][end - first] where the worker stores its next pair of each bucket */
+    uint64_t *places;      /* [threads][end - first] index at which the worker stores its next pair of each bucket */
     uint64_t *ends;        /* [end - first] where each bucket's pairs end */
     uint64_t *begins;      /* [end - first] first id of each bucket in the stream */
     struct kept *kept;     /* [pairs of the round] */
@@ -460,7 +458,7 @@ static int mark_firsts(void *context, unsigned worker) {
     return 0;
 }
 
-/* Numbers the lists of the worker's share in the order of their first pairs. */
+/* Gives numbers to the lists in the worker's share of the pairs, in the order of the lists' first pairs. */
 static int make_lists(void *context, unsigned worker) {
     struct grouping *g = context;
     const struct pairs_met *met = g->met;
@@ -508,7 +506,7 @@ static uint64_t lists_before(const struct grouping *g, uint64_t bucket) {
     return lists < g->list_count ? lists : g->list_count;
 }
 
-/* Counts the pairs of each bucket in the worker's share, or stores them. */
+/* Goes through the pairs in the worker's share: counts those of each bucket (store = 0), or stores them (store = 1). */
 static inline __attribute__((always_inline)) int each_kept(struct grouping *g, unsigned worker, int store) {
     const struct pairs_met *met = g->met;
     uint64_t i, end, *places = g->places + worker * (g->end - g->first);
@@ -522,7 +520,7 @@ static inline __attribute__((always_inline)) int each_kept(struct grouping *g, u
         if (bucket >= g->end - g->first) continue;
         uint64_t place = places[bucket]++;
         if (!store) continue;
-        INVARIANT(place < g->ends[bucket]); /* no more pairs are stored than were counted */
+        INVARIANT(place < g->ends[bucket]); /* no bucket gets more pairs than were counted for it */
         g->kept[place] = (struct kept){list, row};
         if (g->weighed) g->weights[place] = met->weights ? met->weights[i * met->stride] : 1;
     }
@@ -537,7 +535,8 @@ static int store_kept(void *context, unsigned worker) {
     return each_kept(context, worker, 1);
 }
 
-/* Turns counts of pairs into places: bucket by bucket, in a bucket worker by worker, so that pairs keep their order. */
+/* Turns the workers' counts of pairs into the indices at which they store pairs: bucket by bucket, and in a bucket worker by worker, so that pairs
+ * keep their order. */
 static void set_places(struct grouping *g) {
     uint64_t sum = 0, buckets = g->end - g->first;
     for (uint64_t bucket = 0; bucket < buckets; bucket++) {
@@ -556,11 +555,11 @@ static void set_places(struct grouping *g) {
 struct sorted {
     uint32_t *ids;
     float *weights;
-    uint64_t *next; /* [lists of the bucket] where the list's next item belongs */
+    uint64_t *next; /* [lists of the bucket] index at which the list's next item is stored */
     uint64_t ids_capacity, weights_capacity, next_capacity;
 };
 
-/* Sets where the lists of a bucket begin, and stores their own ids. Returns the number of the bucket's ids, or -1 after fail(). */
+/* Computes where each list of a bucket begins, and stores there the list's own id. Returns the bucket's number of ids, or -1 after fail(). */
 static int64_t begin_lists(const struct grouping *g, uint64_t first, uint64_t end, struct sorted *out) {
     uint64_t ids = 0;
     for (uint64_t list = first; list < end; list++) ids += ids_of(g, &g->lists[list]);
@@ -608,8 +607,8 @@ static int sort_buckets(void *context, unsigned worker) {
 
 /* ---- rounds ---- */
 
-/* Chooses the buckets of the next round: as many as memory allows, at least one. `before`: number of ids of earlier buckets.
- * Returns the number of the buckets' ids. */
+/* Chooses the buckets of the next round: as many as fit into memory, at least one. `before`: number of ids of earlier buckets. Returns the number
+ * of ids of the chosen buckets. */
 static uint64_t choose_buckets(struct grouping *g, uint64_t most, uint64_t before, uint64_t *begins) {
     uint64_t ids = 0, buckets = ((g->list_count - 1) >> g->bucket_bits) + 1;
     for (g->end = g->first; g->end < buckets; g->end++) {
@@ -642,7 +641,7 @@ static int group_round(struct grouping *g, uint64_t ids) {
 }
 
 static int group_all(struct grouping *g, uint64_t ids) {
-    uint64_t most = mem_available() / 4 / (sizeof *g->kept + sizeof *g->weights); /* ids of a round: a quarter of the free memory */
+    uint64_t most = mem_available() / 4 / (sizeof *g->kept + sizeof *g->weights); /* most ids of a round: for a quarter of the free memory */
     if (most < ROUND_LEAST) most = ROUND_LEAST;
     if (g->met->round_ids) most = g->met->round_ids;
     uint64_t usual = g->met->bucket_ids ? g->met->bucket_ids : BUCKET_IDS, before = 0;
@@ -674,13 +673,13 @@ int group_pairs(struct idstream_writer *writer, const struct pairs_met *met, int
     return result ? -1 : 0;
 }
 
-/* Workers encode blocks of the numbered corpus in any order. A worker that has encoded a block waits until all earlier blocks
- * have their places in the file, gives it its place, and writes it while others do the same. So the file does not depend on the
- * number of threads. Only this step in the corpus' order knows what spans several blocks: the length of the open sentence, and
- * whether the open line has its target. */
+/* Workers encode blocks of the numbered corpus in any order. A worker that has encoded a block waits until the offsets of all earlier blocks in
+ * the file are known, computes its own offset, and writes its block while others write theirs. So the file does not depend on the number of
+ * threads. What spans several blocks is handled in this step, which runs in the corpus' order: the length of an unfinished sentence, and whether
+ * an unfinished line has its target. */
 
-enum { ENCODING = 2 }; /* version of the encoding: to be raised if the same corpus gives other ids or sentences than before */
-enum { LOOK = 3 << 8 }; /* version of look.h: to be raised if the same file gives other words than before */
+enum { ENCODING = 2 }; /* version of the encoding; to be raised when the same corpus would give different ids or sentences than before */
+enum { LOOK = 3 << 8 }; /* version of look.h; to be raised when the same file would give different words than before */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
@@ -703,8 +702,8 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         format->rows == LOOK_TEXT ? 0 : (uint64_t)look->header,
                         0,
                         (uint64_t)(options->list_rows + 2 * (format->triples && options->reciprocal))};
-    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* leaves list_rows out if it is 0, so that the
-                                                                               * fingerprints of older streams stay valid */
+    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* without list_rows if it is 0, so that fingerprints of older
+                                                                               * streams stay valid */
     if (format->ratings) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
     uint64_t sum = XXH3_64bits_withSeed(facts, known, (uint64_t)options->pair_weights);
     return options->phrases.joins ? sum ^ phrases_fingerprint(&options->phrases) : sum;
@@ -722,9 +721,9 @@ struct encoding {
     _Atomic uint64_t next;           /* index of the next number to encode */
     struct progress progress;
     struct idstream_writer writer;
-    uint64_t open_start; /* index in the stream of the first token of the sentence that has no end yet */
-    int line_lost;       /* adjacency, 1: the open line's target is not in the vocabulary, so its contexts are dropped */
-    int held;            /* adjacency, 1: of the open line, only the target is known so far; it is written when a context follows */
+    uint64_t open_start; /* index in the stream of the first token of the unfinished sentence */
+    int line_lost;       /* adjacency: 1 if the unfinished line's target is not in the vocabulary, so its contexts are dropped */
+    int held;            /* adjacency: 1 if only the target of the unfinished line is known so far; it is written when a context follows */
     uint32_t held_id;
 
     pthread_mutex_t lock;
@@ -733,7 +732,7 @@ struct encoding {
     int failed;
 };
 
-/* Ids of a block, and their place in the stream. */
+/* Ids of a block, and the offset in the stream where they belong. */
 struct placed {
     const uint32_t *ids; /* [count] */
     uint64_t count, at;
@@ -763,8 +762,8 @@ static int place_lines(struct encoding *encoding, const struct encoded *block, s
     return 0;
 }
 
-/* Places ids of a line that began in an earlier block. If the line's target was held back until now, it is placed before them. If
- * the target is not in the vocabulary, the ids are dropped. */
+/* Gives offsets to ids of a line that began in an earlier block. If the line's target is not written yet, it is placed before them. If the target
+ * is not in the vocabulary, the ids are dropped. */
 static void place_rest_of_line(struct encoding *encoding, const struct encoded *block, uint64_t count, struct placed *placed) {
     if (encoding->line_lost || !count) return;
     unsigned held = (unsigned)encoding->held;
@@ -799,7 +798,7 @@ static int place_adjacency(struct encoding *encoding, const struct encoded *bloc
     return 0;
 }
 
-/* Places a block when all earlier ones are placed, and writes it. */
+/* Waits until all earlier blocks have their offsets in the stream, gives the block its own, and writes it. */
 static int put_block(struct encoding *encoding, const struct encoded *block) {
     struct placed placed = {.count = 0};
     pthread_mutex_lock(&encoding->lock);
@@ -816,7 +815,8 @@ static int put_block(struct encoding *encoding, const struct encoded *block) {
 static int encode_blocks(void *context, unsigned worker) {
     struct encoding *encoding = context;
     struct encoded mine = {0};
-    uint64_t first, end, numbers = corpus_block_bytes(encoding->corpus) / sizeof(uint32_t); /* as many bytes as a block of the corpus has */
+    uint64_t first, end, numbers = corpus_block_bytes(encoding->corpus) / sizeof(uint32_t); /* numbers that one worker encodes at a time: as many
+                                                                                             * bytes as a block of the corpus */
     if (!numbers) numbers = 1;
     int result = 0;
     while (!result && pool_take(&encoding->next, encoding->numbered->count, numbers, &first, &end)) {
@@ -915,7 +915,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     return result;
 }
 
-/* End of the name of the working file of pairs, PATH.<process>.pairs, which earlier versions wrote. */
+/* End of the name of a temporary file, PATH.<process>.pairs, that earlier versions wrote. */
 static const char places_end[] = ".pairs";
 
 int encode_is_leftover(const char *name, const char *of) {

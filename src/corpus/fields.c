@@ -51,7 +51,7 @@ int edges_weight(double value, float *weight) {
     return 0;
 }
 
-/* Stores the weight of an edge. WEIGHTS_AUTO means that the first edges had no weights; an edge with a weight is then an error.
+/* Stores the weight of an edge in the line. WEIGHTS_AUTO here means that the first edges had no weights, so an edge with a weight is an error.
  * Returns 0, or -1 after fail(). */
 static int read_weight(const struct table_line *columns, const struct columns_form *form, enum corpus_weights weights,
                        const char *path, uint64_t line, float *weight) {
@@ -60,7 +60,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
     *weight = 1;
     if (weights == WEIGHTS_NO || (weights == WEIGHTS_AUTO && column == NO_COLUMN)) return 0;
     int is_number = column != NO_COLUMN && !columns_number(form, columns->word[column], columns->length[column], &value);
-    if (form->braces && column != NO_COLUMN && !is_number) return 0; /* attributes of networkx without a weight: the weight is 1 */
+    if (form->braces && column != NO_COLUMN && !is_number) return 0; /* networkx writes attributes without a weight for edges of weight 1 */
     if (column == NO_COLUMN)
         return fail("'%s' line %" PRIu64 ": the edge has no weight, and %s; graph.weights = no reads all edges without",
                     path, line,
@@ -81,7 +81,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
                 line == 1 && !is_number ? "; where the line names the columns, set corpus.header = yes" : "");
 }
 
-/* Returns 1 if the edge must be left out, and counts it. */
+/* Returns 1 if the edge must be left out, and counts it in *left. */
 static int leave_out(const struct edge_line *edge, struct corpus_left *left) {
     int loop = edge->from_length == edge->to_length && !memcmp(edge->from, edge->to, edge->from_length);
     left->loops += (uint64_t)loop;
@@ -223,20 +223,20 @@ static const char *pass_white(const char *at, const char *end) {
     return at;
 }
 
-/* Returns the end of a term that ends before white space: the dot of the line may follow it at once. */
+/* Returns the end of a term that ends before white space; the dot that ends the line may follow the term directly. */
 static const char *end_of_word(const char *at, const char *end) {
     while (at < end && !token_is_white(*at)) at++;
     return at[-1] == '.' ? at - 1 : at;
 }
 
-/* Returns the byte after a literal, whose first byte is its opening quote: after the closing quote and a language or type. Returns
- * NULL if the quote is not closed. */
+/* Returns the byte after a literal: after its closing quote and its language or type. `at` is its opening quote. Returns NULL if the quote is not
+ * closed. */
 static const char *end_of_literal(const char *at, const char *end) {
     for (at++; at < end && *at != '"'; at++) at += *at == '\\' && at + 1 < end;
     return at == end ? NULL : end_of_word(at + 1, end);
 }
 
-/* Reads one term. Returns the byte after it; NULL if no term is there. */
+/* Reads one term of N-Triples. Returns the byte after it; NULL if there is no term. */
 static const char *read_term(const char *at, const char *end, const char **term, uint64_t *length) {
     const char *stop = at;
     int bracket = at < end && *at == '<';
@@ -253,7 +253,7 @@ static const char *read_term(const char *at, const char *end, const char **term,
     return stop + bracket;
 }
 
-/* Reads the terms of a line that is no comment. Returns 0, or -1 after fail(). */
+/* Reads the terms of a line of N-Triples that is not a comment. Returns 0, or -1 after fail(). */
 static int read_ntriple(const char *at, const char *end, const char *path, struct corpus_left *left, struct triple_line *triple) {
     const char *graph;
     uint64_t length;
@@ -323,11 +323,10 @@ int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block,
     return 1;
 }
 
-/* A value of corpus.min_rating is proposed only if no rating exceeds RATING_MOST and at least KEPT_LEAST % of the pairs would be
- * kept. Other numbers are counts of plays or times, which reach far higher values, and few of which are in the upper part of
- * their range. */
+/* A value of corpus.min_rating is proposed only if the numbers look like ratings: none exceeds RATING_MOST, and at least KEPT_LEAST % of the pairs
+ * would be kept. Counts of plays or timestamps reach far higher values, and few are in the upper part of their range. */
 enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
-static const double upper_part = 0.75; /* the upper part of the range begins at this fraction: at 4 of 1 to 5, at 8 of 1 to 10 */
+static const double upper_part = 0.75; /* the upper part of a range of ratings begins here: at 4 of 1 to 5, at 8 of 1 to 10 */
 
 int ratings_meet(struct ratings *ratings, double rating) {
     ratings->missing += isnan(rating);
@@ -361,7 +360,7 @@ static int take_ratings(void *user, const struct corpus_block *block) {
     return more;
 }
 
-/* Returns the lowest rating in the upper part of the range; *kept: the percentage of ratings from it on. */
+/* Returns the lowest rating that occurs in the upper part of the range; *kept: the percentage of ratings that are at least as high. */
 static double propose(const struct ratings *ratings, double *kept) {
     double from = ratings->least + upper_part * (ratings->most - ratings->least), lowest = ratings->most;
     uint64_t count = 0;
@@ -374,17 +373,16 @@ static double propose(const struct ratings *ratings, double *kept) {
     return lowest;
 }
 
-/* Returns the name of the values for messages: the column's name in the header; "ratings" if there is no name or it contains
- * that word. */
+/* Returns how messages call the ratings: by the column's name in the header; "ratings" if it has no name or the name contains this word. */
 static const char *name_of(const struct ratings *ratings) {
     return *ratings->name && !strcasestr(ratings->name, "rating") ? ratings->name : "ratings";
 }
 
-/* If the ratings differ, prints a line with their range, which says that they have no effect and which key would use them. */
+/* If ratings differ, prints their range, that they have no effect, and which key would use them. */
 static void ratings_say(const struct ratings *ratings) {
     if (ratings->count && !ratings->least && !ratings->most) remark("%s are all 0: all count alike", name_of(ratings));
     if (!ratings->count || ratings->least == ratings->most) return;
-    if (ratings->least < 0) { /* a negative quantity means that something was returned */
+    if (ratings->least < 0) { /* a negative quantity is that of a returned item */
         uint64_t below = 0;
         double lowest = ratings->most;
         for (uint64_t i = 0; i < ratings->count; i++) {
@@ -497,7 +495,7 @@ int fields_of_lists(struct corpus_fields *fields, struct corpus_field *field) {
             *field = (struct corpus_field){.part = PART_WORD, .line = fields->line};
             return 1;
         }
-        if (!column.length) continue; /* the field is empty: two separators follow each other, or one ends the line */
+        if (!column.length) continue; /* an empty field: between two separators, or after the last separator of a line */
         if (column.open || token_has_break(column.word, column.length)) return refuse_list(fields, &column);
         *field = (struct corpus_field){corpus_part(fields->format, fields->index++), column.word, column.length, fields->line, 1};
         return 1;
@@ -523,7 +521,7 @@ int fields_of_tokens(struct corpus_fields *fields, struct corpus_field *field) {
     return 1;
 }
 
-/* If a field of the last line was not returned yet, stores it and returns 1; otherwise returns 0. */
+/* If the last line has a field that was not returned yet, stores it and returns 1; otherwise returns 0. */
 static int take_later(struct corpus_fields *fields, struct corpus_field *field) {
     if (!fields->later_count) return 0;
     *field = fields->later[--fields->later_count];

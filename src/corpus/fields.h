@@ -10,12 +10,12 @@
 /* edges: reads the lines of corpus.format = graph. Each line is an edge: source, target[, weight]; the file's format says which
  * columns these are (columns.h). A line that begins with # or % is a comment.
  *
- * Self-loops, and edges of weight 0, which no walk takes, are left out. They are counted, so that a message can tell how many.
+ * Self-loops and edges of weight 0 (no walk follows them) are left out, and counted for a message.
  */
 
 /* An edge, as read from one line. */
 struct edge_line {
-    const char *from, *to; /* words of the two nodes; they point into the block */
+    const char *from, *to; /* words of the two nodes; the pointers are into the block */
     uint64_t from_length, to_length;
     uint64_t line;
     float weight; /* 1 if edges have no weights */
@@ -25,8 +25,7 @@ struct edge_line {
 int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, enum corpus_weights weights,
                struct corpus_left *left, struct edge_line *edge);
 
-/* Examines the first lines of the corpus' first files. Returns 1 if every edge has a number in the weight column, otherwise 0;
- * -1 after fail(). */
+/* Reads the first lines of the corpus' first files. Returns 1 if every edge has a number in the weight column, 0 if not; -1 after fail(). */
 int edges_look_weighted(const struct corpus *corpus, const struct corpus_options *options);
 
 /* Converts a weight to float. Returns 0, or -1 if it is negative, not finite, or too large or too small for a float. Does not
@@ -42,16 +41,16 @@ struct pair_line {
     uint64_t list_length, item_length;
     uint64_t line;
     double rating; /* NaN: the line has no rating */
-    float weight;  /* 1 with PAIR_WEIGHTS_NONE; otherwise computed from the rating */
+    float weight;  /* with PAIR_WEIGHTS_NONE 1; otherwise computed from the rating */
 };
 
 /* Converts a rating to a weight: 0, or a positive finite float. Returns 0, or -1 if the rating is negative, NaN, or too large or
  * too small for a float. Does not call fail(). */
 int pairs_weight(enum pair_weights weights, double rating, float *weight);
 
-/* Reads the next pair that options->min_rating, options->look.events and options->pair_weights keep. Counts the others in *left: also
- * those without a list or an item, and those that did not happen (columns_form.zeros_out). Returns 1; 0 at the end of the block; -1
- * after fail(). The block must consist of whole lines. */
+/* Reads the next pair that is kept by options->min_rating, options->look.events and options->pair_weights. Counts the other pairs in *left, also
+ * those without list or item, and those that did not happen (columns_form.zeros_out). Returns 1; 0 at the end of the block; -1 after fail(). The
+ * block must consist of whole lines. */
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, const struct corpus_options *options,
                struct corpus_left *left, struct pair_line *pair);
 
@@ -74,24 +73,23 @@ struct triple_line {
     uint64_t line;
 };
 
-/* Reads the next triple. literals = 0: triples of N-Triples with a literal are left out, and counted in *left. Returns 1; 0 at the end
- * of the block; -1 after fail(). The block must consist of whole lines. */
+/* Reads the next triple. With literals = 0, N-Triples with a literal are left out, and counted in *left. Returns 1; 0 at the end of the block; -1
+ * after fail(). The block must consist of whole lines. */
 int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block, int literals, struct corpus_left *left,
                  struct triple_line *triple);
 
-/* ratings: tells the user that ratings of pairs have no effect. Without corpus.min_rating and corpus.weights a pair with one star
- * trains like a pair with five, so if ratings differ, one line says so. Of files only the first bytes are examined; of a
- * program's pairs all are. */
+/* ratings: says if the ratings of pairs have no effect. Without corpus.min_rating and corpus.weights a pair with one star trains like a pair with
+ * five; so if ratings differ, one line says so. Of files only the first bytes are examined, of a program's data all pairs. */
 
 struct corpus;
 struct corpus_options;
 
-/* The first ratings of a corpus, and the range of all its ratings. */
+/* The first ratings of a corpus, and the range of those seen so far. */
 struct ratings {
     double *values; /* [count], at most RATINGS_KEPT */
     double least, most; /* smallest and largest rating so far; not set while count is 0 */
     uint64_t count, capacity, missing; /* count: number of stored ratings; missing: number of pairs without a rating */
-    int part;      /* 1: these are the first ratings, and there may be more */
+    int part;      /* 1: only the corpus' first ratings were read, and there may be more */
     char name[32]; /* name of the rating column in the header of the first file; "" if it has no header */
 };
 enum { RATINGS_KEPT = 1 << 20 };
@@ -100,12 +98,12 @@ enum { RATINGS_KEPT = 1 << 20 };
 int ratings_meet(struct ratings *ratings, double rating);
 void ratings_release(struct ratings *ratings); /* may be called on a struct of zeros */
 
-/* Calls ratings_say() for the ratings in the first bytes of the corpus' files, or for the ratings that a program has given; does
- * nothing if corpus.min_rating or corpus.weights uses ratings. Returns 0, or -1 after fail(). */
+/* Prints the line of ratings_say() for the ratings in the files' first bytes, or for those of a program's data; prints nothing if
+ * corpus.min_rating or corpus.weights uses the ratings. Returns 0, or -1 after fail(). */
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options);
 
-/* Returns 1 if corpus.weights may be tried: in the first bytes of the files every pair has a rating above 0, and the ratings
- * differ. Returns 0 otherwise, and always for pairs that a program has given; -1 after fail(). */
+/* Returns 1 if corpus.weights is worth trying: in the files' first bytes every pair has a rating above 0, and ratings differ. Otherwise returns 0,
+ * always for pairs that a program has given; -1 after fail(). */
 int ratings_may_weigh(const struct corpus *corpus, const struct corpus_options *options);
 
 /* A field of a line; or the end of a line. */
@@ -124,11 +122,10 @@ struct corpus_fields {
     struct corpus_cursor cursor;
     const struct corpus_options *options;
     struct corpus_left left;   /* numbers of rows that were left out so far */
-    uint64_t index;            /* index in its line of the next token */
-    struct corpus_field later[2]; /* [later_count] the other fields of a pair, an edge or a triple, last one first; the next calls
-                                   * return them */
+    uint64_t index;            /* index of the next token in its line */
+    struct corpus_field later[2]; /* [later_count] fields of the current pair, edge or triple that the next calls return, last one first */
     unsigned later_count;
-    struct column_walk walk; /* for lists with a separator: the current line, with the fields that are not read yet */
+    struct column_walk walk; /* for lists with a separator: the unread rest of the current line */
     uint64_t line;           /* number of the line of `walk` */
     int in_line;             /* 1: the line of `walk` may have more fields */
 };
@@ -136,7 +133,7 @@ struct corpus_fields {
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
                          const struct corpus_options *options);
 
-/* Returns 1 if the fields of a block are its words between blanks. */
+/* Returns 1 if the fields of a block are simply its words, separated by blanks. */
 int fields_are_tokens(const struct corpus_block *block, const struct corpus_options *options);
 
 /* Stores the next field. Returns 1; 0 at the end of the block; -1 after fail(). */

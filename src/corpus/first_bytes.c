@@ -16,7 +16,8 @@
 static const char unpack[] = "unpack it first", as_lines[] = "write it as lines of text first (in Python: pandas, then to_csv)",
                   want_text[] = "wanted a file with text in it";
 
-/* A binary format. letters = 1: a text may begin with the same bytes, so a control character must follow within SOON bytes. */
+/* A binary format and the first bytes of its files. letters = 1: these bytes are letters with which a text may begin, so a control character must
+ * follow within SOON bytes. */
 static const struct kind {
     const char *magic;
     unsigned length, at, letters;
@@ -69,8 +70,8 @@ static const struct kind {
 
 enum { SOON = 64 };
 
-/* Returns 1 for control characters that do not occur in text. BEL to CR do occur, and so do SO, SI and ESC, by which old
- * encodings switch their alphabets. */
+/* Returns 1 for control characters that do not occur in text. These are not counted: BEL to CR, which do occur, and SO, SI and ESC, with which old
+ * encodings switch alphabets. */
 static int is_control(unsigned char byte) {
     return byte < 7 || (byte > 15 && byte < ' ' && byte != 27) || byte == 127;
 }
@@ -89,8 +90,7 @@ static int is_of(const struct kind *kind, const char *bytes, uint64_t length) {
 
 /* ---- files without a magic number ---- */
 
-/* Control characters in a file's first bytes: how many there are, how many different ones, and how many zeros at even and at odd
- * offsets. */
+/* Counts of control characters in a file's first bytes: all, different ones, and zeros at even and at odd offsets. */
 struct controls {
     uint64_t count, kinds, zeros[2];
 };
@@ -109,8 +109,8 @@ static struct controls count_controls(const char *bytes, uint64_t length) {
     return controls;
 }
 
-/* Limits for binary data. Of random bytes 9 in 100 are control characters, of all 24 kinds; arrays and programs have even more.
- * A text may contain a few odd characters, but many times. */
+/* Limits above which bytes are binary. Of random bytes 9 in 100 are control characters, of all 24 kinds; arrays and programs contain even more. A
+ * text may contain a few kinds of them, even often. */
 enum { KINDS_LEAST = 8, KINDS_SHARE = 100, FEW_LEAST = 32, FEW_SHARE = 5 };
 static int are_of_no_text(const struct controls *controls, uint64_t length) {
     if (controls->kinds >= KINDS_LEAST) return controls->count >= length / KINDS_SHARE;
@@ -121,9 +121,9 @@ static int begins(const char *bytes, uint64_t length, const char *mark, uint64_t
     return length >= mark_length && !memcmp(bytes, mark, mark_length);
 }
 
-/* Returns the name of the encoding if each character has 16 or 32 bits, otherwise NULL. Such a text begins with a byte order
- * mark and has at least one zero byte, of a blank or a line end (Chinese has hardly more). Without a mark, nearly all bytes at
- * even offsets are zero and hardly any at odd ones, or the reverse. */
+/* Returns the name of the encoding if each character has 16 or 32 bits, otherwise NULL. Such a text begins with a byte order mark and contains a
+ * zero byte, in a blank or a line end (Chinese text contains few others). Without a mark, nearly all bytes at even offsets are zero and hardly any
+ * at odd ones, or the reverse. */
 static const char *wide_encoding(const char *bytes, uint64_t length, const struct controls *controls) {
     uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
     if (begins(bytes, length, "\xFF\xFE\0\0", 4) || begins(bytes, length, "\0\0\xFE\xFF", 4)) return "UTF-32";
@@ -184,7 +184,7 @@ static int has_newline(struct reader *reader) {
     return (int)n;
 }
 
-/* Sets cr_ends if the whole file has CRs and no LF, and then replaces each CR in the first bytes by LF. */
+/* Sets cr_ends if the whole file contains CRs and no LF; then replaces each CR in the first bytes by LF. */
 static int look_at_ends(struct first_bytes *front, struct beginning *file) {
     int more = 0;
     if (memchr(file->bytes, '\n', file->length) || !memchr(file->bytes, '\r', file->length)) return 0;
@@ -195,14 +195,14 @@ static int look_at_ends(struct first_bytes *front, struct beginning *file) {
     return 0;
 }
 
-/* Returns the number of bytes up to the end of the last whole line. The last line of a file needs no line end to be whole. */
+/* Returns the length of the whole lines at the file's beginning. The file's last line is whole even without a line end. */
 static uint64_t whole_lines(const struct beginning *file) {
     const char *newline = file->whole ? NULL : memrchr(file->bytes, '\n', file->length);
     return file->whole ? file->length : newline ? (uint64_t)(newline - file->bytes) + 1 : 0;
 }
 
-/* Returns the number of the line with the first byte that is not UTF-8; 0 if all bytes are UTF-8. A character may be cut off at
- * the end. */
+/* Returns the number of the first line with a byte that is not valid UTF-8; 0 if all lines are valid. A character at the end of the bytes may be
+ * cut off. */
 static uint64_t find_bad_line(const char *bytes, uint64_t length) {
     uint64_t line = 1;
     for (uint64_t i = 0; i < length;) {

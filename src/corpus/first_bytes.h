@@ -1,5 +1,5 @@
-/* first_bytes: reads the first bytes of a file, and unpacks them if the file is packed. It examines whether they are text, how
- * lines end, and which format the lines have (look.h). */
+/* first_bytes: reads the first bytes of a file, and unpacks them if the file is compressed. It examines whether they are text, how lines end, and
+ * which columns the lines have (look.h). */
 #ifndef SPTX_FIRST_BYTES_H
 #define SPTX_FIRST_BYTES_H
 
@@ -19,35 +19,34 @@
 /* Number of bytes at a file's beginning by which it is judged; a shorter file is judged by all its bytes. */
 enum { KIND_BYTES = 64 << 10 };
 
-/* Returns 0 if a file with these first bytes may be text; otherwise -1 after fail(), which names the file's kind and a way out.
- * `holds`: 0 if the bytes are the file's own, 1 if they were unpacked from it. */
+/* Returns 0 if a file with these first bytes may be text; otherwise -1 after fail(), which names the kind of file and what the user can do. holds:
+ * 0 if the bytes are the file's own, 1 if they were unpacked from it. */
 int kind_check(const char *path, const char *bytes, uint64_t length, int holds);
-/* Checks only for a magic number, as kind_check() does first: for a file that need not be text. Returns 0, or -1 after fail(). */
+/* Checks only for a magic number, as kind_check() does first; for files that need not be text. Returns 0, or -1 after fail(). */
 int kind_check_format(const char *path, const char *bytes, uint64_t length, int holds);
 
-/* Number of bytes that are examined: enough for the header and the first line of data of any usual file. */
+/* Number of bytes that are examined: enough for a header and a first line of data in usual files. */
 enum { FIRST_BYTES = KIND_BYTES };
 
 struct first_bytes {
     uint64_t skip;        /* number of bytes before the data: byte order mark and header */
-    int cr_ends;          /* 1: lines end in CR, as on old Macs: the file contains CRs but no LF */
+    int cr_ends;          /* 1: lines end in CR, as on old Macs: the file contains CR but no LF */
     struct look look;     /* the format of the lines */
     uint64_t bad_line;    /* number of the first line that is not UTF-8; 0: all examined bytes are UTF-8 */
 };
 
-/* A file to examine, and the meaning that its lines should have. */
+/* A file to examine, and the kind of rows that its lines should be. */
 struct first_look {
-    const char *path; /* the file to read; for standard input (-) a temporary copy, so messages use `name` */
+    const char *path; /* the file to read; a temporary copy of standard input (-), so messages use `name` */
     const char *name;
     enum look_rows rows;
     const struct look_keys *keys;
 };
 
-/* Checks that the file is text and, if it is packed, can be unpacked. name: the file's name in messages. Returns 0, or
- * -1 after fail(). */
+/* Checks that the file is text and, if it is compressed, can be unpacked. name: the file's name in messages. Returns 0, or -1 after fail(). */
 int first_bytes_check(const char *path, const char *name);
 
-/* Examines the file. Returns 0, or -1 after fail(), for example if its lines cannot be read as wanted->rows. */
+/* Examines the file's first bytes and lines. Returns 0, or -1 after fail(), for example if its lines cannot be read as wanted->rows. */
 int first_bytes_look(struct first_bytes *front, const struct first_look *wanted);
 
 /* Examines the file and returns its first bytes, which the caller frees; NULL after fail(). *length: their number, at most

@@ -35,7 +35,7 @@ uint64_t powers_log(const struct powers *powers, uint64_t k) {
     return low;
 }
 
-enum { ATTEMPTS = 16 }; /* most draws of a token, if the line already has each drawn one */
+enum { ATTEMPTS = 16 }; /* how often a token is drawn again if the line already contains it */
 
 #define SHARE(x) ((uint32_t)((x)*4294967295.0))
 static const struct line_shape shapes[] = {
@@ -73,7 +73,7 @@ static void line_source_init(struct line_source *source, const struct generate_o
     source->order = shuffle_make(options->rows, draw_at(options->seed, DRAW_GENERATE, 0, 2, 0));
 }
 
-/* Returns the row with a rank among all rows: ranks count the first members of all groups, then all second members, and so on. */
+/* Returns the row with this rank of popularity: the first members of all groups have the lowest ranks, then come all second members, and so on. */
 static uint64_t row_of_rank(const struct line_source *source, uint64_t rank) {
     uint64_t full = source->last_size * source->groups, member, group;
     if (rank < full) {
@@ -95,7 +95,7 @@ static uint64_t draw_member(const struct line_source *source, uint64_t group, ui
     return group * source->shape.group + powers_floor(&source->powers, draw_below(bits, rows)) - 1;
 }
 
-/* Draws the next token of a line: from the series of the token before, from one of the line's groups, or from all rows. */
+/* Draws the next token of a line: from the previous token's series, from one of the line's groups, or from all rows. */
 static uint32_t draw_token(const struct line_source *source, const struct drawn_line *line, const uint64_t groups[4],
                            struct draw4 drawn) {
     const struct line_shape *shape = &source->shape;
@@ -110,7 +110,7 @@ static uint32_t draw_token(const struct line_source *source, const struct drawn_
     return (uint32_t)draw_anywhere(source, bits);
 }
 
-/* Draws the four groups of a line, some of which may be the same; each gives a quarter of the tokens that come from groups. */
+/* Draws the line's four groups, which may be equal. A token that is drawn from the line's groups is drawn from each of them with probability 1/4. */
 static void draw_groups(const struct line_source *source, uint64_t number, uint32_t target, uint64_t groups[4]) {
     struct draw4 drawn = draw_at(source->options->seed, DRAW_GENERATE, number, 0, 1);
     for (int i = 0; i < 4; i++) groups[i] = (uint64_t)drawn.word[i] * source->groups >> 32;
@@ -122,8 +122,8 @@ static void draw_groups(const struct line_source *source, uint64_t number, uint3
 
 /* ---- edges ---- */
 
-/* Bounds of a 16-bit draw, which sets one bit of each node's number: neither bit (.57), the second node's only (.19), the first
- * node's only (.19), or both (.05). */
+/* Thresholds of a 16-bit draw that decides one bit of each of an edge's two node numbers: 0 and 0 (.57), 0 and 1 (.19), 1 and 0 (.19), 1 and 1
+ * (.05). */
 enum { SECOND_BIT = 37356, FIRST_BIT = 49807, BOTH_BITS = 62259, BITS_A_DRAW = 8 };
 
 /* Draws two node numbers of `bits` bits each. */
@@ -139,7 +139,7 @@ static void draw_quadrants(const struct generate_options *options, uint64_t numb
     }
 }
 
-/* Draws an edge. It is drawn again if it is a self-loop or if a number is not a node's. */
+/* Draws an edge. Draws again after a self-loop or a number that no node has. */
 static void draw_edge(const struct generate_options *options, uint64_t number, struct drawn_line *line) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(options->rows - 1);
     uint64_t ends[2] = {0, 0}, rows = options->rows;
@@ -156,8 +156,8 @@ static void draw_edge(const struct generate_options *options, uint64_t number, s
 
 /* ---- triples ---- */
 
-/* Draws a triple. Both shares of the shape count tails in the cluster to which the relation leads: series_share counts tails with
- * the head's number in its cluster. */
+/* Draws a triple. The shares of the shape concern the tail: group_share that it is in the relation's cluster; series_share that it has the head's
+ * number in that cluster. */
 static void draw_triple(const struct line_source *source, uint64_t number, struct drawn_line *line) {
     const struct generate_options *options = source->options;
     struct draw4 first = draw_at(options->seed, DRAW_GENERATE, number, 4, 0), second = draw_at(options->seed, DRAW_GENERATE, number, 4, 1);
@@ -211,19 +211,19 @@ static void line_draw(const struct line_source *source, uint64_t number, struct 
 struct generator {
     const struct generate_options *options;
     struct line_source lines;
-    struct file_writer groups, vocab; /* files written beside the corpus; finished before it is committed, and renamed after it */
+    struct file_writer groups, vocab; /* files written beside the corpus: completed before the corpus is renamed into place, and renamed after it */
     struct progress progress;
 };
 
-/* Returns the letter with which each word begins, before its number; 0: words have no letter. */
+/* Returns the letter before a word's number, as in w17; 0 if words are numbers only. */
 static char letter_of(const struct generator *generator) {
     return *generator->lines.shape.letter;
 }
 
 /* ---- all lines ----
  *
- * Threads draw the pieces of a round, each piece into a buffer of its own. Then one thread writes them in order, and the next
- * round begins. So the output does not depend on the number of threads.
+ * A piece is PIECE_LINES lines. In each round threads draw some pieces, each into its own buffer; then one thread writes them in order. So the output
+ * does not depend on the number of threads.
  */
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
@@ -234,17 +234,17 @@ struct piece {
     char *bytes; /* output of take_line() for all lines */
     uint64_t used, capacity;
     uint32_t length[PIECE_LINES]; /* bytes of each line in `bytes` */
-    char *packed;                 /* if the corpus is packed: `bytes` as a zstd frame */
+    char *packed;                 /* if the corpus is compressed: `bytes` as a zstd frame */
     uint64_t packed_used, packed_capacity;
 };
 
 /* Writes a drawn line to `out`, at most LINE_BYTES bytes, and returns their number; called on any thread. */
 typedef uint64_t take_line(void *context, const struct drawn_line *line, uint64_t number, char *out);
-/* Writes a piece to the corpus. Called in the order of the pieces. NULL: nothing is written. */
+/* Writes a piece to the corpus; called in the order of the pieces. NULL instead of a function: nothing is written. */
 typedef int put_piece(void *context, const struct piece *piece);
 enum { LINE_BYTES = 32 * (LINE_TOKENS + 1) };
 
-/* Pieces that are drawn together; the workers share it. */
+/* The pieces that threads draw together; the workers share this struct. */
 struct round {
     const struct generator *generator;
     take_line *take;
@@ -307,8 +307,8 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     return result;
 }
 
-/* Syncs the files beside the corpus before it is renamed; commit_beside() renames them right after it. So a full disk leaves all
- * older files as they were. */
+/* Syncs the files beside the corpus before the corpus is renamed into place; commit_beside() renames them right after it. So if the disk is full,
+ * all older files stay as they were. */
 static int finish_beside(struct generator *generator) {
     if (generator->groups.path && file_finish(&generator->groups)) return -1;
     return generator->vocab.path ? file_finish(&generator->vocab) : 0;
@@ -404,7 +404,7 @@ static int write_groups(struct generator *generator, const char *path) {
 
 /* ---- as an id stream ----
  *
- * All lines are drawn twice: once to count the words, whose ranks are the ids, and once to write the ids. Nothing is kept between.
+ * All lines are drawn twice: once to count the words, whose ranks are the ids, and once to write the ids. The lines are not kept in between.
  */
 
 struct id_output {
@@ -416,7 +416,7 @@ struct id_output {
 
 static uint64_t take_counts(void *context, const struct drawn_line *line, uint64_t number, char *out) {
     struct id_output *output = context;
-    if (!line->count) return 0; /* a paper that found no other paper to cite */
+    if (!line->count) return 0; /* a paper without any earlier paper that it could cite */
     for (uint64_t i = 0; i < line->count; i++) atomic_fetch_add_explicit(&output->counts[line->rows[i]], 1, memory_order_relaxed);
     if (output->generator->options->kind == GENERATE_PAPERS)
         atomic_fetch_add_explicit(&output->counts[line->target], 1, memory_order_relaxed);
@@ -427,7 +427,7 @@ static uint64_t take_ids(void *context, const struct drawn_line *line, uint64_t 
     struct id_output *output = context;
     uint32_t *ids = (uint32_t *)(void *)out;
     uint64_t count = 0;
-    if (!line->count) return 0; /* a paper that found no other paper to cite */
+    if (!line->count) return 0; /* a paper without any earlier paper that it could cite */
     if (output->generator->options->kind == GENERATE_PAPERS) ids[count++] = output->ranks[line->target];
     for (uint64_t i = 0; i < line->count; i++) ids[count++] = output->ranks[line->rows[i]];
     return count * sizeof *ids;
@@ -455,8 +455,8 @@ static int by_rank(const void *a, const void *b) {
     return x->row < y->row ? -1 : 1;
 }
 
-/* Sorts rows by count, the highest first, and rows with equal counts by number. The few rows with high counts are sorted by
- * qsort(), the many others by a counting sort. */
+/* Sorts rows by falling count; rows with equal counts by number. The few rows with high counts are sorted by qsort(), the many others by a
+ * counting sort. */
 static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
     uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking"), high = 0;
     struct ranked *top = NULL;
@@ -490,7 +490,7 @@ out:
     return result;
 }
 
-/* Writes the vocabulary in the order of ids; *fingerprint is its vocab_fingerprint(). */
+/* Writes the vocabulary in the order of ids, and stores its vocab_fingerprint() in *fingerprint. */
 static int write_vocab(struct generator *generator, const struct id_output *output, const uint32_t *rows, const char *path,
                        uint64_t *fingerprint) {
     XXH3_state_t *sum = XXH3_createState();

@@ -51,7 +51,7 @@ struct powers {
 };
 
 void powers_init(struct powers *powers);
-/* Returns the smallest e for which powers_floor() is at least k, for k up to 2^33. */
+/* Returns the smallest e for which powers_floor() is at least k; k is at most 2^33. */
 uint64_t powers_log(const struct powers *powers, uint64_t k);
 
 /* Returns the integer part of 2^e. */
@@ -76,14 +76,14 @@ static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
  */
 enum { LINE_TOKENS = 96 }; /* largest number of tokens in a line */
 
-/* The numbers by which the kinds of corpora differ. */
+/* The numbers in which the kinds of generated corpora differ. */
 struct line_shape {
     const char *name, *letter;
     uint64_t group;                     /* number of rows of a group */
-    uint64_t series;                    /* number of rows of a series; 0: the corpus has no series */
-    uint64_t least, beyond;             /* a line has least .. beyond - 1 tokens */
-    uint32_t series_share, group_share; /* probability, times 2^32, that a token is of the series of the one before, or of the
-                                         * line's groups */
+    uint64_t series;                    /* number of rows in a series; 0: the corpus has no series */
+    uint64_t least, beyond;             /* a line has at least `least` and fewer than `beyond` tokens */
+    uint32_t series_share, group_share; /* probabilities, times 2^32, that a token is drawn from the previous token's series, or from the line's
+                                         * groups */
 };
 
 struct line_source {
@@ -91,14 +91,14 @@ struct line_source {
     struct line_shape shape;
     struct powers powers;
     uint64_t groups, last_size; /* number of groups; number of rows of the last group, which may be smaller */
-    uint64_t all, group, last;  /* powers_log() of rows + 1, for all rows, for a full group, and for the last group */
+    uint64_t all, group, last;  /* powers_log() of the number of rows + 1: all rows, a full group, the last group */
     uint64_t least, beyond;     /* powers_log() of shape.least and of shape.beyond */
     uint64_t relations;         /* triples: powers_log() of relations + 1 */
     struct shuffle order;       /* papers: the order in which papers cite */
 };
 
 struct drawn_line {
-    uint32_t target; /* papers: the paper that cites; graph: the edge's first node; triples: the head; otherwise 0 */
+    uint32_t target; /* papers: the paper that cites others; graph: the edge's first node; triples: the head; otherwise 0 */
     uint64_t count;
     uint32_t rows[LINE_TOKENS]; /* [count]; triples: relation, tail */
 };
@@ -107,13 +107,13 @@ enum generate_kind { GENERATE_BOOKS, GENERATE_PAPERS, GENERATE_WORDS, GENERATE_G
 
 struct generate_options {
     enum generate_kind kind;
-    uint64_t rows;  /* books, papers, words, nodes or entities: 1 (nodes: 2) to 4,294,967,294 */
-    uint64_t lists; /* lists, papers that cite, sentences, edges or triples: 1 to 2^48 - 1 */
+    uint64_t rows;  /* number of books, papers, words, nodes or entities: 1 (nodes: 2) to 4,294,967,294 */
+    uint64_t lists; /* number of lists, citing papers, sentences, edges or triples: 1 to 2^48 - 1 */
     uint32_t seed;
-    uint32_t relations; /* for triples: their number, at least 1; otherwise 0 */
+    uint32_t relations; /* triples: number of relations, at least 1; otherwise 0 */
 };
 
-int generate_kind_named(const char *name); /* returns an enum generate_kind, or -1 after fail_usage() */
+int generate_kind_named(const char *name); /* returns the enum generate_kind of a name, or -1 after fail_usage() */
 /* Writes the corpus atomically, with a progress line. Returns 0, or -1 after fail(). */
 int generate_write(const struct generate_options *options, const char *path);
 

@@ -29,7 +29,7 @@ uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted) {
 
 /* ---- checking ---- */
 
-/* Returns 1 if a graph with the header's numbers has exactly `size` bytes. The first test keeps the sums from overflowing. */
+/* Returns 1 if a graph with these numbers of nodes and arcs has exactly `size` bytes. The first test keeps the sums from overflowing. */
 static int sizes_agree(const struct graph_header *header, uint64_t size) {
     uint64_t words = (size - sizeof *header) / 4;
     if (header->nodes > words || header->arcs > words) return 0;
@@ -43,12 +43,11 @@ static int header_fits(const struct file_map *map, struct graph_header *header) 
            header->flags <= (GRAPH_DIRECTED | GRAPH_WEIGHTED) && sizes_agree(header, map->size);
 }
 
-/* State of checking a graph's rows, with all threads. The checksum does not replace this check: a file with the right checksum
- * may contain rows that graph.h forbids. */
+/* State of checking a graph's rows, by all threads. Even a file whose checksum is right is checked, since it may contain rows that graph.h
+ * forbids. */
 struct checking {
     const struct graph *graph;
-    _Atomic uint64_t next, senseless; /* next: the next row to check; senseless: a row with wrong arcs; UINT64_MAX: none was
-                                       * found */
+    _Atomic uint64_t next, senseless; /* next: the next row to check; senseless: a row with invalid arcs, UINT64_MAX: none found */
 };
 
 enum { ROWS = 1 << 14 }; /* number of rows that a thread checks at a time */
@@ -167,7 +166,7 @@ static int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted)
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* Sorts the keys by one digit of the neighbour; keys with equal digits keep their order. */
+/* Sorts the keys by one digit of the neighbour's number; keys with equal digits keep their order. */
 static void sort_by_digit(struct graph_sort *sort, uint64_t count, unsigned shift, int weighted) {
     uint64_t next[DIGITS] = {0}, sum = 0;
     for (uint64_t i = 0; i < count; i++) next[sort->keys[i] >> shift & (DIGITS - 1)]++;
@@ -189,7 +188,7 @@ static void sort_by_digit(struct graph_sort *sort, uint64_t count, unsigned shif
     sort->other_weights = weights;
 }
 
-/* Copies the keys, and finds where each row ends. */
+/* Copies the keys into the scratch memory, and computes where each row ends. */
 static void take_keys(struct graph_sort *sort, const uint64_t *keys, uint64_t count, const float *weights, uint64_t rows) {
     memset(sort->ends, 0, rows * sizeof *sort->ends);
     for (uint64_t i = 0; i < count; i++) {
@@ -200,7 +199,7 @@ static void take_keys(struct graph_sort *sort, const uint64_t *keys, uint64_t co
     if (weights && count) memcpy(sort->weights, weights, count * sizeof *weights);
 }
 
-/* Stores each neighbour at the next free place of its row, so each row's neighbours rise. */
+/* Stores the neighbours row by row. Keys are sorted by neighbour, so each row's neighbours are in rising order. */
 static void put_keys(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t count) {
     uint64_t begin = 0;
     for (uint64_t row = 0; row < rows; row++) {
@@ -220,13 +219,13 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Joins the arcs of a row with the same neighbour. Fails if the sum of their weights is too large for a float. */
+/* Joins arcs of a row that lead to the same neighbour into one. Fails if the sum of their weights is too large for a float. */
 static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows) {
     uint64_t at = 0, to = 0;
     for (uint64_t row = 0; row < rows; row++) {
         for (uint64_t stop; at < sort->ends[row]; at = stop, to++) {
             for (stop = at + 1; stop < sort->ends[row] && neighbours[stop] == neighbours[at];) stop++;
-            double sum = 0; /* from the smallest weight up, so that their order does not change it */
+            double sum = 0; /* added from the smallest weight up, so the sum does not depend on the arcs' order */
             if (weights && stop - at > 1) qsort(weights + at, stop - at, sizeof *weights, by_value);
             for (uint64_t i = at; weights && i < stop; i++) sum += weights[i];
             if (sum > FLT_MAX) {
@@ -243,7 +242,7 @@ static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *we
     return 0;
 }
 
-/* Returns 1 if the neighbours of each row are in rising order, each once. */
+/* Returns 1 if the neighbours of each row are in rising order and without repetitions. */
 static int neighbours_rise(const struct graph_sort *sort, const uint32_t *neighbours, uint64_t rows) {
     for (uint64_t row = 0, at = 0; row < rows; at = sort->ends[row++])
         for (uint64_t next = at + 1; next < sort->ends[row]; next++)
@@ -262,17 +261,17 @@ int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, ui
     return result;
 }
 
-/* A graph is written in ranges of rows, each as large as memory allows. First all threads store the range's arcs in groups of rows, in
- * any order: a thread collects some arcs of each group before it stores them, so memory is written in runs. Then each thread sorts
- * groups, which fit its core's cache. */
+/* A graph is written in ranges of rows, each as large as fits into memory. First all threads store the range's arcs by groups of rows; each thread
+ * collects several arcs of a group before it stores them, so that memory is written sequentially. Then each thread sorts whole groups, which fit
+ * its core's cache. */
 
 enum {
     EDGES = 1 << 15,        /* number of edges that a thread handles at a time */
-    LEAST_AT_ONCE = 1 << 24 /* lowest limit for the arcs of a range, even if memory is short */
+    LEAST_AT_ONCE = 1 << 24 /* fewest arcs of a range, even if memory is short */
 };
 
-/* Rows first .. end - 1, whose arcs are sorted together. The first arc is at index `begin` of the range; the next one that is stored,
- * at `next`. `kept` arcs are left after doubles are joined. */
+/* Rows first .. end - 1, whose arcs are sorted together. `begin`: index in the range of the first arc; `next`: of the next arc to be stored;
+ * `kept`: number of arcs after doubles are joined. */
 struct group {
     uint64_t first, end, begin, next, kept;
 };
@@ -283,14 +282,14 @@ struct writing {
     const struct edges *edges;
     struct pool *pool;
     struct progress progress;
-    uint64_t arcs, placed; /* arcs: number of arcs of the whole graph, counting doubles; placed: arcs of finished ranges */
+    uint64_t arcs, placed; /* arcs: number of arcs of the whole graph, doubles included; placed: number of arcs in finished ranges */
 
-    /* [nodes + 1]: at first the number of a row's arcs; for rows of the current range, the row's group; of finished ranges, the
-     * number of arcs without doubles; in the end graph.starts */
+    /* [nodes + 1] changes its meaning: first a row's number of arcs; for rows of the current range the row's group; for finished ranges the number
+     * of arcs without doubles; in the end graph.starts */
     uint64_t *at;
     uint64_t first, end; /* rows first .. end - 1 are the current range */
     uint64_t range;      /* number of arcs of the current range */
-    uint64_t *keys; /* [range] arcs; of a sorted group, its neighbours */
+    uint64_t *keys; /* [range] arcs of the range as keys; in a sorted group, its neighbours */
     float *weights; /* [range]; NULL: edges have no weights */
     struct group *groups;
     uint64_t group_count, groups_capacity;
@@ -309,7 +308,7 @@ static inline uint32_t row_of(const struct edges *edges, uint64_t edge, int end)
     return edges->rows ? edges->rows[node] : node;
 }
 
-/* Arcs that are counted or stored together, so that their waits for memory overlap. */
+/* Number of arcs that are counted or stored together, so that memory accesses overlap. */
 enum { ARCS = 64 };
 struct arcs {
     uint32_t row[ARCS], neighbour[ARCS];
@@ -360,7 +359,7 @@ static int add_group(struct writing *w, uint64_t first, uint64_t begin) {
     return 0;
 }
 
-/* Chooses the rows of the next range, at least one, and their groups. Sets w->at of each row to its group. */
+/* Chooses the rows of the next range, at least one, and divides them into groups. Sets w->at of each row to its group. */
 static int choose_range(struct writing *w, uint64_t most) {
     uint64_t row = w->first = w->end, place = 0;
     w->group_count = 0;
@@ -380,7 +379,7 @@ static int choose_range(struct writing *w, uint64_t most) {
     return 0;
 }
 
-/* Arcs that a thread has collected for each group. */
+/* Number of arcs that a thread collects for a group before it stores them. */
 enum { COLLECTED = 16 };
 struct collected {
     uint64_t (*keys)[COLLECTED];
@@ -419,7 +418,7 @@ static inline void take_arc(struct writing *w, struct collected *c, uint32_t row
     if (++arcs->count == ARCS) collect_arcs(w, c);
 }
 
-/* Stores the arcs of the range whose edges this worker takes. */
+/* Stores the arcs of the range whose edges are in this worker's share. */
 static int place_arcs(void *context, unsigned worker) {
     struct writing *w = context;
     struct collected c = {.counts = mem_zalloc(w->group_count, 1, "the arcs of groups"), .arcs.count = 0};
@@ -445,7 +444,7 @@ static int place_arcs(void *context, unsigned worker) {
     return result;
 }
 
-/* Sorts the arcs of groups and joins doubles. Sets w->at to the number of each row's arcs. */
+/* Sorts the arcs of each group and joins doubles. Sets w->at of each row to its number of arcs. */
 static int sort_groups(void *context, unsigned worker) {
     struct writing *w = context;
     struct graph_sort sort = {0};
@@ -598,8 +597,8 @@ uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *voca
     return XXH3_64bits(facts, sizeof facts);
 }
 
-/* Returns 1 if each node's count is the number of its arcs: edges lead both ways, every node of the edges has a row of its own,
- * and the counts were made from this corpus alone. */
+/* Returns 1 if each node's count is its number of arcs: edges lead both ways, each of their nodes has a row of its own, and nothing but this
+ * corpus was counted. */
 static int counts_are_degrees(const struct corpus_options *options, const struct numbered *numbered, const struct vocab *vocab) {
     return numbered->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
 }

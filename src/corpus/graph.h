@@ -28,7 +28,7 @@ struct graph {
     const float *weights;       /* [arcs], each above 0 and finite; NULL: every arc weighs 1 */
     uint64_t nodes, arcs;
     int directed;      /* 1: an edge is one arc, stored with the node that it leaves; 0: an edge is two arcs */
-    uint64_t checksum; /* of all arrays; graphs with equal contents have equal checksums */
+    uint64_t checksum; /* checksum of all arrays; graphs with equal contents have equal checksums */
     struct file_map map;
 };
 
@@ -59,22 +59,22 @@ static inline uint64_t graph_arcs_bytes(uint64_t arcs, int weighted) {
 }
 
 /* graph_sort: sorts the arcs of some rows of a graph, and joins arcs that lead to the same neighbour. */
-/* Limits for a group of rows, so that it fits a core's cache; a single row may have more arcs. */
+/* Most arcs and rows of a group of rows, so that it fits a core's cache; a single row may have more arcs. */
 enum { SORT_ARCS = 1 << 15, SORT_ROWS = 1 << 15 };
 
 /* Memory of one worker for sorting. */
 struct graph_sort {
-    uint64_t *ends;         /* [SORT_ROWS] result of graph_sort(): for each row, the index after its last arc */
+    uint64_t *ends;         /* [SORT_ROWS] set by graph_sort(): for each row, the index after its last arc */
     uint64_t *keys, *other; /* [capacity] each */
     float *weights, *other_weights;
     uint64_t capacity;
-    uint64_t wrong_row; /* after a failure: the row, and the neighbour, of the arc whose summed weight is too large */
+    uint64_t wrong_row; /* after a failure: row and neighbour of the arc whose summed weight is too large */
     uint32_t wrong_neighbour;
 };
 
-/* Sorts `count` arcs by row and then by neighbour, and stores the neighbours. A key is the number of the row, below `rows`, in its
- * upper 32 bits, and the neighbour, below `nodes`. weights: [count], or NULL. Arcs of a row to the same neighbour are joined, and their
- * weights added. `neighbours` may be the memory of the keys. Returns 0, or -1 without a sentence if a sum is too large for a float. */
+/* Sorts `count` arcs by row and then by neighbour, and stores the neighbours. A key has the row, below `rows`, in its upper 32 bits and the
+ * neighbour, below `nodes`, in its lower 32 bits. weights: [count], or NULL. Arcs of a row to the same neighbour are joined, and their weights
+ * added. `neighbours` may be the memory of the keys. Returns 0, or -1 without fail() if a sum is too large for a float. */
 int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, uint32_t *neighbours, float *weights, uint64_t rows,
                uint64_t nodes);
 
@@ -89,19 +89,19 @@ int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, ui
 /* The edges of which a graph is made, in the caller's memory. */
 struct edges {
     const uint32_t *ends; /* edge i connects nodes ends[stride * i] and ends[stride * i + 1] */
-    const uint32_t *rows; /* row of each node; WORDS_ABSENT: the node's edges are left out. NULL: a node's number is its row */
+    const uint32_t *rows; /* [node number] row of the node; WORDS_ABSENT: its edges are left out. NULL: a node's number is its row */
     const float *weights; /* the weight of edge i is weights[weight_stride * i]; NULL: edges have no weights */
     unsigned stride, weight_stride;
     uint64_t count;
-    const struct vocab *degrees; /* its counts are the number of arcs of each row, in which equal arcs count each time; NULL:
-                                  * graph_write() counts them */
+    const struct vocab *degrees; /* vocabulary whose counts are the number of arcs of each row, doubles included; NULL: graph_write() counts the
+                                  * arcs */
 };
 
 struct graph_wanted {
     uint64_t fingerprint;
     uint64_t nodes; /* number of rows of the vocabulary */
     int directed;
-    uint64_t at_once; /* number of arcs that are sorted at a time; 0: as many as memory allows */
+    uint64_t at_once; /* number of arcs that are sorted in memory together; 0: as many as fit */
     double report_seconds;
 };
 
@@ -115,11 +115,11 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
  *   lines -> numbers of the edges' nodes (numbered.h), and the row of each number
  *         -> the graph's file
  */
-/* Replaces options->weights = WEIGHTS_AUTO by WEIGHTS_YES if the corpus' first edges all have weights. Returns 0, or -1 after
- * fail(). */
+/* Replaces options->weights = WEIGHTS_AUTO by WEIGHTS_YES if the corpus' first edges all have weights; otherwise leaves it, and edges have no
+ * weights. Returns 0, or -1 after fail(). */
 int graph_settle(struct corpus_options *options, const struct corpus *corpus);
 
-/* Returns the fingerprint of the graph that this corpus gives with these options, after graph_settle(), and this vocabulary. */
+/* Returns the fingerprint of the graph that this corpus, these options (after graph_settle()) and this vocabulary give. */
 uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab,
                            const struct corpus_options *options);
 

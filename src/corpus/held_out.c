@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { STAY = 2 }; /* smallest number of items of a list that are trained */
+enum { STAY = 2 }; /* fewest items of a list that are left for training */
 
 /* Returns how many items of a list are held out. */
 static uint64_t count_of(uint64_t items, double share, uint32_t seed, uint64_t list) {
@@ -15,8 +15,7 @@ static uint64_t count_of(uint64_t items, double share, uint32_t seed, uint64_t l
     return items <= STAY ? 0 : count < items - STAY ? count : items - STAY;
 }
 
-/* The places where the next trained id, the next held-out id, and the next trained id's weight will be written. weights: NULL:
- * ids have no weights. */
+/* Where the next trained id, the next held-out id and the next trained weight are written. weights: NULL: ids have no weights. */
 struct ends {
     uint32_t *trained, *out;
     float *weights;

@@ -8,15 +8,15 @@
 
 static const char *const what = "the tree of words";
 
-/* The tree while it is built. Entries below `words` are leaves, sorted by falling count; the other entries are inner nodes in
- * the order in which they are made. The last one is the root. */
+/* The tree while it is built. Entries below `words` are leaves, by falling count; the others are inner nodes in the order in which they are made,
+ * so the last entry is the root. */
 struct making {
     uint64_t words;
     uint32_t *leaf;    /* [words] the word of each leaf; NULL: leaf i is word i */
     uint64_t *count;   /* [2 x words - 1] count of each entry */
     uint32_t *parent;  /* [2 x words - 2] id of each entry's parent */
-    uint8_t *code;     /* [2 x words - 2] the turn from the parent to the entry: 0 or 1 */
-    uint8_t *depth[2]; /* [words - 1] of an inner node, by id: how many turns on its path from the root have code 0, and code 1 */
+    uint8_t *code;     /* [2 x words - 2] which child of its parent the entry is: 0 or 1 */
+    uint8_t *depth[2]; /* [words - 1] by an inner node's id: how many steps on the path from the root to it have code 0, and how many code 1 */
 };
 
 /* ---- the order of the leaves ---- */
@@ -32,8 +32,8 @@ static int by_falling_count(const void *one, const void *other) {
     return a->word < b->word ? -1 : 1;
 }
 
-/* Fills m->count; a word counts at least once: otherwise words that do not occur would form a chain of as many nodes. Ids are usually ranks
- * of frequency; if corpus.order says otherwise, the leaves are sorted first. */
+/* Fills m->count; a word counts at least once: otherwise words that do not occur would form a chain of as many nodes. Sorts the leaves by count,
+ * unless ids are ranks of frequency already (corpus.order). */
 static int order_leaves(struct making *m, const uint64_t *counts) {
     int sorted = 1;
     for (uint64_t i = 1; i < m->words && sorted; i++) sorted = counts[i] <= counts[i - 1];
@@ -48,7 +48,7 @@ static int order_leaves(struct making *m, const uint64_t *counts) {
     return m->leaf ? 0 : -1;
 }
 
-/* Returns the id of an inner node. Ids begin at the root, which is made last. */
+/* Returns the id of an inner node. The root is made last and has id 0. */
 static uint32_t id_of(const struct making *m, uint64_t entry) {
     return (uint32_t)(2 * m->words - 2 - entry);
 }
@@ -58,8 +58,8 @@ static uint64_t entry_of(const struct making *m, uint32_t id) {
 
 /* ---- the tree ---- */
 
-/* Computes above[]: how many turns on the path from the root to `entry` have code 0, and code 1. With 64-bit counts a path has
- * fewer than 100 turns. */
+/* Computes above[]: how many steps on the path from the root to `entry` have code 0, and how many code 1. With 64-bit counts a path has fewer than
+ * 100 steps. */
 static void count_above(const struct making *m, uint64_t entry, uint64_t above[2]) {
     for (int code = 0; code < 2; code++) above[code] = m->depth[code][m->parent[entry]] + (uint64_t)(m->code[entry] == code);
 }
@@ -68,12 +68,12 @@ static uint64_t word_of(const struct making *m, uint64_t leaf) {
     return m->leaf ? m->leaf[leaf] : leaf;
 }
 
-/* Gives entries their parents, from the rarest up. Two queues have the entries without a parent: leaves 0 .. leaves - 1, the rarest last, and
- * inner nodes inner .. made - 1, the oldest first. */
+/* Gives entries their parents, from the rarest up. Entries without a parent are in two queues: leaves 0 .. leaves - 1, the rarest last, and inner
+ * nodes inner .. made - 1, the oldest first. */
 static void join_all(struct making *m) {
     uint64_t leaves = m->words, inner = m->words, pair[2];
     for (uint64_t made = m->words; made < 2 * m->words - 1; made++) {
-        for (int code = 0; code < 2; code++) { /* of two entries with the same count, the inner node is joined first */
+        for (int code = 0; code < 2; code++) { /* if a leaf and an inner node have the same count, the inner node is joined first */
             int leaf = leaves && (inner == made || m->count[leaves - 1] < m->count[inner]);
             pair[code] = leaf ? --leaves : inner++;
             m->parent[pair[code]] = id_of(m, made);
@@ -110,7 +110,7 @@ static int make(struct huffman *tree, struct making *m, const uint64_t *counts) 
     for (uint64_t i = 0; i < 2 * m->words; i++) tree->starts[i + 1] += tree->starts[i];
     tree->nodes = mem_alloc(tree->starts[2 * m->words], sizeof *tree->nodes, what);
     if (!tree->nodes) return -1;
-    for (uint64_t leaf = 0; leaf < m->words; leaf++) { /* from the leaf to the root, so a path's two lists are written from their ends */
+    for (uint64_t leaf = 0; leaf < m->words; leaf++) { /* a path is followed from its leaf to the root, so its two lists are filled from their ends */
         uint64_t word = word_of(m, leaf), end[2] = {tree->starts[2 * word + 1], tree->starts[2 * word + 2]};
         for (uint64_t entry = leaf; entry != entry_of(m, 0); entry = entry_of(m, m->parent[entry]))
             tree->nodes[--end[m->code[entry]]] = m->parent[entry];

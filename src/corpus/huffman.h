@@ -16,16 +16,15 @@
 
 struct huffman {
     uint64_t words;   /* number of leaves; there are words - 1 inner nodes */
-    uint64_t *starts; /* [2 x words + 1] the path of word w turns to code 0 at nodes[starts[2 w]] .. nodes[starts[2 w + 1] - 1],
-                       * and to code 1 at nodes[starts[2 w + 1]] .. nodes[starts[2 w + 2] - 1]; in both lists the node nearest to
-                       * the root is first */
+    uint64_t *starts; /* [2 x words + 1] nodes at which word w's path takes code 0: nodes[starts[2 w]] .. nodes[starts[2 w + 1] - 1]; code 1:
+                       * nodes[starts[2 w + 1]] .. nodes[starts[2 w + 2] - 1]. In both lists the node nearest to the root is first */
     uint32_t *nodes;  /* [starts[2 x words]]: ids of the inner nodes of all paths */
     uint64_t *counts; /* [words - 1] for each inner node: the sum of the counts of the words below it */
     uint64_t longest; /* number of nodes of the longest path */
 };
 
-/* Builds the tree of at least two words, whose counts may be in any order; of words with equal counts, the one with the higher
- * id counts as rarer. Returns 0, or -1 after fail(); the caller must call huffman_release() in both cases. */
+/* Builds the tree of at least two words, whose counts may be in any order; of words with equal counts, the one with the higher id is treated as
+ * rarer. Returns 0, or -1 after fail(); the caller must call huffman_release() in both cases. */
 int huffman_make(struct huffman *tree, const uint64_t *counts, uint64_t words);
 void huffman_release(struct huffman *tree); /* may be called on a struct of zeros */
 

@@ -77,8 +77,8 @@ int piece_sum_of(const char *bytes, uint64_t size, struct pool *pool, piece_look
     return result;
 }
 
-/* `sum` is a checksum of all bytes after the header: in version 1 their XXH3, from version 2 on the checksum by pieces,
- * which threads compute together. Each stream is written as the lowest version that has the fields it needs. */
+/* `sum` is a checksum of all bytes after the header: in version 1 their XXH3, from version 2 on a checksum that threads compute together
+ * (piece_sum). A stream is written as the lowest version that has the fields it needs. */
 struct header {
     char magic[8];
     uint32_t version, weighed; /* weighed: enum pair_weights; 0 before version 3 */
@@ -206,7 +206,7 @@ uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences, int weighed) {
     return sizeof(struct header) + items_bytes(tokens, weighed) + (sentences + 1) * sizeof(uint64_t);
 }
 
-/* Returns 1 if a stream with the header's numbers has exactly `size` bytes. The first test keeps the sums from overflowing. */
+/* Returns 1 if a stream with the numbers in this header has exactly `size` bytes. The first test keeps the sums from overflowing. */
 static int sizes_agree(const struct header *header, uint64_t size) {
     uint64_t words = (size - sizeof *header) / 4;
     if (size % 8 || header->tokens > words || header->sentences > words) return 0;
@@ -223,8 +223,8 @@ static int header_fits(const struct file_map *map, struct header *header) {
     return known && header->triples == 1 && !header->weighed && header->tokens % 3 == 0 && header->sentences == 1;
 }
 
-/* State of checking a stream's values, with all threads. It is needed beside the checksum: even a file with the right checksum
- * may hold an id without a row, or a sentence that ends before it begins. */
+/* State of checking a stream's values, with all threads. Even a file whose checksum is right may contain an id without a row, or a sentence that
+ * ends before it begins. */
 struct checking {
     const struct idstream *stream;
     uint64_t rows;
@@ -243,8 +243,8 @@ static int weights_are_sound(const struct idstream *stream, uint64_t first, uint
     return sound;
 }
 
-/* Returns 1 if each of the sentences first .. end - 1 has at least one token, the first sentence of all begins at 0 and the last
- * one ends with the last token. */
+/* Returns 1 if sentences first .. end - 1 each have at least one token, and the stream's first sentence begins at 0 and its last one ends with the
+ * last token. */
 static int sentences_follow(const struct idstream *stream, uint64_t first, uint64_t end) {
     const uint64_t *starts = stream->starts;
     int fall = (first == 0 && starts[0] != 0) || starts[stream->sentences] != stream->tokens;
@@ -252,14 +252,14 @@ static int sentences_follow(const struct idstream *stream, uint64_t first, uint6
     return !fall;
 }
 
-/* Finds the items that begin in bytes from .. to - 1: items *first .. *end - 1. Item 0 begins at byte 0, an item has `size`
- * bytes, and there are `most` items. */
+/* Finds the items that begin in bytes from .. to - 1: items *first .. *end - 1. Item 0 begins at byte 0; each of the `most` items has `size`
+ * bytes. */
 static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     *first = from / size < most ? from / size : most;
     *end = to / size < most ? to / size : most;
 }
 
-/* Works like items_between(), for items of which item 0 begins at byte `at`. */
+/* Does the same as items_between() if item 0 begins at byte `at`. */
 static void items_behind(uint64_t at, uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     items_between(from > at ? from - at : 0, to > at ? to - at : 0, size, most, first, end);
 }
@@ -279,7 +279,7 @@ static void look_at_piece(void *context, uint64_t from, uint64_t to) {
     if (!sense || !sentences_follow(stream, first, end)) atomic_store(&c->senseless, 1);
 }
 
-/* Fails with a message that names the first impossible value. The stream is known to have one. */
+/* Fails with a message that names the first impossible value. There must be one. */
 static int say_senseless(const struct idstream *stream, const char *path, uint64_t rows) {
     for (uint64_t i = 0; i < stream->tokens; i++)
         if (stream->ids[i] >= rows)
@@ -304,7 +304,7 @@ static int say_damaged(const char *path, uint64_t size) {
                 size);
 }
 
-/* Reads the whole stream once, and checks its checksum and its values. stream->checksum is the one of version 2 for every
+/* Reads the whole stream once, and checks its checksum and its values. Sets stream->checksum as version 2 computes it, whatever the file's
  * version, so that streams with equal contents have equal checksums. */
 static int check(struct idstream *stream, const struct header *header, const char *path, uint64_t rows, struct pool *pool) {
     struct checking c = {.stream = stream, .rows = rows};
@@ -334,7 +334,7 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .map = *map};
 }
 
-/* Maps a stream as idstream_open() does. The stream must have *fingerprint; fingerprint = NULL: any. */
+/* Maps a stream as idstream_open() does. The header must contain *fingerprint; fingerprint = NULL: any will do. */
 static int open_as(struct idstream *stream, const char *path, const uint64_t *fingerprint, uint64_t rows, struct pool *pool) {
     struct header header;
     struct file_map map;
@@ -369,8 +369,7 @@ int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerpri
     *stream = (struct idstream){0};
     int there = file_exists(path);
     if (there > 0 && !idstream_open(stream, path, fingerprint, rows, pool)) return 1;
-    if (!failed_before) report_clear(); /* the caller makes the stream again; if that fails too, its own message is the one to
-                                         * show */
+    if (!failed_before) report_clear(); /* no message yet: the caller makes the stream again, and if that fails too, says why */
     return 0;
 }
 

@@ -7,9 +7,8 @@
  * Each id is a row of the vocabulary. A weight is 0 for a list's own id, and positive and finite for an item. Sentence i is the
  * tokens from starts[i] up to starts[i + 1]; it has at least one. starts[0] is 0, and starts[sentences] is `tokens`.
  *
- * A stream of triples has head, relation, tail of each triple, sorted by these ids, each triple once. Its file has starts of a
- * single sentence.
- * Opening a stream reads the whole file once, with all threads, and checks all of this.
+ * A stream of triples contains head, relation and tail of each triple, sorted by these ids, each triple once. Its file has the starts of one sentence
+ * only. Opening a stream reads the whole file once, with all threads, and checks all of this.
  */
 #ifndef SPTX_IDSTREAM_H
 #define SPTX_IDSTREAM_H
@@ -28,9 +27,8 @@ enum { SUM_PIECE = 1 << 18 }; /* number of bytes of a piece */
 /* ---- while a file is written ---- */
 
 struct piece_sum {
-    struct XXH3_state_s *piece, *all; /* piece: state of the hash of the current piece; all: state of the hash of all earlier
-                                       * pieces' hashes */
-    uint64_t in_piece;                /* number of bytes that the current piece has so far */
+    struct XXH3_state_s *piece, *all; /* piece: hash of the current piece so far; all: hash of the hashes of all earlier pieces */
+    uint64_t in_piece;                /* number of bytes of the current piece that were added so far */
 };
 int piece_sum_open(struct piece_sum *sum); /* call piece_sum_close() even if this fails */
 void piece_sum_add(struct piece_sum *sum, const void *data, uint64_t length);
@@ -41,8 +39,8 @@ void piece_sum_close(struct piece_sum *sum);   /* may be called on a struct of z
 
 /* Examines one piece of a file, its bytes from .. to - 1; called on any thread. */
 typedef void piece_look(void *user, uint64_t from, uint64_t to);
-/* Computes the checksum with all threads, and passes each piece to `look` (unless it is NULL) while the piece is in the cache.
- * Returns 0, or -1 after fail(). */
+/* Computes the checksum with all threads. Each piece is passed to `look` (unless it is NULL) while it is in the cache. Returns 0, or -1 after
+ * fail(). */
 int piece_sum_of(const char *bytes, uint64_t size, struct pool *pool, piece_look *look, void *user, uint64_t *sum);
 
 enum { IDSTREAM_HEADER = 128 };
@@ -50,12 +48,12 @@ enum { IDSTREAM_HEADER = 128 };
 /* An opened id stream. */
 struct idstream {
     const uint32_t *ids;    /* [tokens] */
-    const uint64_t *starts; /* [sentences + 1]; NULL: the sentences are triples */
+    const uint64_t *starts; /* [sentences + 1] index in ids of each sentence's first token; NULL: the sentences are triples */
     const float *weights;   /* [tokens]; NULL: no item has a weight */
     enum pair_weights weighed; /* how weights were computed from ratings */
     uint64_t tokens, sentences;
-    uint64_t triples; /* for a stream of triples: their number; otherwise 0 */
-    uint64_t checksum; /* of ids, weights and starts; streams with equal contents have equal checksums */
+    uint64_t triples; /* number of triples; 0: not a stream of triples */
+    uint64_t checksum; /* checksum of ids, weights and starts; streams with equal contents have equal checksums */
     struct file_map map;
 };
 
@@ -73,8 +71,8 @@ int idstream_open_any(struct idstream *stream, const char *path, uint64_t rows, 
 /* If `path` is a stream with this fingerprint, opens *stream and returns 1; otherwise returns 0. Does not call fail(). */
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
-/* Returns 1 if the file is a stream whose header has this checksum, even if the rest is damaged; 0 if the header has another one or
- * the file does not exist; -1 after fail(). */
+/* Returns 1 if the file is a stream whose header contains this checksum, even if the rest is damaged; 0 if it contains another one or the file
+ * does not exist; -1 after fail(). */
 int idstream_has(const char *path, uint64_t checksum);
 
 void idstream_close(struct idstream *stream); /* may be called on a struct of zeros */
@@ -83,8 +81,8 @@ void idstream_close(struct idstream *stream); /* may be called on a struct of ze
  * idstream_end_sentence() says where a sentence ends, before or after its ids are added. If `weighed` is set before the commit,
  * idstream_put_weights() must add one weight for each id, in the same order, after all ids.
  *
- * Or several threads write all ids by idstream_put_at(), and all weights by idstream_put_weights_at() after `tokens` is set;
- * `pool` then must be set before the commit, which reads the whole stream for its checksum. */
+ * Instead, several threads may write all ids by idstream_put_at() and, after `tokens` is set, all weights by idstream_put_weights_at(); `pool`
+ * must then be set before the commit, which reads the whole stream for its checksum. */
 struct idstream_writer {
     struct file_writer file;
     struct piece_sum sum;
@@ -92,7 +90,7 @@ struct idstream_writer {
     uint64_t sentences, capacity, tokens, weights;
     enum pair_weights weighed; /* set by the caller, before the commit */
     struct pool *pool;         /* set by the caller if idstream_put_at() writes the ids; otherwise NULL */
-    int triples;               /* set by the caller, before the commit: 1: the tokens are triples, and no sentence was ended */
+    int triples;               /* set by the caller before the commit. 1: the tokens are triples, and no sentence was ended */
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);

@@ -16,13 +16,13 @@
 /* ---- the first rows ---- */
 
 struct looked_line {
-    const char *at, *end; /* the line's bytes, without the line end; of a program's row its fields, as messages show them */
-    uint64_t number;      /* line number in the file, from 1; number of a program's row, from 0 */
-    const struct look_field *fields; /* of a program's row: its fields; NULL: a line, which the format splits into fields */
+    const char *at, *end; /* bytes of the line without the line end; for a program's row, its fields as text for messages */
+    uint64_t number;      /* number of the line in the file, from 1; number of a program's row, from 0 */
+    const struct look_field *fields; /* fields of a program's row; NULL: this is a line, which the format splits into fields */
     uint64_t count;                  /* number of `fields` */
 };
 struct looked_lines {
-    struct looked_line *line; /* [count] lines; empty lines and comments are left out */
+    struct looked_line *line; /* [count] the first lines, without empty lines and comments */
     uint64_t count;
     const char *bytes; /* the first byte of the file's first line */
 };
@@ -31,22 +31,22 @@ struct looked_lines {
 struct looked_column {
     uint64_t filled;        /* number of fields that are not empty */
     uint64_t numbers;       /* number of fields that are numbers: 1.5 */
-    uint64_t comma_numbers; /* number of fields that are numbers if a comma is the decimal point: 1,5 or 2 */
-    uint64_t digits;        /* number of fields of digits and signs such as . : / - only: numbers, dates, times */
-    uint64_t arrows;        /* number of fields such as -> or -- */
+    uint64_t comma_numbers; /* number of fields that are numbers if a comma is taken as the decimal point: 1,5 or 2 */
+    uint64_t digits;        /* number of fields that consist of digits and signs such as . : / - : numbers, dates, times */
+    uint64_t arrows;        /* number of fields such as -> or -- (an edge's arrow) */
     uint64_t thousands;     /* number of fields such as 1,234 */
-    uint64_t flags;         /* number of fields that are 0 or 1 */
+    uint64_t flags;         /* number of fields that contain 0 or 1 and nothing else */
     uint64_t zeros;         /* number of fields that are the number 0 */
-    uint64_t truths, falses; /* numbers of fields that are true or false */
-    uint64_t times;         /* number of fields that are seconds or milliseconds since 1970, within the years 1986 to 2096 */
-    uint64_t coded;         /* number of fields with the same letters as the first field, and digits after them: u17 */
-    uint64_t words;         /* number of words, which blanks separate, in all fields */
+    uint64_t truths, falses; /* numbers of fields that contain the word true, and the word false */
+    uint64_t times;         /* number of fields that look like times: seconds or milliseconds since 1970, in the years 1986 to 2096 */
+    uint64_t coded;         /* number of fields like the first one: the same letters, then digits (u17, u18) */
+    uint64_t words;         /* total number of words, separated by blanks, in all fields */
     const char *letters;    /* the letters before the first digit of the column's first field: u */
     uint64_t letters_length;
 };
 struct looked_columns {
     struct looked_column column[COLUMNS_READ];
-    uint64_t least, most; /* smallest and largest number of fields in a line */
+    uint64_t least, most; /* smallest and largest number of fields of a line */
     uint64_t lines;       /* number of lines described */
 };
 
@@ -59,23 +59,23 @@ struct looking {
     enum look_rows rows;
     const struct row_properties *row;
     const struct look_keys *keys;
-    const char *path, *name; /* name: the path in quotes, or what messages call the data */
+    const char *path, *name; /* name: how messages call the data: the path in quotes, or a name */
     uint64_t length;
-    int whole;       /* 1: the lines are all lines of the file */
-    int typed;       /* 1: the rows are a program's, and `path` is what messages call its data */
+    int whole;       /* 1: these are all lines of the file */
+    int typed;       /* 1: the rows are a program's, and `path` is the data's name for messages */
     int has_header;
-    int is_shifted;  /* 1: each line of data has one field more than the header, in front, as R writes row names */
-    int has_hash;    /* 1: the first line began with #, so it is a header */
-    int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
-    uint64_t comments; /* number of comments before the rows that were left out */
-    int has_count;   /* 1: a first line that only counts the others was left out */
-    int reordered;   /* 1: the relation of triples was found in another column than the second */
-    uint64_t names;  /* lists and documents: number of distinct first fields */
+    int is_shifted;  /* 1: each line of data has one field more than the header, the first, as when R writes row names */
+    int has_hash;    /* 1: the first line began with # and is a header */
+    int has_times;   /* 1: the third column contains times, so it is not read as ratings or weights */
+    uint64_t comments; /* number of comment lines that were left out before the first row */
+    int has_count;   /* 1: the file's first line, which only says how many lines follow, was left out */
+    int reordered;   /* 1: triples: the relation is not in the second column but in another one */
+    uint64_t names;  /* lists and documents: number of distinct first fields of lines */
     char where[512]; /* the last text of where_is() */
-    char happened[160]; /* the words of a column of events, with their counts */
+    char happened[160]; /* text for messages: the words of a column of events, with their counts */
 };
 
-/* Returns how messages name a line: "'path' line 3", or "row 3 of the frame". */
+/* Returns how messages name a line: "'path' line 3"; for a program's data "row 3 of the frame". */
 static const char *where_is(struct looking *l, uint64_t index) {
     uint64_t number = l->lines.line[index].number;
     if (l->typed)
@@ -87,8 +87,8 @@ static const char *where_is(struct looking *l, uint64_t index) {
 /* The line as messages show it, for "%.*s". */
 #define SHOWN(line) text_shown((uint64_t)((line)->end - (line)->at)), (line)->at
 
-/* Finds the first lines in `bytes`, up to LOOKED_AT. comments = 1: leaves out lines that begin with # or %. Returns 0, or -1 after
- * fail(); the caller frees lines->line in both cases. */
+/* Finds the first lines in `bytes`, at most LOOKED_AT. comments = 1: leaves out lines that begin with # or %. Returns 0, or -1 after fail(); the
+ * caller frees lines->line in both cases. */
 static int collect_lines(struct looked_lines *lines, const char *bytes, uint64_t length, int whole, int comments) {
     const char *at = bytes, *end = bytes + length;
     *lines = (struct looked_lines){.bytes = bytes, .line = mem_alloc(LOOKED_AT, sizeof *lines->line, "a file's first lines")};
@@ -123,7 +123,7 @@ static struct table_line part_line(const struct looked_line *line, const struct 
     return parts;
 }
 
-/* Adds a field of a line to the words. Returns its number, or -1 after fail(). */
+/* Adds field c of a line to the set of words. Returns the word's number, or -1 after fail(). */
 static int64_t add_word(struct words *words, const struct table_line *parts, uint64_t c) {
     return words_add(words, words_hash(parts->word[c], parts->length[c]), parts->word[c], parts->length[c]);
 }
@@ -132,7 +132,7 @@ static int has_word(const struct words *words, const struct table_line *parts, u
     return words_find(words, words_hash(parts->word[c], parts->length[c]), parts->word[c], parts->length[c]) >= 0;
 }
 
-/* Reads a field of a line that is a whole number. Returns 0, or -1 if it is none. */
+/* Reads field c of a line as a whole number. Returns 0, or -1 if it is not one. */
 static int whole_number(const struct table_line *parts, uint64_t c, uint64_t *number) {
     char text[24];
     snprintf(text, sizeof text, "%.*s", (int)(parts->length[c] < sizeof text ? parts->length[c] : 0), parts->word[c]);
@@ -146,11 +146,11 @@ enum { COMMA = 4, BLANKS = 5, SEPARATORS = 6 };
 static const char *const separator_of_key[] = {[SEPARATOR_TAB] = "\t", [SEPARATOR_COMMA] = ",",   [SEPARATOR_SEMICOLON] = ";",
                                                [SEPARATOR_PIPE] = "|", [SEPARATOR_COLONS] = "::", [SEPARATOR_BLANK] = " "};
 
-/* The fields of the lines if they are split at one separator. */
+/* Statistics of the lines if they are split at a given separator. */
 struct parting {
-    uint64_t least, most; /* smallest and largest number of fields in a line; the first line, maybe a header, is not counted */
-    uint64_t parted;      /* number of lines with at least two fields */
-    uint64_t fields, words; /* in these lines: total number of fields, and of words separated by blanks */
+    uint64_t least, most; /* smallest and largest number of fields of a line; the first line, maybe a header, is not counted */
+    uint64_t parted;      /* number of lines that the separator splits into at least two fields */
+    uint64_t fields, words; /* in these lines: total number of fields, and of words (between blanks) */
 };
 
 static struct columns_form form_with(const char *separator, enum column_quotes quotes) {
@@ -188,8 +188,7 @@ static int is_comma_number(const char *word, uint64_t length) {
     return memchr(word, ',', length) && !columns_number(&form, word, length, &value);
 }
 
-/* Returns 1 if the lines are separated by blanks and no line has a comma except as decimal comma of its last field: "ann bob 1,5".
- * */
+/* Returns 1 if blanks separate the fields and commas occur only as the decimal comma of a last field: "ann bob 1,5". */
 static int are_decimal_commas(const struct looked_lines *lines) {
     struct columns_form blanks = form_with(" ", QUOTES_BYTES);
     for (uint64_t i = 0; i < lines->count; i++) {
@@ -207,7 +206,7 @@ static int is_uniform(const struct looked_lines *lines, const struct parting *pa
     return parting->parted == lines->count && parting->least == parting->most && parting->least > 1;
 }
 
-/* Returns 1 if in some line a comma is neither between digits nor followed by a blank: it separates fields. */
+/* Returns 1 if a comma in some line is neither between digits nor followed by a blank, so that it must separate fields. */
 static int have_commas_of_fields(const struct looked_lines *lines) {
     for (uint64_t i = 0; i < lines->count; i++) {
         const struct looked_line *line = &lines->line[i];
@@ -223,12 +222,12 @@ static int may_be_in_names(const char *separator) {
     return *separator == '|' || *separator == ':';
 }
 
-/* Returns 1 if bars or colons are probably part of names: commas also split all lines, and into more fields. */
+/* Returns 1 if the separator, bars or colons, is probably part of names: commas also split all lines, and into more fields. */
 static int are_in_names(const struct looked_lines *lines, const char *separator, const struct parting *of, const struct parting *commas) {
     return may_be_in_names(separator) && is_uniform(lines, commas) && commas->least > of->least && have_commas_of_fields(lines);
 }
 
-/* Returns 1 if the separator is '|' or '::', and commas, which are neither decimal nor followed by blanks, also split all lines into
+/* Returns 1 if the separator is '|' or '::' and commas would do as well: they are neither decimal nor followed by blanks, and split all lines into
  * the same number of fields. */
 static int has_two_separators(const struct looked_lines *lines, const struct columns_form *form) {
     struct parting of = try_separator(lines, form->separator), commas = try_separator(lines, ",");
@@ -236,8 +235,8 @@ static int has_two_separators(const struct looked_lines *lines, const struct col
            of.least == commas.least && have_commas_of_fields(lines);
 }
 
-/* Returns the separator of lines that should have the same number of fields: the first that splits all lines into the same number
- * of fields; else the first that splits all lines; else the one that splits the most lines. */
+/* Returns the separator of lines that should all have the same number of fields: the first one that splits all lines into equally many; else the
+ * first one that splits all lines; else the one that splits the most lines. */
 static const char *separator_of_fixed(const struct looked_lines *lines, int blanks) {
     struct parting parting[SEPARATORS];
     int best = blanks ? BLANKS : COMMA, count = blanks ? SEPARATORS : BLANKS;
@@ -252,11 +251,11 @@ static const char *separator_of_fixed(const struct looked_lines *lines, int blan
     return separators[best];
 }
 
-enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* largest average number of words in an item, if all or only some lines
-                                                        * are split */
+enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* largest average number of words in an item for which a separator is accepted: if it
+                                                        * splits all lines, and if only some */
 
-/* Returns the separator of lists: the first that splits at least half of the lines (a line with one field has no separator) into
- * fields of few words. Lines such as "name TAB item item item" are split at blanks. */
+/* Returns the separator of lists: the first one that splits at least half of the lines into fields of few words; a line of one field counts as
+ * split. Lines such as "name TAB item item item" are split at blanks. */
 static const char *separator_of_lists(const struct looked_lines *lines) {
     for (int s = 0; s < BLANKS; s++) {
         struct parting parting = try_separator(lines, separators[s]);
@@ -268,8 +267,8 @@ static const char *separator_of_lists(const struct looked_lines *lines) {
     return separators[BLANKS];
 }
 
-/* Chooses what quotes mean. With commas or semicolons, quotes enclose fields. With blanks they do so only if every field that
- * begins with a quote also ends with one. With other separators, each field is judged by itself (QUOTES_LENIENT). */
+/* Chooses what quotes mean. Where commas or semicolons separate fields, quotes enclose fields. Where blanks do, quotes enclose fields only if
+ * every field that begins with a quote also ends with one. With other separators, each field is judged by itself (QUOTES_LENIENT). */
 static enum column_quotes choose_quotes(const struct looked_lines *lines, const char *separator) {
     struct columns_form strict = form_with(separator, QUOTES_STRICT);
     int quoted = 0;
@@ -283,9 +282,8 @@ static enum column_quotes choose_quotes(const struct looked_lines *lines, const 
     return quoted ? QUOTES_STRICT : QUOTES_BYTES;
 }
 
-/* Sets form->separator and form->quotes so that they fit the lines. fixed = 1: all lines should have the same number of fields.
- * blanks = 1: runs of blanks may be the separator. `key` is corpus.separator; `written` is the separator that the file names in a
- * line such as "sep=;", or "". */
+/* Chooses form->separator and form->quotes to fit the lines. fixed = 1: all lines should have the same number of fields. blanks = 1: runs of
+ * blanks may be the separator. `key` is corpus.separator; `written` is the separator that the file itself names in a line such as "sep=;", or "". */
 static void separate(struct columns_form *form, const struct looked_lines *lines, int fixed, int blanks,
                      enum corpus_separator key, const char *written) {
     const char *separator = separators[BLANKS];
@@ -301,7 +299,7 @@ static void separate(struct columns_form *form, const struct looked_lines *lines
 
 /* ---- columns ---- */
 
-/* Returns 1 if the word has a digit, and consists of digits and signs such as . : / - only. */
+/* Returns 1 if the word consists of digits and signs such as . : / - and has at least one digit. */
 static int is_digits(const char *word, uint64_t length) {
     int digits = 0;
     for (uint64_t i = 0; i < length; i++) {
@@ -329,7 +327,7 @@ static int is_time(double value) {
     return value == floor(value) && seconds >= 5e8 && seconds < 4e9;
 }
 
-/* Returns 1 for 1,234 or 1,234,567: the commas may separate thousands, or the first may be a decimal sign. */
+/* Returns 1 for numbers such as 1,234 or 1,234,567, in which commas may separate thousands or the first may be a decimal comma. */
 static int has_thousands(const char *word, uint64_t length) {
     uint64_t digits = 0, commas = 0;
     for (uint64_t i = 0; i < length; i++) {
@@ -395,8 +393,8 @@ static int is_ntriple(const char *at, const char *end) {
     return end[-1] == '.' || memmem(at, (size_t)(end - at), ". #", 3);
 }
 
-/* Returns 1 if most lines are N-Triples: apart from comments, they begin with an IRI or a blank node and end with a dot, maybe with
- * a comment after it. The others are wrong lines, which are named when they are read. */
+/* Returns 1 if most lines are N-Triples: apart from comments, they begin with an IRI or a blank node and end with a dot, maybe followed by a
+ * comment. The other lines are errors, which are reported when they are read. */
 static int are_ntriples(const struct looked_lines *lines) {
     uint64_t triples = 0, others = 0;
     for (uint64_t i = 0; i < lines->count; i++) {
@@ -411,7 +409,7 @@ static int are_ntriples(const struct looked_lines *lines) {
     return triples > others;
 }
 
-/* Returns 1 if all fields of the column differ, are filled, and are short. */
+/* Returns 1 if the column may contain names: all its fields differ, and none is empty or long. */
 static int is_of_names(const struct looking *l, unsigned column, uint64_t *different) {
     struct words words = {0};
     uint64_t lines = 0, bytes = 0, filled = 0;
@@ -428,9 +426,9 @@ static int is_of_names(const struct looking *l, unsigned column, uint64_t *diffe
     return !failed && filled == lines && *different == lines && bytes <= 200 * lines;
 }
 
-enum { NUMBERED_LEAST = 5 }; /* smallest number of lines for which rising first fields count as row numbers */
+enum { NUMBERED_LEAST = 5 }; /* fewest lines for which rising first fields are taken as row numbers */
 
-/* Returns 1 if there are at least five lines, and their first fields are consecutive numbers from 0 or 1 on. */
+/* Returns 1 if there are at least NUMBERED_LEAST lines and their first fields are consecutive numbers, from 0 or 1 on. */
 static int are_numbered(const struct looked_lines *lines, const struct columns_form *form) {
     uint64_t number, first = 0;
     if (lines->count < NUMBERED_LEAST) return 0;
@@ -464,8 +462,7 @@ static int are_json(const struct looked_lines *lines) {
 }
 
 enum { XML, GML }; /* the first of `others` */
-/* Formats of files that cannot be read as tables. Each entry has the first bytes of such a file, the format's name, and the
- * advice to the user. */
+/* Formats of files that are not tables: the first bytes of such a file, the format's name, and advice to the user. */
 static const struct {
     const char *begin, *what, *then;
 } others[] = {[XML] = {"<", "XML", "write a line for each edge or pair first"},
@@ -487,7 +484,7 @@ static int holds(const struct looked_line *line, const char *text) {
     return memmem(line->at, (size_t)(line->end - line->at), text, strlen(text)) != NULL;
 }
 
-/* Returns the index in `others` of the format that the first lines show; -1 if they show none. */
+/* Returns the index in `others` of the format that the first lines belong to; -1 if it is none of these. */
 static int find_other_format(const struct looked_lines *lines) {
     const struct looked_line *line = &lines->line[0];
     if (begins_with(line, "graph") && line->end - line->at == 5 && lines->count > 1 && begins_with(&line[1], "[")) return GML;
@@ -517,7 +514,7 @@ static int names_with_colon(const struct looked_line *line, const char *unused) 
     return at > line->at && at < line->end && at[-1] == ':';
 }
 
-/* Returns 1 for a line that draws a part of a table: "+----+----+" or "---+---". */
+/* Returns 1 for a line of a drawn table: "+----+----+" or "---+---". */
 static int draws_table(const struct looked_line *line, const char *unused) {
     uint64_t dashes = 0;
     for (const char *at = line->at; at < line->end; at++) {
@@ -527,18 +524,18 @@ static int draws_table(const struct looked_line *line, const char *unused) {
     return dashes >= 3;
 }
 
-/* Returns 1 if the line holds this text, or if all of it is a list as a program prints it: [1, 2]. */
+/* Returns 1 if the line contains this text, or is a list as programs print it: [1, 2]. */
 static int prints_list(const struct looked_line *line, const char *text) {
     int quote = begins_with(line, "\"");
     return holds(line, text) || (begins_with(line, quote ? "\"[" : "[") && ends_with(line, quote ? "]\"" : "]"));
 }
 
-/* Signs that lines are not rows of fields. */
+/* Signs by which lines are recognized that are not rows of fields. */
 static const struct {
     int (*is)(const struct looked_line *line, const char *text);
     const char *text;
-    int one; /* 1: one line with the sign suffices; 0: all lines must have it, but for a header */
-    int lists, tables; /* 1: checked for lists and adjacency; 1: checked for all other rows */
+    int one; /* 1: one line with the sign is enough; 0: all lines except a header must have it */
+    int lists, tables; /* 1: this sign is looked for in lists and adjacency; 1: in all other rows */
     const char *sentence;
 } marks[] = {
     {prints_list, "['", 0, 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
@@ -578,7 +575,7 @@ static int refuse_lines(const struct looked_lines *lines, enum look_rows rows, i
 
 /* ---- columns whose fields are not names ---- */
 
-/* Returns 1 for a word that programs write if a value is missing, such as NA or NULL. */
+/* Returns 1 for words that programs write in place of a missing value, such as NA or NULL. */
 static int is_missing(const char *word, uint64_t length) {
     static const char *const names[] = {"NA", "N/A", "NULL", "\\N", "nan", "None", "-", "?"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -598,9 +595,9 @@ static int is_formula(const char *word, uint64_t length) {
 static int is_printed_list(const char *word, uint64_t length) {
     return length > 1 && *word == '[' && word[length - 1] == ']';
 }
-enum { LIST_LEAST = 3 }; /* fewest items of the longest field for which the fields of a column are taken for lists */
+enum { LIST_LEAST = 3 }; /* fields are taken as lists only if the longest one has at least this many items */
 
-/* Returns 1 for a day, maybe with a time after it: 2024-01-31, 31.1.2024, 1/31/2024 10:00. */
+/* Returns 1 for a date, maybe followed by a time: 2024-01-31, 31.1.2024, 1/31/2024 10:00. */
 static int is_date(const char *word, uint64_t length) {
     uint64_t digits[3] = {0}, part = 0, i = 0;
     char sign = 0;
@@ -618,7 +615,7 @@ static int is_date(const char *word, uint64_t length) {
     return ends && part == 2 && digits[1] <= 2 && ((digits[0] == 4 && digits[2] && digits[2] <= 2) || (digits[0] <= 2 && digits[2] == 4));
 }
 
-/* How many of a column's non-empty fields must match for the column to be refused. */
+/* How many of a column's non-empty fields must match a rule for the column to be refused. */
 enum how_many {
     ONE,              /* at least one field */
     ALL,              /* all fields */
@@ -628,7 +625,7 @@ enum how_many {
 enum checked {
     BOTH,            /* COLUMN_A and COLUMN_B of any file */
     BOTH_OF_PAIRS,   /* COLUMN_A and COLUMN_B of pairs and edges */
-    ITEM_BY_POSITION /* COLUMN_B of pairs and edges, unless it was chosen by its name or by corpus.columns */
+    ITEM_BY_POSITION /* COLUMN_B of pairs and edges, if it was chosen by position and not by a name or corpus.columns */
 };
 static const struct {
     int (*is)(const char *word, uint64_t length);
@@ -648,7 +645,7 @@ static int is_checked(enum checked checked, enum column_meaning meaning, enum lo
     return checked == BOTH_OF_PAIRS || (meaning == COLUMN_B && !form->named);
 }
 
-/* Fails if enough fields of the column match the rule fields[rule]. */
+/* Fails if so many fields of the column match the rule fields[rule] that they cannot be names. */
 static int refuse_column(struct looking *l, unsigned column, size_t rule) {
     uint64_t filled = 0, such = 0, digits = 0, where = 0;
     for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count; i++) {
@@ -665,8 +662,8 @@ static int refuse_column(struct looking *l, unsigned column, size_t rule) {
                 fields[rule].then);
 }
 
-/* Returns the number of items if the field may be a list with this separator between; 0 if it is none. Blanks separate only ids, which
- * are letters and digits with at least one digit. *ids: becomes 0 if an item has no digit. */
+/* Returns the number of items if the field may be a list whose items this separator separates; otherwise 0. At blanks only ids are split: letters
+ * and digits, with at least one digit. Sets *ids to 0 if an item has no digit. */
 static uint64_t count_items(const char *word, uint64_t length, char separator, int *ids) {
     uint64_t items = 1;
     int digit = 0;
@@ -688,8 +685,8 @@ static uint64_t count_items(const char *word, uint64_t length, char separator, i
     return items;
 }
 
-/* Returns what separates the items if the column's fields are lists, of different lengths or of ids: "[" if a program printed them. Returns
- * NULL if they are none. `but`: separators that are not tried. */
+/* If the column's fields are lists themselves, of different lengths or of ids, returns what separates their items; "[" if a program printed them.
+ * Otherwise returns NULL. `but`: separators that are not tried. */
 static const char *find_lists_within(const struct looked_lines *lines, uint64_t first, const struct columns_form *form, unsigned column,
                                      const char *but) {
     static const char *const between[] = {"[", "|", ";", ",", " "};
@@ -719,7 +716,7 @@ static int refuse_lists_within(struct looking *l, const char *between, unsigned 
                 SHOWN(&l->lines.line[line]), printed ? "" : "str.split('", printed ? "" : between, printed ? "" : "') and ", printed ? "" : key);
 }
 
-/* Refuses a table among lists, a column of which holds lists of its own: id,title,"a|b|c". */
+/* Refuses a table read as lists if one of its columns contains lists: id,title,"a|b|c". */
 static int refuse_table_of_lists(struct looking *l) {
     if (l->keys->separator != SEPARATOR_AUTO || l->lines.count < 2) return 0;
     for (int s = 0; s < BLANKS; s++) {
@@ -734,7 +731,7 @@ static int refuse_table_of_lists(struct looking *l) {
     return 0;
 }
 
-/* Refuses columns that were chosen for COLUMN_A and COLUMN_B if their fields are not names. Returns 0, or -1 after fail(). */
+/* Refuses the columns chosen as COLUMN_A and COLUMN_B if their fields are not names. Returns 0, or -1 after fail(). */
 static int refuse_fields(struct looking *l) {
     const struct columns_form *form = &l->look->form;
     uint64_t first = (uint64_t)l->has_header;
@@ -754,9 +751,9 @@ static void leave_out(struct looked_lines *lines, uint64_t count) {
     memmove(lines->line, lines->line + count, (lines->count -= count) * sizeof *lines->line);
 }
 
-/* Leaves out comments before the rows: lines that begin with # (or %, as those of Matrix Market and KONECT). The last one may be a header,
- * "# user item": it stays, without its #. Names may begin with #, too: lines are comments if a blank follows the # in one of them, or if one
- * has another number of fields than the rows. */
+/* Leaves out comments before the rows: lines that begin with # (or %, as those of Matrix Market and KONECT). The last one may be a header, "# user
+ * item", and is kept without its #. Since names may begin with # too, the lines are comments only if a blank follows a #, or if one of them
+ * differs from the rows in its number of fields. */
 static void pass_comments(struct looking *l) {
     struct looked_lines *lines = &l->lines, rest;
     struct columns_form form = COLUMNS_PLAIN, blanks = COLUMNS_PLAIN;
@@ -784,8 +781,8 @@ static void pass_comments(struct looking *l) {
     leave_out(lines, l->comments);
 }
 
-/* A spreadsheet may name the separator in a first line such as "sep=;". Removes that line from `lines` and stores the separator.
- * Returns 1 if the separator is one that this program knows, otherwise 0. */
+/* Handles a first line such as "sep=;", by which spreadsheets name the separator: removes the line from `lines` and stores the separator. Returns
+ * 1 if this program knows the separator, otherwise 0. */
 static int take_separator_line(struct looked_lines *lines, char separator[3]) {
     const struct looked_line *line = &lines->line[0];
     if (lines->count < 2 || line->end - line->at != 5 || strncasecmp(line->at, "sep=", 4)) return 0;
@@ -795,8 +792,8 @@ static int take_separator_line(struct looked_lines *lines, char separator[3]) {
     return strchr("\t;|, ", separator[0]) != NULL;
 }
 
-/* If every line ends with attributes as networkx writes them, "{'weight': 3}", cuts them off all lines and returns 1; otherwise
- * changes nothing and returns 0. *weights: number of lines whose attributes have a weight. */
+/* If every line ends with attributes of networkx such as "{'weight': 3}", removes them from all lines and returns 1; otherwise returns 0.
+ * *weights: number of lines whose attributes contain a weight. */
 static int cut_braces(struct looked_lines *lines, uint64_t *weights) {
     for (uint64_t i = 0; i < lines->count; i++) {
         const struct looked_line *line = &lines->line[i];
@@ -812,7 +809,7 @@ static int cut_braces(struct looked_lines *lines, uint64_t *weights) {
     return lines->count > 0;
 }
 
-/* Returns 1 if the file is in Matrix Market format: its first line after the comments gives the matrix's size and is no edge. */
+/* Returns 1 if the file is in Matrix Market format: its first line after the comments is the matrix's size, not an edge. */
 static int is_matrix_market(const char *bytes, uint64_t length) {
     static const char banner[] = "%%MatrixMarket";
     return length >= strlen(banner) && !memcmp(bytes, banner, strlen(banner));
@@ -820,8 +817,8 @@ static int is_matrix_market(const char *bytes, uint64_t length) {
 
 /* ---- the header ---- */
 
-/* Returns the index of the column whose name in the first line fits the meaning best, NO_COLUMN if none fits. `but`: a column that
- * is already used. */
+/* Returns the index of the column whose name in the first line fits the meaning best; NO_COLUMN if no name fits. `but`: a column that is already
+ * used. */
 static unsigned find_named(const struct looking *l, enum column_meaning meaning, unsigned but) {
     unsigned best = 0, column = NO_COLUMN;
     for (unsigned c = 0; c < l->first.count && c < COLUMNS_READ; c++) {
@@ -831,15 +828,15 @@ static unsigned find_named(const struct looking *l, enum column_meaning meaning,
     return column;
 }
 
-/* Returns 1 if the header has known names for COLUMN_A and COLUMN_B, and for the relation of triples. */
+/* Returns 1 if the header names COLUMN_A and COLUMN_B, and for triples the relation, by known names (columns.def). */
 static int names_both(const struct looking *l) {
     unsigned a = find_named(l, COLUMN_A, NO_COLUMN);
     int relation = l->row->needed < COLUMN_MEANINGS || find_named(l, COLUMN_VALUE, NO_COLUMN) != NO_COLUMN;
     return a != NO_COLUMN && find_named(l, COLUMN_B, a) != NO_COLUMN && relation;
 }
 
-enum { NAME_MOST = 64 }; /* bytes of a field that may be a name of a column */
-enum { CODED_LEAST = 4 }; /* smallest number of lines from which a pattern such as u1, u2, u3 is inferred */
+enum { NAME_MOST = 64 }; /* most bytes of a field that may be a column's name */
+enum { CODED_LEAST = 4 }; /* fewest lines from which a pattern such as u1, u2, u3 is inferred */
 
 /* Returns the name of the column in the first line; "" and *length = 0 if the line has no such column. */
 static const char *column_name(const struct looking *l, uint64_t column, uint64_t *length) {
@@ -848,7 +845,7 @@ static const char *column_name(const struct looking *l, uint64_t column, uint64_
     return there ? l->first.word[column] : "";
 }
 
-/* Returns 1 if no other line has the first line's field in this column. */
+/* Returns 1 if the first line's field in this column occurs in no other line. */
 static int is_alone(const struct looking *l, unsigned c) {
     for (uint64_t i = 1; i < l->lines.count; i++) {
         struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
@@ -857,16 +854,15 @@ static int is_alone(const struct looking *l, unsigned c) {
     return 1;
 }
 
-/* Returns 1 if the first line has two fields, neither occurs again in its column, and one of them is a known column name:
- * "user,film". */
+/* Returns 1 if the first line is a header of two fields such as "user,film": one is a known column name, and neither occurs again in its column. */
 static int names_one_of_two(const struct looking *l) {
     if (l->first.count != 2 || l->columns.most != 2 || l->lines.count < 3) return 0;
     unsigned a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, NO_COLUMN);
     return (a != NO_COLUMN || b != NO_COLUMN) && is_alone(l, 0) && is_alone(l, 1);
 }
 
-/* Returns 1 if the first line must be a header: in some column all other lines have numbers (or codes such as u17) and the first
- * line has a word, and in no such column does the first line also have a number (or such a code). */
+/* Returns 1 if the first line must be a header: in some column all other lines have numbers (or codes such as u17) where the first line has a
+ * word, and in no such column does the first line have one, too. */
 static int differs_from_data(const struct looking *l) {
     int differs = 0;
     uint64_t count = l->row->free ? 1 : l->first.count;
@@ -889,7 +885,7 @@ static int differs_from_data(const struct looking *l) {
 
 static int next_given(const char **at, const char **name, uint64_t *length);
 
-/* Returns 1 if the first line has all names of corpus.columns, of which at least one is a name. */
+/* Returns 1 if all entries of corpus.columns, of which at least one is a name, occur in the first line. */
 static int names_given(const struct looking *l) {
     const char *at = l->keys->columns, *name;
     uint64_t length, number;
@@ -922,7 +918,7 @@ static int look_for_header(const struct looking *l) {
     return (!l->row->free && names_both(l)) || (lines->count > 1 && differs_from_data(l));
 }
 
-/* Returns 1 if each line has one field more than the header: R writes row names, for which the header has no name. */
+/* Returns 1 if each line has one field more than the header, because R wrote row names without a column name. */
 static int find_shift(const struct looking *l) {
     if (l->typed || !l->has_header || l->lines.count < 2 || l->first.count + 1 != l->columns.most || l->columns.least != l->columns.most) return 0;
     struct table_line second = part_line(&l->lines.line[1], &l->look->form);
@@ -941,8 +937,8 @@ static int refuse_columns(struct looking *l, const char *why) {
                 triples ? "2," : "");
 }
 
-/* Finds a column by an entry of corpus.columns: its number, from 1, or its name in the header. Returns 0; 1 if it is not there and
- * may be missing (look_keys.hints); -1 after fail(). */
+/* Finds the column of an entry of corpus.columns: a number, from 1, or a name in the header. Returns 0; 1 if the file lacks it but may
+ * (look_keys.hints); -1 after fail(). */
 static int find_given(const struct looking *l, const char *name, uint64_t length, uint8_t *column) {
     uint64_t number;
     char text[64];
@@ -983,14 +979,14 @@ int look_columns_valid(const char *columns) {
     return count >= 1 && count <= COLUMN_MEANINGS ? 0 : -1;
 }
 
-/* Takes the columns that corpus.columns names. Returns 0; 1 if the file lacks them and may do so (look_keys.hints); -1 after
- * fail(). */
+/* Uses the columns that corpus.columns names. Returns 0; 1 if the file lacks one but may (look_keys.hints); -1 after fail(). */
 static int take_given(const struct looking *l) {
     uint8_t *column = l->look->form.column;
     const char *at = l->keys->columns, *name, *key = l->keys->columns;
     uint64_t length;
     unsigned count = 0, given[COLUMN_MEANINGS];
-    if (l->keys->hints && l->columns.least != l->columns.most) return 1; /* lines of different lengths are no table like the run's */
+    if (l->keys->hints && l->columns.least != l->columns.most) return 1; /* lines of different lengths are not a table with the columns of the
+                                                                          * run's corpus */
     for (; count < COLUMN_MEANINGS && next_given(&at, &name, &length); count++) {
         uint8_t found = 0;
         int result = find_given(l, name, length, &found);
@@ -1023,8 +1019,8 @@ static void take_named(const struct looking *l) {
     form->named = 1;
 }
 
-/* Returns 1 if at least half of the column's fields are numbers; a line whose field is not a number is an error later, when it is
- * read. Also returns 1 if the file has only a header. */
+/* Returns 1 if at least half of the column's fields are numbers (a field that is not a number then becomes an error when its line is read), or if
+ * the file has only a header. */
 static int has_numbers(const struct looking *l, unsigned column) {
     if (column >= COLUMNS_READ) return 0;
     const struct looked_column *looked = &l->columns.column[column];
@@ -1032,10 +1028,10 @@ static int has_numbers(const struct looking *l, unsigned column) {
     return !l->columns.lines || (looked->filled && 2 * numbers >= looked->filled);
 }
 
-enum { EVENTS_MOST = 12, EVENTS_SHARE = 3 }; /* a column of events has at most so many different words, each in so many rows on average */
+enum { EVENTS_MOST = 12, EVENTS_SHARE = 3 }; /* events: most different words in the column, and fewest rows for each word on average */
 
-/* Returns 1 if the column of pairs has few words that occur again and again: view, cart, purchase; or one word, if the column was chosen by
- * its name. Describes them in l->happened. */
+/* Returns 1 if the column of pairs contains a few words again and again (view, cart, purchase), or only one word if the column was chosen by its
+ * name. Describes them in l->happened. */
 static int is_of_events(struct looking *l, unsigned column) {
     struct words words = {0};
     uint64_t count[EVENTS_MOST] = {0}, length, filled = 0;
@@ -1061,9 +1057,9 @@ static int is_of_events(struct looking *l, unsigned column) {
     return fits;
 }
 
-enum { POSITIONS_MOST = 4 }; /* largest number of columns with which, without column names, the first three are read by position */
+enum { POSITIONS_MOST = 4 }; /* tables without column names: most columns with which the first three are read by position */
 
-/* Fails: the third column has no numbers. It is not just ignored, since it may matter, as in "aspirin treats headache". */
+/* Fails because the third column is not numbers. It is not ignored, since it may matter, as in "aspirin treats headache". */
 static int refuse_third(struct looking *l) {
     uint64_t line = l->has_header && l->lines.count > 1;
     if (l->rows == LOOK_EDGES)
@@ -1074,22 +1070,22 @@ static int refuse_third(struct looking *l) {
     return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
 }
 
-/* Returns 1 if the first column is an index, as pandas and R write it: its name is empty, the header has no field for it, or pairs
- * without a header have three columns or more, of which the first has row numbers. */
+/* Returns 1 if the first column is an index as pandas and R write it: its name is empty, or the header has no field for it, or it has row numbers
+ * in pairs without a header that have at least three columns. */
 static unsigned has_index(const struct looking *l) {
     if (l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0])) return 1;
     return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && are_numbered(&l->lines, &l->look->form);
 }
 
-/* Returns 1 if the header's name of the column is that of a value or a time. */
+/* Returns 1 if the column's name in the header is one used for values or times. */
 static int is_value(const struct looking *l, unsigned column) {
     uint64_t length;
     const char *name = column_name(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
     return l->has_header && (column_rank(l->rows, COLUMN_VALUE, name, length) || strcasestr(text, "time") || strcasestr(text, "date"));
 }
 
-/* Called if the header has a known name for only one of COLUMN_A (a) and COLUMN_B (b). With two columns, the other meaning is the
- * other column. With more columns, they are read by position if the known name is at its usual position; if not, this fails. */
+/* Called if the header has a known name for only one of COLUMN_A (a) and COLUMN_B (b). In a table of two columns the other column gets the other
+ * meaning. In a wider table the columns are read by position if the known name is at its usual position; otherwise this fails. */
 static int take_half_named(struct looking *l, unsigned a, unsigned b) {
     uint8_t *column = l->look->form.column;
     if (l->columns.most == 2 && (a != NO_COLUMN ? a : b) < 2 && !is_value(l, a != NO_COLUMN ? 1 - a : 1 - b)) {
@@ -1101,8 +1097,8 @@ static int take_half_named(struct looking *l, unsigned a, unsigned b) {
     return expected ? 0 : refuse_columns(l, "the header does not name all columns that are wanted");
 }
 
-/* Chooses the columns of labels. If the columns between the first and the last have only 0 and 1, as features in Planetoid's
- * files do, the last column is the label. */
+/* Chooses the columns of labels. If the columns between first and last contain only 0 and 1, like the features in Planetoid's files, the label is
+ * in the last column. */
 static int take_last_label(struct looking *l) {
     uint64_t last = l->columns.most - 1, flags = 1;
     if (l->columns.least != l->columns.most || l->columns.most < 4 || l->columns.lines < 2) return 0;
@@ -1117,7 +1113,7 @@ static int take_last_label(struct looking *l) {
     return 0;
 }
 
-/* Fails: the header of a file of titles has a known name for only one of the two columns. */
+/* Fails because the header of a file of titles has a known name for only one of its two columns. */
 static int refuse_titles(struct looking *l, const char *missing) {
     return fail("%s: the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", where_is(l, 0), missing,
                 l->columns.most, SHOWN(&l->lines.line[0]), missing);
@@ -1148,7 +1144,7 @@ static uint64_t count_shared(const struct words *a, const struct words *b) {
     return shared;
 }
 
-/* Returns how many names two columns share, that with this index and the next one; 0 if memory is short. */
+/* Returns how many names this column shares with the next one; 0 if memory is short. */
 static uint64_t shared_names(const struct looking *l, unsigned index) {
     struct distinct of = {0};
     collect_distinct(l, index, &of);
@@ -1157,14 +1153,14 @@ static uint64_t shared_names(const struct looking *l, unsigned index) {
     return shared;
 }
 
-enum { RELATIONS_FEW = 4, ORDER_LEAST = 5 }; /* a relation's column has at most a quarter of the other columns' different names; the
-                                              * order is questioned only from this number of rows on */
+enum { RELATIONS_FEW = 4, ORDER_LEAST = 5 }; /* the column of relations has at most a quarter as many different names as the other columns; with
+                                              * fewer rows than ORDER_LEAST the usual order is assumed */
 /* How the three columns of triples lie. */
 enum order_of_triples { ORDER_USUAL, ORDER_RELATION_LAST, ORDER_RELATION_FIRST, ORDER_UNCLEAR };
 
-/* Tells which of three columns has the relations: it has few names, of which none occurs in the other columns, and these share names.
- * Numbers occur in all columns by chance; they have no such sign, and there the columns' sizes and how much each two share decide.
- * The usual order, relation in the middle, is kept unless there are signs against it. */
+/* Finds out which of three columns contains the relations: it has few different names, none of which occurs in the other columns, while these
+ * share names. Numbers occur in all columns by chance, so with numbers only the columns' counts of different names, and of shared ones, decide.
+ * Without such signs the usual order, relation in the middle, is kept. */
 static enum order_of_triples judge_order(const struct looking *l, unsigned index, const struct distinct *of) {
     uint64_t size[3] = {of->words[0].size, of->words[1].size, of->words[2].size}, filled = 0, digits = 0;
     uint64_t ends = count_shared(&of->words[0], &of->words[2]); /* of the usual order */
@@ -1187,7 +1183,7 @@ static enum order_of_triples judge_order(const struct looking *l, unsigned index
     return ORDER_USUAL;
 }
 
-/* Chooses the columns of triples by position, and finds which has the relations. */
+/* Chooses the columns of triples by position, and finds out which contains the relations. */
 static int take_triple(struct looking *l, unsigned index) {
     struct columns_form *form = &l->look->form;
     uint64_t line = l->has_header && l->lines.count > 1;
@@ -1218,7 +1214,7 @@ static int take_triple(struct looking *l, unsigned index) {
     return 0;
 }
 
-/* Chooses columns by position: the first two, and the third if it has numbers. Returns 0, or -1 after fail(). */
+/* Chooses columns by position: the first two, and the third if it contains numbers. Returns 0, or -1 after fail(). */
 static int take_positions(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned index = has_index(l);
@@ -1255,7 +1251,7 @@ static int take_positions(struct looking *l) {
                                  : "nothing tells which columns are wanted");
 }
 
-/* Sets the format of N-Triples. Their lines need no further examination. */
+/* Sets the format to N-Triples, whose lines need no further examination. */
 static int take_ntriples(const struct looking *l) {
     int header = l->keys->header == HEADER_YES;
     if (header || l->keys->separator != SEPARATOR_AUTO)
@@ -1286,8 +1282,7 @@ static int take_columns(struct looking *l) {
     return take_positions(l);
 }
 
-/* Leaves out the third column if all its fields are times, as in logs of events: times are no ratings or weights. Columns that were
- * chosen by name stay. */
+/* Ignores the third column if all its fields are times, as in logs of events; a column that was chosen by name is used in any case. */
 static void pass_over_times(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
@@ -1297,7 +1292,7 @@ static void pass_over_times(struct looking *l) {
     if (l->has_times) form->column[COLUMN_VALUE] = NO_COLUMN;
 }
 
-/* Chooses decimal commas if all ratings or weights are numbers when read with commas, and not all are when read with points. */
+/* Chooses decimal commas if all ratings or weights are numbers with decimal commas, but not all with decimal points. */
 static int choose_decimals(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
@@ -1315,9 +1310,9 @@ static int choose_decimals(const struct looking *l) {
 
 enum { NAMES_SHARE = 5 };
 
-/* Returns 1 if lists have no names: at least a fifth of the lines begin with the same word as an earlier line, and at least half
- * begin with a word that is also a later field of some line. corpus.names = yes or no decides instead. Returns 0 if lists have
- * names, -1 after a failure. */
+/* Returns 1 if lists seem to have no names: at least a fifth of the lines begin with a word that an earlier line also begins with, and at least
+ * half begin with a word that is also a later field of some line. Returns 0 if they seem to have names, -1 after a failure. Used only for
+ * corpus.names = auto. */
 static int have_no_names(struct looking *l) {
     struct words firsts = {0}, items = {0};
     uint64_t begin = (uint64_t)l->has_header, count = l->lines.count - begin, within = 0;
@@ -1340,12 +1335,13 @@ static int have_no_names(struct looking *l) {
     return failed ? -1 : NAMES_SHARE * repeated >= count && 2 * within >= count;
 }
 
-/* How the first words of lines, which may be names of documents, occur. */
+/* Statistics of the first words of lines, which may be names of documents. */
 struct firsts {
-    uint64_t different, repeats; /* different ones; lines that begin as the line before does */
-    uint64_t within;             /* lines whose first word occurs behind the first word of some line */
-    uint64_t signs;              /* first words with a digit, or one of _ / : */
-    int coded, failed;           /* coded: all have the same letters, then digits */
+    uint64_t different, repeats; /* different: number of different first words; repeats: number of lines with the same first word as the line
+                                  * before */
+    uint64_t within;             /* number of lines whose first word also occurs after the first word of some line */
+    uint64_t signs;              /* number of first words that contain a digit or one of _ / : */
+    int coded, failed;           /* coded: 1: all first words are the same letters, then digits */
 };
 
 static struct firsts count_firsts(const struct looking *l) {
@@ -1379,8 +1375,8 @@ static struct firsts count_firsts(const struct looking *l) {
     return of;
 }
 
-/* Decides whether the first word of each line names its document: all differ, look like ids, and are no words of the texts. Names
- * such as d1, d2 may also stand before several lines in succession. */
+/* Decides whether the first word of each line is the document's name: all first words differ, look like ids, and do not occur in the texts. Names
+ * such as d1, d2 may also begin several lines in a row. */
 static int take_first_words(struct looking *l) {
     struct columns_form *form = &l->look->form;
     struct firsts of = count_firsts(l);
@@ -1394,8 +1390,8 @@ static int take_first_words(struct looking *l) {
     return 0;
 }
 
-/* Chooses the columns of a table of documents: that with a name of a text, unless it has numbers alone, or else that with the most words,
- * is the text; the first other column whose fields all differ names the document, and if there is none the line's number does. */
+/* Chooses the columns of a table of documents. The text is the column with a known name of texts, unless it contains only numbers; otherwise the
+ * one with the most words. The name is the first other column whose fields all differ; if there is none, the line's number. */
 static void take_document(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned text = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN, name, most = (unsigned)l->columns.least;
@@ -1416,8 +1412,8 @@ static void take_document(struct looking *l) {
     form->column[COLUMN_VALUE] = NO_COLUMN;
 }
 
-/* Finds the separator of a table of documents; "" if the lines are no table. A tab in each line makes a table. Other separators
- * occur in texts, too: they need a header that names the text, quotes, or short first fields that all differ and are ids. */
+/* Finds the separator of a table of documents; "" if the lines are not a table. A tab in each line makes a table. Other separators also occur in
+ * texts: with these, a table needs a header that names the text, or quotes, or short first fields that are ids and all differ. */
 static const char *find_separator_of_documents(struct looking *l) {
     for (int s = 0; s < BLANKS; s++) {
         struct columns_form *form = &l->look->form;
@@ -1443,7 +1439,7 @@ static const char *find_separator_of_documents(struct looking *l) {
     return "";
 }
 
-/* Finds what names a document and where its text is. */
+/* Finds which part of a line names its document, and which part is the text. */
 static int look_at_documents(struct looking *l) {
     struct columns_form *form = &l->look->form;
     const struct look_keys *keys = l->keys;
@@ -1491,7 +1487,7 @@ static int look_at_documents(struct looking *l) {
 
 /* ---- counts and matrices, which are no rows ---- */
 
-/* Returns the number that all of a line is, 0 if it is none. */
+/* Reads a line that consists of `wanted` numbers. Returns the first number; 0 if the line is something else. */
 static uint64_t number_of_line(const struct looked_line *line, unsigned wanted, uint64_t *other) {
     struct columns_form blanks = COLUMNS_PLAIN;
     struct table_line parts = part_line(line, &blanks);
@@ -1502,13 +1498,13 @@ static uint64_t number_of_line(const struct looked_line *line, unsigned wanted, 
     return parts.count == wanted ? number[0] : 0;
 }
 
-/* Returns 1 if the first line is that of Matrix Market's sizes: the numbers of rows and of columns, and of lines after it. It may have lost
- * the comments before it, and then no line may contradict it. */
+/* Returns 1 if the first line is a Matrix Market size: numbers of rows, of columns, and of the lines after it. The comments before it may be
+ * missing; then the other lines are checked, too. */
 static int is_matrix_size(const struct looking *l) {
     struct columns_form blanks = COLUMNS_PLAIN;
     const struct looked_line *line = l->lines.line;
     double size[3] = {0}, value[3];
-    int below = 1; /* 1: all values are below the number of lines */
+    int below = 1; /* 1: all values are less than the number of lines */
     for (uint64_t i = 0; i < l->lines.count; i++) {
         struct table_line parts = part_line(&line[i], &blanks);
         if (parts.count > 3 || parts.count < (i ? 2 : 3)) return 0;
@@ -1521,7 +1517,7 @@ static int is_matrix_size(const struct looking *l) {
     return is_matrix_market(l->lines.bytes, l->length) || (l->whole ? size[2] == count : below && size[2] > count);
 }
 
-/* Removes a first line that is no row but counts the others: their number, or for edges the number of nodes and that of lines. */
+/* Leaves out a first line that is not a row but counts: the other lines, or, for edges, the nodes and the lines. */
 static int pass_count(struct looking *l) {
     struct looked_lines *lines = &l->lines;
     uint64_t rest = lines->count - 1, second, after;
@@ -1545,7 +1541,7 @@ static int pass_count(struct looking *l) {
     return 1;
 }
 
-/* Refuses a graph of METIS: the first line has the numbers of nodes and edges, each other line the neighbours of a node. */
+/* Refuses a graph in METIS format: the first line has the numbers of nodes and edges, each other line a node's neighbours. */
 static int refuse_metis(struct looking *l) {
     const struct looked_line *line = l->lines.line, *end = line + l->lines.count;
     struct columns_form blanks = COLUMNS_PLAIN;
@@ -1571,9 +1567,9 @@ static int refuse_metis(struct looking *l) {
                 l->path, nodes, edges);
 }
 
-enum { MATRIX_LEAST = 3, MATRIX_SHARE = 3 }; /* columns of a matrix; a third or more of its values are 0 */
+enum { MATRIX_LEAST = 3, MATRIX_SHARE = 3 }; /* fewest columns of a matrix; at least one value in this many must be 0 */
 
-/* Refuses a matrix: lines of equal length with names above columns of 0 and other numbers, or a square of numbers. */
+/* Refuses a matrix: lines of equal length whose columns have names and contain 0 and other numbers, or a square of numbers. */
 static int refuse_matrix(struct looking *l) {
     uint64_t values = 0, zeros = 0, flags = 0, truths = 0, words = 0, header = 0;
     int own = 0; /* 1: the first column names the rows */
@@ -1637,7 +1633,7 @@ static size_t say_column(struct looking *l, size_t at, const char *meaning, unsi
     return text_add(look->said, sizeof look->said, at, "%s = column %u", meaning, column + 1);
 }
 
-/* Says how many names so many lines have, if some have the same. */
+/* Adds to the description how many different names the lines have, if there are fewer names than lines. */
 static size_t say_names(const struct looking *l, size_t at, const char *what) {
     uint64_t lines = l->lines.count - (uint64_t)l->has_header;
     if (!l->names || l->names >= lines) return at;
@@ -1662,7 +1658,7 @@ static size_t say_documents(struct looking *l, size_t at) {
     return at;
 }
 
-/* Says which columns of a table of documents are not used. */
+/* Adds to the description which columns of a table of documents are not used. */
 static void say_unused(struct looking *l, size_t at) {
     unsigned unused = 0;
     for (unsigned c = 0; c < l->columns.least && c < COLUMNS_READ; c++) {
@@ -1675,8 +1671,8 @@ static void say_unused(struct looking *l, size_t at) {
     }
 }
 
-/* Stores the columns as corpus.columns would name them: by their names if the header has names that the key can have, which are then
- * found in another file, too; otherwise by their numbers. */
+/* Stores the chosen columns as a text for corpus.columns: by their names, which also fit another file, if the header has names that the key can
+ * express; otherwise by their numbers. */
 static void name_columns(const struct looking *l) {
     const struct columns_form *form = &l->look->form;
     char *out = l->look->columns;
@@ -1702,7 +1698,7 @@ static void name_columns(const struct looking *l) {
     }
 }
 
-/* Stores the format in words in look->said, and the name of the value's column in look->value. */
+/* Writes the format in words to look->said, and the name of the value's column to look->value. */
 static void say(struct looking *l) {
     struct look *look = l->look;
     const struct columns_form *form = &look->form;
@@ -1753,7 +1749,7 @@ static void say(struct looking *l) {
 
 /* ---- rows that can be read so, but are probably something else ---- */
 
-/* Describes in look->doubt a table of two kinds of things that is read as a graph: one name in both columns is one node. */
+/* Writes to look->doubt that a table of two kinds of things, read as a graph, makes one node of a name that occurs in both columns. */
 static void doubt_graph(struct looking *l) {
     const struct columns_form *form = &l->look->form;
     unsigned a = form->column[COLUMN_A], b = form->column[COLUMN_B];
@@ -1769,10 +1765,10 @@ static void doubt_graph(struct looking *l) {
                  text_shown(length[1]), name[1]);
 }
 
-/* Describes in look->doubt items that programs write where a value is missing, items of libsvm, and lists that are rows of a table. */
+/* Writes to look->doubt if items look like placeholders for missing values or items of libsvm, or if lists look like rows of a table. */
 static void doubt_items(struct looking *l) {
     uint64_t missing = 0, of = 0, pairs = 0, shown = 0, numbers = 0, words = 0;
-    uint64_t codes = 0, quoted = 0; /* items of two letters, among which NA may be one; lines with "," */
+    uint64_t codes = 0, quoted = 0; /* codes: number of items of two letters, one of which may be NA; quoted: number of lines with "," */
     const struct columns_form *form = &l->look->form;
     const char *null = "";
     char *out = l->look->doubt;
@@ -1812,7 +1808,7 @@ static void doubt_items(struct looking *l) {
 
 /* ---- finding the format ---- */
 
-/* Returns the number of a column of 0 and 1 whose name says that 1 means that something happened (is_click), or NO_COLUMN. */
+/* Returns the index of a column of 0 and 1 whose name says that 1 stands for something that happened (is_click), or NO_COLUMN. */
 static unsigned find_happened(const struct looking *l) {
     static const char *const parts[] = {"click", "like", "label", "target", "purchase", "bought", "buy",
                                         "convers", "converted", "positive", "finish"};
@@ -1828,7 +1824,7 @@ static unsigned find_happened(const struct looking *l) {
     return NO_COLUMN;
 }
 
-/* Judges the column of ratings of pairs: are its fields what happened (0 or 1), or words of events? */
+/* Decides what the ratings column of pairs contains: numbers, whether something happened (0 or 1), or words of events. */
 static int judge_values(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
@@ -1848,7 +1844,7 @@ static int judge_values(struct looking *l) {
     if (truths) form->events = 0;
     if (asked) form->events = 1, form->zeros_out = 0;
     if (!form->events && !truths && form->named && !(l->keys->columns && *l->keys->columns) && column->filled && !has_numbers(l, value))
-        form->column[COLUMN_VALUE] = NO_COLUMN; /* a note, which happens to be called as ratings are */
+        form->column[COLUMN_VALUE] = NO_COLUMN; /* a text column, such as a note, with a name that ratings often have */
     return 0;
 }
 
@@ -1939,14 +1935,16 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
                       path, length);
     if (!result && keys->hints) {
         own.header = HEADER_AUTO;
-        /* Lists without names may have one item each, in which no separator occurs. */
+        /* Lists without names may have one item each, so no separator occurs. */
         int written = keys->separator != SEPARATOR_AUTO && keys->separator != SEPARATOR_BLANK, single = l.row->free && keys->names == NAMES_NO;
         int parted = written && 2 * try_separator(&l.lines, separator_of_key[keys->separator]).parted >= l.lines.count;
         if (!parted && !(written && single && *separator_of_lists(&l.lines) == ' ')) own.separator = SEPARATOR_AUTO;
     }
     uint64_t blanks = 0;
     while (blanks < length && token_is_white(bytes[blanks])) blanks++;
-    int cut = !result && !l.lines.count && !whole && blanks < length && (l.row->free || l.row->text); /* longer than the look, as lists may be */
+    int cut = !result && !l.lines.count && !whole && blanks < length && (l.row->free || l.row->text); /* 1: even the first line does not end within
+                                                                                                       * the examined bytes, as may happen with
+                                                                                                       * lists */
     if (cut) l.lines.line[l.lines.count++] = (struct looked_line){.at = bytes, .end = bytes + length, .number = 1};
     if (!result && l.lines.count) result = decide(&l);
     free(l.lines.line);
@@ -1955,13 +1953,13 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
 
 /* ---- rows that a program hands over ---- */
 
-/* What the columns of typed rows have in common. */
+/* What the fields of a program's rows are, counted by column. */
 struct kinds {
-    uint64_t filled[COLUMNS_READ], texts[COLUMNS_READ]; /* by column: fields with a value; fields that are text */
+    uint64_t filled[COLUMNS_READ], texts[COLUMNS_READ]; /* [column] number of fields with a value, and of these with text */
 };
 
-/* Guesses what rows are that nobody has named. Names of columns decide; without them only what cannot be anything else does. Returns
- * LOOK_ANY if it could be several. */
+/* Guesses the kind of rows if the user has not named one: by the columns' names, or, without them, if only one kind is possible. Returns LOOK_ANY
+ * if several are. */
 static enum look_rows guess(struct looking *l, const struct kinds *kinds) {
     static const enum look_rows named[] = {LOOK_TRIPLES, LOOK_PAIRS, LOOK_EDGES, LOOK_DOCUMENTS};
     uint64_t columns = l->columns.most;
@@ -1983,7 +1981,7 @@ static enum look_rows guess(struct looking *l, const struct kinds *kinds) {
     return shared_names(l, 0) ? LOOK_EDGES : LOOK_PAIRS;
 }
 
-/* Fails: the rows could be of several formats. */
+/* Fails because several kinds of rows are possible. */
 static int refuse_guess(const struct looking *l, uint64_t rows) {
     return fail("%s: %" PRIu64 " rows of %" PRIu64 " columns could be several things; say which by corpus.format: pairs (list, item[, rating]), "
                 "graph (source, target[, weight]), triples (head, relation, tail)%s",
@@ -1991,7 +1989,7 @@ static int refuse_guess(const struct looking *l, uint64_t rows) {
                 l->has_header ? " or documents (document, text)" : ", documents (document, text), lists (a row is a list) or text");
 }
 
-/* Writes the rows as messages show them, and lets the lines point at them. */
+/* Writes the rows as text for messages, and sets the lines' pointers to it. */
 static char *show_rows(struct looking *l) {
     enum { MOST = 120 };
     char *text = mem_alloc(l->lines.count + 1, MOST, "rows of data");
@@ -2052,9 +2050,9 @@ int look_at_rows(struct look *look, const struct look_data *data, enum look_rows
 
 enum { FEW_NUMBERS = 20, MOST_FIELDS = 4, LEAST_RATINGS = 3, MANY = 4 * FEW_NUMBERS, OWN_LEAST = 5 };
 
-/* Statistics of the first lines of a file. */
+/* Statistics of the first lines of a file, to tell lists from pairs. */
 struct looks {
-    uint64_t lines, shared; /* shared: number of lines whose third field is also the second field of this or an earlier line */
+    uint64_t lines, shared; /* shared: number of lines whose third field was also the second field of this or an earlier line */
     struct words names, seconds, thirds;
 };
 
@@ -2069,9 +2067,9 @@ static int count_lines(struct looks *looks, const struct looked_lines *lines, ui
     return failed ? -1 : 0;
 }
 
-/* Judges lines of equal length whose third field is a number. They are ratings if a name is repeated, if the separator is not a
- * blank or tab, or if there are many lines with few distinct numbers. Otherwise, if there are many lines and some third field is
- * also a second field, they are lists of two items. In all other cases it is unclear. */
+/* Judges lines of equal length whose third field is a number. They are ratings if a name is repeated, if the separator is not a blank or tab, or
+ * if many lines share few distinct numbers. They are lists of two items if there are many lines and some third field is also a second field.
+ * Otherwise it is unclear. */
 static enum look_kind judge_counts(const struct looks *looks, int blanks) {
     int again = looks->names.size < looks->lines, many = looks->lines > MANY;
     if (again || !blanks || (many && looks->thirds.size <= FEW_NUMBERS)) return LINES_RATINGS;
@@ -2104,7 +2102,7 @@ enum look_kind look_for_pairs(const char *bytes, uint64_t length, int *named) {
     enum look_kind kind = LINES_UNCLEAR;
     int failed_before = report_exit_code();
     if (look_at_lines(&look, bytes, length, 1, LOOK_PAIRS, &keys, "")) {
-        if (!failed_before) report_clear(); /* the lines cannot be read as pairs; judge() decides how to read them */
+        if (!failed_before) report_clear(); /* lines that cannot be read as pairs are no error here: judge() decides how to read them */
         look.form.named = 0;
         look.skip = 0;
     }
@@ -2141,7 +2139,7 @@ static int are_two_numbers(const struct looked_lines *lines) {
            columns.column[1].numbers == lines->count;
 }
 
-/* Returns 1 if one of the lines has this byte and a blank after it, as a sentence has. */
+/* Returns 1 if some line has this byte followed by a blank, as in a sentence. */
 static int have_in_sentences(const struct looked_lines *lines, char byte) {
     for (uint64_t i = 0; i < lines->count; i++)
         for (const char *at = lines->line[i].at; at + 1 < lines->line[i].end; at++)
@@ -2149,7 +2147,7 @@ static int have_in_sentences(const struct looked_lines *lines, char byte) {
     return 0;
 }
 
-/* Returns the end of a warning that says which format a text's lines fit, or NULL if they are no table. *sure: 1 if the columns leave only
+/* Returns the end of a warning that names the format which a text's lines fit; NULL if they are not a table. *sure: 1 if the columns leave only
  * one format. */
 static const char *look_for_table(const struct looked_lines *lines, int *sure) {
     static const char *const reads[LOOK_ROWS] = {[LOOK_PAIRS] = "look like pairs: corpus.format = pairs reads list, item[, rating]",

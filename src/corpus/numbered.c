@@ -89,7 +89,7 @@ static const char *what_of(const struct gathered *gathered, const struct gathere
     return lists && corpus_formats[gathered->options->format].triples ? "relation" : lists ? "name of a list" : "token";
 }
 
-/* Fails if the token could not be one word of a file. */
+/* Fails if the token cannot be a word: it is too long, contains a tab or a line end, or is no row's number with corpus.order = given. */
 static int check_word(const struct gathered *gathered, const struct gathered_words *words, const char *word,
                       uint64_t length) {
     uint64_t most = gathered->options->max_word ? gathered->options->max_word : CORPUS_WORD, id;
@@ -105,10 +105,10 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
     return 0;
 }
 
-/* result for an empty token, instead of a word's number */
+/* returned instead of a word's number for an empty token */
 enum { NO_WORD = -2 };
 
-/* Returns the number of a word, and adds the word if it is new. NO_WORD: the token is empty. -1 after fail(). */
+/* Returns the number of a word, which is added if it is new; NO_WORD if the token is empty; -1 after fail(). */
 static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const struct word_query *query) {
     uint64_t before = words->words.size;
     if (!query->length) return NO_WORD;
@@ -121,8 +121,7 @@ static int64_t number_of_word(struct gathered *gathered, struct gathered_words *
     return number;
 }
 
-/* the word of an integer below this number is found by a table (of_integer), the word of a larger integer by the hash of its
- * digits */
+/* integers below this number are looked up in a table (of_integer), larger ones by the hash of their digits */
 enum { INTEGERS_MOST = 1 << 26 };
 
 static int hold_integer(struct gathered_words *words, uint64_t integer) {
@@ -159,8 +158,8 @@ static int64_t integer_at(const struct tokens *tokens, const void *integers, uin
     return tokens->bits == 32 ? ((const int32_t *)integers)[i] : ((const int64_t *)integers)[i];
 }
 
-/* Text is numbered in rounds: all threads look its words up among the known ones, then one thread adds the words that are new. The
- * first round is short, since most of its words are new; each round is twice as long as the one before. */
+/* Text is numbered in rounds: all threads look up its words, then one thread adds those that are new. The first round is short, since most of its
+ * words are new; each round is twice as long as the one before. */
 enum { FIRST_ROUND = 1 << 12, GRAIN = 1 << 12, ALONE = 1 << 14 /* a round with fewer tokens is looked up by one thread */ };
 
 /* A round of tokens. The threads share it. */
@@ -168,7 +167,7 @@ struct round {
     const struct words *words;
     const struct tokens *tokens;
     uint64_t first, count; /* the tokens first .. first + count - 1 */
-    uint32_t *out;         /* [count] their words' numbers; WORDS_ABSENT if a word is new */
+    uint32_t *out;         /* [count] the numbers of the tokens' words; WORDS_ABSENT if a word is new */
     _Atomic uint64_t next;
 };
 
@@ -218,7 +217,7 @@ static int number_texts(struct gathered *gathered, struct gathered_words *words,
     return 0;
 }
 
-/* Returns the number of the word that token i is, which is no text; NO_WORD if the token is empty; -1 after fail(). */
+/* Returns the number of the word of token i, which is an integer; NO_WORD if the token is empty; -1 after fail(). */
 static inline int64_t number_at(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens,
                                 uint64_t i) {
     int64_t integer = integer_at(tokens, tokens->data, i);
@@ -265,7 +264,7 @@ static void meet(struct gathered_words *words, int64_t number, uint64_t before) 
     if (!met->count++) met->first = before;
 }
 
-/* Tokens between the prefetch of a word's count and its use: otherwise most of the time is spent on waits for counts. */
+/* How many tokens ahead a word's count is prefetched; without this most of the time is spent waiting for counts. */
 enum { AHEAD = 16 };
 static inline void prefetch_count(const struct gathered_words *words, uint32_t number) {
     if (number != WORDS_ABSENT) __builtin_prefetch(&words->counts[number], 1);
@@ -288,7 +287,7 @@ static int grow(struct gathered *gathered, uint64_t count) {
 
 /* ---- sentences ---- */
 
-/* Begins a line, for which memory is reserved, with the name of its list if lists have rows. name: its number; WORDS_ABSENT: the list is
+/* Begins a line, for which memory is reserved, with the name of its list if lists have rows. name: the name's number; WORDS_ABSENT: the list is
  * named by its number among all lists, from 0. */
 static int begin_line(struct gathered *gathered, uint32_t name) {
     gathered->line_open = 1;
@@ -306,8 +305,8 @@ static void end_line(struct gathered *gathered) {
     gathered->line_open = 0;
 }
 
-/* Counts the words numbers[count] and appends them. No number may be WORDS_ABSENT. `numbers` may be a later part of
- * gathered->numbers than the place where they are stored. */
+/* Appends the words numbers[count], and counts them. No number may be WORDS_ABSENT. `numbers` may point into gathered->numbers, behind the place
+ * where they are stored. */
 static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         if (i + AHEAD < count) prefetch_count(&gathered->items, numbers[i + AHEAD]);
@@ -334,7 +333,8 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
                               starts[i], starts[i + 1], tokens->count);
     if (!gathered->options->list_rows) names = NULL;
     if (interrupt_check() || grow(gathered, all + 3 * count)) return -1;
-    /* `words` are at the end of the place of the lines, each of which has two numbers more: lines never overwrite words that are read later */
+    /* `words` are stored at the end of the reserved memory, where the lines, which need two more numbers each, never overwrite a word before it is
+     * read */
     uint32_t *words = gathered->numbers + gathered->count + 2 * count, *called = words + all;
     if ((names && numbers_of(gathered, &gathered->lists, names, 0, count, called)) ||
         numbers_of(gathered, &gathered->items, tokens, first, all, words))
@@ -361,16 +361,16 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 /* A part of a text: whole words. */
 struct text_part {
     const char *begin, *end;
-    uint32_t *numbers; /* [count] the words' numbers; WORDS_ABSENT if a word is new */
+    uint32_t *numbers; /* [count] numbers of the words; WORDS_ABSENT if a word is new */
     uint64_t count, numbers_capacity;
     const char **new_words; /* [new_count] where each new word begins */
     uint64_t new_count, new_capacity;
-    uint64_t *ends; /* [lines] number of the part's words before each line feed */
+    uint64_t *ends; /* [lines] number of the part's words before the end of each line */
     uint64_t lines, ends_capacity;
 };
 enum { PARTS = 64, PART_BYTES = 1 << 14, PART_BYTES_MOST = 1 << 20 };
 
-/* Parts of a text that threads look up at a time. */
+/* Parts of a text in which threads look up words at the same time. */
 struct text_round {
     const struct words *words;
     struct text_part parts[PARTS];
@@ -383,7 +383,7 @@ static const char *word_end(const char *at, const char *end) {
     return at;
 }
 
-/* Numbers the words of `count` queries, which end the part. */
+/* Looks up the words of the last `count` queries of the part, and stores their numbers. */
 static int look_up_words(const struct words *words, struct text_part *part, const struct word_query *queries, unsigned count) {
     if (mem_grow(&part->numbers, &part->numbers_capacity, part->count + count, sizeof *part->numbers, "the words of a text") ||
         mem_grow(&part->new_words, &part->new_capacity, part->new_count + count, sizeof *part->new_words, "the new words of a text"))
@@ -474,8 +474,7 @@ int gathered_take_text(struct gathered *gathered, const char *text, uint64_t byt
 
 /* ---- pairs ---- */
 
-/* Fails if a rating cannot be used: it is missing (NaN), though it decides whether a pair is kept or how much it weighs; or it
- * cannot be a weight. */
+/* Fails if a rating that is used is missing (NaN) or cannot be a weight. Ratings are used to keep pairs or to weigh them. */
 static int check_ratings(const struct gathered *gathered, const double *ratings, uint64_t count) {
     const char *key = gathered->options->pair_weights ? "weights" : "min_rating";
     float weight;
@@ -521,8 +520,10 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
     if (needed ? check_ratings(gathered, ratings, items->count) : meet_ratings(gathered, ratings, items->count)) return -1;
     unsigned fields = numbered_fields(gathered->options);
     if (interrupt_check() || grow(gathered, (fields + 1) * items->count)) return -1;
-    uint32_t *names = gathered->numbers + gathered->count + fields * items->count, *ids = names - items->count; /* behind the pairs that are
-                                                                                                                 * not read yet */
+    uint32_t *names = gathered->numbers + gathered->count + fields * items->count, *ids = names - items->count; /* stored behind the memory that
+                                                                                                                 * the pairs will fill, so that no
+                                                                                                                 * name is overwritten before it is
+                                                                                                                 * read */
     if (numbers_of(gathered, &gathered->items, items, 0, items->count, ids) ||
         numbers_of(gathered, &gathered->lists, lists, 0, lists->count, names))
         return -1;
@@ -565,7 +566,9 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     gathered->weighted = weights != NULL;
     unsigned kept = gathered->options->weights != WEIGHTS_NO && weights ? 3 : 2;
     if (interrupt_check() || grow(gathered, (kept + 1) * count)) return -1;
-    uint32_t *others = gathered->numbers + gathered->count + kept * count, *ends = others - count; /* behind the edges that are not read yet */
+    uint32_t *others = gathered->numbers + gathered->count + kept * count, *ends = others - count; /* stored behind the memory that the edges will
+                                                                                                    * fill, so that none is overwritten before it
+                                                                                                    * is read */
     if (numbers_of(gathered, &gathered->items, from, 0, count, ends) ||
         numbers_of(gathered, &gathered->items, to, 0, count, others))
         return -1;
@@ -593,8 +596,9 @@ int gathered_take_triples(struct gathered *gathered, const struct tokens *heads,
                           relations->count, tails->count);
     if (!count) return 0;
     if (interrupt_check() || grow(gathered, 5 * count)) return -1;
-    uint32_t *from = gathered->numbers + gathered->count + 2 * count, *to = from + count, *over = to + count; /* `from` is behind the triples
-                                                                                                              * that are not read yet */
+    uint32_t *from = gathered->numbers + gathered->count + 2 * count, *to = from + count, *over = to + count; /* stored behind the memory that the
+                                                                                                               * triples will fill, so that none is
+                                                                                                               * overwritten before it is read */
     if (numbers_of(gathered, &gathered->items, heads, 0, count, from) || numbers_of(gathered, &gathered->items, tails, 0, count, to) ||
         numbers_of(gathered, &gathered->lists, relations, 0, count, over))
         return -1;

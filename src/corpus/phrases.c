@@ -45,7 +45,7 @@ int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE
     int given = 1;
     thresholds[0] = thresholds_of[options->score].usual;
     if (strcmp(options->threshold, "auto"))
-        given = phrase_thresholds(options->threshold, thresholds); /* cannot fail: the configuration accepts only such texts */
+        given = phrase_thresholds(options->threshold, thresholds); /* cannot fail: the configuration has already refused other texts */
     for (int i = 0; i < given; i++)
         if (!(thresholds[i] >= thresholds_of[options->score].lowest && thresholds[i] <= thresholds_of[options->score].highest))
             return fail("phrases.threshold = %g: wanted a number %s", thresholds[i], thresholds_of[options->score].wanted);
@@ -66,7 +66,7 @@ double phrase_score(const struct phrase_options *options, const struct phrase_to
     return ab < least ? -INFINITY : log(together / ((double)a / words * ((double)b / words))) / -log(together);
 }
 
-/* Maps `count` numbers: those of the file `fd`, or new memory if `fd` is -1. The caller must call phrase_tokens_release() in any case. */
+/* Maps `count` numbers from the file `fd`, or new memory for them if `fd` is -1. The caller must call phrase_tokens_release() in any case. */
 static int map_tokens(struct phrase_tokens *tokens, int fd, uint64_t count) {
     uint64_t bytes = count * sizeof *tokens->ids;
     *tokens = (struct phrase_tokens){NULL, 0, 0};
@@ -90,8 +90,7 @@ struct bigram bigram_of_text(const char *text, uint64_t length) {
     return (struct bigram){hash.low64, (uint32_t)hash.high64 | 1};
 }
 
-/* Returns the hash of a bigram, by MurmurHash3's finalizer. It is used, too, for bigrams that are identified by their text's
- * hash. */
+/* Returns the hash of a bigram, by MurmurHash3's finalizer; also of a bigram that is identified by its text's hash. */
 static inline uint64_t hash_of(struct bigram bigram) {
     uint64_t hash = bigram.key ^ bigram.tag;
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
@@ -103,7 +102,7 @@ static inline unsigned shard_of(uint64_t hash) {
     return (unsigned)(hash >> (64 - SHARD_BITS));
 }
 
-/* Returns the 32 bits of the hash after the shard's bits. They decide in which sweep a bigram is counted, and at which slot the
+/* Returns the 32 bits of the hash after the bits that choose the shard. They decide in which sweep a bigram is counted, and at which slot the
  * search for it begins. */
 static inline uint64_t order_of(uint64_t hash) {
     return hash << SHARD_BITS >> 32;
@@ -133,7 +132,7 @@ static inline uint64_t home_of(const struct bigram_shard *shard, uint64_t hash) 
     return order_of(hash) * shard->slot_count >> 32;
 }
 
-/* Returns the slot of the bigram; if the table lacks it, the free slot in which to store it. */
+/* Returns the slot of the bigram, or, if the table does not contain it, the free slot for it. */
 static inline struct bigram_slot *find_slot(const struct bigram_shard *shard, struct bigram bigram, uint64_t hash) {
     uint64_t i = home_of(shard, hash);
     while (shard->slots[i].count && (shard->slots[i].key != bigram.key || shard->slots[i].tag != bigram.tag))
@@ -141,8 +140,7 @@ static inline struct bigram_slot *find_slot(const struct bigram_shard *shard, st
     return &shard->slots[i];
 }
 
-/* Replaces the shard's table by one of `slots` slots. Keeps only bigrams that occur at least `least` times and whose order_of()
- * is below `high`. */
+/* Replaces the shard's table by one of `slots` slots. Keeps only bigrams that occur at least `least` times and whose order_of() is below `high`. */
 static int move_slots(struct bigram_shard *shard, uint64_t slots, uint64_t high, uint32_t least) {
     struct bigram_shard moved = {.slots = mem_zalloc(slots, sizeof *moved.slots, "the bigrams' counts"), .slot_count = slots};
     if (!moved.slots) return -1;
@@ -167,7 +165,7 @@ static int refuse_memory(const struct bigrams *bigrams) {
                 text_of_bytes(bytes, bigrams->memory));
 }
 
-/* Makes a free slot. It enlarges the table as long as memory allows; then it halves the range of hashes that this sweep counts. */
+/* Called when a table is full. Enlarges the table as long as memory allows; then halves the range of hashes that this sweep counts. */
 static int make_place(const struct bigrams *bigrams, struct bigram_shard *shard) {
     uint64_t slots = shard->slot_count ? shard->slot_count * 2 : FIRST_SLOTS, most = bigrams->shard_most;
     if (slots > most) slots = most;
@@ -184,7 +182,7 @@ static inline int is_full(const struct bigram_shard *shard) {
     return shard->size * 4 >= shard->slot_count * 3;
 }
 
-/* Adds `met` to the count of a bigram, unless the bigram is counted in another sweep. */
+/* Adds `met` to the count of a bigram, unless another sweep counts that bigram. */
 static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, struct bigram bigram, uint64_t hash, uint32_t met,
                    uint32_t kept) {
     uint64_t order = order_of(hash);
@@ -199,7 +197,7 @@ static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, st
     return 0;
 }
 
-/* A bigram of a batch, with its hash; the batch is sorted by shard. */
+/* A bigram of a batch and its hash. Batches are sorted by shard. */
 struct sorted {
     struct bigram bigram;
     uint32_t count;
@@ -289,11 +287,11 @@ uint32_t bigrams_count(const struct bigrams *bigrams, struct bigram bigram) {
 }
 
 enum word_flag {
-    CONNECTOR = 1, /* may be within a phrase, but neither begins nor ends one */
-    COMPOUND = 2,  /* contains a byte of the delimiter, so a bigram's text may equal this word */
+    CONNECTOR = 1, /* word flag: may be within a phrase, but neither begins nor ends one */
+    COMPOUND = 2,  /* word flag: contains a byte of the delimiter, so the text of a bigram may equal this word */
     RARE = 4,      /* occurs fewer than phrases.min_count times */
-    BEGINS = 8,    /* is the first word of at least one phrase of two words */
-    ENDS = 16,     /* is the last word of at least one phrase of two words */
+    BEGINS = 8,    /* word flag: first word of at least one phrase of two words */
+    ENDS = 16,     /* word flag: last word of at least one phrase of two words */
 };
 
 /* State of joining the words of one text. */
@@ -310,8 +308,8 @@ struct joining {
     struct phrase_totals totals;
     struct bigrams bigrams;
     int sweep;
-    _Atomic uint64_t next;  /* index of the next token that a worker counts from */
-    _Atomic uint64_t alone; /* number of different bigrams with a word that occurs once, which are not in `bigrams` */
+    _Atomic uint64_t next;  /* index of the next token that a worker takes for counting */
+    _Atomic uint64_t alone; /* number of distinct bigrams with a word that occurs once; they are not stored in `bigrams` */
 };
 
 /* The text of a bigram. */
@@ -344,8 +342,8 @@ static int write_text(const struct joining *j, uint64_t begin, uint64_t end, str
     return 0;
 }
 
-/* Returns 1 if two words in sequence, those at `begin` and `end`, can be counted under the pair of their numbers: no connecting word
- * (phrases.connectors: "of", "the") is between them, and no single word can have the text of both. */
+/* Returns 1 if the two words at `begin` and `end`, which follow each other, can be counted as the pair of their numbers: no connector is between
+ * them, and neither contains the delimiter, so no other words give the same text. */
 static inline int is_simple(const struct joining *j, uint64_t begin, uint64_t end) {
     const uint32_t *ids = j->tokens.ids;
     return (j->across || end == begin + 1) && !((j->flags[ids[begin]] | j->flags[ids[end]]) & COMPOUND);
@@ -363,8 +361,8 @@ static inline int name_bigram(const struct joining *j, uint64_t begin, uint64_t 
     return 0;
 }
 
-/* Returns the key of the bigram whose text equals a compound word. If the word splits at a delimiter into two words without a
- * byte of the delimiter, the key is that of the two words, and parts[] their numbers; otherwise parts[] is -1, -1. */
+/* Returns the key of the bigram whose text equals a compound word. If the word splits at a delimiter into two words that do not contain the
+ * delimiter, the key is the pair of their numbers, which are stored in parts[]; otherwise parts[] is -1, -1. */
 static struct bigram bigram_of_compound(const struct joining *j, uint32_t id, int64_t parts[2]) {
     uint64_t length, skip = strlen(j->options->delimiter);
     const char *word = words_get(&j->vocab.words, id, &length), *at = memmem(word, length, j->options->delimiter, skip);
@@ -415,8 +413,8 @@ static void flag_words(struct joining *j) {
     }
 }
 
-/* Adds the count of each compound word to the bigram with the same text. The two words of that bigram are no longer RARE, so all
- * of their bigrams are counted. */
+/* Adds the count of each compound word to the bigram with the same text. The two words of that bigram are no longer RARE, so all bigrams of these
+ * words are counted. */
 static int add_compounds(struct joining *j) {
     for (uint64_t id = 0; id < j->vocab.words.size; id++) {
         int64_t parts[2];
@@ -429,7 +427,7 @@ static int add_compounds(struct joining *j) {
     return 0;
 }
 
-/* Returns the index of the first token of a bigram whose last token is `at`; NOWHERE if there is no such bigram. */
+/* Returns the index of the first token of the bigram whose last token is at `at`; NOWHERE if there is none. */
 static uint64_t begin_before(const struct joining *j, uint64_t at) {
     while (at-- > 0) {
         uint32_t id = j->tokens.ids[at];
@@ -438,8 +436,8 @@ static uint64_t begin_before(const struct joining *j, uint64_t at) {
     return NOWHERE;
 }
 
-/* Returns 1 if the bigram is not counted, since one of its words is too rare for a phrase. If the score needs the number of
- * different bigrams, only a bigram with a word that occurs once is skipped: it occurs once, too, so *alone counts it. */
+/* Returns 1 if the bigram is not counted because one of its words is too rare for a phrase. If the score needs the number of distinct bigrams,
+ * only bigrams with a word that occurs once are skipped: such a bigram occurs once, too, so *alone is increased. */
 static inline int is_skipped(struct joining *j, uint64_t begin, uint64_t end, uint64_t *alone) {
     uint32_t first = j->tokens.ids[begin], second = j->tokens.ids[end];
     uint8_t rare = (j->flags[first] | j->flags[second]) & RARE;
@@ -480,7 +478,7 @@ static int count_ranges(void *context, unsigned worker) {
     return result;
 }
 
-/* Sets the count of each compound word to the count that it shares with the bigram of the same text. */
+/* Sets the count of each compound word to the sum that add_compounds() made for the bigram of the same text. */
 static void share_counts(struct joining *j) {
     j->totals.distinct = j->bigrams.distinct + j->alone;
     for (uint64_t id = 0; id < j->vocab.words.size; id++) {
@@ -513,8 +511,8 @@ static inline int is_phrase(const struct joining *j, uint32_t first, uint32_t se
     return count && phrase_score(j->options, &j->totals, j->counts[first], j->counts[second], count) > j->threshold;
 }
 
-/* For bigrams_filter(): keeps phrases of two simple words, and flags their words. A bigram named by its text is kept if it is
- * frequent enough: its score depends on which words it is split into. */
+/* Called by bigrams_filter(): returns 1 for bigrams that are phrases of two simple words, and flags these words. A bigram identified by its text
+ * is kept if it is frequent enough, since its score depends on which words it is split into. */
 static int keeps(void *user, struct bigram bigram, uint32_t count) {
     struct joining *j = user;
     uint32_t first = (uint32_t)(bigram.key >> 32), second = (uint32_t)bigram.key;
@@ -525,8 +523,8 @@ static int keeps(void *user, struct bigram bigram, uint32_t count) {
     return 1;
 }
 
-/* Returns the number of the phrase from `begin` to `end`, which is added to the vocabulary if it is new; -1 if this is no
- * phrase; -2 after fail(). */
+/* Returns the number of the phrase from `begin` to `end`, which is added to the vocabulary if it is new; -1 if these words are not a phrase; -2
+ * after fail(). */
 static int64_t find_phrase(struct joining *j, uint64_t begin, uint64_t end, struct joined *joined) {
     uint32_t first = j->tokens.ids[begin], second = j->tokens.ids[end];
     struct bigram bigram;
@@ -539,8 +537,8 @@ static int64_t find_phrase(struct joining *j, uint64_t begin, uint64_t end, stru
     return number < 0 ? -2 : number;
 }
 
-/* Joins phrases from left to right, in place: tokens that are settled move to the front. The tokens from `begin` on may still
- * become part of a phrase. Returns the number of joined phrases, or -1 after fail(). */
+/* Joins phrases from left to right, in place: finished tokens are moved to the front; tokens from `begin` on may still become part of a phrase.
+ * Returns the number of joined phrases, or -1 after fail(). */
 static int64_t join_tokens(struct joining *j, struct joined *joined) {
     uint32_t *ids = j->tokens.ids;
     uint64_t settled = 0, begin = NOWHERE;
@@ -648,7 +646,7 @@ static int take_gathered(struct joining *j, const struct gathered *gathered) {
     return 0;
 }
 
-/* Maps a numbered text, and replaces its numbers by the words' rows in the vocabulary, which has all of them. */
+/* Maps a numbered text, and replaces its numbers by rows of the vocabulary, which contains all of its words. */
 static int take_numbered(struct joining *j, const struct numbered *numbered) {
     if (map_tokens(&j->tokens, numbered->fd, numbered->count)) return -1;
     for (uint64_t i = 0; i < j->tokens.size; i++)
@@ -656,7 +654,7 @@ static int take_numbered(struct joining *j, const struct numbered *numbered) {
     return 0;
 }
 
-/* Reads the text and its vocabulary of all words; keys such as corpus.min_count leave no word out. */
+/* Reads the text, and makes a vocabulary of all its words, whatever corpus.min_count and similar keys say. */
 static int read_text(struct joining *j, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     struct corpus_options all = {.path = options->path,
                                  .format = options->format,

@@ -18,20 +18,20 @@
 enum {
     INPUT_BYTES = 256 << 10, /* packed bytes read at a time */
     MAGIC_BYTES = 10,
-    PIECE_MOST = 1 << 30 /* most bytes that are read or unpacked by one call */
+    PIECE_MOST = 1 << 30 /* most bytes that one call reads or unpacks */
 };
 
-/* Limits of the memory that unpacking may use: otherwise a few bytes of a packed file could ask for any amount. */
+/* Limits of the memory for unpacking; without them a few bytes of a compressed file could ask for any amount. */
 enum { WINDOW_LOG_MOST = sizeof(size_t) == 8 ? 31 : 30 };
 static const uint64_t xz_memory_most = (uint64_t)5
                                        << (WINDOW_LOG_MOST - 2); /* enough for a dictionary of 2 GiB and the decoder's other
                                                                   * memory */
 
-/* A way to unpack. some() unpacks input[at .. end) into `out`; it returns the number of bytes made, or -1 after fail(). */
+/* A compression format. some() unpacks input[at .. end) into `out`; it returns the number of bytes made, or -1 after fail(). */
 struct packing {
     const char *name;
     int (*is)(const unsigned char magic[MAGIC_BYTES]);
-    int (*begin)(struct reader *reader); /* returns 0, or -1: not enough memory, or another reason if fail() was called */
+    int (*begin)(struct reader *reader); /* returns 0, or -1 if memory is short; after another failure it has called fail() */
     int64_t (*some)(struct reader *reader, char *out, uint64_t capacity);
     void (*end)(struct reader *reader);
 };
@@ -40,7 +40,7 @@ static int refuse(const struct reader *reader, const char *why) {
     return fail("'%s' is no whole %s file: %s", reader->path, reader->packing->name, why);
 }
 
-/* Returns 1 if all input is unpacked. Skips zeros between two members: a file may be padded to a whole block of a tape. */
+/* Returns 1 if all input is unpacked. Skips zeros after a member, which may pad the file to a whole tape block. */
 static int is_used_up(struct reader *reader) {
     while (reader->between && reader->at < reader->end && reader->input[reader->at] == 0) reader->at++;
     return reader->at == reader->end;
@@ -92,7 +92,7 @@ static int64_t gunzip_some(struct reader *reader, char *out, uint64_t capacity) 
 
 /* ---- zstd ---- */
 
-/* Returns 1 if the file is packed by zstd. Its first frame may be one that decoders skip (pzstd writes one). */
+/* Returns 1 if the file is compressed by zstd. Its first frame may be a skippable one (pzstd writes these). */
 static int is_zstd(const unsigned char magic[MAGIC_BYTES]) {
     return !memcmp(magic, "\x28\xB5\x2F\xFD", 4) ||
            ((magic[0] & 0xF0) == 0x50 && !memcmp(magic + 1, "\x2A\x4D\x18", 3));
@@ -129,8 +129,8 @@ static int is_xz(const unsigned char magic[MAGIC_BYTES]) {
                    6);
 }
 
-/* Prepares `xz` (LZMA_STREAM_INIT); liblzma 5.4 and newer can unpack several blocks of a file at once. threads: how many may unpack blocks; each needs memory for a block, and fewer are used if that is
- * more than an eighth of the free memory. most: bytes of memory that unpacking may need. */
+/* Prepares `xz` (LZMA_STREAM_INIT); liblzma 5.4 and newer can unpack several blocks of a file at once. threads: how many may unpack blocks; each
+ * needs memory for a block, and fewer are used if that is more than an eighth of the free memory. most: bytes of memory that unpacking may need. */
 static lzma_ret xz_begin(lzma_stream *xz, unsigned threads, uint64_t most) {
 #if LZMA_VERSION >= 50040002
     lzma_mt several = {.threads = threads, .memlimit_threading = mem_available() / 8, .memlimit_stop = most};
@@ -172,8 +172,8 @@ static int64_t unxz_some(struct reader *reader, char *out, uint64_t capacity) {
 
 /* ---- bzip2 ---- */
 
-/* libbz2 is loaded when a file needs it. It is not linked: its static archive does not fit into shared libraries (Debian's is built
- * without -fPIC, and the Python package needs libsptx.so), and its shared library has a different name on each system. */
+/* libbz2 is loaded at run time, when a file needs it. It cannot be linked: Debian's static archive, built without -fPIC, does not fit into
+ * libsptx.so, which the Python package needs, and its shared library has a different name on each system. */
 static struct {
     __typeof__(BZ2_bzDecompressInit) *init;
     __typeof__(BZ2_bzDecompress) *decompress;
@@ -181,7 +181,7 @@ static struct {
 } bzip2_library;
 
 static void load_bzip2(void) {
-    void *library = dlopen("libbz2.so.1.0", RTLD_NOW | RTLD_LOCAL); /* the name on Debian; on Fedora it is the next one */
+    void *library = dlopen("libbz2.so.1.0", RTLD_NOW | RTLD_LOCAL); /* the library's name on Debian; Fedora uses the next one */
     if (!library) library = dlopen("libbz2.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
     bzip2_library.init = (__typeof__(bzip2_library.init))dlsym(library, "BZ2_bzDecompressInit");
@@ -196,8 +196,8 @@ static int has_bzip2(void) {
     return bzip2_library.init && bzip2_library.decompress && bzip2_library.end;
 }
 
-/* Returns 1 if the file is packed by bzip2: it begins with "BZh", a digit for the block size, and the magic number of a block
- * or, in an empty file, of the end. */
+/* Returns 1 if the file is compressed by bzip2: it begins with "BZh", a digit (the block size), and the magic number of a block or, if the file is
+ * empty, of the end. */
 static int is_bzip2(const unsigned char magic[MAGIC_BYTES]) {
     return !memcmp(magic, "BZh", 3) && magic[3] >= '1' && magic[3] <= '9' &&
            (!memcmp(magic + 4, "\x31\x41\x59\x26\x53\x59", 6) || !memcmp(magic + 4, "\x17\x72\x45\x38\x50\x90", 6));
@@ -279,7 +279,7 @@ static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
 int64_t reader_read(struct reader *reader, char *out, uint64_t capacity) {
     if (!reader->packing) return read_raw(reader, out, capacity);
     for (;;) {
-        /* The unpacker may still have output after it has used all input, so it is called before more input is read. */
+        /* Called before more input is read, since output may be left after all input was used. */
         int64_t made = reader->packing->some(reader, out, capacity);
         if (made) return made;
         if (reader->at < reader->end) continue;

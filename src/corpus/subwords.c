@@ -43,7 +43,7 @@ int subwords_read_buckets(const char *text, struct subword_form *form) {
 
 /* ---- n-grams ---- */
 
-/* The cast makes bytes from 128 on negative, as fastText's signed chars are, so that they also change the hash's upper bits. */
+/* Bytes from 128 on are cast to negative numbers, as fastText's signed chars are; so they also change the hash's upper bits. */
 uint32_t subwords_hash(const char *ngram, uint64_t length) {
     uint32_t hash = 2166136261u;
     for (uint64_t i = 0; i < length; i++) {
@@ -57,7 +57,7 @@ static int continues(char byte) {
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* Calls found() for the n-grams that begin at byte `from` of `bounded`, the word in its bounds ("<where>"). */
+/* Calls found() for the n-grams that begin at byte `from` of `bounded`, the word with its bounds ("<where>"). */
 static int visit_from(const struct subword_form *form, const char *bounded, uint64_t length, uint64_t from,
                       int (*found)(void *user, const char *ngram, uint64_t length, uint32_t bucket), void *user) {
     uint64_t end = from;
@@ -89,7 +89,7 @@ int subwords_visit(const struct subword_form *form, const char *word, uint64_t l
 
 /* ---- the rows of all words ---- */
 
-/* The rows of a word's n-grams while they are collected. As long as buckets have no rows, `row` holds the buckets. */
+/* The rows of a word's n-grams while they are collected. Until buckets have rows, `row` contains numbers of buckets. */
 struct gathering {
     uint32_t *row;
     uint64_t count, capacity;
@@ -119,14 +119,14 @@ static int gather_words(struct subwords *s, const struct vocab *vocab) {
     return result;
 }
 
-/* A bucket that contains n-grams of words in the vocabulary. count: number of its n-grams in all tokens of the corpus; words:
- * number of its n-grams in the distinct words. */
+/* A bucket that contains n-grams of words in the vocabulary. count: how often its n-grams occur in the corpus; words: how often they occur in the
+ * distinct words. */
 struct named {
     uint64_t count;
     uint32_t bucket, words;
 };
 
-/* Sorts buckets: first by `count`, then by `words` (the higher value first), then by the bucket's number. */
+/* Compares buckets for sorting: by falling `count`, then by falling `words`, then by the bucket's number. */
 static int compare_named(const void *left, const void *right) {
     const struct named *a = left, *b = right;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
@@ -134,8 +134,8 @@ static int compare_named(const void *left, const void *right) {
     return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
 }
 
-/* Sets s->row_of to 0, 1, 2.. for the buckets that have an n-gram of a word, in bucket order, and to WORDS_ABSENT for the
- * others. all = 1: numbers every bucket. Returns how many buckets are numbered. */
+/* Sets s->row_of to 0, 1, 2.. for buckets that contain an n-gram of a word, in bucket order, and to WORDS_ABSENT for the others. all = 1: numbers
+ * every bucket. Returns how many buckets are numbered. */
 static uint64_t number_named(struct subwords *s, int all) {
     uint64_t named = 0;
     for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++) s->row_of[bucket] = WORDS_ABSENT;
@@ -157,8 +157,8 @@ static void count_named(const struct subwords *s, const struct vocab *vocab, str
         }
 }
 
-/* Assigns rows to buckets: first to the numbered buckets, in the order of named[], then, if all buckets have rows, to the other
- * buckets in bucket order. Replaces the buckets in s->row by their rows. */
+/* Gives rows to buckets: first to those in named[], in that order, then, if all buckets have rows, to the others in bucket order. Replaces the
+ * bucket numbers in s->row by rows. */
 static int number_rows(struct subwords *s, const struct named *named) {
     uint64_t next = s->words + s->named;
     s->counts = mem_zalloc(s->rows ? s->rows : 1, sizeof *s->counts, "the rows of n-grams");
@@ -175,8 +175,8 @@ static int number_rows(struct subwords *s, const struct named *named) {
     return 0;
 }
 
-/* Sorts the buckets by how often they are used, unless form.in_order. named[] has only the numbered buckets, to save memory: a
- * small vocabulary uses few of 2,000,000 buckets. */
+/* Sorts the buckets by how often they are used, unless form.in_order is set. named[] contains only numbered buckets, to save memory: a small
+ * vocabulary uses few of 2,000,000 buckets. */
 static int order_buckets(struct subwords *s, const struct vocab *vocab) {
     s->named = number_named(s, s->form.in_order);
     s->rows = s->form.used ? s->named : s->form.buckets;

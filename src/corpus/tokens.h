@@ -1,4 +1,4 @@
-/* tokens: splits the bytes of a block into tokens. The functions are inline, since every token of a corpus passes through them. */
+/* tokens: splits the bytes of a block into tokens. The functions are inline, since they run for every token of a corpus. */
 #ifndef SPTX_TOKENS_H
 #define SPTX_TOKENS_H
 
@@ -23,8 +23,7 @@ static inline int token_has_break(const char *word, uint64_t length) {
     return 0;
 }
 
-/* Returns 1 for white space and for each byte of `separators`. Returns 0 for NUL, though strchr() would find the NUL that ends
- * `separators`. */
+/* Returns 1 for white space and for each byte of `separators`. Returns 0 for NUL: strchr() alone would find the NUL that ends `separators`. */
 static inline int token_ends(char byte, const char *separators) {
     return token_is_white(byte) || (*separators && byte && strchr(separators, byte));
 }

@@ -20,7 +20,7 @@ int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length)
     return words_find(&vocab->words, words_hash(word, length), word, length);
 }
 
-/* Returns the word of the list's row, of *length bytes without the NUL; the caller frees it. NULL after fail(). */
+/* Returns the word of a list's row: prefix, name and end joined. *length: its bytes without the NUL. The caller frees it. NULL after fail(). */
 static char *word_of_list(const char *prefix, const char *name, uint64_t *length, const char *end) {
     uint64_t before = strlen(prefix), after = strlen(end), own = *length;
     char *word = mem_alloc(before + own + after + 1, 1, "the name of a list");
@@ -79,7 +79,7 @@ int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes) {
                : 0;
 }
 
-/* Returns the index in vocab->large of the first element whose id is `id` or higher. */
+/* Returns the index in vocab->large of the first element with this id or a higher one. */
 static uint64_t place_of_large(const struct vocab *vocab, uint64_t id) {
     uint64_t low = 0, high = vocab->large_count;
     while (low < high) {
@@ -124,7 +124,7 @@ int vocab_index(struct vocab *vocab, const char *path, struct pool *pool) {
                 text_shown(length), word, first + 1);
 }
 
-/* Appends the rows of lists, whose words are prefix, name, end. */
+/* Appends a row for each list. Its word is prefix, name and end joined. */
 static int append_lists(struct vocab *vocab, const struct vocab *lists, const char *prefix, const char *end) {
     for (uint64_t id = 0; id < lists->size; id++) {
         uint64_t length;
@@ -138,8 +138,8 @@ static int append_lists(struct vocab *vocab, const struct vocab *lists, const ch
     return 0;
 }
 
-/* Adds a row for each list behind the items' rows. With triples, adds a row for each relation and then, if wanted, a second row for each
- * relation's reciprocal. */
+/* Adds a row for each list after the items' rows. With triples, adds a row for each relation and then, if wanted, one for each relation's
+ * reciprocal. */
 static int join_lists(struct vocab *vocab, const struct vocab *lists, const struct corpus_options *options) {
     int triples = corpus_formats[options->format].triples, twice = triples && options->reciprocal;
     const char *prefix = triples ? VOCAB_RELATION : VOCAB_LIST;
@@ -150,7 +150,7 @@ static int join_lists(struct vocab *vocab, const struct vocab *lists, const stru
     return append_lists(vocab, lists, prefix, "") || (twice && append_lists(vocab, lists, prefix, VOCAB_RECIPROCAL)) ? -1 : 0;
 }
 
-/* Fails if a relation has a name that only the reciprocal of a relation may have. */
+/* Fails if a relation's name ends like that of a reciprocal. */
 static int check_reciprocals(const struct vocab *relations) {
     uint64_t length, end = strlen(VOCAB_RECIPROCAL);
     for (uint64_t id = 0; id < relations->size; id++) {
@@ -162,7 +162,7 @@ static int check_reciprocals(const struct vocab *relations) {
     return 0;
 }
 
-/* Appends the lists that `names` counted to the vocabulary. */
+/* Adds to the vocabulary the lists whose names were counted. */
 static int add_lists(struct vocab *vocab, struct word_counts *names, const struct corpus_options *options, uint64_t corpus_bytes,
                      struct pool *pool, struct numbered *numbered) {
     struct corpus_options of_lists = *options;
@@ -180,7 +180,7 @@ static int add_lists(struct vocab *vocab, struct word_counts *names, const struc
     return result;
 }
 
-/* Counts the corpus and chooses the rows. The vocabulary of the items may be filled already: then only lists are counted. */
+/* Counts the corpus and chooses the rows. If the vocabulary already contains the items, only lists are counted. */
 static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     int lists = options->list_rows, given = vocab->size > 0;
     struct word_counts items = {0}, names = {0};
@@ -194,7 +194,7 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
     if (wanted.items) word_counts_release(&items);
     if (!result && lists) result = add_lists(vocab, &names, options, bytes, pool, numbered);
     if (wanted.names) word_counts_release(&names);
-    mem_give_back(); /* the counted words had many blocks of some megabytes: with 20 million names, 300 MB would stay unused */
+    mem_give_back(); /* the counts were in many blocks of some megabytes; with 20 million names, 300 MB of them would stay unused */
     return result;
 }
 
@@ -214,7 +214,7 @@ int vocab_read_given(struct vocab *vocab, const char *path) {
     return read_by(vocab, path, 1, NULL);
 }
 
-/* Reads the vocabulary of an id stream (sptx-w2v generate --out=FILE.ids): the file FILE.ids.vocab.tsv beside it. */
+/* Reads the vocabulary of an id stream that sptx-w2v generate --out=FILE.ids wrote: the file FILE.ids.vocab.tsv beside it. */
 static int read_beside(struct vocab *vocab, const char *stream, struct pool *pool) {
     char *path = mem_alloc(strlen(stream) + sizeof ".vocab.tsv", 1, "a path");
     if (!path) return -1;
@@ -224,8 +224,8 @@ static int read_beside(struct vocab *vocab, const char *stream, struct pool *poo
     return result;
 }
 
-/* Returns 1 if the vocabulary needs its hash table: its words will be looked up, or two of them may be equal (the row of a list may be
- * called as an item is). */
+/* Returns 1 if the vocabulary needs its hash table: its words will be looked up, or two of them may be equal (a list may have the same name as an
+ * item). */
 static int is_looked_up(const struct vocab *vocab, const struct corpus *corpus, const struct corpus_options *options) {
     return vocab->lists || options->older || corpus_gathered(corpus) || !corpus_numbered(corpus);
 }
@@ -279,13 +279,12 @@ static int by_falling(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* Returns the count of the least frequent of the NEAR_WORDS most frequent words; 0 if the vocabulary has no more words than
- * that. */
+/* Returns the count of the last of the NEAR_WORDS most frequent words; 0 if the vocabulary has no more words than that. */
 static uint64_t near_count(const struct vocab *vocab) {
     if (vocab->size <= NEAR_WORDS) return 0;
     uint64_t *counts = mem_alloc(vocab->size, sizeof *counts, "a search for the nearest word");
     if (!counts) {
-        report_clear(); /* without memory there is no suggestion, which is no error */
+        report_clear(); /* memory is short: no suggestion, but no error either */
         return UINT64_MAX;
     }
     for (uint64_t i = 0; i < vocab->size; i++) counts[i] = vocab_count(vocab, i);
@@ -342,35 +341,35 @@ enum { SINGLE_COUNTS = 64, SLICES = 256, LARGE_COUNTS = 42, BUCKETS = LARGE_COUN
 
 typedef void row_taker(struct words *words, uint64_t row, const char *word, uint64_t length);
 
-/* State of choosing. The workers share it, and each has an equal range of the words' numbers. */
+/* State of choosing the vocabulary's words. The workers share it; each has an equal range of the words' numbers. */
 struct choosing {
     struct word_counts *counts;
     const struct corpus_options *options;
     struct vocab *vocab;
     struct pool *pool;
     uint64_t numbers;       /* word_counts_numbers() */
-    uint64_t least;         /* fewest occurrences of a word that will have a row */
-    int by_first;           /* 1: words are ordered by their first places alone; 0: by falling counts, then by first places */
+    uint64_t least;         /* a word must occur this often to get a row */
+    int by_first;           /* 1: words are ordered by their first places alone; 0: by falling counts, and by first places if counts are equal */
     unsigned shift;         /* the corpus is cut into slices of 2^shift bytes */
     struct worker_sums *sums; /* [pool_threads()] */
     struct candidates candidates;
-    uint32_t *rows;         /* [numbers]: the row of each word; WORDS_ABSENT: it has none */
-    row_taker *take;        /* for_rows() calls it for each word that has a row */
+    uint32_t *rows;         /* [numbers] row of each word; WORDS_ABSENT: no row */
+    row_taker *take;        /* called by for_rows() for each word that has a row */
     _Atomic uint64_t next;  /* counter of pool_take() */
 };
 
 /* Sums over one worker's words. */
 struct worker_sums {
     uint64_t distinct, tokens, kept;
-    struct candidate top;       /* the most frequent word, which the message names if no word stays */
-    uint64_t starts[BUCKETS];   /* for each bucket: how many of the worker's words will have rows; later the index in the list where the
-                                 * worker stores its next word of the bucket */
+    struct candidate top;       /* the most frequent word; the message names it if no word is left */
+    uint64_t starts[BUCKETS];   /* for each bucket: how many of the worker's words will have rows; later the index in the list where the worker
+                                 * stores its next word */
 };
 
 /* ---- sorting ---- */
 
-/* Words are sorted in two steps, so that the list is in memory once: the workers write each word into its bucket, then sort each
- * bucket. A bucket has words of one count, or of counts from 2^n to 2^(n + 1) - 1, of the same slice of the corpus. */
+/* Words are sorted in two steps, so that the list is in memory once: the workers write each word into its bucket, then sort each bucket. All words
+ * of a bucket are from the same slice of the corpus, and have the same count or counts from 2^n to 2^(n + 1) - 1. */
 static inline uint64_t bucket_of(const struct choosing *c, const struct candidate *word) {
     uint64_t count = c->by_first ? SINGLE_COUNTS - 1 : word->count, slice = word->first >> c->shift;
     if (count >= SINGLE_COUNTS) return (uint64_t)(LARGE_COUNTS + 5 - (63 - __builtin_clzll(count)));
@@ -394,8 +393,8 @@ static void sort_few(struct candidate *words, uint64_t size, int by_first) {
     }
 }
 
-/* Sorts words[size] by falling counts if `counts` is 1, otherwise by rising first places; words of equal keys keep their order. It is a
- * radix sort by 11 bits at a time. Bits that are the same in all keys are left out. other: scratch for `size` words. */
+/* Sorts words[size] by falling counts if `counts` is 1, otherwise by rising first places; words with equal keys keep their order. Radix sort, 11
+ * bits at a time; skips bits that are the same in all keys. other: scratch for `size` words. */
 static void sort(struct candidate *words, uint64_t size, struct candidate *other, int counts) {
     enum { BITS = 11, DIGITS = 1 << BITS };
     struct candidate *from = words, *to = other;
@@ -443,7 +442,7 @@ static int sort_buckets(void *context, unsigned worker) {
 
 /* ---- which words stay ---- */
 
-/* Returns 1 if the word will be in the vocabulary: it occurs at least `least` times, or it occurs and an older run has it too. */
+/* Returns 1 if the word will be in the vocabulary: it occurs at least `least` times, or it occurs and an older run has a row for it. */
 static int stays(const struct choosing *c, const struct candidate *word) {
     uint64_t length;
     char digits[WORD_DIGITS];
@@ -452,7 +451,7 @@ static int stays(const struct choosing *c, const struct candidate *word) {
     return vocab_find(c->options->older, text, length) >= 0;
 }
 
-/* Returns the word of a number. Its count is 0 if no word has the number, or if it does not occur. */
+/* Returns the word with this number. Its count is 0 if no word has the number, or if the word does not occur. */
 static inline struct candidate candidate_at(const struct word_counts *counts, uint64_t number) {
     if (number < counts->integers.size) {
         const struct integer_count *met = &counts->integers.counts[number];
@@ -472,7 +471,7 @@ static int add_up(void *context, unsigned worker) {
     pool_share(c->numbers, worker, pool_threads(c->pool), &number, &end);
     for (; number < end; number++) {
         struct candidate word = candidate_at(c->counts, number);
-        if (!word.count) continue; /* a gathered dictionary may have words that no token of the data uses */
+        if (!word.count) continue; /* a dictionary that a program has given may contain words that its data does not use */
         sums->distinct++;
         sums->tokens += word.count;
         if (!sums->top.count || by_count(&word, &sums->top)) sums->top = word;
@@ -493,7 +492,7 @@ static void begin_buckets(struct choosing *c) {
     c->candidates.size = sum;
 }
 
-/* Goes through a worker's words. A word that will have a row is written into the list, in its bucket. */
+/* Stores the worker's words that will have rows in the list, each in its bucket. */
 static int put_in_buckets(void *context, unsigned worker) {
     struct choosing *c = context;
     uint64_t number, end;
@@ -529,7 +528,7 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
                 options->min_count, vocab->distinct, text_shown(length), word, (uint64_t)top->count);
 }
 
-/* Adds up all words. Fails if none stays. */
+/* Sums up all words' counts. Fails if no word is left. */
 static int add_up_all(struct choosing *c, uint64_t corpus_bytes) {
     struct candidate top = {0};
     while (corpus_bytes >> c->shift >= SLICES) c->shift++;
@@ -546,7 +545,7 @@ static int add_up_all(struct choosing *c, uint64_t corpus_bytes) {
     return c->candidates.size ? 0 : no_word(c->counts, c->vocab, c->options, corpus_bytes, &top);
 }
 
-/* Makes the list of the words that will have rows, in the order of their rows, and frees the counts of the shards. */
+/* Makes the list of words that will have rows, in the order of rows, and frees the shards' counts. */
 static int list_words(struct choosing *c) {
     c->candidates.words = mem_alloc(c->candidates.size, sizeof *c->candidates.words, "the list of words");
     if (!c->candidates.words || pool_run(c->pool, put_in_buckets, c)) return -1;
@@ -564,7 +563,7 @@ static int list_words(struct choosing *c) {
 
 enum { GRAIN = 1 << 14 }; /* words that a worker takes at once */
 
-/* Allocates c->rows. No word has a row yet. */
+/* Allocates c->rows, with no row for any word. */
 static int open_rows(struct choosing *c) {
     c->rows = mem_alloc(c->numbers + 1, sizeof *c->rows, "the rows of words");
     if (c->rows) memset(c->rows, 0xff, c->numbers * sizeof *c->rows);
@@ -632,16 +631,16 @@ static int fill(struct choosing *c) {
     return 0;
 }
 
-/* Returns the bytes of all numbers 0 .. highest, written in decimal, each with a NUL. */
+/* Returns the bytes that the numbers 0 .. highest need as decimal text, each with a NUL. */
 static uint64_t bytes_of_numbers(uint64_t highest) {
     uint64_t bytes = highest + 1 + 1; /* the NULs, and the digit of 0 */
-    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* the numbers with a digit at this
-                                                                                           * power of ten */
+    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* how many of the numbers have a digit at this power of
+                                                                                           * ten */
     return bytes;
 }
 
-/* Fills the vocabulary if corpus.order = given: each number up to the highest gets a row. The count of a row is 0 if its number
- * was left out or does not occur. */
+/* Fills the vocabulary for corpus.order = given: each number up to the highest gets a row. The count is 0 for numbers that do not occur or were
+ * left out. */
 static int fill_given(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
     uint64_t highest = 0, length, id = 0;
     char digits[WORD_DIGITS];
@@ -734,13 +733,12 @@ struct line {
     uint64_t length, count;
 };
 
-/* Returns 1 for bytes that may separate a word from its count. VT and FF are not among them: words in other programs' files may
- * contain them. */
+/* Returns 1 for bytes that may separate a word from its count. VT and FF may not: words in other programs' files may contain them. */
 static int separates(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Parses a line as this program writes it: a word, the line's only TAB, and at most 19 digits. Returns 0 if it is no such line. */
+/* Parses a line of the form in which this program writes it: a word, the line's only TAB, at most 19 digits. Returns 0 if it has another form. */
 static int read_own_line(struct line *out, const char *text, uint64_t length) {
     const char *tab = memchr(text, '\t', length), *end = text + length;
     uint64_t count = 0;
@@ -754,17 +752,16 @@ static int read_own_line(struct line *out, const char *text, uint64_t length) {
     return 1;
 }
 
-/* Parses a line, without its LF: "word TAB count" or "word blank count". A word may contain spaces, or begin or end with them,
- * only if a TAB follows it: quoted names and tokens that a program gave can have spaces. */
+/* Parses a line without its LF: "word TAB count" or "word blank count". Only before a TAB may a word contain spaces or begin or end with them, as
+ * quoted names and a program's tokens do. */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     if (read_own_line(out, text, length)) return 0; /* nearly all lines */
-    uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
+    uint64_t stop = length, digits, end; /* text[0 .. end) is the word, text[digits .. stop) the count */
     while (stop && (separates(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
     for (digits = stop; digits && !separates(text[digits - 1]); digits--) continue;
     for (end = digits; end && separates(text[end - 1]); end--) continue;
-    const char *tab = memchr(text + end, '\t', digits - end); /* the word may then have spaces in it */
-    int ours = tab && tab + 1 == text + digits;               /* the only TAB, directly before the count: this program wrote the
-                                                               * line */
+    const char *tab = memchr(text + end, '\t', digits - end); /* before a TAB the word may contain spaces */
+    int ours = tab && tab + 1 == text + digits;               /* the only TAB, directly before the count, as this program writes it */
     if (ours) end = digits - 1;
     if (!stop) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
     if (*text == '\t' || (*text == ' ' && !ours))
@@ -787,20 +784,20 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
     return 0;
 }
 
-/* Returns 1 if the row is a list or a relation: only they have such a prefix and a count of 0. */
+/* Returns 1 if the row is a list or a relation: only these have both such a prefix and a count of 0. */
 static int is_list(const struct vocab *vocab, uint64_t id) {
     const char *word = vocab_word(vocab, id, NULL);
     return !vocab_count(vocab, id) &&
            (!strncmp(word, VOCAB_LIST, strlen(VOCAB_LIST)) || !strncmp(word, VOCAB_RELATION, strlen(VOCAB_RELATION)));
 }
 
-/* The lines of a vocabulary file that are still to be read, after its byte order mark. */
+/* The lines of a vocabulary file that are not read yet, after its byte order mark. */
 struct lines {
     const char *path, *at, *end;
-    uint64_t number; /* number of the next line: the file's first line is 1 or, in a chunk that a worker reads, the chunk's first */
+    uint64_t number; /* number of the next line: from 1 in the file, or, for a worker, from the first line of its chunk */
 };
 
-/* Bytes of a line. A longer line cannot be of a vocabulary, so its end is not searched. */
+/* Most bytes of a line. A longer line cannot be one of a vocabulary, so its end is not searched for. */
 enum { LINE_MOST = CORPUS_WORD_MOST + 64 };
 
 /* Stores the next line, without its LF. Returns 1, 0 at the end of the file, -1 after fail(). */
@@ -818,7 +815,7 @@ static int next_line(struct lines *lines, const char **text, uint64_t *length) {
     return 1;
 }
 
-/* Reads the next line. Returns 1, 0 at the end of the file, -1 after fail(). Adds its count to *sum. */
+/* Reads the next line, and adds its count to *sum. Returns 1, 0 at the end of the file, -1 after fail(). */
 static int take_counted_line(struct lines *lines, struct line *line, uint64_t *sum) {
     const char *text = "";
     uint64_t length = 0;
@@ -830,26 +827,26 @@ static int take_counted_line(struct lines *lines, struct line *line, uint64_t *s
     return 1;
 }
 
-/* A part of the file. It begins with the first line that begins in it. */
+/* A part of the file. Its lines are those that begin within it. */
 struct chunk {
-    uint64_t words, bytes, tokens; /* numbers of words and of their bytes with NULs, and the sum of their counts: of the chunk before this
-                                    * one; after count_file(): of all chunks before this one */
+    uint64_t words, bytes, tokens; /* of the chunk before this one; after count_file() of all chunks before it: numbers of words and of their bytes
+                                    * with NULs, and the sum of their counts */
     int large;                     /* 1: a count is VOCAB_LARGE or more */
 };
 enum { CHUNK = 1 << 20 };
 
-/* State of reading a file by all threads: each chunk is read once to count its words, and again to store them. */
+/* State of reading a vocabulary file by all threads. Each chunk is read twice: to count its words, and to store them. */
 struct reading {
     struct vocab *vocab;
     struct lines all;
-    struct chunk *chunks; /* [chunk_count + 1]: chunk i is counted in chunks[i + 1] */
+    struct chunk *chunks; /* [chunk_count + 1] the counts of chunk i are in chunks[i + 1] */
     uint64_t chunk_count;
     int (*take)(const struct reading *reading, uint64_t chunk);
     _Atomic uint64_t next;
     _Atomic int failed;   /* 1: a line cannot be read */
 };
 
-/* Finds the first line that begins at `at` or later, and returns its beginning. Returns NULL if no line begins within LINE_MOST bytes. */
+/* Returns the beginning of the first line that begins at `at` or later; NULL if none begins within LINE_MOST bytes. */
 static const char *next_begin(const struct lines *all, const char *at) {
     if (at <= all->at || at >= all->end) return at <= all->at ? all->at : all->end;
     uint64_t left = (uint64_t)(all->end - at);
@@ -857,7 +854,7 @@ static const char *next_begin(const struct lines *all, const char *at) {
     return newline ? newline + 1 : left < LINE_MOST ? all->end : NULL;
 }
 
-/* Returns the lines of a chunk; `at` is NULL if a line is too long. */
+/* Returns the lines of a chunk; their `at` is NULL if a line is too long. */
 static struct lines lines_of(const struct reading *reading, uint64_t chunk) {
     struct lines lines = reading->all;
     const char *begin = lines.at + chunk * CHUNK;
@@ -899,7 +896,7 @@ static int store_chunk(const struct reading *reading, uint64_t number) {
     return at == after->bytes ? 0 : -1;
 }
 
-/* Fails at the first line that cannot be read. Threads find mistakes in any order, so the lines are then read once more. */
+/* Fails at the first line that cannot be read. Threads may find another bad line first, so one thread reads the lines again. */
 static int refuse_lines(struct lines lines) {
     struct line line;
     uint64_t tokens = 0;
@@ -909,7 +906,7 @@ static int refuse_lines(struct lines lines) {
     return more < 0 ? -1 : fail("vocabulary '%s' changed while it was read", lines.path);
 }
 
-/* Stores the large counts of a chunk, whose other counts are stored. */
+/* Stores the counts of a chunk that are too large for 32 bits; the others are stored already. */
 static int store_large(const struct reading *reading, uint64_t number) {
     struct lines lines = lines_of(reading, number);
     struct line line;
@@ -932,7 +929,7 @@ static int take_chunks(void *context, unsigned worker) {
     return 0;
 }
 
-/* Calls `take` for all chunks. Fails if it failed, or if the user has interrupted the program. */
+/* Calls `take` for each chunk, by all threads. Fails if `take` failed, or if the user has pressed Ctrl-C. */
 static int for_chunks(struct reading *reading, struct pool *pool, int (*take)(const struct reading *, uint64_t chunk)) {
     reading->take = take;
     reading->next = 0;
@@ -940,7 +937,7 @@ static int for_chunks(struct reading *reading, struct pool *pool, int (*take)(co
     return reading->failed ? refuse_lines(reading->all) : 0;
 }
 
-/* Counts the words of all chunks. Fails if the file is no vocabulary. */
+/* Counts the words of all chunks. Fails if the file is not a vocabulary. */
 static int count_file(struct reading *reading, struct pool *pool) {
     if (for_chunks(reading, pool, count_chunk)) return -1;
     for (uint64_t i = 0; i < reading->chunk_count; i++) {
@@ -985,7 +982,7 @@ int vocab_read_words(struct vocab *vocab, const char *path, int given, struct po
     *vocab = (struct vocab){0};
     if (file_map_open(&map, path)) return -1;
     uint64_t mark = given ? text_mark(map.data, map.size) : 0;
-    struct reading reading = {.vocab = vocab, .all = {path, map.data, map.data, 1}}; /* if the file is empty, map.data is NULL */
+    struct reading reading = {.vocab = vocab, .all = {path, map.data, map.data, 1}}; /* map.data is NULL if the file is empty */
     if (map.size) reading.all = (struct lines){path, map.data + mark, map.data + map.size, 1};
     int result = (given && kind_check_format(path, map.data, map.size, 0)) || read_chunks(&reading, pool) ? -1 : 0;
     file_map_close(&map);
@@ -1008,7 +1005,7 @@ static char *put_tail(char *at, uint64_t count) {
     return at;
 }
 
-/* Gives the bytes of vocab.tsv to `take`, in blocks. Returns what `take` returned, if it was not 0. */
+/* Passes the bytes of vocab.tsv to `take`, in blocks. Stops if `take` does not return 0, and returns its value. */
 static int for_blocks(const struct vocab *vocab, int (*take)(void *user, const void *bytes, uint64_t count), void *user) {
     char block[BLOCK], *at = block;
     uint64_t length;
@@ -1073,7 +1070,7 @@ static const char *word_of(const struct joining *joining, const struct kept_word
     return vocab_word(word->of_older ? joining->older : joining->vocab, word->number, length);
 }
 
-/* Returns the count of a word (not of a list) in a vocabulary. *found: 1 if the vocabulary has it; if not, 0 and the count is 0. */
+/* Returns the count of a word (not of a list) in a vocabulary. Sets *found to 1; to 0, and returns 0, if it does not contain the word. */
 static uint64_t count_in(const struct vocab *vocab, const char *word, uint64_t length, int *found) {
     int64_t row = vocab_find(vocab, word, length);
     *found = row >= 0 && (uint64_t)row < items_of(vocab);
@@ -1125,7 +1122,7 @@ static int by_frequency(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Checks, if corpus.order = given, that the word of each added row is the row's number. */
+/* With corpus.order = given, checks that the word of each added row is the row's number. */
 static int check_given(const struct joining *joining) {
     uint64_t length, id;
     for (uint64_t row = items_of(joining->vocab); row < joining->items; row++) {

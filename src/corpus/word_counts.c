@@ -14,10 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES_A_WORD = 16 }; /* largest allowed number of table entries for each word of the vocabulary: a larger table would be
-                              * nearly empty */
+enum { PLACES_A_WORD = 16 }; /* most table entries for each word of the vocabulary; a larger table would be nearly empty */
 
-/* Returns the highest integer among the words, plus one; 0 if a table of that size would be nearly empty. */
+/* Returns the highest integer among the words plus one, or 0 if a table of this size would be nearly empty. */
 static uint64_t table_size(const struct vocab *vocab) {
     uint64_t size = 0, length;
     for (uint64_t row = 0; row < vocab->size; row++) {
@@ -49,7 +48,7 @@ void integer_rows_release(struct integer_rows *rows) {
     *rows = (struct integer_rows){0};
 }
 
-/* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
+/* Makes a table of at most `most` bytes. If memory is short, there is no table (its size is 0). */
 static void integer_counts_make(struct integer_counts *counts, uint64_t most) {
     uint64_t size = most / sizeof *counts->counts;
     *counts = (struct integer_counts){.size = size < INTEGERS ? size : INTEGERS};
@@ -60,8 +59,7 @@ static void integer_counts_make(struct integer_counts *counts, uint64_t most) {
     counts->size = 0;
 }
 
-/* Returns the prefix of a word that consists of a prefix and an integer, in the form of integer_counts.prefix. Returns 0 for any
- * other word. */
+/* If a word consists of a prefix and an integer, returns the prefix, in the form of integer_counts.prefix; otherwise 0. */
 static uint64_t prefix_of_word(const char *word, uint64_t length) {
     uint64_t digits = length, packed = 0;
     while (digits && word[digits - 1] >= '0' && word[digits - 1] <= '9') digits--;
@@ -115,7 +113,7 @@ int tally_add(struct tally *tally, const struct tally_query *query, uint32_t num
     return 0;
 }
 
-/* The hash of a word in a slot. */
+/* Returns the hash of the word in a slot. */
 static uint64_t hash_of(const struct tally *tally, const struct tally_slot *slot) {
     uint64_t length = slot->end - 1;
     char bytes[TALLY_LONGEST] = {0};
@@ -127,7 +125,7 @@ int tally_double(struct tally *tally) {
     uint64_t before = tally->slot_count;
     struct tally_slot *old = tally->slots, *slots = before < tally->slots_most ? new_slots(before * 2) : NULL;
     if (!slots) {
-        if (before < tally->slots_most) report_clear(); /* counting goes on with what memory there is */
+        if (before < tally->slots_most) report_clear(); /* memory is short: counting continues with the smaller tally */
         return 0;
     }
     tally->slots = slots;
@@ -142,7 +140,7 @@ int tally_double(struct tally *tally) {
     return 1;
 }
 
-/* The counted words by their numbers. word_counts.c counts them. */
+/* word_counts: the counted words, by their numbers. */
 
 void word_counts_release(struct word_counts *counts) {
     if (counts->lent) counts->lent->words = counts->shards[0].words, counts->shards[0].words = (struct words){0};
@@ -186,26 +184,26 @@ struct counting {
     _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
 
-/* A word of a block that the tally lacks. */
+/* A word of a block that was not in the tally. */
 struct missed {
     struct word_query query;
     uint64_t at; /* index in `out` of the word's number */
 };
 enum { MISSED = 1 << 13 };
 
-/* One kind of words, as a worker meets them. */
+/* A worker's state for one kind of words: items, or names of lists. */
 struct side {
-    struct word_counts *counts; /* NULL: the words are looked up in counting.wanted->given */
+    struct word_counts *counts; /* where words are counted; NULL: words are looked up in counting.wanted->given */
     struct tally *tally;        /* NULL: words of this kind are not wanted */
     int alone;                  /* 1: there is one thread, so nothing needs to be atomic */
-    uint64_t integers;          /* integers below this are not looked up in the tally */
+    uint64_t integers;          /* integers below this number are counted in a table, without the tally */
     struct integer_prefix prefix; /* of these integers */
-    uint64_t met;               /* tokens of the blocks that were read since the tally's counts were last added up */
+    uint64_t met;               /* number of tokens since the tally's counts were last added to the totals */
     struct missed *missed;      /* [missed_count], of MISSED */
     unsigned missed_count;
-    uint64_t lacked;            /* number of words that the tally lacked since it became full */
-    uint32_t waiting[WORDS_BATCH]; /* [waiting_count]: integers that are still to be counted */
-    uint64_t places[WORDS_BATCH];  /* [waiting_count]: the byte of the corpus where each of them is */
+    uint64_t lacked;            /* number of words that were not in the tally, since it became full */
+    uint32_t waiting[WORDS_BATCH]; /* [waiting_count] integers that are not counted yet */
+    uint64_t places[WORDS_BATCH];  /* [waiting_count] the byte of the corpus at which each of these integers occurs */
     unsigned waiting_count;
 };
 
@@ -215,16 +213,15 @@ struct worker {
     struct side items, names;
     uint32_t *out;                 /* [count]: the block as numbers of words (numbered.h) */
     uint64_t count, capacity;
-    uint8_t shards[TALLY_SLOTS];   /* of each word that is sorted by its shard */
+    uint8_t shards[TALLY_SLOTS];   /* the shard of each word that is to be sorted by shard */
     uint32_t by_shard[TALLY_SLOTS];
-    struct tally_slot *slots;       /* [TALLY_SLOTS]: some slots of a tally, which are sorted by shard */
-    uint64_t starts[WORD_SHARDS + 1]; /* words starts[s] to starts[s + 1] - 1 of by_shard belong to shard s */
+    struct tally_slot *slots;       /* [TALLY_SLOTS] slots of a tally that are to be sorted by shard */
+    uint64_t starts[WORD_SHARDS + 1]; /* by_shard[starts[s]] .. by_shard[starts[s + 1] - 1] are the words of shard s */
 };
 
 /* ---- to the shards ---- */
 
-/* Sorts the numbers 0 .. count - 1 by shard, and writes them to worker->by_shard. Number i is in shard worker->shards[i]; if that
- * is WORD_SHARDS, the number is left out. */
+/* Sorts numbers 0 .. count - 1 by shard into worker->by_shard. Number i belongs to shard worker->shards[i]; WORD_SHARDS: it is left out. */
 static void sort_by_shard(struct worker *worker, uint64_t count) {
     uint64_t next[WORD_SHARDS + 1] = {0}, sum = 0;
     for (uint64_t i = 0; i < count; i++) next[worker->shards[i]]++;
@@ -236,15 +233,15 @@ static void sort_by_shard(struct worker *worker, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) worker->by_shard[next[worker->shards[i]]++] = (uint32_t)i;
 }
 
-/* Counts words that are of one shard: queries[count], met at worker->block. known[i]: number of word i in the shard, or
- * WORDS_ABSENT: then the word is added. */
+/* Counts words of one shard: queries[count], at the places in worker->block. known[i]: number of word i in the shard; WORDS_ABSENT: the word is
+ * added. */
 static int count_batch(const struct worker *worker, struct word_shard *shard, const struct word_query *queries, unsigned count,
                        uint32_t *known) {
     for (unsigned i = 0; i < count; i++) {
         uint64_t first = worker->block.offset + (uint64_t)(queries[i].word - worker->block.bytes);
         if (known[i] == WORDS_ABSENT) {
             uint64_t size = shard->words.size;
-            /* Memory for the count is reserved before the word is added: a word in the shard must always have a count. */
+            /* Reserved before the word is added, since each word in the shard must have a count. */
             if (mem_grow(&shard->counts, &shard->counts_capacity, size + 1, sizeof *shard->counts, "the words' counts")) return -1;
             int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
             if (added < 0) return -1;
@@ -258,7 +255,7 @@ static int count_batch(const struct worker *worker, struct word_shard *shard, co
     return 0;
 }
 
-/* Counts the missed words of shard `s`, and puts out their numbers. */
+/* Counts the missed words of shard `s`, and writes their numbers to the worker's output. */
 static int count_missed_of(struct worker *worker, struct side *side, unsigned s) {
     struct word_shard *shard = &side->counts->shards[s];
     struct word_query queries[WORDS_BATCH];
@@ -280,7 +277,7 @@ static int count_missed_of(struct worker *worker, struct side *side, unsigned s)
     return 0;
 }
 
-/* Runs `job` for each shard that has words in worker->by_shard, one locked at a time. */
+/* Runs `job` for each shard with words in worker->by_shard, and locks the shard meanwhile. */
 static int run_by_shard(struct worker *worker, struct side *side, int (*job)(struct worker *, struct side *, unsigned)) {
     for (unsigned i = 0; i < WORD_SHARDS; i++) {
         unsigned s = (i + (unsigned)worker->block.number * 17) % WORD_SHARDS; /* workers begin at different shards */
@@ -293,7 +290,7 @@ static int run_by_shard(struct worker *worker, struct side *side, int (*job)(str
     return 0;
 }
 
-/* Puts out the rows of the missed words in the given vocabulary. */
+/* Looks up the missed words in the given vocabulary, and writes their rows to the worker's output. */
 static void find_given(const struct worker *worker, const struct side *side) {
     const struct vocab *given = worker->counting->wanted->given;
     struct word_query queries[WORDS_BATCH];
@@ -331,8 +328,7 @@ static void add_counts(struct worker *worker, struct side *side) {
     }
 }
 
-/* Makes room in a full tally that lacks many words: doubles it or, at its largest size, empties it after some time, since the
- * text may have changed. */
+/* Called when a full tally misses many words. Doubles it; at its largest size, empties it after some time, since the text may have changed. */
 static void make_room(struct worker *worker, struct side *side) {
     enum { PATIENCE = 8 };
     side->lacked += side->missed_count;
@@ -345,7 +341,7 @@ static void make_room(struct worker *worker, struct side *side) {
     side->lacked = 0;
 }
 
-/* Gives the missed words their numbers, and adds them to the tally while it is not full. */
+/* Finds the numbers of the missed words, and adds the words to the tally while there is room. */
 static int take_missed(struct worker *worker, struct side *side) {
     for (unsigned i = 0; i < side->missed_count; i++) worker->shards[i] = side->missed[i].query.hash >> (64 - WORD_SHARD_BITS);
     if (!side->counts) find_given(worker, side);
@@ -390,7 +386,7 @@ static int refuse_given(const struct worker *worker, const char *word, uint64_t 
                 line, text_shown(length), word, WORDS_MOST - 1);
 }
 
-/* Takes a word that the tally lacks. Its number is put out later. */
+/* Notes a word that is not in the tally. Its number is found later, with those of other missed words. */
 static int miss(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line) {
     uint64_t id;
     if (side == &worker->items && side->counts && worker->counting->options->order == ORDER_GIVEN &&
@@ -401,7 +397,7 @@ static int miss(struct worker *worker, struct side *side, const struct tally_que
     return put(worker, 0);
 }
 
-/* Counts a word and puts out its number. */
+/* Counts a word and writes its number to the worker's output. */
 static inline int take_query(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line) {
     struct tally_slot *slot = tally_find(side->tally, query);
     if (__builtin_expect(!slot->end, 0)) return miss(worker, side, query, line);
@@ -409,7 +405,7 @@ static inline int take_query(struct worker *worker, struct side *side, const str
     return put(worker, slot->number);
 }
 
-/* Returns the integer that the word is, if it is below side->integers, otherwise NO_INTEGER. */
+/* Returns the word's integer if it is below side->integers, otherwise NO_INTEGER. */
 static inline uint32_t integer_of_side(struct side *side, const char *word, uint64_t length) {
     if (!side->integers) return NO_INTEGER;
     if (!side->prefix.known) side->prefix = integer_counts_prefix(&side->counts->integers, word, length);
@@ -417,7 +413,7 @@ static inline uint32_t integer_of_side(struct side *side, const char *word, uint
     return integer < side->integers ? integer : NO_INTEGER;
 }
 
-/* Counts a word and puts out its number. */
+/* Counts a word, integer or not, and writes its number to the worker's output. */
 static inline int take_word(struct worker *worker, struct side *side, const char *word, uint64_t length, uint64_t line) {
     uint32_t integer = integer_of_side(side, word, length);
     if (integer != NO_INTEGER) return put_integer(worker, side, integer, word);
@@ -425,8 +421,8 @@ static inline int take_word(struct worker *worker, struct side *side, const char
     return take_query(worker, side, &query, line);
 }
 
-/* Words of a block that are found before the first of them is looked up, so that their slots are loaded meanwhile: otherwise a
- * third of the time is spent on waits for them. */
+/* How many words are found before the first of them is looked up, so that their slots are loaded meanwhile; without this a third of the time is
+ * spent waiting. */
 enum { AHEAD = 32 };
 struct ahead {
     struct tally_query query;
@@ -454,12 +450,12 @@ static inline int take_ahead(struct worker *worker, const struct ahead *ahead, u
     return 0;
 }
 
-/* Takes words between blanks. The first word of a list is its name. */
+/* Counts the words of a block whose words are separated by blanks. The first word of a list is its name. */
 static int take_tokens(struct worker *worker, const struct corpus_format_properties *format) {
     int named = format->parts[0] == PART_NAME, first = !worker->block.continues, kind = TOKEN_WORD, tabs = worker->block.tabs;
     struct ahead ahead[AHEAD];
     struct scan scan;
-    const char *word, *name = NULL; /* name: where the name of a document begins that ends at a tab */
+    const char *word, *name = NULL; /* name: start of a document's name, which may contain blanks and ends at a tab */
     uint64_t length;
     scan_start(&scan, &worker->block);
     while (kind != TOKEN_END) {
@@ -482,7 +478,7 @@ static int take_tokens(struct worker *worker, const struct corpus_format_propert
     return 0;
 }
 
-/* Takes lists whose items are not separated by blanks, and triples. */
+/* Counts the words of a block that fields.h splits: lists with another separator, triples. */
 static int take_fields(struct worker *worker) {
     struct corpus_fields fields;
     struct corpus_field field;
@@ -548,7 +544,7 @@ static int take_lines(struct worker *worker) {
     return in_line && !worker->block.line_open ? put(worker, NUMBERED_END) : 0; /* a line also ends at the end of its file */
 }
 
-/* Ends a block: all its words have their numbers then. */
+/* Called at the end of a block: counts the words that are still waiting, so that all numbers of the block are known. */
 static int end_block(struct worker *worker, struct side *side) {
     enum { MET_MOST = 1 << 30 }; /* a count in the tally has 32 bits */
     if (!side->tally) return 0;
@@ -576,7 +572,7 @@ static int open_side(struct side *side, const struct counting *counting, struct 
     return !side->tally || !side->missed || tally_open(side->tally, counting->tally_bytes) ? -1 : 0;
 }
 
-/* Adds a worker's last counts to the total, and frees the worker's memory. */
+/* Adds the last counts of a worker's tally to the totals, and frees the worker's memory. */
 static void close_side(struct worker *worker, struct side *side, int failed) {
     if (!failed && side->counts) {
         count_integers(side);
@@ -619,8 +615,7 @@ static int count_blocks(void *context, unsigned number) {
 
 /* ---- the whole corpus ---- */
 
-/* Makes the tables of integers, unless the corpus is text: few words of a text are integers, and the table would be spread thinly
- * over its memory. */
+/* Makes the tables of integers, unless the corpus is text: a text has few integers, which would be far apart in the table. */
 static int open_integers(struct counting *counting) {
     const struct word_counts_wanted *wanted = counting->wanted;
     const struct corpus_options *options = counting->options;
@@ -635,7 +630,7 @@ static void open_shards(struct word_counts *counts) {
     for (int s = 0; counts && s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
 }
 
-/* Takes the counts of gathered words: the words are lent, the counts copied, since vocab_choose() frees them. */
+/* Makes word counts of words that were gathered: borrows the words, but copies their counts, because vocab_choose() frees the counts. */
 static int lend_counts(struct word_counts *counts, struct gathered_words *words) {
     struct word_shard *shard = &counts->shards[0];
     uint64_t size = words->words.size;

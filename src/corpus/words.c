@@ -17,8 +17,8 @@ uint64_t words_hash(const char *word, uint64_t length) {
 
 /* ---- slots ---- */
 
-/* Returns the slot at which the search for a tag begins. It grows with the tag: so a table may have any number of slots, and
- * growing it reads and writes memory from front to end. */
+/* Returns the slot at which the search for a tag begins. It rises with the tag; so a table may have any number of slots, and enlarging it reads
+ * and writes memory sequentially. */
 static inline uint64_t home_of(const struct words *words, uint32_t tag) {
     return (uint64_t)((unsigned __int128)tag * words->slot_count >> 32);
 }
@@ -27,7 +27,7 @@ static inline uint64_t slot_after(const struct words *words, uint64_t i) {
     return i + 1 < words->slot_count ? i + 1 : 0;
 }
 
-/* Returns the first slot from i on that is free or has this tag. */
+/* Returns the first slot, from slot i on, that is free or contains this tag. */
 static inline uint64_t probe(const struct words *words, uint32_t tag, uint64_t i) {
     while (words->slots[i].number && words->slots[i].tag != tag) i = slot_after(words, i);
     return i;
@@ -39,7 +39,7 @@ static inline int is_word(const struct words *words, uint64_t number, const char
     return known_length == length && !memcmp(known, word, length);
 }
 
-/* Returns the slot of the word, or, if the word is absent, the free slot where it belongs. */
+/* Returns the slot of the word, or, if the table does not contain it, the free slot for it. */
 static struct word_slot *find_slot(const struct words *words, uint64_t hash, const char *word, uint64_t length) {
     uint32_t tag = (uint32_t)hash;
     uint64_t i = probe(words, tag, home_of(words, tag));
@@ -54,8 +54,7 @@ static int open_slots(struct words *words, uint64_t count) {
     return words->slots ? 0 : -1;
 }
 
-/* Makes half as many slots again: while words are counted, slots are a third of the memory, and doubling them would leave more
- * than half of them free. */
+/* Enlarges the table by half: slots are a third of the memory while words are counted, and after doubling more than half of them would be free. */
 static int grow_slots(struct words *words) {
     struct words old = *words;
     if (open_slots(words, old.slot_count ? old.slot_count / 2 * 3 : FIRST_SLOTS)) {
@@ -158,12 +157,12 @@ int words_place(struct words *words, uint64_t size) {
     return 0;
 }
 
-/* Number of words between the prefetch of a word's slot and its use: otherwise each word would wait for memory. */
+/* How many words ahead a word's slot is prefetched; without this each word would wait for memory. */
 enum { AHEAD = 32, GRAIN = 1 << 14 };
 
-/* Adds word `number` to the hash table while other threads add other words. If an equal word is there already, adds nothing and
- * returns that word's number, otherwise returns `number`. No lock is needed: a slot that is in use never changes, and of equal
- * words, which are sought in the same slots, one finds the other. */
+/* Adds word `number` to the hash table while other threads add other words. If an equal word is there already, adds nothing and returns that
+ * word's number, otherwise returns `number`. No lock is needed: a used slot never changes, and of two equal words, which try the same slots, one
+ * finds the other. */
 static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
     const struct word_slot mine = {(uint32_t)query->hash, (uint32_t)(number + 1)};
     for (uint64_t i = home_of(words, mine.tag);; i = slot_after(words, i)) {
@@ -183,8 +182,7 @@ struct indexing {
     _Atomic int twice;     /* 1: there are equal words */
 };
 
-/* Adds words first .. end - 1. Returns 1 at the first word that was there already: *again is its number, and *met that of the equal
- * word. */
+/* Adds words first .. end - 1. Returns 1 at the first word that equals one already added: *again is its number, *met that of the other. */
 static int enter_range(struct words *words, uint64_t first, uint64_t end, uint64_t *met, uint64_t *again) {
     struct word_query queries[AHEAD];
     for (uint64_t n = first; n < end + AHEAD; n++) {
@@ -218,7 +216,7 @@ int words_index(struct words *words, struct pool *pool, uint64_t *first, uint64_
     mem_prefer_huge(words->slots, words->slot_count * sizeof *words->slots);
     if (pool_run(pool, enter_words, &indexing)) return -1;
     if (!indexing.twice) return 0;
-    /* Threads have found two equal words. Which pair they find first is by chance, so one thread now looks for the first pair. */
+    /* Threads have found two equal words, but which pair depends on chance; so one thread now looks for the first pair. */
     memset(words->slots, 0, words->slot_count * sizeof *words->slots);
     return enter_range(words, 0, words->size, first, again);
 }
