@@ -1,5 +1,5 @@
-/* absent: replaces the CUDA backend in a program that was built without nvcc. Plans can still be computed; every other call
- * fails with a sentence that says what to install. */
+/* absent: compiled in place of the CUDA backend where nvcc is missing. Memory of a run can still be planned; every other call fails and says what
+ * to install. */
 #include "arrays.h"
 
 #include "base/machine.h"

@@ -1,5 +1,5 @@
-/* backend: opens and closes the backend of one NVIDIA GPU, and describes the machine's GPUs. ops.c has the table of functions;
- * cuda.cuh says how the files work together. */
+/* backend: opens and closes the backend of one NVIDIA GPU, and describes the machine's GPUs. The table of its functions is in ops.c; cuda.cuh says
+ * how the files work together. */
 #include "blas.cuh"
 #include "ranks.cuh"
 
@@ -16,9 +16,9 @@ extern "C" {
 
 /* ---- what there is ---- */
 
-enum { LEAST_CAPABILITY = 75 }; /* ten times the lowest compute capability for which older_cards.cuh has substitutes */
+enum { LEAST_CAPABILITY = 75 }; /* lowest compute capability, times ten, that older_cards.cuh supports */
 
-/* Never launched. Whether its attributes can be read shows whether the program contains kernels for a card. */
+/* Never launched: if its attributes can be read, the program contains kernels for the card. */
 static __global__ void no_work(void) {
 }
 
@@ -37,8 +37,8 @@ static int say_no_kernels(const struct cudaDeviceProp *card, char *why, size_t c
                     card->name, card->major, card->minor);
 }
 
-/* Returns 1 if at least one card is new enough; otherwise returns 0, and `why` names the first card. It opens no card: each
- * process that opens the first card uses some of its memory, and every rank would. */
+/* Returns 1 if at least one card is new enough; otherwise returns 0, and writes the first card's name and capability to `why`. Opens no card:
+ * opening one uses some of its memory, and every rank would do so. */
 static int find_card(int count, char *why, size_t capacity) {
     int major = 0, minor = 0;
     struct cudaDeviceProp card;
@@ -78,7 +78,7 @@ static void read_of_device(const char *bus, const char *name, char *out, size_t 
     read_line(path, out, capacity);
 }
 
-/* Writes a description of the GPU's PCIe connection ("PCIe 5.0 x16") to `out`, or "" if it is unknown. */
+/* Describes the GPU's PCIe connection ("PCIe 5.0 x16"); "" if it is unknown. */
 static void describe_link(int device, char *out, size_t capacity) {
     static const struct {
         const char *speed, *name;
@@ -118,7 +118,7 @@ int cuda_devices(struct backend_info *info, int capacity) {
     CK(cudaGetDevice(&before));
     for (int i = 0; i < count && i < capacity; i++) {
         CK(cudaSetDevice(i));
-        int managed = cuda_manages_rows(i); /* asked first, so that the memory that the driver needs for the answer is counted as used */
+        int managed = cuda_manages_rows(i); /* asked before the free memory is, since the driver needs memory for its answer */
         if (describe(i, &info[i])) return -1;
         info[i].managed = managed;
     }
@@ -136,7 +136,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     if (!cuda_present(why, sizeof why)) return fail("%s", why);
     CK(cudaGetDeviceCount(&count));
     if (options->index >= (unsigned)count) return fail("device.index %u: this machine has %d GPU%s", options->index, count, count == 1 ? "" : "s");
-    /* The machine's GPUs are given to its ranks in turn, beginning with device.index; with more ranks than GPUs, some share one. */
+    /* Ranks get the machine's GPUs in turn, from device.index on; with more ranks than GPUs, some ranks share one. */
     unsigned place = options->ranks ? options->ranks->place : 0, local = options->ranks ? options->ranks->local : 1;
     b->device = (int)((options->index + place) % (unsigned)count);
     b->sharers = (local - place % (unsigned)count + (unsigned)count - 1) / (unsigned)count;
@@ -146,7 +146,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
         say_no_kernels(&properties, why, sizeof why);
         return fail("%s, or device.backend = cpu", why);
     }
-    b->manages_rows = cuda_manages_rows(b->device); /* asked first, so that the memory that the driver needs for the answer is counted as used */
+    b->manages_rows = cuda_manages_rows(b->device); /* asked before the free memory is, since the driver needs memory for its answer */
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
@@ -156,8 +156,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     return 0;
 }
 
-/* Opens a stream. `first`: 1: its work has priority, since a step waits for it. The other streams make batches, and copy their
- * rows, while a step runs. */
+/* Opens a stream. first = 1: for the work of steps, which has priority over the making of batches and the copying of rows on the other streams. */
 static int open_stream(cudaStream_t *stream, int first) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
@@ -172,7 +171,7 @@ static void drop_scratch(struct backend *b, struct scratch *s) {
     for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
 }
 
-/* Opens more builders if the source needs them. May be called only while no batch is being made. */
+/* Opens more builders of batches if the source needs them. No batch may be in the making. */
 int cuda_use_builders(struct backend *b, const struct example_source *source) {
     b->builders_in_use = batch_builders(source, b->depth);
     for (unsigned i = 0; i < b->builders_in_use; i++) {
@@ -190,7 +189,7 @@ static int open_streams(struct backend *b) {
     if (open_stream(&b->in, 1) || open_stream(&b->out, 1) || open_stream(&b->compute, 0)) return -1;
     cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    if (cuda_use_builders(b, &b->source.view)) return -1; /* there is no source yet: opens the fewest builders */
+    if (cuda_use_builders(b, &b->source.view)) return -1; /* the source is not known yet, so the fewest builders are opened */
     return buffer_take(b, (void **)&b->counted, sizeof *b->counted);
 }
 

@@ -1,10 +1,10 @@
 /* batch: makes a batch on the GPU: its examples (batch_examples.cu), then the sorted ids of its targets and of its contexts (batch_index.cu).
  *
- * If the host knows upper bounds of a batch's sizes, it enqueues all kernels for these bounds, and waits for nothing. Otherwise it waits
- * until the sizes are counted, and enqueues the other kernels for the capacity that all batches share. Unused capacity contains DRAW_NONE.
+ * If the host knows upper bounds of a batch's sizes, it enqueues all kernels for these bounds, without waiting. Otherwise it waits until the GPU has
+ * counted the sizes, and enqueues the other kernels for a capacity that is the same for all batches; unused elements contain DRAW_NONE.
  *
- * When a stage makes a second batch of the same bounds, the kernels are captured as a graph. From then on making a batch, or the
- * part after counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
+ * When a stage makes a second batch with the same bounds, the kernels are captured as a CUDA graph. From then on one launch makes a batch (or all of
+ * it after counting): a small step takes less time than the host needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
 
@@ -15,9 +15,9 @@
 
 /* ==== the corpus, as the GPU reads it ====
  *
- * Copies a source's arrays to memory that the GPU can read. The id stream with its sentences and weights, or a graph's arcs, are copied to
- * the GPU or, if they would need too much of its memory, stay in host memory. All other arrays are copied to the GPU: the chances of
- * subsampling, the table from which negatives are drawn, the known rows, a graph's nodes, the rows that words share, and paths in a tree. */
+ * Puts a source's arrays into memory that the GPU can read. The id stream with its sentences and weights, or a graph's arcs, stay in host memory
+ * if they would need too much of the GPU's. All other arrays are copied to the GPU: the chances of subsampling, the table from which negatives are
+ * drawn, the known rows, a graph's nodes, the rows that words share, and paths in a tree. */
 
 /* Copies a caller's array to the GPU. Sets *seen to the copy, or to NULL if the array is NULL. */
 static int copy_to_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what, const void **seen) {
@@ -30,7 +30,7 @@ static int copy_to_gpu(struct backend *b, enum source_array which, const void *f
     return gpu_fill(source->owned[which], from, bytes);
 }
 
-/* Lets the GPU read a caller's array over the link: registers the caller's memory, or makes a pinned copy if the driver refuses. */
+/* Lets the GPU read a caller's array over the link: registers the caller's memory with the driver or, if the driver refuses, makes a pinned copy. */
 static int share_with_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what, const void **seen) {
     struct cuda_source *source = &b->source;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), address = (uint64_t)(uintptr_t)from, start = address / page * page;
@@ -55,7 +55,7 @@ static int share_with_gpu(struct backend *b, enum source_array which, const void
     return 0;
 }
 
-/* Copies an array of the id stream or graph to the GPU or, if stream_on_host is set, lets the GPU read it over the link. */
+/* Copies an array of the id stream or graph to the GPU, or, with stream_on_host, lets the GPU read it over the link. */
 static int place_stream(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what, const void **seen) {
     if (!b->source.host.stream_on_host) return copy_to_gpu(b, which, from, bytes, what, seen);
     return share_with_gpu(b, which, from, bytes, what, seen);
@@ -125,7 +125,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     CK(cudaSetDevice(b->device));
     if (cuda_drain(b)) return -1;
     cuda_source_drop(b);
-    b->layout++; /* captured graphs contain the addresses of arrays that are now freed */
+    b->layout++; /* captured graphs contain addresses of the freed arrays, and become invalid */
     b->capacity = cuda_sizes(&from->capacity);
     if (cuda_use_builders(b, from)) return -1;
     source->host = source->view = *from;
@@ -169,7 +169,7 @@ static int reserve(struct backend *b, struct stage *stage, const struct batch_si
     return grow_stage(b, stage, capacity) || cuda_index_reserve(b, stage->builder, capacity, rows) ? -1 : 0;
 }
 
-/* Writes the request. Nothing reads the request of the stage's last batch any more, since the stage is free. */
+/* Writes the stage's request. The stage is free, so no kernel still reads the request of its last batch. */
 static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
     struct example_request *to = stage->request_host;
     to->source = b->source.view;
@@ -220,7 +220,7 @@ static int capture_making(struct stage *stage, const struct graph_key *key, int 
 static int make_alike(struct backend *b, struct stage *stage, int counted) {
     struct making *making = &stage->making[stage->copy];
     struct graph_key key = key_of(b, stage), last = making->last;
-    making->last = key; /* an epoch's last batch is smaller, and must not replace the graph */
+    making->last = key; /* the epoch's last, smaller batch does not replace the graph */
     if (!is_captured(b, stage)) {
         if (!same_key(&key, &last)) return enqueue_making(stage, counted);
         if (capture_making(stage, &key, counted)) return -1;
@@ -236,7 +236,7 @@ static int reserve_alike(struct backend *b, struct stage *stage, const struct ba
                                                                                                                                                  : 0;
 }
 
-/* Returns a new capacity for at least `count` elements, with a margin: an eighth of the count for the first batch, later a thirty-second. */
+/* Returns a capacity for at least `count` elements: an eighth more than the first batch needs, later a thirty-second more. */
 static uint32_t capacity_for(uint32_t capacity, uint32_t count) {
     if (count <= capacity) return capacity;
     return count < UINT32_MAX / 4 ? count + count / (capacity ? 32 : 8) + 1 : count;
@@ -247,7 +247,7 @@ static int fits(const struct batch_sizes *sizes, const struct batch_sizes *capac
            sizes->contexts <= capacity->contexts && sizes->terms <= capacity->terms;
 }
 
-/* Grows the capacity of all stages, so that each of them can use the builders' scratch in turn. */
+/* Enlarges the capacity of all stages together, so that each of them can use each builder's scratch. */
 static void widen_capacity(struct backend *b, const struct batch_sizes *sizes) {
     if (fits(sizes, &b->capacity)) return;
     b->capacity = {capacity_for(b->capacity.blocks, sizes->blocks), capacity_for(b->capacity.targets, sizes->targets),
@@ -259,8 +259,8 @@ static int count_batch(struct backend *b, struct stage *stage, int padded, struc
     return cuda_examples_count(stage, padded) || cuda_examples_counted(b, stage, sizes) ? -1 : 0;
 }
 
-/* Makes a batch whose sizes must be counted. Its kernels are enqueued for the capacity that all batches share. The kernels of
- * the first batches, and of a batch that is larger than the capacity, are enqueued for the batch's own sizes. */
+/* Makes a batch whose sizes the GPU must count first. Its kernels are enqueued for the capacity that all batches share; for the first batches, and
+ * for a batch larger than the capacity, they are enqueued for the batch's own sizes. */
 static int make_counted(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
     int padded = b->capacity.blocks > 0;
@@ -277,8 +277,8 @@ static int make_counted(struct backend *b, struct stage *stage) {
     return reserve(b, stage, &b->capacity, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
 
-/* Makes a batch of held-out examples. Such batches are few and of different sizes, so the kernels of each are enqueued for its
- * own size. If examples have upper bounds, arrays are not grown beyond the bounds. */
+/* Makes a batch of held-out examples. There are few, of different sizes, so its kernels are enqueued for its own size. If examples have upper
+ * bounds, arrays grow no further than these. */
 static int make_held_out(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct example_sizes most;
@@ -300,15 +300,15 @@ static int make_nothing(struct backend *b, struct stage *stage) {
     return grow_stage(b, stage, &stage->capacity);
 }
 
-/* Sets the pool. stage->one_target and stage->shared must be set before. */
+/* Sets the stage's pool of negatives. stage->one_target and stage->shared must be set before. */
 static void use_pool(const struct backend *b, struct stage *stage, const struct example_pool *pool) {
     stage->pool = *pool;
     stage->one_vector = !stage->shared.count && (stage->one_target || pool->on);
     stage->early_singles = stage->one_vector && !b->by_row;
 }
 
-/* Checks that 31 bits can number the batch's examples and, if words share rows, its target rows. Without shared rows, a batch
- * has at least as many scores as target rows, and the scores are checked when they are counted. */
+/* Checks that 31 bits are enough to number the batch's examples and, if words share rows, its target rows. Without shared rows a batch has no more
+ * target rows than scores, which are checked when they are counted. */
 static int check_count(const struct example_source *s, uint64_t count) {
     const uint64_t most = ((uint64_t)1 << 31) - 1;
     if (count > most) return fail("a batch of %llu examples is more than 2^31; lower train.batch", (unsigned long long)count);
@@ -340,7 +340,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
 
 /* ---- set and view ---- */
 
-/* Writes a caller's batch as 32-bit arrays, and adds the block of each occurrence and the number of each block's first term. */
+/* Writes a caller's batch as arrays of 32-bit numbers, and adds the block of each occurrence and the number of each block's first term. */
 static int pack_view(const struct batch_view *view, struct batch_counts *counts, uint32_t **packed, struct stage *stage) {
     uint64_t blocks = view->blocks, targets = view->target_starts[blocks], contexts = view->context_starts[blocks];
     uint32_t *starts[3], *target_block, *context_block;
@@ -360,7 +360,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         for (uint64_t j = 0; j < t; j++) target_block[view->target_starts[i] + j] = (uint32_t)i;
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
         uint64_t vectors = example_vectors(&view->pool, (uint32_t)t);
-        int adds = view->pool.on && !view->pool.product; /* a block then has one score for each context, even without targets */
+        int adds = view->pool.on && !view->pool.product; /* a block has one score for each context, even if it has no target */
         terms += adds ? c : vectors * (view->shared.count ? view->positives[i] : c);
         if (adds && !t) counts->empty_terms += c;
         counts->pairs += vectors * view->positives[i];
@@ -433,7 +433,8 @@ static int download(const struct stage *stage, void *to, const struct gpu_array 
     return 0;
 }
 
-/* Host copies of a batch's arrays, owned by the stage. starts: [2 x (blocks + 1)] the starts of targets, then those of contexts, as on the GPU. */
+/* Host copies of a batch's arrays, owned by the stage. starts: [2 x (blocks + 1)] for each block the index of its first target, then for each
+ * block of its first context. */
 struct view_arrays {
     uint64_t *target_starts, *context_starts;
     uint32_t *positives, *target_ids, *context_ids, *starts;
@@ -474,7 +475,7 @@ static int download_view(const struct stage *stage, const struct batch_counts *c
     return 0;
 }
 
-/* Converts starts to 64 bits, and removes the slots that were left out from the contexts and from the arrays parallel to the contexts. */
+/* Converts starts to 64 bits, and removes slots without a row from the contexts and from the arrays that belong to them. */
 static void close_gaps(const struct view_arrays *a, uint64_t blocks, int weighted) {
     const uint32_t *context_starts = a->starts + blocks + 1;
     uint64_t kept = 0;

@@ -1,17 +1,16 @@
-/* batch_examples: makes a batch's blocks on the GPU, with exactly the CPU's ids: kernels/examples.h defines what is drawn, this
- * file divides the work among threads.
+/* batch_examples: makes a batch's blocks on the GPU, with exactly the ids that the CPU would draw: kernels/examples.h defines the draws, this file
+ * divides them among threads.
  *
  *   take       copies the request from the host, and zeroes the counts
- *   words      for windows, a position a thread: whether it is kept, and its sentence
- *   count      an example a thread: how many blocks, targets, contexts and terms it has; then sums, whose totals go to counts
- *   fill       an example a thread: writes its blocks, targets and positives, at the places that the sums give
- *   worded     the work of fill, for windows whose words share rows
- *   split      a warp a block: targets and positives of lists that are split into positives and a pool
+ *   words      for windows, one thread for each position: is its word kept, and which sentence is it in
+ *   count      one thread for each example: its numbers of blocks, targets, contexts and terms, which are then summed up
+ *   fill       one thread for each example: writes its blocks, targets and positives, where the sums say
+ *   worded     the same as fill, for windows whose words share rows (n-grams)
+ *   split      one warp for each block: targets and positives of lists that are split into positives and a pool
  *
  *   negatives  draws the negatives of all blocks; the last part of this file
  *
- * All kernels read the request from memory (struct example_request), so that
- * a captured graph of these kernels makes any batch of its shape.
+ * All kernels read what to make from memory (struct example_request), so that one captured graph of them can make any batch of the same sizes.
  */
 #include "values.cuh"
 
@@ -32,8 +31,9 @@ namespace {
 
 enum { WALK_THREADS = 128 };
 
-/* The newest nodes of a walk, at most eight. Eight nodes are written together, since memory writes at least 32 bytes. Between two steps of
- * a walk every thread reads random addresses, so a line with one new node would have left the cache before the next node is written. */
+/* The newest nodes of a walk, at most eight, before they are written to memory together. Memory is written in lines of at least 32 bytes, and
+ * between two steps of a walk all threads read random addresses; so a line with one new node would leave the cache before the next node was
+ * written. */
 struct held_places {
     enum { MOST = 8 };
     uint32_t *ids; /* where the walk's nodes are written */
@@ -56,7 +56,7 @@ struct held_places {
 #pragma unroll
         for (int i = 0; i < MOST; i++) to[i] = held[i];
     }
-    /* Writes the nodes that are still held, fewer than eight. */
+    /* Writes the nodes that are not written yet, fewer than eight. */
     __device__ void end(uint32_t length) const {
 #pragma unroll
         for (uint32_t i = 1; i < MOST; i++)
@@ -74,7 +74,7 @@ __device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number,
     places.end(w.length);
 }
 
-/* Draws the walks of `s`, a source of cuda_walks_source(), into its ids and starts. */
+/* Draws the walks of `s`, which cuda_walks_source() has made, into its ids and starts. */
 __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     uint64_t number = s.first_sentence + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t *ids = (uint32_t *)(uintptr_t)s.ids;
@@ -84,20 +84,20 @@ __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     if (number < s.sentences) draw_walk(s.walks, s.seed, number, epoch, ids + number * s.walks.length);
 }
 
-/* Draws a batch's walks. The source is in memory, since a captured graph reads it there. It is copied to registers first: the
- * compiler must assume that writing walks could change it. */
+/* Draws a batch's walks. A captured graph must read the source from memory. It is first copied to registers, since the compiler must assume that
+ * writing walks could change it in memory. */
 __global__ void __launch_bounds__(WALK_THREADS) draw_for_batch(const struct example_request *request) {
     const struct example_source source = request->source;
     draw_walks(source, request->epoch);
 }
-/* Draws the walks of a part of lock-free training. Registers are limited so that nine thread blocks fit on a multiprocessor; the
- * code for exact steps, which is rarely used, would otherwise leave room for eight. */
+/* Draws walks for a part of lock-free training. Registers are limited so that nine thread blocks fit on a multiprocessor; without the limit the
+ * code for exact steps, which runs rarely, would leave room for eight only. */
 __global__ void __launch_bounds__(WALK_THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch) {
     draw_walks(source, epoch);
 }
 
-/* Returns the number of thread blocks that draw every walk that may contain one of this number of positions. The last thread
- * stores where the last walk ends. */
+/* Returns the number of thread blocks that draw all walks which may contain one of so many positions. The last thread stores where the last walk
+ * ends. */
 unsigned blocks_of(const struct example_source *s, uint64_t positions) {
     return blocks_for(walks_at_most(&s->walks, positions) + 1, WALK_THREADS);
 }
@@ -143,7 +143,7 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
         if (cuda_walks_draw_part(&source, epoch, walks * length, b->compute)) return -1;
         if (!ids) continue;
         CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost, b->compute));
-        CK(cudaStreamSynchronize(b->compute)); /* the next part's walks are drawn into the same memory */
+        CK(cudaStreamSynchronize(b->compute)); /* waits, since the next part's walks are drawn into the same memory */
     }
     CK(cudaStreamSynchronize(b->compute));
     return 0;
@@ -151,14 +151,14 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
 
 /* ==== the kept words around a position ====
  *
- * Finds the kept words around a position, for kernels that make windows.
+ * Finds the words around a position that subsampling keeps, for kernels that make windows.
  *
- * A word is in the windows of many neighbours, and each of them asks whether the word is kept and where its sentence ends. If positions are
- * in order, one thread looks up each position of the batch, and some positions before and after the batch, once; windows read these
- * results. Windows look up positions that are further away themselves, and, if positions are shuffled, all positions.
+ * A word is in many windows, and each must know whether the word is kept and where its sentence ends. If positions are trained in order, this is
+ * looked up once for each position of the batch, and for some before and after it, and all windows read the results. A position further away, and
+ * every position if they are shuffled, is looked up by each window itself.
  */
 
-/* The looked-up words at positions first .. first + count - 1. */
+/* Results of looking up the words at positions first .. first + count - 1. */
 struct found_words {
     const struct kept_word *word;
     uint64_t first, count;
@@ -184,8 +184,8 @@ static __global__ void look_up_words(const struct example_request *request, stru
     if (i < words.count) to[i] = {strip_word(&b.source, &strip, position, b.epoch, &draws), (uint32_t)number};
 }
 
-/* The values that a thread needs to look up neighbours itself. They are in memory, since their address is taken; the values that
- * every step of a walk reads are variables of their own, in registers. */
+/* What a thread needs to look up neighbours itself. These values are in memory, since their address is taken; values that each step reads are
+ * separate variables, in registers. */
 struct looked_up {
     int begun;
     struct strip strip;
@@ -193,8 +193,8 @@ struct looked_up {
     struct strip_draws draws;
 };
 
-/* Continues the walk and returns the id of the next kept word, or DRAW_NONE if the sentence has no more. `position` is in the
- * strip. If by = 0, returns the word at the walk's position. */
+/* Returns the id of the next kept word in the walk's direction, DRAW_NONE if the sentence has no more; by = 0: the word at the walk's position.
+ * `position` is in the strip. */
 static __device__ __noinline__ uint32_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position) {
     const struct example_source &s = request->source;
     if (!own->begun) {
@@ -206,12 +206,12 @@ static __device__ __noinline__ uint32_t look_up(const struct example_request *re
     return strip_next(&s, &own->strip, &own->walk, request->epoch, &own->draws);
 }
 
-/* The word in the middle of a window, and the looked-up words before and after it. */
+/* The word in the middle of a window, with access to the words before and after it. */
 struct middle {
     const struct example_request *request;
     struct looked_up *own;
     uint64_t position;
-    const struct kept_word *here; /* the middle's looked-up word; NULL: no words were looked up */
+    const struct kept_word *here; /* the result of looking up the middle word; NULL: no words were looked up */
     uint32_t sentence, before, behind;
 
     __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position, struct looked_up *own)
@@ -229,7 +229,7 @@ struct middle {
         own->walk = {position, 0};
         return look_up(request, own, position);
     }
-    /* Calls take(id, n) for each kept word n = 0, 1 .. in direction `by` from the middle, up to `width` words. */
+    /* Calls take(id, n) for kept words n = 0, 1 .. in direction `by` from the middle, at most `width` words. */
     template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) const {
         uint32_t count = 0, step = 1, found = by < 0 ? before : behind;
         for (const struct kept_word *at = here; step <= found && count < width; step++) {
@@ -241,7 +241,7 @@ struct middle {
         for (uint32_t id; count < width && (id = look_up(request, own, position)) != DRAW_NONE;) take(id, count++);
         return count;
     }
-    /* Returns the row of the document that contains the middle. */
+    /* Returns the row of the document that contains the middle word. */
     __device__ __forceinline__ uint32_t document(void) const {
         return example_document(&request->source, here ? sentence : example_sentence_of(&request->source, position));
     }
@@ -250,21 +250,21 @@ struct middle {
     }
 };
 
-/* Lists the kept words before the middle and after it, in order; returns their number. */
+/* Stores the kept words before the middle and after it, in order; returns their number. */
 static __device__ __forceinline__ uint32_t list_around(const struct middle &middle, uint32_t width, uint32_t *ids) {
     uint32_t left = middle.kept(-1, width);
     middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
     return left + middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
 }
 
-/* Returns how many target rows the window's kept words have, before the middle (by = -1) or after it (by = 1). */
+/* Returns the number of target rows of the window's kept words before the middle (by = -1) or after it (by = 1). */
 static __device__ uint32_t rows_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
     uint32_t rows = 0;
     middle.walk(by, width, [&](uint32_t id, uint32_t) { rows += (uint32_t)example_rows_of(&s, id); });
     return rows;
 }
 
-/* Returns how many contexts predict the window's kept words before the middle (by = -1) or after it (by = 1). */
+/* Returns the number of contexts by which the window's kept words before the middle (by = -1) or after it (by = 1) are predicted. */
 static __device__ uint32_t contexts_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
     uint32_t contexts = 0;
     middle.walk(by, width, [&](uint32_t id, uint32_t) { contexts += example_contexts_of(&s, id); });
@@ -300,7 +300,7 @@ static __device__ struct example_row row_at(const struct example_source &s, uint
 
 /* ---- count ---- */
 
-/* Returns the sizes of the block of a window if words share rows. `around`: number of words in the window around the middle. */
+/* Returns the sizes of a window's block if words share rows. `around`: number of words in the window besides the middle one. */
 static __device__ struct need count_shared(const struct example_source &s, const struct middle &middle, uint32_t own,
                                            uint32_t width, uint32_t around) {
     struct need need = {0, 0, 0, 0};
@@ -348,20 +348,20 @@ static __device__ struct need count_row(const struct example_request &b, uint64_
     return need;
 }
 
-/* The ids of both sides, which are set to DRAW_NONE before examples write theirs. */
+/* The ids of both sides, all set to DRAW_NONE before the examples' ids are written. */
 struct padding {
     uint32_t *ids[2];
     uint64_t count[2];
 };
 
-/* Copies the request to the GPU and sets the counts to zero. One launch does both, since a small batch would wait for a copy and for a memset. */
+/* Copies the request to the GPU and zeroes the counts. One launch does both, since in a small batch a separate copy and memset would take time. */
 static __global__ void take_request(const struct example_request *from, struct example_request *to, struct batch_counts *counts) {
     static_assert(sizeof *from % 4 == 0 && sizeof *counts % 4 == 0, "they are copied by words");
     for (uint32_t i = threadIdx.x; i < sizeof *from / 4; i += blockDim.x) ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
     for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
 }
 
-/* Counts the sizes of each example. words: the result of look_up_words(), used only for windows. */
+/* Counts the sizes of each example. words: result of look_up_words(), for windows only. */
 static __global__ void count_examples(const struct example_request *request, const struct kept_word *words, struct need *needs,
                                       struct batch_counts *counts, struct padding padding) {
     const struct example_request b = *request;
@@ -369,7 +369,7 @@ static __global__ void count_examples(const struct example_request *request, con
     for (int side = 0; side < 2; side++)
         for (uint64_t at = i; at < padding.count[side]; at += threads) padding.ids[side][at] = DRAW_NONE;
     if (i > b.count) return;
-    struct need need = {0, 0, 0, 0}; /* zeros for the entry after the last example, too, which gets the totals */
+    struct need need = {0, 0, 0, 0}; /* stays zero for the entry after the last example, which will contain the totals */
     if (i < b.count) {
         uint64_t example = example_at(b, i);
         if (is_wanted(b, example))
@@ -378,8 +378,8 @@ static __global__ void count_examples(const struct example_request *request, con
     needs[i] = need;
 }
 
-/* Returns an example's number of pairs: of a target (or the pooled vector) with one positive. If positives are on paths of
- * several words, fill_worded() counts the pairs instead. */
+/* Returns an example's number of pairs, each of a target (or the pooled vector) with one positive. If positives are nodes on the paths of several
+ * words, fill_worded() counts the pairs instead. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
     if (s.paths.starts && example_predicts_window(&s)) return 0;
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
@@ -388,14 +388,14 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
 
-/* Returns the sizes of a batch. end: the sums over its examples, which include the block of shared negatives; a batch without
- * examples has no such block. */
+/* Returns the sizes of a batch. end: the sums over its examples, including the block of shared negatives, which a batch without examples does not
+ * have. */
 static __device__ struct need sizes_of_batch(const struct example_source &s, const struct need &end) {
     struct need nothing = {0, 0, 0, 0};
     return s.per_batch && !end.targets ? nothing : end;
 }
 
-/* Writes the sizes to host memory, if the host waits for them. */
+/* Writes the batch's sizes to host memory, if the host waits for them. */
 static __global__ void tell_sizes(const struct example_request *request, const struct need *end,
                                   const struct batch_counts *counts, struct counted_sizes *host) {
     host->total = sizes_of_batch(request->source, *end);
@@ -405,14 +405,14 @@ static __global__ void tell_sizes(const struct example_request *request, const s
 
 /* ---- fill ---- */
 
-/* Writes the path nodes of a word whose code is `code` as contexts, from place `at` on. Returns how many there are. */
+/* Writes the nodes of a word's path at which it takes code `code`, as contexts from index `at` on. Returns their number. */
 static __device__ uint32_t fill_nodes_of(const struct example_source &s, uint32_t *contexts, uint32_t word, uint32_t at, int code) {
     const struct example_path path = example_path(&s, word);
     for (uint32_t i = 0; i < path.count[code]; i++) contexts[at + i] = portable_load32_at(s.paths.nodes, path.first[code] + i);
     return path.count[code];
 }
 
-/* Writes the contexts of a block that predicts one word: that word, or the nodes of its path. Returns how many of them are positive. */
+/* Writes the contexts of a block that predicts one word: the word itself, or the nodes of its path. Returns how many contexts are positives. */
 static __device__ uint32_t fill_word(const struct example_source &s, uint32_t *contexts, uint32_t word) {
     uint32_t positives = 1;
     if (!s.paths.starts) {
@@ -446,7 +446,7 @@ static __device__ void fill_window(const struct example_request *request, const 
     }
 }
 
-/* Writes a word's rows as targets, from place `at` on. Returns how many there are. */
+/* Writes the rows of a word as targets, from index `at` on. Returns their number. */
 static __device__ uint32_t fill_rows_of(const struct example_source &s, const struct built &to, uint32_t word, uint32_t at, uint32_t block) {
     uint64_t first = portable_load64_at(s.subwords.starts, word);
     uint32_t count = (uint32_t)example_rows_of(&s, word);
@@ -457,7 +457,7 @@ static __device__ uint32_t fill_rows_of(const struct example_source &s, const st
     return count;
 }
 
-/* Writes the block of shared negatives, without their ids: these are drawn like the negatives of other blocks. */
+/* Writes the block of shared negatives except for their ids, which are drawn like those of other blocks. */
 static __device__ void fill_shared_block(const struct example_request &b, const struct built &to) {
     to.target_starts[0] = to.context_starts[0] = to.term_starts[0] = 0;
     to.positives[0] = to.block_slot[0] = 0;
@@ -484,7 +484,7 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
     }
     struct example_row row = row_at(s, example, b.epoch);
     to.positives[at.blocks] = (uint32_t)row.wanted;
-    if (row.split) return; /* fill_split() writes the blocks of a row that is split */
+    if (row.split) return; /* this row's blocks are written by fill_split() */
     to.target_ids[at.targets] = s.ids[row.start + row.target];
     to.target_block[at.targets] = at.blocks;
     if (s.per_batch) to.context_block[at.contexts] = at.blocks;
@@ -518,8 +518,8 @@ static __global__ void fill(const struct example_request *request, const struct 
         fill_window(request, words, to, example, at, targets);
 }
 
-/* Writes the path nodes of a window's words as contexts: first all nodes of code 0, word after word in the window's order, then
- * all nodes of code 1. Returns how many are positive (code 0). */
+/* Writes the path nodes of a window's words as contexts: first all nodes of code 0, word after word in the window's order, then all nodes of code
+ * 1. Returns the number of the former, which are positives. */
 static __device__ uint32_t fill_paths_beside(const struct example_source &s, const struct middle &middle, uint32_t width, uint32_t *contexts) {
     uint32_t count = 0, positives = 0;
     for (int code = 0; code < 2; code++) {
@@ -536,8 +536,8 @@ static __device__ uint32_t fill_paths_beside(const struct example_source &s, con
     return positives;
 }
 
-/* Writes the blocks of windows whose words share rows, one example a thread. This is a separate kernel so that the kernel for
- * other windows needs fewer registers. */
+/* Writes the blocks of windows whose words share rows, one thread for each example. A separate kernel, so that the kernel for other windows needs
+ * fewer registers. */
 static __global__ void fill_worded(const struct example_request *request, const struct kept_word *words, struct built to, const struct need *starts) {
     const struct example_source &s = request->source;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -573,8 +573,8 @@ static __global__ void fill_worded(const struct example_request *request, const 
     to.block_slot[block] = 0;
 }
 
-/* Writes the blocks of lists that are split into positives and a pool, one block a warp: lists are long, and each place of a
- * drawn order can be computed without the others. */
+/* Writes the blocks of lists that are split into positives and a pool, one warp for each block: lists are long, and each element of a shuffled
+ * order can be computed on its own. */
 static __global__ void fill_split(const struct example_request *request, struct built to) {
     const struct example_request b = *request;
     const struct example_source &s = b.source;
@@ -595,7 +595,7 @@ static __global__ void fill_split(const struct example_request *request, struct 
 
 /* ---- the host's side ---- */
 
-/* Computes for each example the sum of the sizes of all examples before it. With shared negatives, their block's sizes are added to each sum. */
+/* Computes, for each example, the sums of the sizes of all examples before it. If negatives are shared, adds the size of their block to each sum. */
 static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes, uint64_t count) {
     struct need front = {s->per_batch ? 1u : 0u, 0, example_batch_negatives(s), 0};
     return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)builder->scratch.sizes.data, (struct need *)builder->scratch.offsets.data,
@@ -705,20 +705,20 @@ int cuda_examples_fill(struct stage *stage) {
 
 /* ==== negatives ====
  *
- * Draws the negatives of a batch's blocks on the GPU: for each slot the first draw that is allowed
- * (kernels/examples.h). 2^n threads work on a block; if its negatives are distinct, a thread block does; of shared negatives
- * each thread draws two slots. A slot for which no draw in DRAW_ATTEMPTS is allowed keeps DRAW_NONE. */
+ * Draws the negatives of a batch's blocks on the GPU: for each slot the first draw that is allowed (kernels/examples.h). A block's negatives are
+ * drawn by 2^n threads, or by a thread block if they must be distinct; for shared negatives each thread draws two slots. A slot stays empty
+ * (DRAW_NONE) if none of DRAW_ATTEMPTS draws is allowed. */
 
 enum {
     SLOT_THREAD_BITS = 8,
     SLOT_THREADS = 1 << SLOT_THREAD_BITS,
-    NEGATIVE_LANE_BITS = 3,     /* if there are many blocks, at most 2^3 threads draw a block's negatives */
-    NEGATIVE_THREADS = 1 << 16, /* number of threads that draw a batch's negatives, if it has at least as many pairs of slots */
+    NEGATIVE_LANE_BITS = 3,     /* log2 of the most threads that draw one block's negatives if there are many blocks */
+    NEGATIVE_THREADS = 1 << 16, /* threads that draw a batch's negatives, if it has at least so many pairs of slots */
     DISTINCT_THREADS = 128,
     DISTINCT_SLOTS = 512
 };
 
-/* draws_at: returns draw number `attempt` of `slot` and its neighbour. row_of: returns the row that a slot gets from a draw. */
+/* draws_at: returns draw number `attempt` of `slot` and of the slot that shares its draw. row_of: returns the row that a slot gets from a draw. */
 static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example, uint32_t slot, uint32_t attempt) {
     return example_negative_draws(&b.source, b.epoch, example, slot, attempt);
 }
@@ -731,8 +731,8 @@ static __device__ struct example_own own_rows_of(const struct example_request &b
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
 
-/* Counts the scores that are missing because a slot was left out: one for each vector of its block or, for a shared slot, one
- * for each example of the batch. */
+/* Counts the scores that are not computed because a slot is empty: one for each vector of its block, or, for a shared slot, one for each example
+ * of the batch. */
 static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
     const struct example_pool &pool = b.source.pool;
     uint32_t scores = b.source.per_batch ? to.counts->targets / example_shared_targets(&pool)
@@ -740,7 +740,7 @@ static __device__ __forceinline__ void note_empty(const struct example_request &
     atomicAdd(&to.counts->empty_terms, (unsigned long long)scores);
 }
 
-/* Draws negatives with 2^lane_bits threads a block. Each thread draws for one pair of slots at a time. */
+/* Draws negatives with 2^lane_bits threads for each block. A thread draws for one pair of slots at a time. */
 static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lane_bits) {
     const struct example_request b = *request;
     uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, number = thread >> lane_bits;
@@ -748,7 +748,7 @@ static __global__ void fill_negatives(const struct example_request *request, str
     if (number >= to.counts->blocks) return;
     uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
     uint32_t positives = to.positives[block], first = to.block_slot[block];
-    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* the contexts of paths have no negatives to draw */
+    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* with paths in a tree there are no negatives to draw */
     uint64_t example = to.block_example[block];
     struct example_own own = own_rows_of(b, to, block);
     for (uint32_t i = start + lane; i < end; i += lanes) to.context_block[i] = block;
@@ -771,16 +771,16 @@ static __global__ void fill_negatives(const struct example_request *request, str
 
 /* ---- distinct negatives ----
  *
- * By definition slots draw one after the other, and each takes its first draw that no earlier slot has. The result is the same if all slots
- * draw at once, each row is given to the lowest slot that has drawn it, and a slot that loses its row draws again: a row that an earlier
- * slot has never becomes free for a later one (Gale and Shapley 1962, where all rows rank the slots in the same order). */
+ * By definition slots draw one after the other, and each keeps its first draw that no earlier slot keeps. The result is the same if all slots draw
+ * at once, a row belongs to the lowest slot that has drawn it, and a slot that loses its row draws again: a row of an earlier slot never becomes
+ * free for a later one (Gale and Shapley 1962, where all rows rank the slots in the same order). */
 
-/* The rows of the slots that draw at the same time, in a hash table (open addressing): which slot has which row. */
+/* Hash table (open addressing) of the rows of slots that are drawing at the same time: which slot holds which row. */
 struct claims {
-    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* entry of the hash table: a row, and the slot that has it;
-                                                                   * row = DRAW_NONE: the entry is free */
+    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* an entry: a row, and the slot that holds it; row = DRAW_NONE: the entry is
+                                                                   * free */
     uint32_t chosen[DISTINCT_SLOTS];
-    volatile uint32_t attempts[DISTINCT_SLOTS]; /* number of draws that each slot has made */
+    volatile uint32_t attempts[DISTINCT_SLOTS]; /* number of draws that each slot has made so far */
 };
 
 static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mask) {
@@ -790,8 +790,8 @@ static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mas
     }
 }
 
-/* Draws for `slot` until it gets a row. If a higher slot had that row, it loses the row, and this thread then draws for that
- * slot, and so on. Slots below `base` are final; their ids are in `out`. */
+/* Draws for `slot` until it gets a row. If a higher slot held that row, that slot loses it, and this thread then draws for that slot, and so on.
+ * Slots below `base` are final; their ids are in `out`. */
 static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own, uint64_t example, uint32_t first,
                              const uint32_t *out, uint32_t base, uint32_t slot, uint32_t mask) {
     uint32_t attempt = 0;
@@ -843,9 +843,9 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS) fill_distinct_negativ
 
 /* ---- the host's side ---- */
 
-/* Returns log2 of the number of threads that draw a block's negatives: about one thread for each pair of slots, but at most
- * 2^NEGATIVE_LANE_BITS. With few blocks the limit is higher, since a block may have a thousand negatives, and each must be
- * compared with as many positives. */
+/* Returns log2 of the number of threads that draw a block's negatives: about one thread for each pair of slots, but at most 2^NEGATIVE_LANE_BITS
+ * threads. With few blocks more threads are allowed, since a block may have a thousand negatives, and each must be compared with as many
+ * positives. */
 static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
     uint32_t bits = 0, most = NEGATIVE_LANE_BITS, pairs = sizes->contexts / sizes->blocks / 2 + 1;
     while (most < SLOT_THREAD_BITS && ((uint64_t)sizes->blocks << most) < NEGATIVE_THREADS) most++;
@@ -853,8 +853,8 @@ static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
     return bits;
 }
 
-/* Enqueues drawing the negatives of the first `blocks` blocks: with 2^bits threads a block, or, if negatives are distinct, with
- * a thread block for each block. */
+/* Enqueues drawing the negatives of the first `blocks` blocks, with 2^bits threads for each block, or with a thread block for each if negatives
+ * are distinct. */
 static int fill_slots(struct stage *stage, const struct built &to, uint32_t blocks, uint32_t bits) {
     cudaStream_t stream = stage->builder->stream;
     if (stage->request_host->source.distinct && !stage->request_host->source.paths.starts) {
@@ -867,7 +867,7 @@ static int fill_slots(struct stage *stage, const struct built &to, uint32_t bloc
     return 0;
 }
 
-/* Returns log2 of the number of threads that draw shared negatives: at least one for each pair of slots. */
+/* Returns log2 of the number of threads that draw shared negatives, at least one for each pair of slots. */
 static uint32_t shared_lane_bits(uint32_t negatives) {
     uint32_t bits = SLOT_THREAD_BITS;
     while ((uint64_t)2 << bits < negatives) bits++;

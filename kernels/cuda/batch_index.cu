@@ -1,5 +1,5 @@
-/* batch_index: sorts the ids of a row set, and finds its distinct rows, the places of each row, the rows that occur once, and the pieces of
- * work. The id DRAW_NONE (a slot left out, an id that is no row, unused capacity) is sorted to the end and ignored. */
+/* batch_index: sorts the ids of a row set, and finds its distinct rows, the places of each row, the rows that occur once, and the work items of
+ * the update. The id DRAW_NONE (an empty slot, an id without a row, unused capacity) is sorted to the end and ignored. */
 #include "cuda.cuh"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ static __global__ void count_up(uint32_t *to, uint64_t count) {
     if (i < count) to[i] = (uint32_t)i;
 }
 
-/* Returns 1 for a sorted id that differs from the one before it, otherwise 0. So the prefix sum of these values is 1 + the
- * number of the id's distinct row. */
+/* Returns 1 for a sorted id that differs from the one before it, otherwise 0. The prefix sum of these values is 1 + the index of the id's distinct
+ * row. */
 struct is_head {
     const uint32_t *keys;
     __host__ __device__ uint32_t operator()(uint32_t i) const {
@@ -53,7 +53,7 @@ static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, c
     to.distinct[order[i]] = row | (head && tail && least > 1 ? SINGLE_BIT : 0);
 }
 
-/* Returns a place in a list to each thread whose `wants` is true. One thread adds to the counter for its whole thread block;
+/* Returns a different index of a list to each thread whose `wants` is true. One thread adds to the counter for its whole thread block, since
  * otherwise many warps would wait for the counter one after the other. */
 static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     __shared__ uint32_t first, taken;
@@ -67,7 +67,7 @@ static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     return first + __shfl_sync(0xFFFFFFFFu, of_warp, 0) + __popc(wanting & ((1u << lane) - 1));
 }
 
-/* Divides the work on a row with n places into pieces. start: the row's first place in the order. */
+/* Divides the work on a row with n places into items. start: index in the order of the row's first place. */
 static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t start, uint32_t n) {
     struct batch_counts *counts = to.counts;
     uint32_t pieces = (n + UPDATE_PIECE - 1) / UPDATE_PIECE, partial = atomicAdd(&counts->partials[to.side], pieces);
@@ -79,8 +79,8 @@ static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t 
     }
 }
 
-/* Makes the pieces of work for rows with at least `least` occurrences. The order of pieces may differ from run to run: it only
- * decides where partial sums are stored. */
+/* Makes work items for rows with at least `least` occurrences. Their order may differ from run to run, but it only decides where partial sums are
+ * stored. */
 static __global__ void cut_pieces(struct indexed to, uint32_t least) {
     uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, rows = to.counts->distinct[to.side];
     bool real = row < rows;
@@ -95,7 +95,7 @@ static __global__ void cut_pieces(struct indexed to, uint32_t least) {
 
 /* ---- the host's side ---- */
 
-/* Returns the number of low bits by which ids must be sorted, such that DRAW_NONE, whose bits are all ones, is sorted behind all rows. */
+/* Returns the number of low bits by which ids must be sorted so that DRAW_NONE, whose bits are all ones, is sorted after all rows. */
 static int key_bits(uint64_t rows) {
     int bits = 1;
     while (bits < 32 && ((uint64_t)1 << bits) - 1 < rows) bits++;
@@ -220,7 +220,7 @@ static int index_side(struct stage *stage, int side, uint32_t count, uint64_t ro
     return cuda_index(&stage->side[side], &by);
 }
 
-/* Indexes the targets on the stream `beside` while the builder's stream indexes the contexts; then the two streams are joined. */
+/* Indexes the targets on the stream `beside` while the builder's stream indexes the contexts; then lets the builder's stream wait for both. */
 int cuda_index_sides(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));

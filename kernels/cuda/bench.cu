@@ -1,5 +1,5 @@
-/* bench: measures copying rows between a table and an array of rows; see backend.h. The kernel only reads and writes, as a gather
- * or scatter does: a warp copies ROWS_AT_ONCE rows at a time, each lane 16 bytes of each row. */
+/* bench: measures how fast rows are copied between a table and an array of rows (backend.h). The kernel only reads and writes, as a gather or
+ * scatter does: a warp copies ROWS_AT_ONCE rows at a time, each lane 16 bytes of each row. */
 #include <algorithm>
 #include <chrono>
 
@@ -21,7 +21,7 @@ struct way {
     iota places;
     sorting sorted; /* sorted.keys: the sorted ids */
     row_set set;    /* set.order: the places of the sorted ids */
-    char *staging[2]; /* for the file place: pinned [FILE_CHUNK x stride] */
+    char *staging[2]; /* for tables in a file: pinned buffer [FILE_CHUNK x stride] */
     cudaEvent_t staged[2];
     cudaStream_t stream;
 };
@@ -36,7 +36,7 @@ struct transfer {
 
 /* ---- rows ---- */
 
-/* TO = true: copies row ids[i] of the table to dense[places ? places[i] : i]; false: copies in the other direction. */
+/* TO = true: copies row ids[i] of the table to dense[places ? places[i] : i]; false: copies the other way. */
 template <bool TO>
 __global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uint32_t *ids, const uint32_t *places,
                                                        char *dense, uint64_t rows, uint32_t row_bytes) {
@@ -114,7 +114,7 @@ int swap_file(transfer *t, bool to) {
 
 enum what { TO, FROM, BOTH };
 
-/* Number of thread blocks of each direction if both use the link at once. Writes over the link delay the requests of reads, so writes get fewer. */
+/* Thread blocks for each direction if both use the link at once. Writes over the link delay the requests of reads, so writes get fewer. */
 enum { BOTH_IN = 32, BOTH_OUT = 8 };
 
 int run_once(transfer *t, what which) {
@@ -154,7 +154,7 @@ int time_it(transfer *t, what which, double *seconds) {
 
 /* ---- memory ---- */
 
-/* Draws random ids. If the table has enough rows, the two directions use different ones. */
+/* Draws random ids. If the table has enough rows, the two directions get different ones. */
 void draw_ids(transfer *t, int which) {
     uint64_t total = t->table->view.rows, offset = which && 2 * t->rows <= total ? t->rows : 0;
     struct shuffle order = shuffle_make(total, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
@@ -201,7 +201,7 @@ struct copies {
     uint64_t bytes;
 };
 
-/* Copies once: which = 0 to the GPU, 1 from it, 2 both at once, 3 inside it. */
+/* Copies rows once: which = 0 to the GPU, 1 from it, 2 both at the same time, 3 within the GPU. */
 int copy_once(backend *b, const copies *c, int which) {
     if (which == 0 || which == 2) CK(cudaMemcpyAsync(c->gpu[0], c->host[0], c->bytes, cudaMemcpyHostToDevice, b->in));
     if (which == 1 || which == 2) CK(cudaMemcpyAsync(c->host[1], c->gpu[1], c->bytes, cudaMemcpyDeviceToHost, b->out));

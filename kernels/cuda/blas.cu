@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Opens cuBLAS. Its functions are the same in versions 11 to 13. If the version of the Toolkit that compiled this file is not
- * installed, any of these will do, also the one that PyTorch has loaded into this process. */
+/* Opens cuBLAS, preferably the version of the Toolkit that compiled this file. Versions 11 to 13 have the same functions, so any of them will do,
+ * also one that PyTorch has loaded into this process. */
 static void *open_library(void) {
     static const int versions[] = {CUBLAS_VER_MAJOR, 11, 12, 13};
     static const char *const forms[] = {"libcublas.so.%d", "/usr/local/cuda/lib64/libcublas.so.%d"};
@@ -21,7 +21,7 @@ static void *open_library(void) {
     return NULL;
 }
 
-/* Returns the functions of cuBLAS, which is loaded once for the process; NULL after fail(). */
+/* Loads cuBLAS once for the process, and returns its functions; NULL after fail(). */
 static const struct cuda_blas *load(void) {
     static struct cuda_blas blas;
     if (blas.library) return &blas;

@@ -1,6 +1,6 @@
-/* blas: cuBLAS. The library maps half a gigabyte and needs 150 MB of resident memory. So it is loaded only by the first search
- * on the GPU or the first step with shared negatives, and a machine without it can run everything else. All products run on one
- * stream, so a product that is repeated gives the same bits. */
+/* blas: cuBLAS, loaded only when it is needed: by the first search on the GPU or the first step with shared negatives. It maps half a gigabyte and
+ * needs 150 MB of resident memory, and a machine without it can do everything else. All products run on one stream, so a repeated product gives
+ * the same bits. */
 #ifndef SPTX_CUDA_BLAS_CUH
 #define SPTX_CUDA_BLAS_CUH
 
@@ -23,8 +23,8 @@ struct cuda_blas {
 #undef CUDA_BLAS_POINTER
 };
 
-/* A matrix in a product. The product, which is enqueued on the compute stream, is: to [rows x columns] = a [rows x depth] times b [depth x
- * columns]. Matrices are stored by columns, as cublasSgemm() expects; a flag says whether the stored matrix is the transposed one. */
+/* A factor of a matrix product. The product, enqueued on the compute stream, is: to [rows x columns] = a [rows x depth] times b [depth x columns].
+ * Matrices are stored by columns, as cublasSgemm() expects; a flag says whether the stored matrix is the transposed one. */
 struct blas_matrix {
     const float *data;
     int stride;
@@ -37,7 +37,7 @@ struct blas_product {
     enum matmul_type type; /* TF32: factors are rounded to 11 bits, and products are summed in float32 */
 };
 int cuda_multiply(struct backend *backend, const struct blas_product *product);
-/* Loads the library now, so that no later product has to wait for it. */
+/* Loads the library, so that later products need not wait for it. */
 int cuda_blas_open(struct backend *backend);
 void cuda_blas_close(struct backend *backend);
 

@@ -1,5 +1,5 @@
-/* estimate: adds up the memory that the CUDA backend will hold, from the sizes in arrays.h that its files allocate. It is plain C
- * without a CUDA header, and always compiled, so that a plan can be made for a GPU that is not here.
+/* estimate: adds up the memory that the CUDA backend will hold, from the sizes in arrays.h that its files allocate. It is plain C without a CUDA
+ * header, and always compiled, so that a run can be planned for a GPU of another machine.
  *
  *   tables   stores (rows.cu)
  *   source   the id stream and what draws need (batch.cu)
@@ -13,20 +13,19 @@
 #include "kernels/hogwild.h"
 #include "kernels/ranks.h"
 
-/* Bytes of host memory that the driver and its libraries use. We do not allocate it, and no call returns its size in advance;
- * this figure was measured on H200 hosts. */
+/* Bytes of host memory that the driver and its libraries use. No call returns this number in advance; it was measured on hosts with an H200. */
 #define RUNTIME_BYTES ((uint64_t)298 << 20)
 /* Bytes of host memory that cuBLAS needs once it is loaded (blas.cuh). */
 #define BLAS_BYTES ((uint64_t)150 << 20)
-/* The host needs one byte more for each 188 bytes of a table's managed memory: for page table entries (8 bytes for 4 KiB) and
- * the driver's bookkeeping. A table of 16 GiB needed 87 MiB. */
+/* The host needs one more byte for each 188 bytes of a table's managed memory: page table entries (8 bytes for 4 KiB) and the driver's own data. A
+ * table of 16 GiB needed 87 MiB. */
 #define MANAGED_BESIDE 188
-/* Most bytes that are registered beside the caller's memory: it is extended to whole pages at both ends. */
+/* Most bytes that are registered in addition to the caller's memory, which is extended to whole pages at both ends. */
 #define REGISTER_SPARE ((uint64_t)8 << 10)
 
 enum { SIDE_TARGET, SIDE_CONTEXT, SIDES };
 
-/* A run, with the values of it that the functions below need. */
+/* The run whose memory is estimated, and values that several functions below need. */
 struct run {
     const struct estimate_request *request;
     const struct example_source *source;
@@ -34,7 +33,7 @@ struct run {
     uint64_t rows;
     struct example_sizes sizes; /* sizes of the largest batch */
     uint64_t stages, builders;
-    int one_vector;             /* as the field of this name in struct stage */
+    int one_vector;             /* the value of one_vector in struct stage */
     int learned;                /* 1: steps consist of the passes of step_learn.cuh */
 };
 
@@ -44,8 +43,8 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Returns the sizes of the largest batch: the upper bound for its number of examples if there is one, otherwise the sizes that the caller
- * found. Lock-free training makes batches only of held-out examples; they have the caller's sizes, but at most the bound. */
+/* Returns the sizes of the largest batch: upper bounds for its number of examples if there are any, otherwise the sizes that the caller has found.
+ * Lock-free training makes batches only of held-out examples; they have the caller's sizes, limited by the bounds. */
 static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
     struct example_sizes sizes = s->capacity, bound;
     if (!example_bound(s, s->batch, &bound)) return sizes;
@@ -65,7 +64,7 @@ static struct run run_of(const struct estimate_request *request) {
     run.sizes = largest_batch(s, request->hogwild);
     run.stages = request->hogwild ? s->held_out != 0 : request->depth;
     run.builders = batch_builders(s, request->depth);
-    /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two builders and the depth is odd. */
+    /* Lock-free training has one stage. It needs a second builder only if there are exactly two builders and the depth is odd. */
     if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
     run.one_vector = example_one_vector(s);
     run.learned = !loss_is_plain(&request->loss) || s->pool.on || (!request->hogwild && (request->frozen_targets || request->frozen_contexts));
@@ -93,8 +92,8 @@ static void add_tables(const struct run *run, struct estimate *e) {
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
-/* Adds the arrays of the source. The GPU may read an array in host memory: that array is counted whether it is registered memory
- * of the caller or, because the driver refused to register it, a pinned copy. */
+/* Adds the arrays of the source. An array that the GPU reads in host memory is counted even if it is the caller's own, since a driver that refuses
+ * to register it makes a pinned copy necessary. */
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
     uint64_t stream = example_stream_bytes(s);
@@ -113,7 +112,7 @@ static void add_source(const struct run *run, struct estimate *e) {
 
 /* ---- batches ---- */
 
-/* Returns the bytes that a growing array allocates for this number of bytes. */
+/* Returns how many bytes a growing array allocates when `bytes` are needed. */
 static uint64_t array(uint64_t bytes) {
     return round_up(bytes, GPU_ARRAY_ALIGN);
 }
@@ -149,8 +148,8 @@ static uint64_t builder_arrays(const struct example_source *s, const struct exam
     return bytes;
 }
 
-/* Returns the bytes needed only with several ranks: the mailbox for exchanged values and, if squares are summed over ranks, the
- * sums of rows' gradients, which wait for the squares. 0 for one rank. */
+/* Returns the bytes needed only with several ranks: the mailbox for exchanged values and, if squared norms are summed over ranks, one gradient sum
+ * for each row, kept until the norms have arrived. 0 for one rank. */
 static uint64_t exchange_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct estimate_request *request = run->request;
@@ -182,8 +181,7 @@ static uint64_t learn_arrays(const struct run *run) {
 
 /* ---- rows that are not on the GPU ---- */
 
-/* Adds to one stage the slots for the cold rows that a batch may name and, if the host's threads move rows, the memory that
- * these threads read and write. */
+/* Adds to one stage the slots for the cold rows of a batch and, if the host's threads move rows, the memory that they read and write. */
 static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
     const struct table_shape *shape = &run->shape[side];
     uint64_t most = 0;
@@ -225,7 +223,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
 
 /* ---- all ---- */
 
-/* Adds one buffer a store. Rows on the GPU are copied to the host, and back, through these buffers. */
+/* Adds one buffer for each store, by which rows on the GPU are copied to the host and back. */
 static void add_transfer(const struct run *run, struct estimate *e) {
     for (unsigned i = 0; i < 2; i++) {
         int used = 0;

@@ -1,6 +1,6 @@
-/* filter: spreads rows over a graph on the GPU (kernels/finished.h), as kernels/cpu/search.c does on the CPU: the graph, the rows
- * and four arrays of 32 columns are in the GPU's memory. A warp works on a node, each lane on one column, so that a neighbour's
- * row is one read of 128 bytes. The arcs of a node with very many arcs are divided among the warps of a thread block.
+/* filter: spreads rows over a graph on the GPU (kernels/finished.h), as kernels/cpu/search.c does on the CPU: the graph, the rows and four arrays of
+ * 32 columns are in the GPU's memory. A warp computes one node, each lane one column, so that a neighbour's row is one read of 128 bytes. The arcs of
+ * a node with very many arcs are divided among the warps of a thread block.
  *
  * A library for sparse matrices (cuSPARSE) needs 64-bit numbers of nodes if there are more than 2^31 arcs, which doubles the memory for the graph.
  */
@@ -13,32 +13,33 @@
 namespace {
 
 enum {
-    COLUMNS = 32,  /* number of columns that are computed at a time, one by each lane */
-    THREADS = 256, /* number of threads of a block in which each warp works on a node */
+    COLUMNS = 32,  /* columns that are computed at a time, one by each lane */
+    THREADS = 256, /* threads of a thread block, of which each warp computes one node */
     HUB_THREADS = 1024,
-    HUB_ARCS = 1 << 13 /* nodes with at least this many arcs (hubs) each get a thread block */
+    HUB_ARCS = 1 << 13 /* a node with at least this many arcs (a hub) is computed by a whole thread block */
 };
 
-/* The kinds of steps of the filter. Each step computes new rows of nodes from A times the rows of the input. */
+/* The kinds of steps of the filter. Each computes new rows of nodes from the matrix A times the input rows. */
 enum step { HALVE_FIRST, FIND_FIRST, HALVE_NEXT, FIND_NEXT, GIVE };
 
 struct filter {
     const uint64_t *starts;
     const uint32_t *neighbours;
     const float *weights; /* weights of the arcs; NULL: every arc weighs 1 */
-    float loop;           /* weight of the arc from each node to itself */
+    float loop;           /* weight of an added arc from each node to itself */
     uint64_t nodes;
     float *x;                          /* [nodes x dim] the rows */
     uint32_t dim, first;               /* first: the column that lane 0 computes */
-    float *older, *newer, *half, *sum; /* [nodes x COLUMNS] each: terms T_(i-2) and T_(i-1) of the series; M T_(i-1); the sum of the series */
-    float factor;                      /* what the present term of the series of matrices (its head has the formula) is multiplied by */
+    float *older, *newer, *half, *sum; /* [nodes x COLUMNS] each: terms T_(i-2) and T_(i-1) of the series, M T_(i-1), and the sum of the series so
+                                        * far */
+    float factor;                      /* factor of the current term of the series (the formula is in kernels/finished.h) */
 };
 
 struct spread_row {
-    float sum, all; /* sum: of the weighted rows, in this lane's column; all: of the arcs' weights */
+    float sum, all; /* sum: of weighted neighbours' values in this lane's column; all: sum of the arcs' weights */
 };
 
-/* Adds to *row the rows of the neighbours of arcs at .. end - 1, in order. */
+/* Adds to *row the rows of the neighbours of arcs at .. end - 1, in this order. */
 __device__ void add_arcs(const filter &f, const float *in, uint64_t at, uint64_t end, spread_row *row) {
     for (; at < end; at += 32) {
         uint32_t count = (uint32_t)min(end - at, (uint64_t)32), neighbour = 0;
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(THREADS) spread(const filter f, step what) {
     finish(f, what, node, row);
 }
 
-/* Computes the hubs, each by a thread block. Its warps take equal shares of the hub's arcs. */
+/* Computes the hubs, one by each thread block, whose warps share a hub's arcs equally. */
 __global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step what, const uint32_t *hubs) {
     __shared__ spread_row part[HUB_THREADS / 32][COLUMNS];
     const float *in = input_of(f, what);
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step 
     finish(f, what, node, row);
 }
 
-/* Copies the current columns of x: they are the first term of the series. Columns past the last one are zeros. */
+/* Copies the current columns of x, which are the first term of the series. Columns after the last one are zeros. */
 __global__ void __launch_bounds__(THREADS) take_columns(const filter f) {
     uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= f.nodes * COLUMNS) return;
@@ -157,11 +158,11 @@ int pass_columns(filter f, const hub_list &hubs) {
     return each_node(f, hubs, GIVE, 0);
 }
 
-/* An array on the GPU that is freed at the end of the call. */
+/* An array on the GPU that is freed when the call ends. */
 struct lent_array {
     void *data;
     uint64_t bytes;
-    const void *from; /* the caller's data, which is copied into the array; NULL: the array is not filled */
+    const void *from; /* the caller's data, copied into the array; NULL: the array is not filled */
 };
 
 enum { X, STARTS, NEIGHBOURS, WEIGHTS, HUBS, WORK, ARRAYS };

@@ -2,12 +2,12 @@
  *
  *   begin      directions of the lists: sums of their items' rows
  *   a step     scores of the negatives      directions x negatives, by cuBLAS
- *              learn                        coefficients from scores; what positives add to the gradients
- *              what negatives add           coefficients x negatives, by cuBLAS
+ *              learn                        coefficients from scores; the positives' part of the gradients
+ *              negatives' part              coefficients x negatives, by cuBLAS
  *              move                         the new directions
  *
- * Kernels give a thread block to each list. Products always have the shape of a whole chunk, however few lists there are, so that
- * cuBLAS always adds in the same order: a list's direction does not depend on the other lists of the call.
+ * A thread block works on one list. Products always have the size of a whole chunk, even for few lists, so that cuBLAS always adds in the same order;
+ * so a list's direction does not depend on the other lists of the call.
  */
 #include "cuda.cuh"
 
@@ -21,25 +21,25 @@ enum {
     THREADS = 256 /* number of threads that work on a list */
 };
 
-/* A chunk of lists as kernels receive it. Arrays of lists begin with the first list of the chunk. */
+/* A chunk of lists as kernels receive it. In arrays of lists, element 0 is the chunk's first list. */
 struct chunk {
     const float *items;
     const uint32_t *item_ids, *places, *ids;
     const uint64_t *starts;
-    float *directions, *gains, *products; /* [CHUNK x dim] each. gains: the positives' part of the gradients; products: the negatives' part */
+    float *directions, *gains, *products; /* [CHUNK x dim] each. gains: positives' part of the gradients; products: negatives' part */
     float *scores, *coefficients;         /* [CHUNK x count] each, of the negatives */
     float *positive_scores, *positive_coefficients; /* of the positives, indexed as `places` */
-    float *wholes; /* [CHUNK] for each list: the sum of the absolute values of its coefficients */
+    float *wholes; /* [CHUNK] sum of the absolute values of each list's coefficients */
     struct loss_options loss;
     uint32_t count, dim;
     int exclude;
     float per_negative, length, item_length;
 };
 
-/* One list, in the form that step_learn.cuh reads. */
+/* A list's scores and coefficients, as the losses in step_learn.cuh read them. */
 struct list_line {
     float *positive_score, *positive_coefficient, *score, *coefficient;
-    const uint32_t *excluded; /* bit map of the negatives: 1: the list leaves this negative out */
+    const uint32_t *excluded; /* bit map of the negatives; 1: an item of the list, and so not one of its negatives */
     uint32_t count, positives, negatives, tid;
     float scale, inverse;
 
@@ -64,7 +64,7 @@ __device__ const float *item_row(const chunk &c, uint64_t at) {
     return c.items + (uint64_t)c.places[at] * c.dim;
 }
 
-/* Scales a direction to length 1; zeros stay zeros. squares: this thread's part of the squared length. */
+/* Scales a direction to length 1; zeros stay zeros. squares: this thread's summand of the squared length. */
 __device__ void make_unit(float *direction, uint32_t dim, double squares) {
     float inverse = loss_inverse_length((float)across<THREADS>(squares, plus()));
     for (uint32_t i = threadIdx.x; i < dim; i += THREADS) direction[i] *= inverse;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_constant__ 
     make_unit(direction, c.dim, squares);
 }
 
-/* Sets the bits of the negatives that are items of the list: the list leaves them out. Returns how many negatives are left. */
+/* Sets the bits of negatives that are items of the list, and so are excluded. Returns how many negatives are left. */
 __device__ uint32_t exclude_items(const chunk &c, uint64_t start, uint64_t end, uint32_t *excluded) {
     uint32_t words = (c.count + 31) / 32, left_out = 0;
     for (uint32_t i = threadIdx.x; i < words; i += THREADS) excluded[i] = 0;
@@ -110,7 +110,7 @@ __device__ void find_scores(const chunk &c, const list_line &s, uint64_t start, 
     __syncthreads();
 }
 
-/* Multiplies the negatives' coefficients by their factor. Returns the sum of the absolute values of all coefficients. */
+/* Multiplies the coefficients of negatives by their weight. Returns the sum of the absolute values of all coefficients. */
 __device__ float weigh(const chunk &c, const list_line &s) {
     float sum = 0;
     for (uint32_t i = threadIdx.x; i < s.positives; i += THREADS) sum += fabsf(s.positive_coefficient[i]);
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(THREADS) learn_kernel(const __grid_constant__ 
     }
 }
 
-/* Makes a step of each list, except lists whose direction is zero or whose coefficients are all 0. */
+/* Moves each list's direction by one step, unless the direction is zero or all coefficients are 0. */
 __global__ void __launch_bounds__(THREADS) move_kernel(const __grid_constant__ chunk c) {
     uint64_t first = (uint64_t)blockIdx.x * c.dim;
     float *direction = c.directions + first, whole = c.wholes[blockIdx.x] * c.item_length;
@@ -223,7 +223,7 @@ chunk chunk_from(const backend_fold *fold, uint64_t first) {
     return c;
 }
 
-/* Makes one step of the chunk's lists. cuBLAS stores matrices by columns, so to cuBLAS a matrix of rows is a transposed one. */
+/* Does one step for all lists of the chunk. cuBLAS stores matrices by columns, so it is given the rows' matrices as transposed ones. */
 int take_step(const backend_fold *fold, const chunk &c, unsigned lists) {
     cudaStream_t stream = fold->backend->compute;
     const float *negatives = floats(fold, NEGATIVES);

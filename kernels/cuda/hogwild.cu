@@ -1,11 +1,11 @@
-/* hogwild: the call for lock-free training on the GPU. It chooses one of five kernels for a request, and collects the result.
+/* hogwild: lock-free training on the GPU, as one call. It chooses one of five kernels for a request, and collects the result.
  *
- *   hogwild_windows.cu    windows of a text with sgd, in registers; also those whose words are pooled to one vector (CBOW)
+ *   hogwild_windows.cu    windows of a text with sgd, in registers; skip-gram, and CBOW, whose words are pooled to one vector
  *   hogwild_subwords.cu   windows of a text with sgd, whose words share the rows of their n-grams
  *   hogwild_counts.cu     counts of pairs (GloVe) with adagrad
- *   this file             everything else, by the general kernel; and merging the tables that several GPUs train
+ *   this file             everything else, by the general kernel; also merges the tables that several GPUs train
  *
- * The host waits for the result. Which rows a kernel changes first is not defined: see kernels/hogwild.h.
+ * The host waits for the result. In which order a kernel changes rows is not defined (kernels/hogwild.h).
  */
 #include "hogwild.cuh"
 
@@ -16,40 +16,40 @@
  * Lock-free training of everything that the other kernels cannot do: lists and adjacency,
  * adagrad, weight decay, distinct negatives, wide windows, rows of more than 512 columns.
  *
- *   a warp takes an example -> its rows' ids into scratch -> its blocks, one after the other:
+ *   each warp: the next example -> ids of its rows in scratch -> its blocks, one after the other:
  *     dot products    of every target with every context, CONTEXTS at a time; their coefficients are stored in scratch
  *     column by column, four a lane: the targets' gradients, from old contexts; then the contexts' gradients
  *                     and updates; then updates of the targets
  *
- * The vector of pooled targets is computed again wherever it is needed, column by column: the targets' rows are read once for
- * each CONTEXTS contexts, and once to be updated.
+ * The vector of pooled targets is not stored but computed again, column by column, wherever it is needed: so the targets' rows are read once for each
+ * CONTEXTS contexts, and once for their update.
  *
- * A lane works on the same columns of all rows, so that it need not wait for other lanes. Rows are read where they are needed,
- * twice a block. Draws have the same order as on the CPU, and the same ones are left out.
+ * A lane works on the same columns of all rows, so that it need not wait for other lanes. Each row of a block is read twice. Negatives are drawn in
+ * the CPU's order, and the same draws are rejected.
  */
 
 namespace {
 
 enum {
     CONTEXTS = HOGWILD_CONTEXTS,
-    TARGETS = 4 /* number of targets that are worked on at a time; if blocks have one target, it is 1 */
+    TARGETS = 4 /* targets that are trained at a time; 1 if blocks have one target */
 };
 
-/* A block; its arrays are in the warp's scratch. */
+/* A block of an example; its arrays are in the warp's scratch. */
 struct block {
-    float4 *gradients;                   /* [(t + CONTEXTS) x 32] gradients of the current quads, one for each lane; a lane reads
-                                          * only what it has written. Not used for pools */
+    float4 *gradients;                   /* [(t + CONTEXTS) x 32] gradients of the current quads, one for each lane, which only that lane reads and
+                                          * writes. Not used for pools */
     float *factors;                      /* coefficients: [t x c]; for pooled targets [c] */
-    float *rates;                        /* [c + t] learning rates of the contexts, then of the targets; used only if rows count their updates */
-    uint32_t *targets, *contexts;        /* ids of rows; targets[] contains the targets of all blocks of a window */
-    uint32_t t, positives, c, negatives; /* t: number of targets; c: number of contexts, the first `positives` of which are
-                                          * positive; negatives: number of slots for which to draw */
-    uint32_t listed;                     /* number of contexts before negatives are drawn: the positives or, with paths, all nodes */
-    uint32_t predicted;                  /* number of words or items that are predicted: the number of positives, except with paths */
-    uint64_t example;                    /* number of the block's example, which determines what is drawn */
+    float *rates;                        /* [c + t] learning rates of contexts, then of targets; used only if rows count their updates */
+    uint32_t *targets, *contexts;        /* ids of rows; targets[] contains those of all blocks of a window */
+    uint32_t t, positives, c, negatives; /* t: number of targets; c: number of contexts, the first `positives` of which are positive; negatives:
+                                          * number of slots for negatives */
+    uint32_t listed;                     /* number of contexts before the negatives: the positives or, with paths, all nodes */
+    uint32_t predicted;                  /* number of words or items that the block predicts: the number of positives, except with paths */
+    uint64_t example;                    /* number of the block's example; all draws depend on it */
     uint32_t slot;                       /* slot of the block's first negative */
     float rate;
-    uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
+    uint32_t target_key, context_key; /* keys of the random bits for rounding bfloat16 rows */
     bool sampled;
 };
 
@@ -59,7 +59,7 @@ __device__ struct example_own own_of(const hogwild_job &job, const block &b) {
     return example_own(&job.source, b.contexts, b.positives, b.targets, b.t);
 }
 
-/* Draws a block's negatives, one slot for each lane. Slots for which no draw is allowed are left out. */
+/* Draws a block's negatives, one slot for each lane. A slot for which no draw is allowed stays empty. */
 __device__ void add_negatives(const hogwild_job &job, block &b) {
     const struct example_own own = own_of(job, b);
     for (uint32_t base = 0; base < b.negatives; base += 32) {
@@ -76,7 +76,7 @@ __device__ void add_negatives(const hogwild_job &job, block &b) {
     }
 }
 
-/* Draws a block's distinct negatives, slot after slot: each lane makes one attempt for the slot. A negative must differ from all earlier ones. */
+/* Draws a block's distinct negatives, slot after slot; for each slot every lane makes one attempt. A negative must differ from all earlier ones. */
 __device__ void add_distinct_negatives(const hogwild_job &job, block &b) {
     const struct example_own own = own_of(job, b);
     for (uint32_t i = 0; i < b.negatives; i++) {
@@ -111,7 +111,7 @@ __device__ float4 move_quad_of(const hogwild_job &job, char *state, uint32_t qua
     return move;
 }
 
-/* Does the work of move_quad_of() if adagrad's sums are bfloat16: they are changed in whole steps (hogwild.cuh). */
+/* Does the same as move_quad_of() if adagrad's sums are bfloat16, which are changed in whole steps (hogwild.cuh). */
 __device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint32_t quad, float rate, float4 gradient, bool on_host, uint32_t key) {
     float4 sum = read_quad_past_cache<bfloat16_rows>(state, quad, true);
     float4 square = make_float4(gradient.x * gradient.x, gradient.y * gradient.y, gradient.z * gradient.z, gradient.w * gradient.w);
@@ -121,8 +121,8 @@ __device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint3
         -rule_adagrad_move(rate, job.eps, gradient.z, sum.z + square.z), -rule_adagrad_move(rate, job.eps, gradient.w, sum.w + square.w));
 }
 
-/* Updates a quad of a row once. With adagrad, one operation adds to the sums and returns their old values. key: the key of the
- * row's place, which seeds the random bits for rounding bfloat16. */
+/* Updates a quad of a row. With adagrad, one atomic operation adds to the sums and returns their old values. key: seeds the random bits for
+ * rounding bfloat16 at this place. */
 template <class F>
 __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate, float4 gradient, uint32_t key) {
     char *state = job.adagrad ? table_slot(rows, id) : nullptr, *weights = weights_of<true>(rows, id);
@@ -137,12 +137,12 @@ __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32
     gain_quad<F, true>(weights, quad, old, move, is_on_host(rows, id), key);
 }
 
-/* Returns the learning rate of place i; the block's contexts are the first places, then its targets. */
+/* Returns the learning rate of place i: contexts have the first places, then targets. */
 __device__ float rate_of(const hogwild_job &job, const block &b, uint32_t i) {
     return job.counted ? b.rates[i] : b.rate;
 }
 
-/* Returns the learning rate of a context. With sgd, the learning rate of a tree's node is a share of it (hogwild_node_share). */
+/* Returns the learning rate of a context. With sgd, a tree's node has a share of the learning rate (hogwild_node_share). */
 __device__ float context_rate(const hogwild_job &job, const block &b, uint32_t k) {
     bool share = job.source.paths.starts && !job.adagrad;
     return rate_of(job, b, k) * (share ? hogwild_node_share(job.node_limit, b.contexts[k]) : 1.0f);
@@ -152,15 +152,15 @@ __device__ uint32_t parts_of(uint32_t count, uint32_t size) {
     return (count + size - 1) / size;
 }
 
-/* Returns how often a row crosses the link for one place: `reads` times, and once to be written. With adagrad, its sum crosses
- * in both directions, too. */
+/* Returns how often a row on the host crosses the link for one place: it is read `reads` times and written once. With adagrad, its sum crosses in
+ * both directions, too. */
 __device__ uint32_t crossings(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t reads) {
     uint32_t state = job.adagrad && id >= rows.state.hot_rows ? 2 : 0;
     return state + (is_on_host(rows, id) ? reads + 1 + (job.decay != 0) : 0);
 }
 
-/* Counts an update of this lane's row, if `on` is true, and returns how many updates it had before. Lanes with the same row
- * count in the order of lanes. */
+/* Counts an update of this lane's row if `on` is true; returns the number of earlier updates. If several lanes have the same row, they count in
+ * the order of lanes. */
 __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_target, bool on) {
     unsigned long long row = on ? (unsigned long long)is_target << 32 | id : ~0ull;
     unsigned same = __match_any_sync(ALL_LANES, row);
@@ -170,7 +170,7 @@ __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_ta
     return __shfl_sync(ALL_LANES, updates, leader) + lanes_below(same);
 }
 
-/* Counts an update of the row of every place of the block, and counts the rows that cross the link. */
+/* Counts an update of each place's row, and counts the rows that cross the link. */
 template <bool POOLED> __device__ void count_places(const hogwild_job &job, const block &b, hogwild_sums &sums) {
     uint32_t crossed = 0, parts = parts_of(b.c, CONTEXTS);
     uint32_t of_context = POOLED ? 2 : b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS), of_target = POOLED ? parts + 1 : 2 * parts;
@@ -201,7 +201,7 @@ template <class F> __device__ float4 pool_quad(const hogwild_job &job, const blo
     return sum;
 }
 
-/* Computes the dot products of all contexts of the block with one target, or with the pooled vector, and from them the coefficients. */
+/* Computes the dot products of all contexts of the block with one target, or with the pooled vector, and the coefficients from these. */
 template <class F, bool POOLED> __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
     const char *row = weights_of<true>(job.target, b.targets[target]);
     float *factors = b.factors + (uint64_t)target * b.c;
@@ -228,7 +228,7 @@ template <class F, bool POOLED> __device__ void make_factors(const hogwild_job &
     }
 }
 
-/* Computes one quad of the gradients of all targets, N targets at a time. */
+/* Computes one quad of the gradient of every target, for N targets at a time. */
 template <class F, int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.t; first += N) {
         float4 gradient[N];
@@ -246,7 +246,7 @@ template <class F, int N> __device__ void sum_targets(const hogwild_job &job, co
     }
 }
 
-/* Computes one quad of each context's gradient, and updates that quad of the context. */
+/* Computes one quad of every context's gradient, and updates that quad of the context. */
 template <class F> __device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
         float4 gradient[CONTEXTS];
@@ -302,7 +302,7 @@ template <class F, bool POOLED> __device__ void move_rows(const hogwild_job &job
     __syncwarp();
 }
 
-/* Trains a block whose targets and positives are listed: draws its negatives, then updates all its rows. */
+/* Trains a block whose targets and positives are listed already: draws its negatives, then updates all its rows. */
 template <class F, bool POOLED> __device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
     b.c = b.listed;
     if (job.source.distinct)
@@ -326,8 +326,8 @@ template <class F, bool POOLED> __device__ void train_block(const hogwild_job &j
 
 /* ---- windows ---- */
 
-/* Lists up to `wanted` kept words of a window, after its middle (BY = 1) or before it (BY = -1), in the order of the text: positions from
- * `at` to `stop`. With BY = -1 the nearest word is written to targets[wanted - 1]. Returns how many words it lists. */
+/* Lists up to `wanted` kept words of a window at positions from `at` to `stop`, after its middle (BY = 1) or before it (BY = -1), in the order of
+ * the text. With BY = -1 the nearest word is written to targets[wanted - 1]. Returns how many words it lists. */
 template <int BY>
 __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop, uint32_t wanted) {
     uint32_t found = 0;
@@ -342,8 +342,8 @@ __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_
     return found < wanted ? found : wanted;
 }
 
-/* Lists the kept words of a window, in the order of the text: the words before the middle end at words[window - 1]. Returns
- * their number. *first: index of the first word. */
+/* Lists the kept words of a window, in the order of the text, so that the words before the middle end at words[window - 1]. Returns their number;
+ * *first: index of the first one. */
 __device__ uint32_t list_words(const hogwild_job &job, const block &b, const struct strip &strip, uint64_t sentence,
                                uint32_t *words, uint32_t *first) {
     uint32_t window = strip_window(&job.source, b.example, job.epoch);
@@ -354,7 +354,7 @@ __device__ uint32_t list_words(const hogwild_job &job, const block &b, const str
     return before + after;
 }
 
-/* Lists the rows of a word as targets, from index `at` on; returns how many there are. */
+/* Lists the rows of a word as targets, from index `at` on; returns their number. */
 __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_t word, uint32_t at) {
     const struct example_subwords &subwords = job.source.subwords;
     uint64_t from = portable_load64_at(subwords.starts, word);
@@ -364,7 +364,7 @@ __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_
     return count;
 }
 
-/* Makes the contexts that predict words[count] the contexts of the block: these words, or the nodes of their paths. */
+/* Stores the contexts that predict words[count] in the block: the words themselves, or the nodes of their paths. */
 __device__ void list_predicted(const hogwild_job &job, block &b, const uint32_t *words, uint32_t count) {
     const example_source &s = job.source;
     b.predicted = b.positives = b.listed = count;
@@ -401,9 +401,9 @@ __device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct st
     return count;
 }
 
-/* Does the work of list_plain() if words share rows. The window's words are first written to the end of the memory for targets:
- * the rows of earlier words never overwrite them, since there is memory for the most rows of each word. If
- * the targets are the rows of the middle word, the window's words are written to the end of the memory for contexts. */
+/* Does the same as list_plain() if words share rows. The window's words are first written to the end of the memory for targets; rows of earlier
+ * words do not overwrite them, since each word has memory for the most rows that any word has. If the targets are the rows of the middle word, the
+ * window's words are written to the end of the memory for contexts. */
 __device__ uint32_t list_shared(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
     const example_source &s = job.source;
     int by_window = s.subwords.by_window;
@@ -430,7 +430,7 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
 
 /* ---- lists and adjacency ---- */
 
-/* Draws the block's positives one after the other. All lanes search the drawn places for the new one, since positives differ. */
+/* Draws the block's positives one after the other. Since positives differ, all lanes compare a new one with those drawn before. */
 __device__ void add_positives(const hogwild_job &job, block &b, const struct example_row &row) {
     const example_source &s = job.source;
     for (uint32_t j = 0; j < b.positives; j++) {
@@ -445,14 +445,14 @@ __device__ void add_positives(const hogwild_job &job, block &b, const struct exa
     for (uint32_t j = lane_number(); j < b.positives; j += 32) b.contexts[j] = example_other(&s, &row, b.contexts[j]);
 }
 
-/* Lists the targets and the positives of a row that is split into positives and a pool. */
+/* Lists the targets and positives of a list or line that is split into positives and a pool. */
 __device__ void add_split(const hogwild_job &job, block &b, const struct example_row &row) {
     const struct shuffle order = example_split(&job.source, &row, b.example, job.epoch);
     for (uint32_t i = lane_number(); i < b.t; i += 32) b.targets[i] = example_split_target(&job.source, &row, &order, i);
     for (uint32_t j = lane_number(); j < b.positives; j += 32) example_put_positive(&job.source, &row, shuffle_at(&order, j), j, b.contexts, NULL);
 }
 
-/* Lists the targets and the positives of a list or an adjacency line. Returns the number of targets; 0: the line makes no example. */
+/* Lists the targets and positives of a list or an adjacency line. Returns the number of targets; 0: no example is made of the line. */
 __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     uint64_t number = example_is_position(&s) ? sentence_of(s, b.example) : b.example;
@@ -515,16 +515,15 @@ int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStrea
 
 /* ==== merging copies of a table ====
  *
- * The tables that several GPUs train lock-free, merged (kernels/hogwild.h). Each GPU merges its share of the rows: it reads
- * them from the memory of all GPUs, over NVLink or PCIe, and writes the merged rows to all of them. So a row crosses the link once
- * to the GPU that merges it and once back.
+ * Merges the tables that several GPUs train lock-free (kernels/hogwild.h). Each GPU merges a share of the rows: it reads them from the memory of all
+ * GPUs, over NVLink or PCIe, and writes the merged rows to all. So each copy of a row crosses the link once in each direction.
  */
 
-/* One GPU's share of the rows of all copies. */
+/* The share of rows, in all copies of a table, that one GPU merges. */
 struct share {
     char *rows[COPIES_MOST]; /* address of row 0 in each copy */
     uint64_t stride, first, end;
-    float4 *base; /* [end - first][quads] the rows after the last merge */
+    float4 *base; /* [end - first][quads] the rows as they were after the last merge */
     uint32_t quads;
     unsigned count;
 };
@@ -552,7 +551,7 @@ template <bool HALVES> __device__ void write_values(char *row, uint32_t quad, co
     }
 }
 
-/* A thread merges four columns of a row. `begin`: copies the first table's rows to the others instead. */
+/* Merges four columns of a row in each thread. With `begin`, copies the first table's rows to the others instead. */
 template <bool HALVES> __global__ void __launch_bounds__(THREADS) merge_rows(const __grid_constant__ struct share s, bool begin) {
     uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x, offset = (s.first + at / s.quads) * s.stride;
     uint32_t quad = (uint32_t)(at % s.quads);
@@ -585,7 +584,7 @@ int merge(struct backend_copies *c, bool begin) {
     return 0;
 }
 
-/* Lets each GPU address the memory of the others. Returns 1 if the machine cannot. */
+/* Lets each GPU read and write the memory of the others. Returns 1 if the machine cannot do that. */
 int connect(struct backend *const *backends, unsigned count) {
     for (unsigned a = 0; a < count; a++)
         for (unsigned b = 0; b < count; b++) {
@@ -655,14 +654,14 @@ void cuda_copies_close(struct backend_copies *c) {
 namespace {
 
 struct hogwild_memory {
-    hogwild_totals *totals; /* pinned, mapped: the kernel's result, which the host reads after the kernel */
+    hogwild_totals *totals; /* mapped pinned memory: the kernel's result, which the host reads after the kernel */
     hogwild_totals *device_totals;
     gpu_array scratch;
-    drawn_walks walks; /* the walks of the current part of a request; used only if the corpus is a graph */
+    drawn_walks walks; /* the walks of the current part of a request, if the corpus is a graph */
 };
 
-/* Returns a bit mask of hogwild_part that says which of a table's weights and state have rows in a file. `weights` is the bit's
- * number for this table's weights; the state's is the next number. */
+/* Returns which of a table's weights and state have rows in a file, as bits of hogwild_part: `weights` is the number of the bit for its weights;
+ * the next bit is for its state. */
 unsigned parts_in_file(const backend_table *t, unsigned weights) {
     const part_view *parts[2] = {&t->view.weights, &t->view.state};
     unsigned bits = 0;
@@ -697,7 +696,7 @@ int open_memory(backend *backend, hogwild_memory **out) {
     return 0;
 }
 
-/* Computes how much scratch the general kernel needs, and lowers *warps to the number of warps for which there is scratch. */
+/* Computes how much scratch the general kernel needs, and lowers *warps to as many warps as the scratch is enough for. */
 int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t *warps) {
     const example_source &s = backend->source.host;
     struct hogwild_scratch scratch = hogwild_scratch(&s);
@@ -717,12 +716,12 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
     return 0;
 }
 
-/* Returns true if some rows of a table are in host memory. with_state: 1: rows have state, too. */
+/* Returns true if some rows of a table are in host memory. with_state = 1: looks at the state, too. */
 bool is_partly_on_host(const table_view &t, int with_state) {
     return t.weights.hot_rows < t.rows || (with_state && t.state.hot_rows < t.rows);
 }
 
-/* Computes the keys of the random bits for rounding. Each part of a request has different keys. */
+/* Computes the keys of the random bits for rounding, which differ from one part of a request to the next. */
 void make_keys(const hogwild_request *r, hogwild_job *job) {
     job->target_key = round_step_key(&r->target->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
     job->context_key = round_step_key(&r->context->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
@@ -767,7 +766,7 @@ int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwil
     return hogwild_rows_launch(job, warps, backend->compute);
 }
 
-/* Trains a request part after part. The walks of a part are drawn just before it. */
+/* Trains a request on a graph in parts, and draws each part's walks just before. */
 int launch_walks(backend *backend, hogwild_memory *m, const hogwild_request *r, const hogwild_job *whole) {
     if (cuda_walks_grow(backend, &m->walks, r->count < WALKED_AT_ONCE ? r->count : WALKED_AT_ONCE)) return -1;
     for (uint64_t done = 0; done < r->count; done += WALKED_AT_ONCE) {

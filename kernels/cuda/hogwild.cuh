@@ -1,12 +1,12 @@
-/* hogwild: shared by the lock-free kernels: reading and moving rows, kept words, draws, a warp's sums; a piece of the corpus, and
- * the positions in it.
+/* hogwild: shared by the lock-free kernels: reading and changing rows, words that subsampling keeps, draws, a warp's sums; pieces of the corpus
+ * (GRAIN positions each), and the positions in them.
  *
- * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after
- * it. Rows are read past the first cache, since another warp may just have changed them, and changed by atomic
- * additions, four columns an instruction, so that no update is lost however many warps change a row at once.
+ * A row is divided among a warp's lanes: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after it. Rows are read
+ * past the first cache, since another warp may just have changed them, and are changed by atomic additions, four columns an instruction, so that no
+ * update is lost when several warps change a row at once.
  *
- * A row of bfloat16 (F, values.cuh) is changed in whole steps: the value that was read plus its gain is rounded to bfloat16, and the
- * difference is added. The random bits for rounding are a cheap mix (kernels/rounding.h), since no other run has to use the same bits.
+ * A row of bfloat16 (F, values.cuh) is changed in whole steps: the value that was read plus its gain is rounded to bfloat16, and the difference is
+ * added. The random bits for rounding come from a cheap hash (kernels/rounding.h), since lock-free runs need not be repeatable.
  */
 #ifndef SPTX_HOGWILD_CUH
 #define SPTX_HOGWILD_CUH
@@ -22,18 +22,17 @@ extern "C" {
 struct hogwild_job {
     struct table_view target, context;
     struct example_source source; /* its pointers are addresses on the GPU */
-    struct shuffle order;         /* the order of examples; used only if the run draws its examples in another order in each epoch */
+    struct shuffle order;         /* shuffled order of examples; used only if the run shuffles them in each epoch */
     uint32_t quads, epoch;
     uint64_t first, count;
-    uint64_t large_pieces; /* for kernels of windows: number of pieces of GRAIN positions; the pieces after them are small */
+    uint64_t large_pieces; /* kernels of windows: number of pieces of GRAIN positions; the pieces after them are smaller (LAST_GRAIN) */
     float lr_first, lr_slope; /* for hogwild_rate() */
     float decay, eps;
-    int linear, adagrad, counted; /* linear: the result of hogwild_is_linear(); adagrad: 1: the rule is adagrad; counted: 1: rows
-                                   * have a count of updates */
+    int linear, adagrad, counted; /* linear: result of hogwild_is_linear(); adagrad: 1: that is the rule; counted: 1: rows count their updates */
     int on_host;                  /* 1: some rows are in host memory */
     double lr_decay;
     uint64_t global_step;
-    uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
+    uint32_t target_key, context_key; /* keys of the random bits for rounding bfloat16 rows */
     int halves, state_halves;         /* halves: 1: weights are bfloat16; state_halves: 1: adagrad's sums are bfloat16 */
     struct loss_options loss;
     uint32_t loss_mask; /* made by hogwild_loss_mask() */
@@ -41,12 +40,12 @@ struct hogwild_job {
     uint32_t *scratch;  /* for the general kernel: [warps x scratch_words] */
     uint64_t scratch_words;
     uint32_t most_contexts, most_targets, most_vectors; /* upper bounds for one block */
-    uint32_t most_words;                                /* upper bound for the targets of all blocks of one window */
+    uint32_t most_words;                                /* upper bound of the number of targets of all blocks of one window */
     struct hogwild_totals *totals;
 };
 
-/* Counts of the work of one warp. `loss` differs from lane to lane, and is summed over the lanes at the end. host_rows: how
- * often a row crossed the link, in either direction. */
+/* What one warp has counted. Each lane has its own `loss`; they are summed at the end. host_rows: how often rows crossed the link, in either
+ * direction. */
 struct hogwild_sums {
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
     double loss;
@@ -54,7 +53,7 @@ struct hogwild_sums {
 
 /* ---- paths in a tree ---- */
 
-/* Returns node `i` of a path. The nodes of code 0, which are positives, are before the nodes of code 1. */
+/* Returns node `i` of a path. Nodes of code 0, the positives, come before nodes of code 1. */
 __device__ __forceinline__ uint32_t node_of(const struct example_source &s, const struct example_path &path, uint32_t i) {
     return portable_load32_at(s.paths.nodes, path.first[0] + i);
 }
@@ -64,7 +63,7 @@ __device__ __forceinline__ uint32_t node_of(const struct example_source &s, cons
 __device__ __forceinline__ bool is_on_host(const struct table_view &rows, uint32_t id) {
     return id >= rows.weights.hot_rows;
 }
-/* Returns the address of a row's weights. ON_HOST: false: the caller knows that all rows are on the GPU. */
+/* Returns the address of a row's weights. ON_HOST = false: the caller knows that all rows are on the GPU. */
 template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct table_view &rows, uint32_t id) {
     char *base = ON_HOST && is_on_host(rows, id) ? rows.weights.home : rows.weights.hot;
     return base + (uint64_t)id * (uint32_t)rows.weights.stride;
@@ -72,18 +71,18 @@ template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct
 
 /* ---- changes of rows ---- */
 
-/* Returns the key for the random bits of all changes of one table's rows at a position (or in an example). */
+/* Returns the key of the random bits for changing any row of one table at a position (or in an example). */
 __device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t number) {
     return round_mix(table_key + (uint32_t)number * 0x9E3779B9u);
 }
 
-/* Returns the key for changing row `id` at a position, whose key is `place`. The sum needs no mixing here: `place` is mixed
- * already, and round_pair() mixes the sum. */
+/* Returns the key for changing row `id` at the position whose key is `place`. A sum is enough: `place` is hashed already, and round_pair() hashes
+ * the sum. */
 __device__ __forceinline__ uint32_t row_key(uint32_t place, uint32_t id) {
     return place + id * 0xC2B2AE3Du;
 }
 
-/* Adds a gain to a quad of a row. old: the quad as it was read before; a bfloat16 row rounds old + gain. */
+/* Adds a gain to a quad of a row. old: the quad as it was read; for bfloat16, old + gain is rounded. */
 template <class F, bool ON_HOST>
 __device__ __forceinline__ void gain_quad(char *weights, uint32_t quad, float4 old, float4 gain, bool on_host, uint32_t key) {
     if constexpr (F::QUADS == 1) {
@@ -123,7 +122,7 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
 
 /* ---- the loss of one logit ---- */
 
-/* Returns minus the coefficient of losses.h: the factor, for a learning rate of 1, with which each row of a pair is added to the other. */
+/* Returns minus the coefficient of losses.h: with a learning rate of 1, each row of a pair gets this times the other row added. */
 __device__ __forceinline__ float gain_of(float s, float y) { /* y - sigmoid(s) */
     return y - __fdividef(1.0f, 1.0f + __expf(-s));
 }
@@ -133,16 +132,16 @@ __device__ __forceinline__ float logit_loss(float s, float y) {
 
 /* ---- kept words of a strip, by a warp ---- */
 
-/* 32 positions of a strip, one for each lane: this lane's position; its word's id, or DRAW_NONE if it is not kept; and a mask of
- * the lanes whose words are kept. */
+/* 32 positions of a strip, one for each lane: the lane's position, its word's id (DRAW_NONE: subsampling drops it), and a mask of the lanes whose
+ * words are kept. */
 struct kept_words {
     uint64_t position;
     uint32_t id;
     unsigned lanes;
 };
 
-/* Reads the words at 32 positions. BY = 1: at positions from `at` on that are below `stop`; BY = -1: backwards from at - 1 to
- * `stop`. Each lane may have another sentence. */
+/* Reads the words at 32 positions: with BY = 1 at positions from `at` on and below `stop`; with BY = -1 backwards from at - 1 to `stop`. Lanes may
+ * be in different sentences. */
 template <int BY>
 __device__ __forceinline__ kept_words words_at(const struct example_source &s, uint64_t sentence, uint32_t epoch, uint64_t at, uint64_t stop) {
     kept_words words;
@@ -155,7 +154,8 @@ __device__ __forceinline__ kept_words words_at(const struct example_source &s, u
 
 /* ---- the kernels: they launch at most `warps` warps and return 0, or -1 after fail() ---- */
 
-/* hogwild_windows.cu: windows of a text, with sgd. hogwild_windows_can() returns 1 if this kernel can do the job; the second function launches it. */
+/* hogwild_windows.cu: windows of a text, with sgd. hogwild_windows_can() returns 1 if this kernel can train the job; the other function launches
+ * it. */
 int hogwild_windows_can(const struct hogwild_job *job);
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
@@ -163,7 +163,7 @@ int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processo
 int hogwild_pooled_can(const struct hogwild_job *job);
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). It must be asked before the two above, since they assume one row a word. */
+/* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). To be asked before the two above, which assume that a word has one row. */
 int hogwild_subwords_can(const struct hogwild_job *job);
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
@@ -175,8 +175,8 @@ int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStrea
 
 /* ==== a piece of the corpus at a time ====
  *
- * Shared by the kernels of windows. It finds the kept words of a piece of the corpus and the words around them,
- * changes rows that are held in registers, and draws negatives.
+ * Shared by the kernels of windows: finds the kept words of a piece of the corpus and the words around them, changes rows that are in registers, and
+ * draws negatives.
  *
  *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them in their order
  */
@@ -184,27 +184,27 @@ int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStrea
 enum {
     WARPS = 4,  /* warps of a thread block */
     GRAIN = 64,     /* number of corpus positions of a piece */
-    LAST_GRAIN = 8, /* number of positions of the last pieces of a request: small, so that all warps finish at nearly the same time */
+    LAST_GRAIN = 8, /* positions of each of the last pieces of a request: few, so that all warps finish at nearly the same time */
     WIDEST = HOGWILD_WIDEST,
     ROOM = GRAIN + 2 * (WIDEST + 31)
 };
 
-/* The kept words at the positions of one piece, and the words that their windows may contain, in order. */
+/* The kept words of one piece, and the other words that their windows may contain, in order. */
 struct piece {
     uint32_t id[ROOM];
-    uint32_t sentence[ROOM]; /* lower 32 bits of the number of the word's sentence: equal for words of the same sentence */
-    uint32_t own[GRAIN];     /* for each kept word at the piece's positions: (position - the piece's first) << 8 | size of its
-                              * window, plus 1 with documents; a lower byte of 0: held out */
+    uint32_t sentence[ROOM]; /* lower 32 bits of the number of the word's sentence, to tell sentences apart */
+    uint32_t own[GRAIN];     /* for each kept word of the piece: (its position - the piece's first) << 8 | size of its window, plus 1 with
+                              * documents; a lower byte of 0: held out */
 };
 
 /* ---- pieces ---- */
 
-/* Examples number .. number + size - 1 of the request; the first of them is the example of corpus position `first`. */
+/* A piece as examples: number .. number + size - 1 of the request; `first` is the corpus position of example `number`. */
 struct stretch {
     uint64_t number, size, first;
 };
 
-/* Takes the next piece of a request. Returns false if all pieces are taken. If the order of examples is shuffled, a piece is one example. */
+/* Assigns the next piece of a request to the warp; returns false if none is left. If examples are shuffled, a piece is one example. */
 static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
     uint64_t piece = take_piece(job.totals), large = job.large_pieces, end = large * GRAIN;
     bool shuffled = job.source.shuffle, last = piece >= large;
@@ -218,8 +218,8 @@ static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
 
 /* ---- kept words ---- */
 
-/* Appends to the piece the kept words at positions at .. at + 31, as far as these are below `end`. sentence: the sentence of
- * this lane's position. Returns the new number of entries. */
+/* Appends to the piece the kept words at positions at .. at + 31 that are below `end`. sentence: the sentence of this lane's position. Returns the
+ * new number of entries. */
 static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count, uint64_t at, uint64_t end,
                                        uint64_t sentence, uint64_t own_first, uint32_t *own) {
     const kept_words kept = words_at<1>(job.source, sentence, job.epoch, at, end);
@@ -237,9 +237,8 @@ static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_
     return count + __popc(kept.lanes);
 }
 
-/* Finds the kept words at positions [first, end), and, before and after them within the sentences, at least as many kept words
- * as a window has on a side. Sets *own to the number of kept words at [first, end). Returns the index of the first of these,
- * plus the number of all entries << 16. */
+/* Finds the kept words at positions first .. end - 1 and, within their sentences, as many kept words before and after as a window may contain on a
+ * side. *own: number of the former. Returns the index of the first of them, plus the number of all entries << 16. */
 static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t first, uint64_t end, uint32_t *own) {
     const example_source &s = job.source;
     uint64_t sentence = sentence_of(s, first), start = __ldg(s.starts + sentence), back = first;
@@ -284,8 +283,7 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
     }
 }
 
-/* Adds r to a row of the table. old: the row as it was read before. key: made from the table's key and the position; seeds the
- * random bits for rounding bfloat16. */
+/* Adds r to a row of the table. old: the row as it was read. key: of the table and position; seeds the random bits for rounding bfloat16. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void add_to_row(const row<VEC> &r, const row<VEC> &old, const table_view &rows, uint32_t id,
                                            uint32_t quads, uint32_t key, hogwild_sums &sums) {
@@ -323,8 +321,8 @@ template <int VEC> __device__ __forceinline__ row<VEC> scale_row(float k, const 
 
 /* ---- negatives ---- */
 
-/* Returns the negative that this lane draws for slot `slot` of an example, or DRAW_NONE. number: the example's position in the
- * corpus; middle: the word at that position. */
+/* Returns the negative that this lane draws for slot `slot` of an example, or DRAW_NONE. number: corpus position of the example; middle: word at
+ * that position. */
 static __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, uint64_t number, uint32_t middle, uint32_t slot, bool on) {
     if (!on) return DRAW_NONE;
     for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
@@ -342,7 +340,7 @@ static inline int launch_windows(window_function *kernel, hogwild_job *job, uint
     int resident;
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t most = (uint64_t)processors * (unsigned)resident, blocks = warps / WARPS < most ? warps / WARPS : most;
-    uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* number of positions that are divided into small pieces */
+    uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* positions at the end of the request that are divided into small pieces */
     job->node_limit = (float)HOGWILD_NODE_AT_ONCE / (float)(blocks ? blocks * WARPS : warps);
     job->large_pieces = job->count > at_once ? (job->count - at_once) / GRAIN : 0;
     kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
@@ -352,30 +350,30 @@ static inline int launch_windows(window_function *kernel, hogwild_job *job, uint
 
 /* ==== one position after the other ====
  *
- * For kernels that train one position after the other: the words around a position, its learning rate, and
- * the keys for its random bits. */
+ * For kernels that train one position at a time: the words around it, its learning rate, and the keys for its random bits. */
 
 struct windows : piece {
-    uint32_t targets[2 * WIDEST + 1]; /* target rows of the current position: the words around it and, with documents, its
-                                       * document's row at the end */
+    uint32_t targets[2 * WIDEST + 1]; /* target rows of the current position: the words around it and, with documents, its document's row at the
+                                       * end */
 };
 
 struct position {
-    uint64_t number; /* the position in the corpus, which determines what is drawn */
+    uint64_t number; /* position in the corpus, on which all draws depend */
     uint32_t middle; /* the id of the word at the position */
     uint32_t targets;
     float rate;
-    uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
+    uint32_t target_key, context_key; /* keys of the random bits for rounding bfloat16 rows */
     bool sampled;
 };
 
-/* Lists the words of the window around entry `at` of the piece in p.targets; returns how many there are. */
+/* Lists in p.targets the words of the window around entry `at` of the piece; returns their number. */
 static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count, uint32_t window) {
     uint32_t found = 0, sentence = p.sentence[at];
     __syncwarp();
     for (uint32_t base = 0; base < 2 * window; base += 32) {
         uint32_t i = base + lane_number(), neighbour = i < window ? at - window + i : at + 1 + i - window;
-        bool there = i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* below 0 it wraps to a large number */
+        bool there = i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* an index below 0 wraps to a large number, and so
+                                                                                                * is not below `count` */
         unsigned mask = __ballot_sync(ALL_LANES, there);
         if (there) p.targets[found + lanes_below(mask)] = p.id[neighbour];
         found += __popc(mask);
@@ -384,7 +382,7 @@ static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count,
     return found;
 }
 
-/* Lists in p.targets the target rows of the example of the piece's entry `at`; returns how many there are. own: the entry's number in piece.own. */
+/* Lists in p.targets the target rows of the example at the piece's entry `at`; returns their number. own: index of the entry in piece.own. */
 static __device__ uint32_t list_example(const example_source &s, windows &p, uint32_t at, uint32_t count, uint32_t own) {
     uint32_t window = own & 255;
     if (!s.documents || !window) return list_targets(p, at, count, window);
@@ -394,7 +392,7 @@ static __device__ uint32_t list_example(const example_source &s, windows &p, uin
     return words + 1;
 }
 
-/* Returns rate x (y - sigmoid(logit)) for this lane's logit. */
+/* Returns rate x (y - sigmoid(logit)), minus the coefficient, for this lane's logit. */
 static __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive, bool positive) {
     float y = positive ? 1.0f : 0.0f;
     if (at.sampled) {
@@ -404,7 +402,7 @@ static __device__ __forceinline__ float coefficient(const position &at, hogwild_
     return alive ? at.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* Calls train() for each position of the request that this warp takes and whose window contains words; p.targets then has these words. */
+/* Calls train() for each of this warp's positions whose window contains words; these are in p.targets then. */
 template <class F, class Train> __device__ __forceinline__ void each_position(const hogwild_job &job, windows &p, Train train) {
     stretch s;
     while (take_stretch(job, s)) {

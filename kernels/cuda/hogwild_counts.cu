@@ -1,8 +1,8 @@
 /* hogwild_counts: trains counts of pairs (GloVe, LOSS_GLOVE) lock-free, by adagrad, for rows of float32.
  *
- * A warp takes a sentence: a target and the contexts that follow it, with their counts. It holds the target's weights and sums in registers,
- * and trains one context after the other, as the CPU does (kernels/cpu/rows.c: fit). The changes of a context's row are added to it at once, those
- * of the target's row at the end of the sentence; both atomically, so that no other warp's change is lost. */
+ * A warp trains a sentence: a target and the contexts after it, with their counts. The target's weights and sums are held in registers while one
+ * context after the other is trained, as on the CPU (kernels/cpu/rows.c: fit). Changes are added to a context's row at once, and to the target's
+ * row at the end of the sentence; both atomically, so that no other warp's change is lost. */
 #include "hogwild.cuh"
 
 namespace {
@@ -54,7 +54,7 @@ template <int VEC> __device__ __forceinline__ row<VEC> difference(const row<VEC>
     return r;
 }
 
-/* Trains a target with a context that has this logarithm of its count and this share. */
+/* Trains a target with one context. log_x: logarithm of the pair's count; share: the pair's weight in the loss, loss_share(). */
 template <int VEC, bool ON_HOST>
 __device__ __forceinline__ void fit_pair(const hogwild_job &job, uint32_t context, float log_x, float share, float rate, row<VEC> &own,
                                          row<VEC> &own_sum, bool sampled, hogwild_sums &sums) {

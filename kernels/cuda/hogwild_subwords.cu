@@ -1,5 +1,5 @@
-/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of windows whose
- * words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree, or with the row of a document (PV-DM).
+/* hogwild_subwords: lock-free training with sgd, in registers: of windows whose words share the rows of their n-grams, and of those windows pooled to
+ * one vector (CBOW) that predict nodes of a tree or contain a document's row (PV-DM).
  *
  *   position -> reads the rows of its word (or of the words around it) once, and pools them to one vector
  *            -> contexts, a few at a time: dot products with the vector, coefficients, updates; sums the vector's gradient
@@ -12,10 +12,10 @@
 
 namespace {
 
-/* Sizes, by the width of a row, chosen to fit into a thread's registers: numbers of rows and of contexts that are read at a time. */
+/* Number of rows, and of contexts, that are read at a time: as many as fit into a thread's registers for this width of a row. */
 template <int VEC> struct tile { static constexpr int rows = 8 / VEC, contexts = 8 / VEC; };
 
-/* A list of words; `rows`: number of rows of all these words. */
+/* A list of words, and the number of all their rows. */
 struct word_list {
     const uint32_t *id;
     uint32_t count, rows;
@@ -28,8 +28,8 @@ __device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint3
     return {id, count, add_over_warp(rows)};
 }
 
-/* Calls take(id, at) for N rows at a time, from the words' rows in order: id[n] is row number at + n of all rows, or DRAW_NONE
- * after a word's last row. If words do not share rows, each word has one row. */
+/* Calls take(id, at) for N rows of the words at a time, in order: id[n] is row number at + n of all rows, or DRAW_NONE after a word's last row. If
+ * words do not share rows, each word has one row. */
 template <int N, bool PATHS, class Take> __device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
     const example_subwords &subwords = job.source.subwords;
     const bool shared = subwords.starts != nullptr;
@@ -58,7 +58,7 @@ __device__ __forceinline__ void read_rows(row<VEC> (&rows)[N], const hogwild_job
     for (int n = 0; n < N; n++) read_row<F, VEC, ON_HOST>(rows[n], table, id[n], job.quads, id[n] != DRAW_NONE, sums);
 }
 
-/* Returns this lane's columns of the vector that the words' rows are pooled to. */
+/* Returns, in this lane's columns, the vector to which the words' rows are pooled. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word_list &words, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::rows;
@@ -80,7 +80,8 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     const example_pool &pool = job.source.pool;
     each_rows<N, PATHS>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
         row<VEC> old[N];
-        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* read a second time, since registers keep no rows */
+        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* rows are read a second time, since they are not kept in
+                                                                                          * registers */
 #pragma unroll
         for (int n = 0; n < N; n++) {
             if (id[n] == DRAW_NONE) continue;
@@ -90,15 +91,14 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     });
 }
 
-/* A run of contexts that one call of train_run() trains with a vector: all contexts of a block or, with PATHS, the nodes on the
- * path of one predicted word. */
+/* Contexts that one call of train_run() trains with a vector: all contexts of a block or, with PATHS, the nodes on one predicted word's path. */
 struct context_run {
     uint32_t count, positives;
     const uint32_t *words; /* without PATHS: the predicted words, which are the positives */
     struct example_path path;
 };
 
-/* Returns this lane's context of a block, or DRAW_NONE. slot: its number among the positives followed by the negatives. */
+/* Returns this lane's context of a block, or DRAW_NONE. slot: its index among positives, then negatives. */
 __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const position &at, const uint32_t *positives,
                                                uint32_t positive_count, uint32_t count, uint32_t slot) {
     if (slot < positive_count) return positives[slot];
@@ -132,7 +132,7 @@ __device__ __forceinline__ context_run run_of(const hogwild_job &job, const posi
     return run;
 }
 
-/* Trains a run: updates its contexts, and adds the vector's gradient to `moved`. */
+/* Trains a run of contexts with the vector: updates the contexts, and adds the vector's gradient to `moved`. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_run(const hogwild_job &job, const position &at, const context_run &run, const row<VEC> &vector,
                                           row<VEC> &moved, hogwild_sums &sums) {
@@ -164,7 +164,7 @@ __device__ __forceinline__ void train_run(const hogwild_job &job, const position
     }
 }
 
-/* Trains one position, whose block predicts `count` words. */
+/* Trains one position, which predicts `count` words. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
                                              const uint32_t *predicted, uint32_t count, hogwild_sums &sums) {
@@ -197,7 +197,8 @@ template <class F, int VEC, bool PATHS, bool ON_HOST> __global__ void __launch_b
 }
 
 template <class F, int VEC> window_function *kernel_of(bool paths, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on the host */
+    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* true: fewer kernels are compiled: the kernel for rows that may be on the host also serves rows
+                                                   * on the GPU */
     if (paths) return subwords_kernel<F, VEC, true, true>;
     return FEW || on_host ? subwords_kernel<F, VEC, false, true> : subwords_kernel<F, VEC, false, FEW>;
 }

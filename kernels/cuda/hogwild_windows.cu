@@ -1,7 +1,7 @@
 /* hogwild_windows: lock-free training of windows of a text with sgd, as fast as the rows can be fetched.
  *
- * A position's rows are held in registers: the T words of its window, the word in the middle and the negatives are read
- * once, all dot products are computed, and each row's gradient is added to the table by one vector reduction a lane.
+ * A position's rows are held in registers: the words of its window, the word in the middle and the negatives are read once, all dot products are
+ * computed, and each lane adds its columns of a row's gradient to the table by one vector instruction.
  *
  * Instructions of a warp for one kept position, at 128 columns, window 5 with shrink (6 words on average), 5 negatives of
  * each pair. A tile is the dot products that a warp computes at once; a position has 1.6 tiles on average.
@@ -15,15 +15,14 @@
  *   37 rows: addresses, reads and adds, 5 each                                        185
  *   together                                                                  about 1,100
  *
- * An H200 issues 924 G instructions a second. At 60% of that rate they would allow 500 M kept positions a second; of wiki16 with
- * examples.subsample = 1e-4, 45% of the words are kept. But traffic inside L2 is the limit. With shared negatives a position reads and adds
- * to 12 rows, 12 KB; with negatives of each pair to 37 rows, 38 KB. L2 reads some 5 TB/s and adds perhaps 2.
+ * An H200 issues 924 G instructions a second; at 60% of that rate it would train 500 M kept positions a second (of wiki16, examples.subsample = 1e-4
+ * keeps 45% of the words). But traffic inside L2 is the limit. With shared negatives a position reads and adds to 12 rows, 12 KB; with negatives of
+ * each pair to 37 rows, 38 KB. L2 reads some 5 TB/s and adds perhaps 2.
  *
- * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but other warps would not see
- * changes of hot words for eleven positions. If rows are added to at once, a gradient is only one position's time old,
- * and a multiprocessor needs no more than a dozen positions in flight to be busy (a position takes 4,000 cycles, a
- * multiprocessor of 132 must end one every 900 for 250 M a second). Few positions in flight keep the quality: if many
- * positions change a row at once, each by a gradient of the same old row, they overshoot.
+ * Keeping a window's words in registers for the next positions (FULL-W2V) would save 5 of 12 rows, but other warps would see changes of frequent
+ * words eleven positions late. When rows are changed at once, a gradient is only one position old, and a dozen positions in flight keep a
+ * multiprocessor busy (a position takes 4,000 cycles; for 250 M a second each of 132 multiprocessors must finish one every 900). Few positions in
+ * flight keep the quality: if many positions change a row at once, each by a gradient of the same old row, they overshoot.
  */
 #include "hogwild.cuh"
 
@@ -31,7 +30,7 @@ namespace {
 
 /* ---- training ---- */
 
-/* Trains one position if each pair has negatives of its own, as in word2vec.c. TT targets, with NT negatives of each, are trained at a time. */
+/* Trains one position if each pair has its own negatives, as in word2vec.c: TT targets at a time, with NT negatives of each. */
 template <class F, int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets, hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
@@ -100,8 +99,8 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
     add_to_row<F, VEC, ON_HOST>(gained, middle_read, job.context, at.middle, quads, at.context_key, sums);
 }
 
-/* The contexts that are trained with all words of a window: the word in the middle and the negatives or, with PATHS, the nodes
- * of the middle word's path in a tree. */
+/* The contexts that are trained with every word of a window: the middle word and the negatives or, with PATHS, the nodes of the middle word's path
+ * in a tree. */
 template <bool PATHS> struct window_contexts {
     const hogwild_job &job;
     const position &at;
@@ -109,14 +108,14 @@ template <bool PATHS> struct window_contexts {
 
     __device__ __forceinline__ window_contexts(const hogwild_job &job, const position &at)
         : job(job), at(at), negatives(job.source.negatives) {}
-    /* Returns a lane's context in a round of WIDTH contexts, or DRAW_NONE. done: number of contexts in earlier rounds. */
+    /* Returns a lane's context among the next WIDTH, or DRAW_NONE. done: number of contexts in earlier rounds. */
     template <int WIDTH> __device__ __forceinline__ uint32_t take(uint32_t done, unsigned lane) const {
         uint32_t slot = done + lane - 1;
         uint32_t drawn = draw_slot(job, at.number, at.middle, slot, lane > 0 && lane < WIDTH && slot < negatives);
         return lane == 0 && done == 0 ? at.middle : drawn;
     }
     template <int WIDTH> __device__ __forceinline__ bool next(uint32_t &done) const {
-        done += WIDTH - 1; /* lane 0 has a context only in the first round */
+        done += WIDTH - 1; /* only in the first round does lane 0 have a context */
         return done < negatives;
     }
     __device__ __forceinline__ bool is_positive(uint32_t done, unsigned slot) const {
@@ -143,7 +142,7 @@ template <> struct window_contexts<true> {
     }
 };
 
-/* Trains one position if all its pairs share their contexts. WIDTH contexts and TT targets are trained at a time. */
+/* Trains one position whose pairs all share their contexts, WIDTH contexts and TT targets at a time. */
 template <class F, int VEC, int TT, int WIDTH, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets, hogwild_sums &sums) {
     constexpr int LOGITS = TT * WIDTH;
@@ -200,11 +199,11 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
     } while (contexts.template next<WIDTH>(done));
 }
 
-/* Sizes of tiles, by the width of a row, chosen to fit into a thread's registers. */
+/* Sizes of tiles: as large as fit into a thread's registers for this width of a row. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
-    /* Numbers of targets and of a path's nodes that are trained at a time. More nodes at a time mean that the window's words are
-     * read and changed fewer times. */
+    /* Numbers of targets and of a path's nodes that are trained at a time. With more nodes at a time, a window's words are read and changed fewer
+     * times. */
     static constexpr int path_targets = VEC == 1 ? 3 : VEC == 2 ? 2 : 1, nodes = VEC == 1 ? 8 : VEC == 2 ? 6 : 4;
 };
 
@@ -232,9 +231,9 @@ template <class F, int VEC, enum contexts CONTEXTS, bool ON_HOST> __global__ voi
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row's width. contexts: words and negatives, or nodes of a tree; on_host: true: some rows are on the host. */
+/* Returns the kernel for a row's width. contexts: words and negatives, or nodes of a tree; on_host = true: some rows are on the host. */
 template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on the host */
+    constexpr bool FEW = F::QUADS > 1; /* true: fewer kernels are compiled: the kernel for rows that may be on the host also serves rows on the GPU */
     if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;
     if (contexts == OF_PAIRS) return FEW || on_host ? window_kernel<F, VEC, OF_PAIRS, true> : window_kernel<F, VEC, OF_PAIRS, FEW>;
     return on_host ? window_kernel<F, VEC, OF_WINDOWS, true> : window_kernel<F, VEC, OF_WINDOWS, false>;
@@ -261,34 +260,33 @@ int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processo
  *
  * Lock-free training of windows whose words are pooled to one vector (CBOW), with sgd, in registers.
  *
- *   piece -> its first negatives, drawn together -> groups of neighbouring kept words -> for each group:
- *     read the words of its windows once, and add each to the vectors of the windows that contain it
- *     contexts of all its windows: dot products, coefficients, updates
+ *   piece of the corpus -> its first negatives, drawn together -> groups of neighbouring kept words -> for each group:
+ *     read the words of its windows once, and add each word to the vectors of all windows that contain it
+ *     for the contexts of all its windows: dot products, coefficients, updates
  *     update each word once, by the sum of its windows' gradients
  *
- * Traffic inside L2 limits the speed, as with shared negatives: a single window reads 6 words and 6
- * contexts and adds to them, 12 KB at 128 columns. Two neighbouring windows have 9 words together instead of 12, which is an
- * eighth less traffic. Longer groups would save more, but a word would be updated a whole group's time after it was read, and
- * rows that many positions change at once overshoot.
+ * Traffic inside L2 limits the speed, as with shared negatives: a single window reads 6 words and 6 contexts and adds to them, 12 KB at 128 columns.
+ * Two neighbouring windows have 9 words together instead of 12, which is an eighth less traffic. Longer groups would save more, but words would be
+ * updated later after they were read, and a row overshoots if many positions change it by gradients of its old value.
  */
 
 namespace {
 
-/* Sizes, by the width of a row, chosen to fit into a thread's registers. group: number of windows trained together; words:
- * number of words' rows read at a time. */
+/* Sizes that fit into a thread's registers for this width of a row. group: windows that are trained together; words: rows of words that are read
+ * at a time. */
 template <int VEC> struct pooled_tile {
     static constexpr int group = VEC <= 2 ? 2 : 1, words = VEC == 1 ? 8 : VEC == 2 ? 4 : 2, negatives = VEC <= 2 ? 5 : 3;
 };
 
 enum { MOST_WORDS = 2 * WIDEST + pooled_tile<1>::group };
 
-/* The words of a group's windows, in order. */
+/* The words in the windows of a group, each once, in order. */
 struct words {
     uint32_t id[MOST_WORDS];
-    uint32_t in[MOST_WORDS]; /* bit g is 1 if window g contains the word; bit 16 + g is 1 if the word is the first word of window g */
+    uint32_t in[MOST_WORDS]; /* bit g: window g contains the word; bit 16 + g: the word is the first one of window g */
 };
 
-/* A group of windows. All lanes hold the same values. */
+/* A group of windows that are trained together. All lanes hold the same values. */
 template <int GROUP> struct group {
     uint32_t words;          /* number of different words in its windows */
     uint32_t targets[GROUP]; /* number of words of each window */
@@ -296,8 +294,8 @@ template <int GROUP> struct group {
 
 /* ---- draws ---- */
 
-/* Draws the first NT negatives of each position of a piece into `drawn`, one slot for each lane. If instead each group of
- * windows drew its own negatives, it would wait for them with most lanes idle. */
+/* Draws the first NT negatives of each position of a piece into `drawn`, one slot for each lane. If each group of windows drew its own, it would
+ * wait for them with most lanes idle. */
 template <int NT>
 __device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry, uint32_t own, uint32_t *drawn) {
     for (uint32_t i = lane_number(); i < own * NT; i += 32) {
@@ -309,20 +307,20 @@ __device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &
 
 /* ---- words ---- */
 
-/* Returns true if the window around entry `middle` contains entry `at`. */
+/* Returns true if entry `at` is in the window around entry `middle`. */
 __device__ __forceinline__ bool has_word(const piece &p, uint32_t middle, uint32_t window, uint32_t at) {
     uint32_t apart = at < middle ? middle - at : at - middle;
     return apart != 0 && apart <= window && p.sentence[at] == p.sentence[middle];
 }
 
-/* Lists the words in the windows around kept words i .. i + GROUP - 1 of the piece; entry `begin` of the piece is the first of these. */
+/* Lists the words in the windows around kept words i .. i + GROUP - 1 of the piece. begin: the entry of kept word 0. */
 template <int GROUP>
 __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uint32_t i, uint32_t own, uint32_t entry,
                                                    uint32_t entries, uint32_t widest) {
     group<GROUP> found = {};
     uint32_t first = entry > widest ? entry - widest : 0, stop = entry + GROUP + widest;
     if (stop > entries) stop = entries;
-    __syncwarp(); /* all lanes have read the words of the previous group */
+    __syncwarp(); /* waits until all lanes have read the words of the previous group */
     for (uint32_t base = first; base < stop; base += 32) {
         uint32_t at = base + lane_number(), in = 0;
 #pragma unroll
@@ -341,7 +339,7 @@ __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uin
     return found;
 }
 
-/* Computes the vector of each window of a group. */
+/* Pools the words of each window of a group to the window's vector. */
 template <class F, int VEC, int GROUP, int TT, bool ON_HOST>
 __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
                                            row<VEC> (&vector)[GROUP], hogwild_sums &sums) {
@@ -363,7 +361,7 @@ __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<G
     }
 }
 
-/* Adds to each word of the group the gradients of the vectors of all windows that contain it. */
+/* Adds to each word of the group the gradients of all windows' vectors to which the word belongs. */
 template <class F, int VEC, int GROUP, bool ON_HOST>
 __device__ __forceinline__ void move_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
                                            const row<VEC> (&moved)[GROUP], uint32_t key, hogwild_sums &sums) {
@@ -382,20 +380,20 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
 
 /* ---- training ---- */
 
-/* The logit that a lane works on: logit number `lane` of the group. Each window has 1 + NT logits: of its middle word, then of its negatives. */
+/* The logit that a lane computes: number `lane` of the group. Each window has 1 + NT logits: of its middle word, then of its negatives. */
 struct own_logit {
-    uint64_t number; /* the corpus position of the logit's window, which determines what is drawn */
+    uint64_t number; /* corpus position of the logit's window, on which all draws depend */
     uint32_t middle, slot;
     float rate;
     bool on, sampled; /* on: the window exists and contains words */
 };
 
-/* Keys of the random bits for rounding the bfloat16 rows that one group changes. */
+/* Keys of the random bits for rounding the bfloat16 rows that a group of windows changes. */
 struct group_keys {
     uint32_t target, context;
 };
 
-/* Returns rate x (y - sigmoid(logit)) for this lane's logit. any: true: the loss of some window of the group is measured. */
+/* Returns rate x (y - sigmoid(logit)), minus the coefficient, for this lane's logit. any = true: the loss of some window of the group is measured. */
 __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive, bool positive) {
     float y = positive ? 1.0f : 0.0f;
     if (any) {
@@ -406,8 +404,8 @@ __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hog
     return alive ? own.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* Trains a group of windows. The rows of contexts are requested first, so that they arrive together with the rows of words.
- * drawn_ahead: the first negatives of its first window, drawn by draw_ahead(). */
+/* Trains a group of windows. Rows of contexts are requested first, so that they arrive together with the rows of words. drawn_ahead: the first
+ * negatives of the first window, drawn by draw_ahead(). */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_group(const hogwild_job &job, const group<pooled_tile<VEC>::group> &of, const words &w, const own_logit &own,
                                             bool any, const uint32_t *drawn_ahead, const group_keys &keys, hogwild_sums &sums) {
@@ -445,8 +443,7 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
     move_words<F, VEC, GROUP, ON_HOST>(job, of, w, moved, keys.target, sums);
 }
 
-/* Trains kept words i .. i + GROUP - 1 of a piece as one group. The piece begins at position `number` of the request, which is
- * corpus position `first`. */
+/* Trains kept words i .. i + GROUP - 1 of a piece as one group. The piece begins at position `number` of the request, corpus position `first`. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number, uint64_t first, uint32_t i,
                                               uint32_t own, uint32_t entry, uint32_t entries, const uint32_t *drawn_ahead, hogwild_sums &sums) {
@@ -501,7 +498,7 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
 }
 
 template <class F, int VEC> window_function *kernel_of(bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* true: compiles fewer kernels: rows on the GPU use the kernel for rows that may be on the host */
+    constexpr bool FEW = F::QUADS > 1; /* true: fewer kernels are compiled: the kernel for rows that may be on the host also serves rows on the GPU */
     return FEW || on_host ? pooled_kernel<F, VEC, true> : pooled_kernel<F, VEC, FEW>;
 }
 template <class F> window_function *pooled_kernel_for(uint32_t quads, bool on_host) {

@@ -1,4 +1,4 @@
-/* ops: the table of the CUDA backend. It is C, because C has initializers with names; its functions are in .cu files. */
+/* ops: the table of the CUDA backend's functions, which are in .cu files. It is C, since C can initialize fields by name. */
 #include "ops.h"
 
 #include "arrays.h"

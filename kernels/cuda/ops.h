@@ -1,11 +1,11 @@
-/* ops: the functions behind backend_cuda, grouped by file. backend.h says what each one does. They have C linkage, because the
- * table of them is in ops.c, a C file. */
+/* ops: the functions of backend_cuda, grouped by file; backend.h says what each one does. They have C linkage, since their table is in a C file,
+ * ops.c. */
 #ifndef SPTX_CUDA_OPS_H
 #define SPTX_CUDA_OPS_H
 
 #include "kernels/backend.h"
 
-/* cuda_estimate() is declared in arrays.h, since it is compiled without nvcc, too */
+/* cuda_estimate() is declared in arrays.h, since it is compiled without nvcc as well */
 
 /* backend.cu */
 int cuda_present(char *why, size_t capacity);

@@ -1,6 +1,6 @@
-/* ranks: sums over ranks, enqueued by the host: by mailboxes if the ranks' GPUs can address each other's memory (ranks.cuh),
- * otherwise by NCCL or by the host. All ranks make the same batches, so all of them grow their arrays at the same time. A sum has
- * one order, that of the ranks' numbers. A rank that hangs is reported, not waited for (device.rank_timeout). */
+/* ranks: sums of values over all ranks, enqueued by the host: by mailboxes if the ranks' GPUs can address each other's memory (ranks.cuh),
+ * otherwise by NCCL or by the host. All ranks make the same batches, so all enlarge their arrays at the same time. Values are always added in the
+ * order of ranks. A rank that hangs is reported, not waited for (device.rank_timeout). */
 #include "ranks.cuh"
 
 extern "C" {
@@ -17,11 +17,11 @@ extern "C" {
 
 /* ==== NCCL ====
  *
- * Sums over ranks by NCCL. The library is loaded when it is first needed, so a program for one GPU runs without it.
- * Each rank gets its share of the values from all ranks, sums them in rank order, and sends the sums to all ranks. This moves as
- * many bytes as NCCL's all-reduce, whose order of summing depends on the network. */
+ * Sums over ranks by NCCL. The library is loaded when it is first needed, so a program for one GPU runs without it. The values are divided into
+ * one share for each rank. A rank receives its share from all ranks, sums it in rank order, and sends the sums to all. This moves as many bytes as
+ * NCCL's own all-reduce, whose order of summing depends on the network. */
 
-/* The part of nccl.h that this file uses (NCCL 2.7 and later). Few machines have the header. */
+/* The part of nccl.h that this file needs (NCCL 2.7 and later), since few machines have the header. */
 typedef struct ncclComm *nccl_group;
 struct nccl_id {
     char bytes[128];
@@ -65,7 +65,7 @@ static int load(struct nccl *nccl) {
     return nccl->library && find_calls(nccl->library, &nccl->calls);
 }
 
-/* Joins all ranks to one group of NCCL. NCCL prints to stderr only if NCCL_DEBUG is set. */
+/* Joins all ranks in a group of NCCL, which prints to stderr only if NCCL_DEBUG is set. */
 static int join(struct nccl *nccl, struct ranks *ranks) {
     struct nccl_id id;
     int failed = ranks_first(ranks) && nccl->calls.unique(&id) != NCCL_SUCCESS;
@@ -107,8 +107,7 @@ uint64_t nccl_padded(uint64_t count, unsigned ranks) {
     return count + ranks - 1;
 }
 
-/* Sums this rank's share of the values over all ranks. own: this rank's values of the share, replaced by the sums; others:
- * [ranks x share] the values that the other ranks have sent. */
+/* Sums this rank's share of the values. own: its own values, replaced by the sums; others: [ranks x share] values that the other ranks have sent. */
 static __global__ void add_shares(float *own, const float *others, uint64_t share, uint32_t ranks, uint32_t number) {
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= share) return;
@@ -140,16 +139,16 @@ int nccl_sum(struct nccl *n, float *parts, float *work, uint64_t count, cudaStre
 
 /* ==== a clock that stops with the process ====
  *
- * A clock for kernels that wait for another rank. It stops while this process is stopped (Ctrl-Z, a paused
- * container); a GPU's own clock does not, so if all processes were stopped, their kernels would give up waiting for each other.
- * If only one process is stopped, the other ranks report it, and its kernel waits until the process ends. */
+ * A clock for kernels that wait for another rank. It stops while this process is stopped (Ctrl-Z, a paused container). A GPU's own clock goes on
+ * then, so that after a stop of all processes the kernels would no longer wait for each other. If only one process is stopped, the other ranks
+ * report it, and its kernel waits until the process ends. */
 
 enum { PAGE_BYTES = 4096 };
 
-/* A running clock. Its page is ordinary memory of the program, not memory of the driver: if a process ends without
- * heartbeat_end(), the driver does not unmap the page while the thread still writes to it. */
+/* A running clock. Its page belongs to the program and not to the driver: if a process ends without heartbeat_end(), the driver cannot unmap the
+ * page while the thread still writes to it. */
 struct heartbeat {
-    unsigned *page, *device; /* page: the counter; device: the GPU's address of the page, once it is registered */
+    unsigned *page, *device; /* page: contains the counter; device: the page's address on the GPU, once it is registered */
     pthread_t thread;
     int begun, ended;
 };
@@ -193,11 +192,11 @@ void heartbeat_end(struct heartbeat *h) {
 
 struct exchange {
     struct ranks *ranks;
-    int near_by;             /* 1: near: ranks exchange by mailboxes; 0: far */
+    int near_by;             /* 1: ranks exchange by mailboxes ("near"); 0: by NCCL or the host ("far") */
     uint32_t sequence;       /* number of the newest step */
     uint64_t capacity;       /* number of slots */
-    struct gpu_array box;    /* near: this rank's mailboxes: uint64 [2 x ranks x capacity]; far: partial sums: float [capacity] */
-    void *peers[NEAR_RANKS]; /* near: by rank: its mailboxes, mapped; NULL for this rank */
+    struct gpu_array box;    /* near: this rank's mailboxes, uint64 [2 x ranks x capacity]; far: partial sums, float [capacity] */
+    void *peers[NEAR_RANKS]; /* near: [rank] its mailboxes, mapped into this process; NULL for this rank */
     struct nccl *nccl;       /* far: NCCL; NULL: the host sums */
     struct gpu_array work;   /* far, summed by NCCL: scratch: float [capacity] */
     float *host;             /* far, summed by the host: pinned [capacity] */
@@ -233,7 +232,7 @@ static int map_boxes(struct exchange *x, const cudaIpcMemHandle_t *handles) {
     return 1;
 }
 
-/* Returns 1 if every rank can map every other rank's box; otherwise all ranks unmap what they have mapped, and it returns 0. */
+/* Maps every other rank's box into this process. Returns 1 if that worked in all ranks; otherwise all ranks unmap them again, and it returns 0. */
 static int map_peers(struct exchange *x) {
     cudaIpcMemHandle_t own, handles[NEAR_RANKS];
     memset(&own, 0, sizeof own);
@@ -243,7 +242,7 @@ static int map_peers(struct exchange *x) {
     failed = failed || !map_boxes(x, handles);
     if (!ranks_any(x->ranks, failed ? 1 : 0)) return 1;
     unmap_peers(x);
-    ranks_any(x->ranks, 0); /* waits until no rank maps this rank's box any more; then the box may be freed */
+    ranks_any(x->ranks, 0); /* waits until no rank maps this rank's box any more, so that it may be freed */
     return 0;
 }
 
@@ -256,7 +255,7 @@ static uint64_t near_bytes(const struct exchange *x, uint64_t slots) {
 static int grow_near(struct backend *b, uint64_t slots) {
     struct exchange *x = b->exchange;
     int result = gpu_grow(b, &x->box, near_bytes(x, slots), "words from other ranks");
-    if (!result) result = gpu_fill(x->box.data, NULL, x->box.bytes); /* zeroed before another rank can write to it */
+    if (!result) result = gpu_fill(x->box.data, NULL, x->box.bytes); /* must be zeroed before another rank can write to it */
     if (ranks_agree(x->ranks, result)) return -1;
     x->near_by = map_peers(x);
     if (!x->near_by && x->asked == EXCHANGE_GPU) return fail("device.exchange = gpu: the GPUs of these ranks do not reach each other's memory");
@@ -264,8 +263,8 @@ static int grow_near(struct backend *b, uint64_t slots) {
     return 0;
 }
 
-/* Opens sums for ranks whose GPUs cannot address each other's memory. If ranks share a GPU, the host sums: NCCL refuses such
- * ranks, and the other ranks would wait for them. */
+/* Prepares sums of ranks whose GPUs cannot address each other's memory. If ranks share a GPU, the host sums: NCCL refuses such ranks, and the
+ * others would wait for them. */
 static int open_far(const struct backend *b, struct exchange *x) {
     char why[256] = "ranks share a GPU, and NCCL wants one for each";
     if (x->opened_far) return 0;
@@ -286,7 +285,7 @@ static int grow_far(struct backend *b, uint64_t slots) {
     return 0;
 }
 
-/* Grows the boxes to `slots` slots. Every rank must have finished all earlier steps before, since the old boxes are freed. */
+/* Enlarges the boxes to `slots` slots. All ranks must have finished all earlier steps, since the old boxes are freed. */
 static int grow(struct backend *b, uint64_t slots) {
     struct exchange *x = b->exchange;
     CK(cudaStreamSynchronize(b->compute));
@@ -299,7 +298,7 @@ static int grow(struct backend *b, uint64_t slots) {
 
 /* ---- a step ---- */
 
-/* Converts seconds to heartbeats. 0 seconds mean no limit. */
+/* Converts seconds to heartbeats; 0 means no limit. */
 static uint32_t beats_of(unsigned seconds) {
     return seconds && seconds < UINT32_MAX / HEARTBEATS ? seconds * HEARTBEATS : UINT32_MAX;
 }
@@ -309,7 +308,7 @@ int exchange_begin(struct backend *b, uint64_t slots, struct exchange_view *view
     memset(view, 0, sizeof *view);
     if (!x) return 0;
     if (slots > x->capacity && grow(b, slots)) return -1;
-    if (++x->sequence == 0) x->sequence = 1; /* 0 is never a step's sequence: a new box contains zeros */
+    if (++x->sequence == 0) x->sequence = 1; /* a step's sequence is never 0, since a new box contains zeros */
     uint64_t all = x->capacity * x->ranks->count, parity = (x->sequence & 1) * all;
     view->ranks = x->ranks->count;
     view->number = x->ranks->number;
@@ -349,7 +348,7 @@ static int check_missing(const struct exchange *x) {
                 missing - 1, x->ranks->count, x->ranks->patience);
 }
 
-/* Waits until an event is recorded, or another rank is missing. Our kernels stop waiting after `patience`; NCCL's kernels would wait for ever. */
+/* Waits until an event is recorded, or until a rank is found missing. Our own kernels stop waiting after `patience`; NCCL's would wait for ever. */
 int exchange_await(const struct backend *b, cudaEvent_t event) {
     const struct exchange *x = b->exchange;
     const struct timespec pause = {0, 20000};

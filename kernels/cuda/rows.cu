@@ -1,9 +1,9 @@
 /* rows: where rows are stored, and how they move. Three parts:
  *
- *   tables          GPU memory within a budget, host memory that the GPU can address, and working files. It is decided here where
- *                   each row is stored, and this never changes: even managed memory does not migrate
- *   row sets        functions of the host for the distinct rows that a batch or a call names (cuda.cuh has a drawing of one)
- *   moving rows     rows of a batch that are stored in host memory are copied to GPU memory of that batch before the step, and back after it
+ *   tables          GPU memory within a budget, host memory that the GPU can address, and working files. Where a row is stored
+ *                   is decided here once; not even managed memory migrates later
+ *   row sets        host functions for the distinct rows that a batch or a call needs (drawn in cuda.cuh)
+ *   moving rows     rows in host memory are copied to GPU memory of their batch before the step, and back after it
  */
 #include "values.cuh"
 
@@ -23,11 +23,11 @@ extern "C" {
 #define GIB              1073741824.0
 #define PIN_PIECE        ((uint64_t)64 << 30) /* number of bytes that one call pins */
 #define TOUCH_PIECE      ((uint64_t)1 << 30)
-#define TOUCH_SPARE      ((uint64_t)256 << 20) /* number of bytes of host memory that must stay free */
-#define TOUCH_TRIES      20                    /* how often to wait a tenth of a second for more free memory */
+#define TOUCH_SPARE      ((uint64_t)256 << 20) /* bytes of host memory that must stay free */
+#define TOUCH_TRIES      20                    /* how many times to wait a tenth of a second for more free memory */
 
 int cuda_failed(cudaError_t error, const char *call) {
-    cudaGetLastError(); /* clears the error, which would otherwise be reported by a later call, too */
+    cudaGetLastError(); /* clears the error, which a later call would report otherwise */
     return fail("CUDA: %s: %s", call, cudaGetErrorString(error));
 }
 
@@ -61,7 +61,8 @@ void gpu_give(struct backend *b, void *data, uint64_t bytes) {
 
 int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
     if (bytes <= array->bytes) return 0;
-    uint64_t capacity = round_up(bytes, GPU_ARRAY_ALIGN); /* exactly this many bytes: callers that want a reserve for later batches ask for more */
+    uint64_t capacity = round_up(bytes, GPU_ARRAY_ALIGN); /* allocates just what is asked for: callers that want a reserve for later batches ask
+                                                           * for more */
     gpu_drop(b, array);
     if (gpu_take(b, &array->data, capacity, what)) return -1;
     array->bytes = capacity;
@@ -70,7 +71,7 @@ int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const c
 }
 
 void gpu_drop(struct backend *b, struct gpu_array *array) {
-    gpu_give(b, array->data, array->bytes); /* safe: cudaFree waits for the work that still uses the array */
+    gpu_give(b, array->data, array->bytes); /* cudaFree waits for all work that still uses the array */
     array->data = NULL;
     array->bytes = 0;
 }
@@ -83,8 +84,8 @@ int gpu_has_room(const struct backend *b, uint64_t bytes, int *fits) {
     return 0;
 }
 
-/* Waits until the memory is filled: cudaMemset, and cudaMemcpy from memory that is not pinned, may return before they are done,
- * and the streams of this backend do not wait for the default stream. */
+/* Waits until the memory is filled: cudaMemset, and cudaMemcpy from memory that is not pinned, may return earlier, and this backend's streams do
+ * not wait for the default stream. */
 int gpu_fill(void *to, const void *from, uint64_t bytes) {
     if (!bytes) return 0;
     CK(from ? cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice) : cudaMemset(to, 0, bytes));
@@ -106,7 +107,7 @@ static void unpin(char *host, uint64_t registered) {
     for (uint64_t at = 0; at < registered; at += PIN_PIECE) cudaHostUnregister(host + at);
 }
 
-/* Registers `bytes` at `host` with the driver. Sets *registered to the number of bytes that were registered, even after an error. */
+/* Registers `bytes` at `host` with the driver, so that they are pinned. *registered: how many bytes were registered, even after an error. */
 static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registered) {
     for (uint64_t at = 0; at < bytes; at += PIN_PIECE) {
         uint64_t piece = bytes - at < PIN_PIECE ? bytes - at : PIN_PIECE;
@@ -127,20 +128,20 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
     return 0;
 }
 
-/* Returns memory of whole huge pages, or NULL if the system refuses. It maps one page more, so that the memory can begin at a
- * multiple of the page size, and then unmaps the bytes before and after it. */
+/* Returns memory that consists of whole huge pages; NULL if the system refuses. Maps one page too many, so that the memory can begin at a multiple
+ * of the page size, and unmaps what is left at both ends. */
 static char *map_huge(uint64_t bytes) {
     void *got = mmap(NULL, bytes + PINNED_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return NULL;
     char *base = (char *)got, *start = (char *)round_up((uint64_t)(uintptr_t)base, PINNED_PAGE);
     if (start > base) munmap(base, (uint64_t)(start - base));
     munmap(start + bytes, PINNED_PAGE - (uint64_t)(start - base));
-    madvise(start, bytes, MADV_HUGEPAGE); /* faster to pin than smaller pages, which would do as well */
+    madvise(start, bytes, MADV_HUGEPAGE); /* huge pages are pinned faster; smaller ones would do as well */
     return start;
 }
 
-/* Writes to every page, part after part. A virtual machine may be given memory only as it uses memory; its free memory grows
- * only then, so this waits for it. */
+/* Writes to every page, part by part. A virtual machine may get memory from its host only when it uses it, so this waits until its free memory
+ * grows. */
 static int touch(struct backend *b, char *start, uint64_t bytes, const char *what) {
     for (uint64_t at = 0; at < bytes; at += TOUCH_PIECE) {
         uint64_t piece = bytes - at < TOUCH_PIECE ? bytes - at : TOUCH_PIECE;
@@ -183,10 +184,10 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= capacity;
 }
 
-/* The kinds of location for cudaMemAdvise(), as CUDA numbers them. Toolkits before 12.2 have no names for the two on the host. */
+/* The kinds of location for cudaMemAdvise(), as CUDA numbers them. Toolkits before 12.2 have no names for the last two. */
 enum { PLACE_DEVICE = 1, PLACE_HOST = 2, PLACE_HOST_NODE = 3 };
 
-/* Returns a location for cudaMemAdvise(): before CUDA 13 a device number, since then a struct. node: a NUMA node of the host, or NUMA_NONE. */
+/* Returns a location for cudaMemAdvise(): a device number before CUDA 13, a struct from then on. node: NUMA node of the host, or NUMA_NONE. */
 template <class Place> static Place place_of(int device, int node) {
     if constexpr (std::is_integral_v<Place>) {
         return device;
@@ -210,11 +211,11 @@ static cudaError_t keep_on_host(void *memory, uint64_t bytes, int device) {
     const enum cudaMemoryAdvise stay = cudaMemAdviseSetPreferredLocation;
     int node = near_node(device);
     if (node >= 0 && advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, node) == cudaSuccess) return cudaSuccess;
-    cudaGetLastError(); /* clears the error of the call whose advice the driver refused */
+    cudaGetLastError(); /* clears the error of the advice that the driver has refused */
     return advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, NUMA_NONE);
 }
 
-/* Returns managed memory on the host, which stays there and is mapped into the GPU. Returns NULL if the driver refuses; *error says why. */
+/* Returns managed memory that stays on the host and is mapped into the GPU; NULL if the driver refuses, with the reason in *error. */
 static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     char *got = NULL;
     *error = cudaMallocManaged((void **)&got, bytes);
@@ -226,7 +227,7 @@ static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     return NULL;
 }
 
-/* Returns 1 if the host can access this memory. It asks the system by a call, since reading the memory could crash the program. */
+/* Returns 1 if the host can access this memory. Asks by a system call, since reading the memory could crash the program. */
 static int host_reaches(char *memory) {
     int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     ssize_t came = fd < 0 ? -1 : read(fd, memory, 1);
@@ -302,8 +303,8 @@ int buffer_grow(struct backend *b, void **host, uint64_t *have, uint64_t bytes) 
 
 /* ---- working files ---- */
 
-/* Maps a new file without a name in the directory of `path`. Since it has no name, it is not confused with another file, and the
- * system removes it when the process ends. */
+/* Creates a file without a name in the directory of `path`, and maps it. So it cannot be mistaken for another file, and the system removes it when
+ * the process ends. */
 static int map_file(struct store *store, const char *path, uint64_t bytes) {
     store->fd = file_open_unnamed(path);
     if (store->fd < 0) return -1;
@@ -329,7 +330,7 @@ static void store_close(struct backend *b, struct store *store) {
     store->fd = -1;
 }
 
-/* Opens a store. Rows below gpu_rows are on the GPU; the other rows are on the host, in pinned memory or in a file. */
+/* Opens a store. Rows below gpu_rows are stored on the GPU, the others on the host: in pinned memory, or in a file. */
 static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, const struct store_shape *shape, const char *suffix) {
     char what[128];
     snprintf(what, sizeof what, "the %s table's %s", spec->name, suffix + 1);
@@ -351,7 +352,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     return rows_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 
-/* Returns the kernels' view of a part of records (weights or state), `offset` bytes after the beginning of a record. */
+/* Returns, for kernels, where one part of the records (weights or state) is: `offset` bytes after the beginning of each record. */
 static struct part_view part_of(const struct store *store, uint64_t rows, uint64_t offset) {
     struct part_view view;
     view.hot = store->gpu + offset;
@@ -369,7 +370,7 @@ static int copy_frozen(struct backend *b, struct backend_table *table) {
     return gpu_fill(table->frozen, table->spec.frozen, bytes);
 }
 
-/* Counts the tables with layout.by_row. Captured graphs index a batch's rows as the count requires, so they are made anew. */
+/* Counts the open tables with layout.by_row. Captured graphs of batches depend on whether there are any, so they are made again. */
 static void count_by_row(struct backend *b, const struct record_layout *layout, int change) {
     if (!layout->by_row) return;
     b->by_row += change;
@@ -440,8 +441,8 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
 
 /* ---- whole rows to and from the host ---- */
 
-/* Sets *at to host memory with rows first .. first + count - 1 of a store: the store's own memory or, if the rows are on the
- * GPU, a copy in `transfer`. host_check_rows() has refused rows that the table does not have. */
+/* Sets *at to host memory with rows first .. first + count - 1 of a store: the store's own memory, or a copy in `transfer` if the rows are on the
+ * GPU. The caller has checked the rows by host_check_rows(). */
 static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
     if (first >= store->gpu_rows) {
         *at = store->host + (first - store->gpu_rows) * store->stride;
@@ -457,7 +458,7 @@ static int rows_from_host(const struct store *store, uint64_t first, uint64_t co
     return gpu_fill(store->gpu + first * store->stride, transfer, count * store->stride);
 }
 
-/* Transfers rows. In each store, they must be either all on the GPU or all on the host. */
+/* Copies rows between a table and packed host memory. In each store the rows must be all on the GPU or all on the host. */
 static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
     struct host_records records;
     char *at[2] = {NULL, NULL};
@@ -474,7 +475,7 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
     return 0;
 }
 
-/* Pins the transfer buffers, if they are not pinned yet. They are kept, since pinning takes longer than a copy. */
+/* Pins the transfer buffers if necessary. They stay pinned, since pinning takes longer than a copy. */
 static int reserve_transfer(struct backend *b, const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
         if (table->stores[i].gpu_memory && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
@@ -505,7 +506,7 @@ int cuda_table_read(struct backend *b, struct backend_table *table, uint64_t fir
 }
 
 int cuda_table_write(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, const void *packed) {
-    return transfer_all(b, table, first, count, (char *)(uintptr_t)packed, 1); /* the cast is safe: `packed` is only read */
+    return transfer_all(b, table, first, count, (char *)(uintptr_t)packed, 1); /* the cast is safe, since `packed` is only read */
 }
 
 /* ==== row sets: of batches, of calls, and of announced lists ==== */
@@ -624,27 +625,27 @@ int row_set_land(struct backend *b, struct row_set *set) {
 
 /* ==== moving cold rows ====
  *
- * Copies cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight.
- * stage.cu shows the order of these steps.
+ * Copies cold rows (those on the host) to a stage's slots and back, so that they stay exact while several batches are in flight. stage.cu shows the
+ * order of these steps.
  *
- *   plan     finds which distinct rows are cold, and which of them a batch in flight holds in its slots   its builder's stream
- *   fetch    the other cold rows, host -> slots                                                           in stream
- *   forward  cold rows that batches in flight hold, their slots -> these, after the step before               compute stream
- *   home     slots -> host; for a store in a file, which the GPU cannot access, slots -> staging         out stream
- *   land     staging -> file (row_set_land)                                                            the host's threads
+ *   plan     finds the cold rows, and which of them are in the slots of a batch in flight               builder's stream
+ *   fetch    the other cold rows, host -> slots                                                        in stream
+ *   forward  cold rows of batches in flight, their slots -> these slots, after the previous step      compute stream
+ *   home     slots -> host; for a store in a file, which the GPU cannot access, slots -> staging      out stream
+ *   land     staging -> file (row_set_land)                                                         the host's threads
  *
- * Rows of a store are copied back in the order of their batches: on one stream, or when their batches are finished. The kernels
- * that copy rows are small on purpose: with more thread blocks they would only take memory bandwidth from the step.
+ * Rows of a store are copied back in the order of their batches. The kernels that copy rows have few thread blocks on purpose: more would only take
+ * memory bandwidth from the step.
  *
- * A row is never read from the host while a batch in flight has it in its slots, which is from the batch's fetch until its rows
- * have landed. If several batches have a row, the newest has its value, since steps run one after another.
+ * While a batch in flight holds a row in its slots (from its fetch until its rows have landed), the row is not read from the host. If several batches
+ * hold a row, the newest one has its value, since steps run one after another.
  */
 
 enum {
     ROW_THREADS = 256,
-    MOVE_THREADS = 128, /* threads of a thread block: small thread blocks start sooner beside the thread blocks of a step */
+    MOVE_THREADS = 128, /* threads of a thread block: few, so that it can start beside the thread blocks of a step */
     MOVED_ROWS = 8,     /* number of rows that a warp copies at a time */
-    MOVED_CHUNKS = 8,   /* number of chunks that each lane has in flight at once */
+    MOVED_CHUNKS = 8,   /* 16-byte chunks that each lane has in flight at once */
     GATHER_BLOCKS = 16,
     SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,
@@ -654,7 +655,7 @@ enum {
 
 /* ---- plan ---- */
 
-/* The batches in flight whose slots may contain rows of a new batch; the newest is first. */
+/* The batches in flight that may hold rows of a new batch in their slots; the newest first. */
 struct in_flight {
     int count;
     uint32_t stage[BACKEND_STAGES];
@@ -662,7 +663,7 @@ struct in_flight {
     const struct batch_counts *counts[BACKEND_STAGES];
 };
 
-/* Returns the first place in ids[count], which are sorted, whose id is at least `id`. A warp searches together, with 32 probes at once. */
+/* Returns the index of the first of the sorted ids[count] that is at least `id`. The lanes of a warp search together, 32 probes at a time. */
 static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -700,7 +701,7 @@ static __global__ void find_forwards(const uint32_t *distinct_ids, uint64_t hot_
 
 /* ---- moving rows ---- */
 
-/* The records of one store that are to be copied. `home`: the address on the host that row 0 has or would have. */
+/* Records of one store to be copied. `home`: the host address of row 0, even if row 0 is not there. */
 struct record_move {
     char *home, *slots;
     uint64_t stride;
@@ -709,14 +710,14 @@ struct record_move {
     int side;
 };
 
-/* Returns the id of cold row number `row`; DRAW_NONE if its record is not to be copied. */
+/* Returns the id of cold row number `row`; DRAW_NONE if its record is not to be copied here. */
 template <bool OUT> static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m, uint32_t first, uint64_t row, uint32_t rows) {
     if (row >= rows || (!OUT && m.forward[row] != DRAW_NONE)) return DRAW_NONE;
     return m.distinct_ids[first + row];
 }
 
-/* Copies records between slots and host. A warp copies several neighbouring records at a time, as if they were one: each lane has several
- * chunks in flight, and the ids of the next records, so that the link always has requests waiting, however short records are. */
+/* Copies records between slots and host. A warp copies several neighbouring records together: each lane has several chunks in flight, and already
+ * the ids of the next records, so that the link always has requests to serve, even with short records. */
 template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
@@ -745,7 +746,7 @@ template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_
     }
 }
 
-/* Copies all records in the slots to staging, which is pinned memory with the same layout. */
+/* Copies the records in the slots to staging, pinned memory with the same layout. */
 static __global__ void copy_slots(uint4 *to, const uint4 *from, uint64_t chunks, const struct batch_counts *counts, int side) {
     uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * chunks, step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) to[i] = from[i];
@@ -769,7 +770,7 @@ static __global__ void forward_records(char *slots, struct all_slots from, uint6
 
 /* ---- plan, the host's side ---- */
 
-/* Returns an upper bound of the number of cold rows that `ids` ids can name. */
+/* Returns an upper bound of the number of cold rows among `ids` ids. */
 static uint64_t most_cold(const struct row_set *set, uint64_t ids) {
     uint64_t cold = set->table->spec.rows - cuda_hot_rows(set->table);
     return ids < cold ? ids : cold;
@@ -799,8 +800,8 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     struct row_set *set = &stage->side[side];
     cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
-    /* Each of these batches may have another builder, so each is waited for. Waiting for the newest is not enough: if it has no
-     * cold rows, it has not waited for the batches before it. */
+    /* Waits for each batch, since each may have another builder. Waiting for the newest is not enough: without cold rows it has not waited for
+     * those before it. */
     for (int i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(row_set_view(set).distinct_ids, cuda_hot_rows(set->table), set->counts,
                                                                              side, others, (uint32_t *)set->forward.data);
@@ -808,7 +809,7 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     return 0;
 }
 
-/* Returns 1 if a store of the set's table is in a file: then the host needs the ids, since its threads move the rows. */
+/* Returns 1 if the set's table has a store in a file, whose rows the host's threads move: the host then needs the ids. */
 static int needs_ids(const struct row_set *set) {
     for (int i = 0; i < set->table->parts; i++)
         if (cuda_in_file(&set->table->stores[i])) return 1;
@@ -847,8 +848,8 @@ static struct record_move move_of(const struct row_set *set, int part) {
     return m;
 }
 
-/* Fetches rows of a file: the host's threads read them into staging once they have the ids, and the GPU copies them to the
- * slots. Rows that will be forwarded are read, too, but not used. */
+/* Fetches rows of a file: the host's threads wait for the ids and read the rows into staging; the GPU copies these to the slots. Rows that will be
+ * forwarded are read for nothing. */
 static int fetch_file(struct backend *b, struct stage *stage, struct row_set *set, int part) {
     const uint32_t *ids;
     CK(cudaEventSynchronize(stage->prepared));
@@ -895,8 +896,8 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
 
 /* ---- copying back ---- */
 
-/* Copies the slots to staging. If blocks have one target, a batch has nearly as many distinct targets as blocks: then the copy engine
- * copies all slots, which does not slow the step. Otherwise a kernel copies only the slots in use, whose number the GPU knows. */
+/* Copies the slots to staging. If blocks have one target, nearly all slots are in use, so the copy engine copies all of them without slowing the
+ * step. Otherwise a kernel copies only the slots in use, whose number only the GPU knows. */
 static int copy_to_staging(struct backend *b, const struct stage *stage, struct row_set *set, int part) {
     uint64_t stride = set->table->stores[part].stride;
     uint64_t most = most_cold(set, set->count) * stride, capacity = most_cold(set, set->capacity) * stride;

@@ -1,16 +1,16 @@
-/* search_topk: exact nearest rows, and exact ranks, on the GPU. The base rows are searched slice after slice: float32 products by cuBLAS rule out
- * most rows of a slice, and the few others are scored as kernels/finished.h defines. So neither the base table nor all products need
- * to fit the GPU, the size of a slice changes no answer, and the CPU finds the same answers to the bit.
+/* search_topk: exact nearest rows, and exact ranks, on the GPU. The base rows are searched in slices: float32 products by cuBLAS exclude most rows of
+ * a slice, and the few others get the exact score of kernels/finished.h. So neither the base table nor all products must fit into the GPU, answers do
+ * not depend on the size of slices, and the CPU finds the same answers to the bit.
  *
- *   base slice -> GPU   copied while the slice before is searched; also the length of the slice's longest row
+ *   base slice -> GPU   copied while the previous slice is searched; also computes the length of its longest row
  *   queries x slice     products by cublasSgemm, without TF32
  *   select              for each query: finds the k-th best of its answers so far and its products, by radix selection over
  *                       64-bit keys; scores the rows whose products are near the k-th best or above it; keeps the k best of its
  *                       answers so far and these scores
  *   at the end          a segmented sort orders the k answers of each query
  *
- * A key is a score's bits, in rising order, then the complement of the row's id. So keys differ, and a larger key is a better
- * answer; of equal scores, the lower id is better. Key 0 is no answer: a banned row, a score of -infinity, or NaN.
+ * A key is a score's bits, in rising order, then the complement of the row's id. So keys differ, and a larger key is a better answer; of equal
+ * scores, the lower id is better. Key 0 means no answer: a banned row, a score of -infinity, or NaN.
  */
 #include "cuda.cuh"
 
@@ -29,12 +29,12 @@ namespace {
 typedef unsigned long long answer_key;
 
 enum {
-    THREADS = 256,          /* number of threads of a block of select_kernel */
+    THREADS = 256,          /* threads of a thread block of select_kernel */
     QUERIES_AT_ONCE = 1024, /* number of queries of one product */
-    GROUP = 1 << 16,        /* number of queries whose answers are on the GPU at the same time */
+    GROUP = 1 << 16,        /* queries whose answers are on the GPU at the same time */
     BASE_BYTES = 256 << 20, /* most bytes of one slice of base rows */
     SCORES = 64 << 20,      /* most floats of one product */
-    NEAR = 1024             /* most keys of a slice's scored rows that a thread block keeps in shared memory */
+    NEAR = 1024             /* most keys of scored rows of a slice that a thread block keeps in shared memory */
 };
 
 struct topk_memory {
@@ -70,17 +70,17 @@ __host__ __device__ float score_of(answer_key key) {
 
 /* ---- kernels ---- */
 
-constexpr uint32_t MASKED = 0xFFC0BA2Du; /* replaces the product of a banned row: a NaN that no arithmetic produces */
+constexpr uint32_t MASKED = 0xFFC0BA2Du; /* replaces the product of a banned row; no arithmetic produces this NaN */
 
-/* Replaces the products of each query's banned rows by MASKED, in a slice of rows first .. first + rows - 1. One thread block a query. */
+/* Replaces the products of each query's banned rows by MASKED, in the slice of rows first .. first + rows - 1. One thread block for each query. */
 __global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const uint64_t *starts, const uint32_t *banned, uint64_t base) {
     uint64_t low = starts[blockIdx.x] - base, end = starts[blockIdx.x + 1] - base;
     for (uint64_t i = low + threadIdx.x; i < end; i += blockDim.x)
         if (banned[i] >= first && banned[i] - first < rows) scores[blockIdx.x * rows + banned[i] - first] = __uint_as_float(MASKED);
 }
 
-/* Computes the squared length of the longest row, as the bits of a float: for positive floats, larger bits mean a larger float.
- * Rows with NaN are ignored, since they are never answers. One warp a row. */
+/* Computes the squared length of the longest row, as the bits of a float, which for positive floats have the same order. Ignores rows with NaN,
+ * which are never answers. One warp for each row. */
 __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, uint32_t *longest) {
     uint64_t warps = (uint64_t)gridDim.x * blockDim.x / 32;
     float most = 0;
@@ -93,7 +93,7 @@ __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, u
     if (lane_number() == 0) atomicMax(longest, __float_as_uint(most));
 }
 
-/* Computes search_sum() by a warp: each lane adds its columns in order, then the lanes' sums are added by halves. */
+/* Computes search_sum() by a warp: each lane adds its columns in order; then the lanes' sums are added pairwise. */
 __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     static_assert(SEARCH_LANES == 32, "a lane a column");
     double sum = 0;
@@ -101,12 +101,12 @@ __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     return warp_sum(sum);
 }
 
-/* The keys among which one query chooses: the keys of its answers so far (before), and of a slice's rows: either the keys of
- * scored rows (near), or their products (values). */
+/* The keys among which a query chooses its k best: `before` are those of its answers so far; those of a slice's rows are either exact (near) or
+ * made from products (values). */
 struct choice {
     const answer_key *before, *near;
     const float *values;
-    uint64_t k, count; /* k: number of answers in `before`; count: number of all keys */
+    uint64_t k, count; /* k: number of answers in `before`; count: number of all keys to choose from */
     uint32_t first;    /* id of the row of values[0] */
 
     __device__ answer_key at(uint64_t i) const {
@@ -114,9 +114,8 @@ struct choice {
     }
 };
 
-/* Returns the k-th largest key; 1 if fewer than k keys are answers. It finds one digit after another, the highest first: a
- * histogram of the keys that begin with the digits found so far shows the next digit. It stops as soon as all keys that begin
- * with them are among the k largest. */
+/* Returns the k-th largest key; 1 if fewer than k keys are answers. Finds the key digit by digit, the highest first, by a histogram of the keys
+ * that begin with the digits found so far. Stops as soon as all of these keys are among the k largest. */
 __device__ answer_key find_least(const choice &c, uint64_t k) {
     __shared__ uint32_t histogram[256];
     __shared__ uint64_t wanted_shared;
@@ -158,8 +157,8 @@ struct slice {
     const uint32_t *longest; /* on the GPU: the result of lengths_kernel */
 };
 
-/* Returns the lowest product of a row that may be among the k best. It is the k-th best product minus twice the margin: the k-th
- * product may be above its score by the margin, and a better row's product may be below its score by the margin. */
+/* Returns the smallest product with which a row may be among the k best: the k-th best product minus twice the margin, since a product may be
+ * above or below its exact score by the margin. */
 __device__ float least_product(const choice &products, const slice &s, const float *query) {
     double squares = sum_of(query, query, s.dim);
     float least = score_of(find_least(products, products.k));
@@ -167,8 +166,8 @@ __device__ float least_product(const choice &products, const slice &s, const flo
     return least > -INFINITY ? least - 2 * margin : -INFINITY;
 }
 
-/* Scores the rows whose products are at least `least`, one row a warp. If `near` is given, writes the keys of the first NEAR of
- * these rows to it, and counts all of them. If `near` is NULL, replaces every product by the row's score, or by MASKED. */
+/* Computes the exact scores of the rows whose products are at least `least`, one row for each warp. near != NULL: stores the keys of the first
+ * NEAR of them, and counts them all. near = NULL: replaces every product by its row's score, or by MASKED. */
 __device__ void score_rows(float *products, float least, const slice &s, const float *query, answer_key *near, uint32_t *count) {
     for (uint64_t base = threadIdx.x / 32 * 32; base < s.rows; base += THREADS) {
         uint64_t row = base + lane_number();
@@ -188,7 +187,7 @@ __device__ void score_rows(float *products, float least, const slice &s, const f
     __syncthreads();
 }
 
-/* Selects the k best, in any order, of each query's answers so far and of the rows of a slice. One thread block a query. */
+/* Selects, for each query, the k best of its answers so far and the rows of a slice, in any order. One thread block for each query. */
 __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *before, answer_key *after, uint64_t k,
                                                          float *products, const float *queries, slice s) {
     __shared__ answer_key near[NEAR];
@@ -219,8 +218,8 @@ __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *befor
     for (uint64_t i = used + threadIdx.x; i < k; i += THREADS) out[i] = 0;
 }
 
-/* Counts two kinds of rows of a slice for each query: rows whose score is above `than`, and rows whose score equals it; MASKED products are
- * not counted. If a product is near `than`, the row's exact score decides. counts: [queries x 2]. One thread block a query. */
+/* Counts, for each query, the rows of a slice whose score is above `than`, and those whose score equals it; rows with MASKED products are not
+ * counted. Where a product is near `than`, the exact score decides. counts: [queries x 2]. One thread block for each query. */
 __global__ void __launch_bounds__(THREADS) count_kernel(const float *products, const float *queries, const float *than, slice s, answer_key *counts) {
     __shared__ unsigned long long found[2];
     const float *query = queries + blockIdx.x * (uint64_t)s.dim, *own = products + blockIdx.x * s.rows;
@@ -272,11 +271,11 @@ int open_memory(backend *backend, topk_memory **out) {
     return 0;
 }
 
-/* The queries whose answers are on the GPU at the same time; each slice is compared with all of them. */
+/* The queries whose answers are on the GPU at the same time; every slice is searched for all of them. */
 struct group {
     const topk_request *request;
     uint64_t first, count; /* queries first .. first + count - 1 of the call */
-    uint64_t k, slice, chunk; /* k: 2 if rows are counted; best[0] then has the counts */
+    uint64_t k, slice, chunk; /* k: with 2 rows are counted instead, and best[0] contains the counts */
     int newest; /* index in best[] of the newest answers */
 };
 
@@ -310,8 +309,7 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
     return 0;
 }
 
-/* Multiplies all queries of the group with a slice on the GPU. Then selects each query's best answers among its answers so far
- * and the slice's rows. */
+/* Multiplies all queries of the group with a slice on the GPU; then selects each query's best answers from the slice and its answers so far. */
 int search_slice(backend *backend, topk_memory *m, group *g, const float *base, uint64_t first, uint64_t rows) {
     const topk_request *r = g->request;
     float *scores = (float *)m->scores.data;
@@ -382,7 +380,7 @@ int fetch_counts(backend *backend, topk_memory *m, const group &g) {
     return error == cudaSuccess ? 0 : cuda_failed(error, "a search");
 }
 
-/* Sorts each query's answers, from best[newest] into the other array of best[]. */
+/* Sorts the answers of each query, from best[newest] to the other array of best[]. */
 int sort_answers(backend *backend, topk_memory *m, group *g) {
     uint64_t *offsets = (uint64_t *)m->offsets.data;
     const answer_key *in = (const answer_key *)m->best[g->newest].data;
@@ -440,8 +438,8 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     group g = {};
     g.request = request;
     g.k = request->than ? 2 : std::min<uint64_t>(request->k, request->base_rows);
-    /* With few queries slices are long; with many queries they leave memory for the scores. A slice has at most 2^31 - 1 rows,
-     * which is cuBLAS's limit. If tables use up the budget, slices and scores are shares of the memory that is left. */
+    /* With few queries slices are long; with many they are shorter, to leave memory for the scores. cuBLAS limits them to 2^31 - 1 rows. If tables
+     * use up the budget, slices and scores share the memory that is left. */
     uint64_t capacity = backend->gpu_budget - backend->gpu_used;
     each_array(m, [&](gpu_array *array) { capacity += array->bytes; });
     uint64_t kept = std::min<uint64_t>(512u << 20, capacity / 16), slice = std::min<uint64_t>(BASE_BYTES, capacity / 4);

@@ -1,17 +1,16 @@
-/* snapshot: one thread, the reader, reads a table's rows in order, with the values from when the snapshot began. Meanwhile work on
- * the GPU goes on to change rows.
+/* snapshot: a thread, the reader, reads all rows of a table with the values that they had when the snapshot began, while work on the GPU goes on to
+ * change rows.
  *
- *   before work changes rows   keep_rows copies the records of rows that were not read and not copied yet, on the work's stream
+ *   before work changes rows   keep_rows copies those that the reader has not read and that are not copied yet, on the work's stream
  *   the reader                 1. copies a chunk of rows from the table, on a stream of its own or from host memory
  *                              2. waits for all copies that were enqueued by then
- *                              3. replaces rows that were copied by their copies
+ *                              3. replaces those rows of the chunk that have copies by their copies
  *
- * If the first step reads a row that work is changing, the row was copied before that work began, so the third step finds the copy.
- * While a row of host memory changes only in the GPU's cache (by_id.cu), its record in host memory still has the value from
- * when the snapshot began.
+ * If step 1 reads a row that work is changing, the row was copied before that work began, so step 3 finds the copy. While a row of host memory
+ * changes only in the GPU's cache (by_id.cu), its record in host memory keeps the old value.
  *
- * Copies are in pinned memory, which grows by blocks up to a limit. Work that needs more waits until the reader is done. So does a
- * call by id on a table with a part in a file, since threads of the host move the rows of that part.
+ * Copies are in pinned memory, which grows by blocks up to a limit. Work that needs more waits until the reader is done; so does a call by id on a
+ * table with a part in a file, whose rows the host's threads move.
  */
 #include "by_id.cuh"
 #include "values.cuh"
@@ -25,39 +24,39 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES ((uint64_t)64 << 20) /* least bytes of a block; fewer if the limit is lower */
+#define BLOCK_BYTES ((uint64_t)64 << 20) /* fewest bytes of a block; fewer only if the limit is lower */
 
 enum {
     BLOCKS_MOST = 128,
-    CHUNK_ROWS = 1024, /* copies of this many neighbouring rows are in one list */
+    CHUNK_ROWS = 1024, /* the copies of this many neighbouring rows form one list */
     NO_COPY = UINT32_MAX
 };
 
 struct snapshot {
     uint64_t first, end;        /* the table has rows first .. end - 1 */
-    uint64_t taken;             /* rows below this number were read; end: no more rows are read. Atomic */
-    uint64_t sizes[2], stride;  /* bytes of a record in each store; of both */
-    uint32_t *copied;           /* on the GPU: bit map of the rows that were copied, counted from the first */
+    uint64_t taken;             /* rows below this number have been read; end: reading is over. Atomic */
+    uint64_t sizes[2], stride;  /* sizes: bytes of a record in each store; stride: in both together */
+    uint32_t *copied;           /* on the GPU: bit map of copied rows; bit 0 is row `first` */
     uint32_t *count;            /* on the GPU: number of copies */
-    uint64_t promised;          /* upper bound of the number of copies, known to the host; a row is copied once at most */
-    uint64_t most, of_block;    /* limit on the number of copies; number of copies of a block */
+    uint64_t promised;          /* upper bound, known to the host, of the number of copies; a row is copied at most once */
+    uint64_t most, of_block;    /* most: limit of the number of copies; of_block: copies in a block */
     unsigned pinned;            /* number of blocks that have memory */
-    char *block[BLOCKS_MOST];   /* pinned: each [of_block] records, then their [of_block] rows */
+    char *block[BLOCKS_MOST];   /* pinned: [of_block] records, then the row of each */
     cudaEvent_t copying;        /* recorded after each launch of keep_rows */
     cudaStream_t stream;        /* the reader's */
-    char *transfer[2];          /* pinned, by store: rows on the GPU on their way to the reader */
+    char *transfer[2];          /* [store] pinned buffer for rows on the GPU on their way to the reader */
     uint32_t *counted;          /* pinned: the reader's copy of `count` */
     uint64_t listed;            /* number of copies in lists */
-    uint32_t *newest, *before;  /* newest: [chunks] the newest copy of a row of the chunk; before: [copies] the next older one */
-    pthread_mutex_t lock;       /* held from a launch of keep_rows until `copying` is recorded, and while `taken` becomes `end` */
+    uint32_t *newest, *before;  /* newest: [chunks] the chunk's newest copy; before: [copies] the next older copy of the same chunk */
+    pthread_mutex_t lock;       /* held from a launch of keep_rows until `copying` is recorded, and while `taken` is set to `end` */
     pthread_cond_t over;
 };
 
 /* ---- copying ---- */
 
-/* The rows that will change, and the memory for their copies, as keep_rows receives them. */
+/* For keep_rows: the rows that are going to change, and the memory for their copies. */
 struct keeping {
-    struct id_view ids;             /* a call's list; ids.ids = NULL: the distinct rows of a batch */
+    struct id_view ids;             /* ids of a call; ids.ids = NULL: the distinct rows of a batch */
     const uint32_t *distinct_ids;
     const struct batch_counts *counts;
     int side, parts;
@@ -71,7 +70,7 @@ static __device__ __forceinline__ char *copy_at(const struct keeping &k, uint32_
     return k.block[copy / k.of_block] + copy % k.of_block * k.stride;
 }
 
-/* A warp looks at 32 rows together. It copies the rows whose bit it is the first to set. */
+/* A warp examines 32 rows at a time, and copies those whose bit it is the first to set. */
 static __global__ void __launch_bounds__(THREADS) keep_rows(const __grid_constant__ struct keeping k) {
     uint32_t lane = threadIdx.x & 31, count = k.ids.ids ? k.ids.count : k.counts->distinct[k.side];
     uint32_t cold_first = k.ids.ids ? 0 : k.counts->cold_first[k.side];
@@ -110,7 +109,7 @@ static uint64_t taken_of(const struct snapshot *s) {
     return __atomic_load_n(&s->taken, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the bytes of a copy: the record and its row. */
+/* Returns the bytes of a copy: a record, and the number of its row. */
 static uint64_t bytes_of_copy(const struct snapshot *s) {
     return s->stride + sizeof(uint32_t);
 }
@@ -121,13 +120,13 @@ static int add_block(struct backend *b, struct snapshot *s) {
     return 0;
 }
 
-/* Returns an upper bound of the number of copies after `rows` more rows are copied. */
+/* Returns an upper bound of the number of copies if `rows` more rows are copied. */
 static uint64_t copies_with(const struct snapshot *s, uint64_t rows) {
     return std::min(s->promised + rows, s->end - s->first);
 }
 
-/* Allocates memory for copies of `rows` more rows. If that would pass the limit, waits until the reader is done, and sets *over to
- * true: rows need no more copies. */
+/* Allocates memory for copies of `rows` more rows. If that would exceed the limit, waits until the reader is done, and sets *over to true: copies
+ * are no longer needed. */
 static int make_room(struct backend *b, struct snapshot *s, uint64_t rows, bool *over) {
     *over = taken_of(s) >= s->end;
     if (!*over && copies_with(s, rows) > s->most) {
@@ -145,7 +144,7 @@ static int make_room(struct backend *b, struct snapshot *s, uint64_t rows, bool 
     return 0;
 }
 
-/* Launches the copying of at most `rows` rows. */
+/* Launches keep_rows for at most `rows` rows. */
 static int launch(struct backend *b, struct snapshot *s, struct keeping *k, uint64_t rows, cudaStream_t stream) {
     bool over;
     if (make_room(b, s, rows, &over)) return -1;
@@ -209,8 +208,7 @@ int cuda_snapshot_keep_batch(struct backend *b, struct stage *stage, int side) {
 
 /* ---- reading ---- */
 
-/* Packs rows first .. first + count - 1 with the values that the table has now. In each store, either all of these rows are on the
- * GPU or all are on the host. */
+/* Packs rows first .. first + count - 1 as the table has them now. In each store, these rows must be all on the GPU or all on the host. */
 static int read_rows(struct snapshot *s, const struct backend_table *table, uint64_t first, uint64_t count, char *packed) {
     char *at[2];
     for (int i = 0; i < table->parts; i++) {
@@ -224,17 +222,17 @@ static int read_rows(struct snapshot *s, const struct backend_table *table, uint
     return host_pack(NULL, &table->spec.layout, &records, count, packed);
 }
 
-/* Returns the row of a copy, counted from the table's first row. */
+/* Returns the row of a copy, relative to the table's first row. */
 static uint32_t row_of_copy(const struct snapshot *s, uint64_t copy) {
     return ((const uint32_t *)(s->block[copy / s->of_block] + s->of_block * s->stride))[copy % s->of_block];
 }
 
-/* Waits for the copies that were enqueued by now, and puts them into the lists of their chunks. */
+/* Waits for all copies enqueued so far, and adds them to the lists of their chunks. */
 static int list_copies(struct snapshot *s) {
     CK(cudaEventSynchronize(s->copying));
     CK(cudaMemcpyAsync(s->counted, s->count, sizeof *s->counted, cudaMemcpyDeviceToHost, s->stream));
     CK(cudaStreamSynchronize(s->stream));
-    pthread_mutex_lock(&s->lock); /* copies that were enqueued meanwhile may be counted, too: these are waited for */
+    pthread_mutex_lock(&s->lock); /* copies that are enqueued meanwhile may be counted too, and are waited for */
     pthread_mutex_unlock(&s->lock);
     CK(cudaEventSynchronize(s->copying));
     for (uint64_t copy = s->listed; copy < *s->counted; copy++) {
@@ -246,7 +244,7 @@ static int list_copies(struct snapshot *s) {
     return 0;
 }
 
-/* Replaces rows from..end, counted from the table's first row, by their copies. */
+/* Replaces rows from .. end - 1 (relative to the table's first row) by their copies, if they have one. */
 static void put_copies(const struct snapshot *s, const struct backend_table *table, uint64_t from, uint64_t end, char *packed) {
     const struct record_layout *layout = &table->spec.layout;
     for (uint64_t chunk = from / CHUNK_ROWS; chunk * CHUNK_ROWS < end; chunk++)

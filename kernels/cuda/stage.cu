@@ -1,6 +1,6 @@
 /* stage: the life of a batch, in order. The other files of this folder carry out its steps.
  *
- * A batch lives in a stage, one of `depth`. Each call moves it one state on, enqueues work and returns:
+ * A batch lives in a stage; there are `depth` of them. Each call moves the batch to its next state, enqueues work and returns:
  *
  *           make_batch                step                  result, drain, or the
  *           set_batch                                       stage's next make_batch
@@ -8,7 +8,7 @@
  *                        ^                                                         |
  *                        +------------------- make_batch, set_batch ---------------+
  *
- * What a batch's calls enqueue, and where. Time runs to the right; `|` is an event that other streams wait for:
+ * The work that these calls enqueue, by stream. Time runs to the right; `|` is an event that other streams wait for:
  *
  *   a builder's stream  [ids; both sides by row] [plan] |prepared         batch.cu: batch_examples.cu, batch_index.cu; rows.cu
  *   in stream             [fetch: host -> slots] |ticket of each side     rows.cu
@@ -16,14 +16,14 @@
  *   out stream                [result] [home: slots -> host] |done        step.cu; rows.cu
  *   the host's threads          [land: staging -> file]                   rows.cu
  *
- * At any time each line works on a different batch: while batch k is stepped, k+1 is fetched, k+2 and later ones are made,
- * each by a builder, and k-1 is copied back. Three rules keep this exact:
+ * At any time each stream works on a different batch: while batch k is stepped, batch k+1 is fetched, k+2 and later ones are made, each by its
+ * builder, and k-1 is copied back. Three rules keep this exact:
  *
- *   - Batches of one table are stepped one after the other. Only the work that the calls enqueue overlaps.
- *   - From STEPPING to GOING_HOME a batch is in flight: its rows may not be in the table yet, so a newer batch of the
- *     same table takes them from its slots (rows.cu: plan, forward).
+ *   - Batches of one table are stepped one after the other; only the other work on them overlaps.
+ *   - From STEPPING to GOING_HOME a batch is in flight: its changed rows may not be in the table yet, so a newer batch
+ *     of the same table copies them from its slots (rows.cu: plan, forward).
  *   - Rows of one store are copied back in the order of their batches. Rows of a file are copied to staging, and from there
- *     by the host's threads (they land), oldest batch first.
+ *     to the file by the host's threads ("land"), oldest batch first.
  */
 #include "ranks.cuh"
 
@@ -38,9 +38,9 @@ void cuda_stage_use(struct stage *stage, int copy) {
     }
 }
 
-/* Makes the stage use the copy of distinct ids and counts that its previous batch did not use. Work that still reads this copy
- * belongs to an older batch, whose rows have been copied back. Stages and builders are both used in turn, so each copy of a
- * stage is always filled by the same builder. */
+/* Makes the stage use the copy of distinct ids and counts that its previous batch did not use. Work that still reads this copy belongs to an older
+ * batch, whose rows have been copied back. Since stages and builders are used cyclically, each copy of a stage is always filled by the same
+ * builder. */
 static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
     cuda_stage_use(stage, stage->state == STAGE_HOME ? !stage->copy : stage->copy);
     unsigned turn = number + (b->builders_in_use < b->depth && b->depth % 2 ? (unsigned)stage->copy : 0);
@@ -55,7 +55,7 @@ int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
     if (stage->state == STAGE_STEPPING) return fail("stage %u has a batch whose step failed", number);
     CK(cudaSetDevice(b->device));
     if (land(b, stage)) return -1;
-    CK(cudaEventSynchronize(stage->prepared)); /* waits for the making of a batch that was never stepped */
+    CK(cudaEventSynchronize(stage->prepared)); /* waits until a batch that was never stepped has been made */
     take_turn(b, stage, number);
     stage->state = STAGE_EMPTY;
     *out = stage;
@@ -75,8 +75,8 @@ static int holds(const struct stage *stage, const struct backend_table *table) {
     return stage->side[SIDE_TARGET].table == table || stage->side[SIDE_CONTEXT].table == table;
 }
 
-/* Waits until older batches have landed in which one of these two tables is on the other side (targets here, contexts there).
- * Rows are forwarded, and copied back in order, only between equal sides. */
+/* Waits for older batches which have one of these two tables on the other side (as targets instead of contexts), until their rows have landed.
+ * Only between equal sides are rows forwarded, and copied back in order. */
 static int wait_turn(struct backend *b, const struct stage *stage, const struct step_request *request) {
     if (request->target->cache || request->context->cache) return fail("rows of a table with a cache (gpu_rows) are not trained in batches");
     if (request->target == request->context) return fail("targets and contexts of a batch are to be rows of two tables");
@@ -97,14 +97,14 @@ static int has_cold(const struct stage *stage) {
 static int fetch(struct backend *b, struct stage *stage) {
     if (!has_cold(stage)) return 0;
     CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
-    /* The newest step may still read these slots to forward rows of the batch that the stage had before. */
+    /* The newest step may still be reading these slots, to forward rows of the stage's previous batch. */
     CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
     for (int side = 0; side < 2; side++)
         if (cuda_rows_fetch(b, stage, side)) return -1;
     return 0;
 }
 
-/* Finds the batch's cold rows and copies them into the stage's slots. */
+/* Finds the batch's cold rows, and copies them to the stage's slots. */
 static int gather(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++)
         if (cuda_rows_plan(b, stage, side)) return -1;
@@ -121,7 +121,7 @@ static int forward(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-/* Computes the rows' new values, and the batch's result. */
+/* Enqueues the step itself: the rows' new values, and the batch's result. */
 static int train(struct backend *b, struct stage *stage, const struct step_request *request) {
     if (forward(b, stage)) return -1;
     for (int side = 0; side < 2; side++)
@@ -132,7 +132,7 @@ static int train(struct backend *b, struct stage *stage, const struct step_reque
     return cuda_launch_result(b, stage, request);
 }
 
-/* Copies the new values from the slots back to the tables. */
+/* Copies changed rows from the slots back to the tables. */
 static int scatter(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++)
         if (cuda_rows_home(b, stage, side)) return -1;
@@ -140,7 +140,7 @@ static int scatter(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-/* Records in the stage how its batch will be stepped, before any work of the step is enqueued. */
+/* Stores in the stage how its batch will be stepped, before work of the step is enqueued. */
 static void begin(struct backend *b, struct stage *stage, const struct step_request *request) {
     INVARIANT(stage->state == STAGE_BUILT && request->target != request->context);
     stage->side[SIDE_TARGET].table = request->target;
@@ -172,14 +172,13 @@ static struct stage *oldest_going_home(struct backend *b) {
     return oldest;
 }
 
-/* Waits until the stage's rows are back in the tables. Older batches are completed first: if two batches contain the same row,
- * the newer value must be written last. */
+/* Waits until the stage's rows are in the tables again. Older batches are completed first: of a row that is in two batches, the newer value must
+ * be written last. */
 static int land(struct backend *b, struct stage *stage) {
     while (stage->state == STAGE_GOING_HOME) {
         struct stage *oldest = oldest_going_home(b);
         INVARIANT(oldest && oldest->sequence <= stage->sequence); /* at the latest the stage itself */
-        if (exchange_await(b, oldest->done)) return -1; /* recorded after all of the GPU's work for this batch, whose step waited
-                                                         * for all earlier work */
+        if (exchange_await(b, oldest->done)) return -1; /* recorded after all GPU work of this batch, whose step waited for all earlier work */
         for (int side = 0; side < 2; side++)
             if (row_set_land(b, &oldest->side[side])) return -1;
         oldest->state = STAGE_HOME;

@@ -1,16 +1,15 @@
-/* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
+/* step: one exact step of a batch, in the same order as kernels/cpu/step.c.
  *
  *   dots        by block     (step_dots.cu; step_learn.cuh; step_shared.cu) old rows -> dot products, loss, coefficients; gradients
  *                            of target occurrences and, in blocks of several vectors, of contexts
- *   accumulate  by context   (below) its occurrences' gradients, or coefficients x old targets; rule; in place
- *               by target    its occurrences' gradients; rule; in place. At the same time as contexts, or after
- *                            them if contexts read targets
+ *   accumulate  by context   (below) sums its occurrences' gradients, or coefficients x old targets, and updates it
+ *               by target    sums its occurrences' gradients, and updates it: together with contexts, or later if contexts read targets
  *
- * The work on a row with many occurrences is divided into pieces, whose sums add_partials adds. Every sum has one order,
- * whatever the stage, the depth or the place of the rows.
+ * The work on a row with many occurrences is divided into several work items, whose sums add_partials adds. Each sum is always added in the same
+ * order, whatever the stage, the number of stages or the place of the rows.
  *
- * If the rule bounds the norm of a row's gradient and ranks share its columns, accumulate stores the sums of rows that occur in
- * the batch more than once, and posts their squares; finish_rows collects the squares over all columns, and updates.
+ * If the rule clips gradients by their norm and ranks share the columns, accumulate only stores the sums of rows that occur more than once, and posts
+ * their squares; finish_rows then collects the squares of all columns, and updates these rows.
  */
 #include "step_learn.cuh"
 #include "step.cuh"
@@ -19,60 +18,57 @@
 
 /* ==== the second half of a step ====
  *
- * Each distinct row's gradient, summed over its places in the batch, and its update. Most
- * rows are one piece of work, for a group of threads (accumulate). A row with many places is divided into pieces with partial sums,
- * which add_partials adds.
+ * Sums each distinct row's gradient over its places in the batch, and updates the row. Most rows are one work item (struct item), for a group of
+ * threads (accumulate). A row with many places has several, with partial sums that add_partials adds.
  *
  *   accumulate         records without state: a row's sum is in registers; a warp works on several rows
  *   accumulate_any     records of any rule and width: each thread works on B quads at a time (step.cuh: end_piece)
  *
- * LEARNED: for steps with the passes of step_learn.cuh: vectors may be pooled, rows have a factor in their own gradient if scores
- * are cosines, and rows may be frozen. Kernels without LEARNED are compiled without all of this.
+ * LEARNED: kernels for steps with the passes of step_learn.cuh: vectors may be pooled, rows may be frozen, and with cosines a row's gradient contains
+ * the row itself, times a factor. Other kernels are compiled without all of this.
  */
 
-/* The summands of a side's gradients: coefficient x target row (SUM_TARGETS), or rows of a buffer (SUM_BUFFER). */
+/* What is summed for a side's gradients: coefficient x target row (SUM_TARGETS), or rows of a buffer (SUM_BUFFER). */
 enum sum_of { SUM_TARGETS, SUM_BUFFER };
 
 struct work {
     const struct item *items;
     const uint32_t *count;
-    const float *buffer; /* SUM_BUFFER: rows of span floats, one for each place of the side */
+    const float *buffer; /* SUM_BUFFER: a row of span floats for each place of the side */
     int side;
     float *partials;       /* partial sums, in rows of span floats */
-    float *row_sums;       /* if squares are summed over ranks: [distinct rows x span] whole sums of rows; otherwise NULL */
-    uint64_t squares_slot; /* slot of the exchange for place 0 of the side */
-    const uint32_t *frozen; /* bit map of the side's frozen rows; NULL: no row is frozen. This field and the next two are used only with LEARNED */
-    const float *pooled;    /* SUM_TARGETS: [blocks x span] pooled vectors, used instead of target rows; NULL: targets are not pooled */
-    const float *own;       /* SUM_TARGETS: [places] factor of a place's row in its own gradient; NULL: rows are not in their own gradients */
+    float *row_sums;       /* if squares are summed over ranks: [distinct rows x span] each row's whole sum; otherwise NULL */
+    uint64_t squares_slot; /* slot of the exchange that belongs to place 0 of the side */
+    const uint32_t *frozen; /* bit map of the side's frozen rows; NULL: none. This field and the next two are used only with LEARNED */
+    const float *pooled;    /* SUM_TARGETS: [blocks x span] pooled vectors, summed in place of target rows; NULL: targets are not pooled */
+    const float *own;       /* SUM_TARGETS: [places] factor with which each place's row is added to its own gradient; NULL: it is not added */
 };
 
-/* The work of one launch: on one side, or on both sides if neither side reads rows that the other side changes. blockIdx.y is
- * the side's index in of[]. */
+/* The work of one launch: of one side, or of both if neither side reads rows that the other one changes. blockIdx.y is the index in of[]. */
 struct works {
     struct work of[2];
 };
 
-/* A piece of work, with the values that have been read for it so far. Finding its rows takes four reads (SUM_TARGETS) or two,
- * and each read needs the result of the one before; so they are made while earlier pieces are worked on. Each lane looks up one
- * of the piece's first summands. */
+/* A work item, and what has been read for it so far. Its rows are found by four reads (SUM_TARGETS) or two, each of which needs the result of the
+ * one before; so these reads are made while earlier items are worked on. Each lane looks up one of the item's first summands. */
 struct coming {
     struct item item;
-    bool real;           /* true: the piece exists, and its row is not frozen */
-    uint32_t id;         /* the id of the row whose gradient is summed */
-    uint32_t occurrence; /* place in the batch of the lane's summand */
+    bool real;           /* true: the item exists, and its row is not frozen */
+    uint32_t id;         /* id of the row whose gradient is summed */
+    uint32_t occurrence; /* place in the batch of the summand that this lane looks up */
     uint32_t block;      /* SUM_TARGETS: the block that contains the lane's summand; target, target_id: that block's target */
     uint32_t target, target_id;
     float factor;
 };
 
-/* Reads piece number `at`; if at >= count, sets c.real to false. */
+/* Reads work item number `at`; if at >= count, sets c.real to false. */
 static __device__ __forceinline__ void take_item(struct coming &c, const struct work &work, uint32_t at, uint32_t count) {
     c.item = {0, 0, 0, DRAW_NONE};
     c.real = at < count;
     if (c.real) c.item = work.items[at];
 }
 
-/* Reads which place in the batch the lane's summand has. lane: the summand's number in the piece. */
+/* Reads where in the batch the lane's summand occurs. lane: the summand's number in the work item. */
 static __device__ __forceinline__ void take_place(struct coming &c, const struct live_side &side, uint32_t lane) {
     c.occurrence = lane < c.item.count ? side.rows.order[c.item.first + lane] : 0;
 }
@@ -88,7 +84,7 @@ static __device__ __forceinline__ void take_blocks(struct coming &c, const struc
     c.factor = 1, c.block = 0;
     if (LEARNED && c.real && row_has_bit(work.frozen, c.id)) c.real = false, c.item.count = 0;
     if (OF != SUM_TARGETS || lane >= c.item.count) return;
-    c.block = side.block_of[c.occurrence]; /* every block has one target, so the block's number is the target's occurrence */
+    c.block = side.block_of[c.occurrence]; /* every block has one target, so the numbers of block and target are the same */
     c.factor = v.coefficients[c.occurrence];
 }
 
@@ -100,7 +96,7 @@ static __device__ __forceinline__ void take_targets(struct coming &c, const stru
     c.target = v.target.rows.distinct[c.block] & ~SINGLE_BIT;
 }
 
-/* Returns the address of the row that the lane has looked up as a summand. */
+/* Returns the address of the row that this lane has looked up as a summand. */
 template <bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ unsigned long long summand(const struct coming &c, const struct step_view &v,
                                                              const struct work &work, uint32_t cold_first) {
@@ -109,7 +105,7 @@ static __device__ __forceinline__ unsigned long long summand(const struct coming
     return (unsigned long long)(uintptr_t)live_row(v.target.weights, c.target_id, c.target, cold_first);
 }
 
-/* Prefetches the record of the piece's row into the GPU's cache; it is used one or two pieces later. */
+/* Prefetches the record of the item's row into the GPU's cache; it is used one or two items later. */
 template <int G>
 static __device__ __forceinline__ void ask_for_row(const struct coming &c, const struct step_view &v,
                                                    const struct live_side &side, uint32_t cold_first) {
@@ -118,12 +114,12 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
     ask_for_lines<G>(live_row(side.state, c.id, c.item.row, cold_first), v.state_bytes);
 }
 
-/* Sums a piece's summands in order, with U rows in flight at once. `c` has the first summands looked up. A warp takes as many
- * rounds as the longest of its groups' pieces needs. Each thread sums chunks tid, tid + G .. of the row. */
+/* Sums a work item's summands in order, with U rows in flight at once; `c` has the first summands looked up. A warp does as many rounds as the
+ * longest item of its groups needs. Thread tid sums chunks tid, tid + G .. of the row. */
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
-    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two summands, so the registers are better used for more pieces at once */
+    constexpr int MOST = VEC > 1 ? 2 : 4; /* most items have two summands, so registers are better used for several items at once */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
     uint32_t lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
@@ -137,7 +133,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
             take_targets<LEARNED, OF>(c, v, work, base + lane);
         }
         unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
-        /* A float32 row of a table is stored as a row of working memory is, so one loop reads both. */
+        /* Float32 rows of tables and rows of working memory are stored alike, so one loop reads both. */
         bool stored = F::QUADS == 1 || (OF == SUM_TARGETS && !(LEARNED && work.pooled));
         for (uint32_t i = 0; i < rounds; i += U)
             if (stored) add_found<F, G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);
@@ -145,7 +141,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
     }
 }
 
-/* Returns the factor of the old row itself in the piece's gradient: the sum of the factors of the piece's places. */
+/* Returns the factor of the row itself in its gradient: the sum of the factors of the item's places. */
 template <int G> static __device__ __forceinline__ float own_factor(const struct live_side &side, const struct work &work, const struct item &item) {
     constexpr uint32_t LANES = lanes_of<G>();
     float own = 0;
@@ -159,17 +155,17 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
                                                const struct work &work, const struct item &item, const char *weights) {
     float own = own_factor<G>(side, work, item);
     float4 row[VEC];
-    if (!item.count) return; /* this group has no piece, though another group of the warp has one */
+    if (!item.count) return; /* another group of the warp has a work item, but not this one */
     read_row<F, G, VEC>(row, weights, threadIdx.x % G, v.quads);
     add_row<VEC>(sum, own, row);
 }
 
-/* Returns the exchange's slot for the sum of squares of a row's gradient: the slot of the row's first place in the batch. */
+/* Returns the exchange's slot for the squares of a row's gradient: that of the row's first place in the batch. */
 static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
     return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
 }
 
-/* Posts the squares of a row's gradient in this rank's columns, and stores them for finish_rows, which collects the sum. */
+/* Posts the squares of a row's gradient over this rank's columns, and stores them for finish_rows, which collects the sum. */
 static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side,
                                                     const struct work &work, uint32_t row, float squares) {
     uint64_t slot = squares_of(side, work, row);
@@ -177,16 +173,15 @@ static __device__ __forceinline__ void post_squares(const struct step_view &v, c
     exchange_keep(v.exchange, slot, squares);
 }
 
-/* Returns true if the whole gradient of the row is stored for finish_rows, which needs its squares summed over ranks, instead of
- * updating the row now. */
+/* Returns true if the row's whole gradient must be stored for finish_rows, which needs its squared norm over all ranks, instead of being used now. */
 static __device__ __forceinline__ bool is_kept(const struct live_side &side, const struct work &work, const struct item &item) {
     return work.row_sums && item.partial == DRAW_NONE && side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
 }
 
 /* ---- records without state ---- */
 
-/* Updates the row by a piece's sum, or writes the sum to memory. All threads of a warp must call it. real: the group has a
- * piece; w: the weights of its row, needed if the row is updated. */
+/* Updates the row by a work item's sum, or stores the sum. All threads of a warp must call it. real: the group has an item; w: the weights of its
+ * row, needed if the row is updated. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC], char *weights,
                                                const struct step_view &v, const struct live_side &side, const struct work &work, uint32_t id) {
@@ -205,7 +200,7 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
     }
 }
 
-/* Sums a piece's summands; then updates its row, if the row has no other piece, or writes the sum to memory. */
+/* Sums a work item's summands; then updates its row, or stores the sum if the row has several items. */
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
@@ -222,7 +217,7 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
 
 /* ---- any record ---- */
 
-/* Does the work of end_sum() for records with state, too; gained(chunk) computes the sum, B quads of a thread at a time. */
+/* Does the same as end_sum(), also for records with state. gained(chunk) computes the sum, B quads of a thread at a time. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state, uint32_t id,
                                                    const struct step_view &v, const struct live_side &side, const struct work &work, Gained gained) {
@@ -251,13 +246,13 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
 
 /* ---- pieces in their turn ---- */
 
-/* Returns the least number of thread blocks on a multiprocessor. Kernels that only look up rows and add them need few registers,
- * so more of their thread blocks fit. */
+/* Returns how many thread blocks must fit on a multiprocessor: more for kernels that only look up rows and add them, since these need few
+ * registers. */
 static constexpr int resident_sums(int vec, enum sum_of of) {
     return vec > 6 ? 1 : vec <= 2 && of == SUM_BUFFER ? 6 : 4;
 }
 
-/* Works on the pieces of the thread's group one after the other. Each piece is looked up while earlier ones are worked on. */
+/* Works on the work items of the thread's group one after the other; looks up later items meanwhile. */
 template <int G, bool LEARNED, enum sum_of OF, typename Work>
 static __device__ __forceinline__ void take_pieces(const struct step_view &v, const struct works &works, Work work_piece) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -266,7 +261,7 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t lane = threadIdx.x % lanes_of<G>(), count = *work.count, cold_first = v.counts->cold_first[work.side];
     uint32_t first = blockIdx.x * GROUPS, step = gridDim.x * GROUPS, at = first + threadIdx.x / G;
-    struct coming coming[AHEAD]; /* the next pieces, each looked up one read further than the one after it: item; row and places; blocks; targets */
+    struct coming coming[AHEAD]; /* the next items, each looked up one read further than the one after it: item; row and places; blocks; targets */
 #pragma unroll
     for (int i = AHEAD - 1; i >= 0; i--) {
         take_item(coming[i], work, at, count);
@@ -306,7 +301,7 @@ static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
 
 /* ---- rows of several pieces ---- */
 
-/* Returns the sum of a row's partial sums. Groups of a warp add one share each; then every group gets the whole sum. */
+/* Returns the sum of a row's partial sums. Each group of a warp adds one share; then every group gets the whole sum. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const float *partials, uint32_t count, uint32_t tid,
                                                   const struct step_view &v) {
@@ -326,8 +321,7 @@ static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const floa
     }
 }
 
-/* Works on the rows of several pieces, a warp (or more threads) for each row. first: true for one of the groups that have the
- * row's sum: this group uses it. */
+/* Works on the rows that have several work items, with a warp (or more threads) for each row. first: true for the group that uses the row's sum. */
 template <int G, typename Work>
 static __device__ __forceinline__ void take_longs(const struct step_view &v, const struct works &works, Work work_row) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, ROWS = CTA / WIDTH;
@@ -380,8 +374,8 @@ template <class F, int G, int B, bool LEARNED> static struct sum_kernels sum_ker
     return {{accumulate_any<F, G, B, LEARNED, SUM_TARGETS>, accumulate_any<F, G, B, LEARNED, SUM_BUFFER>}, add_partials_any<F, G, B>};
 }
 
-/* Updates the rows whose gradients were stored: clips each gradient by its norm, for which all ranks' columns are known now, and
- * applies the optimizer's rule. One kernel serves all rules. */
+/* Updates the rows whose gradients were stored: clips each gradient by its norm, which is known now over all ranks' columns, and applies the
+ * optimizer's rule. One kernel serves all rules. */
 template <class F, int G>
 static __global__ void __launch_bounds__(CTA) finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G, LANES = lanes_of<G>();
@@ -390,17 +384,17 @@ static __global__ void __launch_bounds__(CTA) finish_rows(const __grid_constant_
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
-        uint32_t at = first + threadIdx.x / G, row = at < count ? at : first; /* past the last row, a group works on row `first`,
-                                                                               * and writes nothing */
+        uint32_t at = first + threadIdx.x / G, row = at < count ? at : first; /* a group without a row computes row `first` again, and writes
+                                                                               * nothing */
         uint32_t places = side.rows.distinct_starts[row + 1] - side.rows.distinct_starts[row];
         uint32_t id = side.rows.distinct_ids[row];
-        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* squares were posted only for rows that occur
-                                                                                * several times and are not frozen */
+        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* only these rows' squares were posted: rows with several places
+                                                                                * that are not frozen */
         if (G >= 32 && !real) continue;
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
         const float *sum = work.row_sums + row * v.span;
         uint32_t updates = real ? read_updates(v, state) : 0;
-        __syncwarp(); /* all threads have read the row's count of updates */
+        __syncwarp(); /* waits until all threads have read the row's count of updates */
         uint64_t slot = real ? squares_of(side, work, row) : 0;
         float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, slot, exchange_kept(v.exchange, slot)) : 0;
         all = __shfl_sync(ALL_LANES, all, 0, LANES);
@@ -424,12 +418,12 @@ static __global__ void __launch_bounds__(CTA) finish_rows(const __grid_constant_
 struct result_view {
     const double *losses;
     const struct batch_counts *counts;
-    int one_vector;         /* 1: one loss a block; 0: one loss a target or, with shared negatives, an example */
-    uint64_t cold_bytes[2]; /* by side: bytes of the record of a cold row */
+    int one_vector;         /* 1: one loss for each block; 0: for each target or, with shared negatives, for each example */
+    uint64_t cold_bytes[2]; /* [side] bytes of the record of a cold row */
     int written;            /* 1: cold rows are copied back */
     uint64_t words;
     uint32_t shared; /* number of negatives that all examples share */
-    uint32_t each;   /* number of targets of an example, if negatives are shared */
+    uint32_t each;   /* with shared negatives: number of targets of an example */
     struct step_result *to;
 };
 
@@ -463,11 +457,11 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
 
 struct sums {
     struct sum_kernels of;
-    uint32_t group; /* number of threads that work on a row */
+    uint32_t group; /* number of threads that work on one row */
 };
 
-constexpr uint32_t PLAIN_HALVES = 128; /* most quads (of four columns) in a row of bfloat16 for which the special kernels are used. For wider rows the kernels for records of any
- * form are a third faster */
+constexpr uint32_t PLAIN_HALVES = 128; /* widest row of bfloat16, in quads (of four columns), for the special kernels. For wider rows the kernels
+                                        * for any record are a third faster */
 
 template <class F, bool LEARNED> struct plain_sums {
     template <int G, int VEC, bool> struct family {
@@ -478,7 +472,7 @@ template <class F, bool LEARNED> struct plain_sums {
     };
 };
 
-/* Chooses the kernels for records with the state of any rule, by the width of a row. */
+/* Chooses, by the width of a row, the kernels for records with the state of any rule. */
 template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks) {
     constexpr int Q = F::QUADS;
     if (chunks <= 8) return {sum_kernels_any<F, 8, Q, LEARNED>(), 8};
@@ -490,9 +484,9 @@ template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks)
     return {sum_kernels_any<F, 32, Q, LEARNED>(), 32};
 }
 
-/* Chooses the kernels. Records without state have kernels of their own, since sums for text were 20% slower with the kernels for
- * any record. For float32 there are kernels with LEARNED and without it, since records with state were 6 to 9% slower with it.
- * For bfloat16 fewer kernels are compiled: those for any record have LEARNED. */
+/* Chooses the kernels. Records without state have their own, since the kernels for any record made sums for text 20% slower. Of float32 kernels
+ * there are versions with and without LEARNED, which makes records with state 6 to 9% slower. For bfloat16 fewer kernels are compiled: those for
+ * any record have LEARNED. */
 static struct sums sums_for(const struct record_layout *layout, bool learned) {
     uint32_t quads = record_quads(layout), chunks = quads / bfloat16_rows::QUADS;
     if (has_halves(layout)) {
@@ -550,7 +544,7 @@ static __global__ void fill_corrections(struct rule_options rule, double lr, str
     to->by_updates[updates] = make_float4(k.lr, k.a, k.correction, 0);
 }
 
-/* Computes the constants by a row's number of updates, if the rule or the learning rate has changed. */
+/* Computes the rule's constants for each number of updates of a row, if the rule or the learning rate has changed. */
 static int prepare_corrections(struct backend *b, const struct rule_options *rule, double lr, cudaStream_t stream) {
     static_assert(sizeof(struct corrections) <= CORRECTIONS_BYTES, "arrays.h gives it less capacity");
     if (gpu_grow(b, &b->corrections, CORRECTIONS_BYTES, "bias corrections")) return -1;
@@ -627,7 +621,7 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     return 0;
 }
 
-/* Work on one side, or on both sides. most: an upper bound of the number of pieces of either. */
+/* Work on one side or on both. most: upper bound of the number of work items of a side. */
 struct sides {
     struct works works;
     uint32_t count, most[2];
@@ -638,8 +632,7 @@ static void add_side(struct sides *to, const struct work *work, uint32_t most) {
     to->most[to->count++] = most;
 }
 
-/* Launches a kernel over the rows of one side (targets or contexts) or both, or over pieces of their work. *work->count, on the
- * GPU, is the number of rows or pieces. */
+/* Launches a kernel over the rows, or the work items, of one side (targets or contexts) or both. *work->count, on the GPU, is their number. */
 static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, const struct step_view *v, const struct sides *sides) {
     uint32_t most = 0, widest = 16 * (uint32_t)b->processors;
     for (uint32_t i = 0; i < sides->count; i++)
@@ -666,7 +659,7 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     work.row_sums = norms ? (float *)b->row_sums.data + (behind ? capacity->targets * v->span : 0) : NULL;
     work.squares_slot = capacity->terms + (behind ? capacity->targets : 0);
     work.frozen = l->frozen[side];
-    if (behind && stage->one_vector) { /* contexts are sums of coefficient x target: SUM_TARGETS */
+    if (behind && stage->one_vector) { /* contexts are sums of coefficient x target */
         work.pooled = l->pooled;
         work.own = l->lengths[SIDE_CONTEXT];
     }
@@ -674,7 +667,7 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     return alone;
 }
 
-/* Launches the work on pieces, then the work on rows that have several pieces. */
+/* Launches the work items, then the work on rows that have several. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
                        const struct sides *pieces, enum sum_of of) {
     struct sides longs;
@@ -685,7 +678,7 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
         work.count = &stage->counts->longs[work.side];
         if (pieces->most[i] > UPDATE_PIECE) add_side(&longs, &work, pieces->most[i] / UPDATE_PIECE + 1);
     }
-    uint32_t threads = k->group < 32 ? 32 : k->group; /* number of threads that work on a row of several pieces */
+    uint32_t threads = k->group < 32 ? 32 : k->group; /* threads that work on a row with several work items */
     if (launch_sides(b, k->of.accumulate[of], k->group, v, pieces)) return -1;
     return launch_sides(b, k->of.add_partials, threads, v, &longs);
 }
@@ -694,7 +687,7 @@ template <class F> static sum_kernel *finish_of(uint32_t group) {
     return group == 8 ? finish_rows<F, 8> : group == 16 ? finish_rows<F, 16> : finish_rows<F, 32>;
 }
 
-/* Sums over ranks the squares of all rows that were posted, and updates these rows. */
+/* Sums the squares that were posted over ranks, and updates the rows to which they belong. */
 static int finish(struct backend *b, const struct stage *stage, const struct step_view *v, struct sides sides) {
     uint64_t first = stage->capacity.terms, squares = (uint64_t)stage->capacity.targets + stage->sizes.contexts;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, first, squares)) return -1;
@@ -703,9 +696,9 @@ static int finish(struct backend *b, const struct stage *stage, const struct ste
     return launch_sides(b, v->halves ? finish_of<bfloat16_rows>(group) : finish_of<float32_rows>(group), group, v, &sides);
 }
 
-/* Enqueues the second half of a step: sums each row's gradient, and updates the row. If blocks have one vector, contexts read
- * the old targets, so contexts are updated first; otherwise both sides are updated at once. The squares of both sides are posted
- * before any are collected. */
+/* Enqueues the second half of a step: sums each row's gradient, and updates the row. If blocks have one vector, contexts read the old targets, so
+ * contexts are updated first; otherwise both sides are updated together. With several ranks, the squares of both sides are posted before any are
+ * collected. */
 static int launch_rows(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v, const struct learn_view *l) {
     struct sides contexts = side_of(b, stage, v, l, SIDE_CONTEXT), targets = side_of(b, stage, v, l, SIDE_TARGET);
     struct sides both = contexts;
@@ -732,7 +725,7 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v)) return -1;
     uint64_t slots = exchange_slots(stage->capacity.targets, stage->capacity.contexts, stage->capacity.terms, request->loss.score == SCORE_COSINE);
     if (!request->apart && exchange_begin(b, slots, &v.exchange)) return -1;
-    /* the first half, from old rows: as matrix products, by the passes of step_learn.cuh, or by the kernels of step_dots.cu */
+    /* first half, from old rows: by matrix products, by the passes of step_learn.cuh, or by the kernels of step_dots.cu */
     if (stage->shared.count ? shared_launch(b, stage, request, &v, &l)
         : learned           ? learn_launch(b, stage, request, &v, &l)
                             : cuda_launch_dots(b, stage, &v))

@@ -1,8 +1,8 @@
 /* step: shared by the kernels of a step: which kernels serve a row's width, a batch as kernels receive it, rows in registers, and an
  * optimizer's rule on a record.
  *
- * A group of G threads works on a row: a warp or a part of a warp for up to 512 columns, four warps for more. Each thread has VEC quads of
- * the row. F is the form of the tables' rows (values.cuh). Thread t has the quads of chunks t, t + G, t + 2 G ..
+ * A group of G threads works on a row: a warp or a part of one for up to 512 columns, four warps for more. Each thread holds VEC quads of the row:
+ * thread t those of chunks t, t + G, t + 2 G .. F is the form of the tables' rows, float32 or bfloat16 (values.cuh).
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
@@ -14,11 +14,11 @@
 
 /* ==== widths ====
  *
- * A step's kernels are chosen by the width of a row. A kernel has G threads a row, each with VEC quads of it, and is
- * compiled for records with state or without. Family<G, VEC, STATE>::get() returns the kernels of one width.
+ * A step's kernels are chosen by the width of a row. A kernel is compiled for G threads a row, each with VEC quads of it (written G x VEC), and for
+ * records with state or without. Family<G, VEC, STATE>::get() returns the kernels of one width.
  *
- * With more widths kernels are faster, since fewer threads have quads past the row's end, but compiling takes longer, most of all
- * for records with state, which includes every rule. So work that waits for memory, or that is rare, has few widths.
+ * More widths make kernels faster, since fewer threads hold quads past the row's end, but compiling longer, most of all for records with state, since
+ * that includes every rule. So work that waits for memory, or that is rare, has few widths.
  *
  *   float32     up to 256 columns                                wider
  *   short       8 x 1, 16 x 1, 32 x 1, 32 x 2                    32 x 3, 32 x 4, 128 x 2, 128 x 4, 128 x 8
@@ -32,9 +32,9 @@
  *   few         8 x 4, 16 x 4                                    the same
  *   whole       32 x 4                                           the same
  *
- * short: a row has as many threads as it can fill. narrow, few: a warp works on several rows at once, so that a sum over a
- * row's threads takes fewer rounds, for all rows together, and each coefficient is computed once instead of by the whole warp.
- * For float32, narrow and few use equally many threads a row, and so give the same bits. whole: a warp never works on two rows.
+ * short: as many threads as the row can fill. narrow, few: a warp works on several rows at once, so that a sum over a row's threads takes fewer
+ * rounds, for all rows together, and each coefficient is computed once instead of by the whole warp. For float32, narrow and few have equally many
+ * threads a row, and so give the same bits. whole: a warp never works on two rows.
  */
 
 template <template <int, int, bool> class Family, int G, int VEC> auto kernels_by_state(bool state) {
@@ -97,7 +97,7 @@ template <template <int, int, bool> class Family> auto kernels_for_short_halves(
     if (quads <= 64) return kernels_by_state<Family, 32, 2>(state);
     return kernels_for_whole_halves<Family>(quads, state);
 }
-/* Six quads are compiled only without state, since with their state they would not fit into a thread's registers. */
+/* Six quads a thread are compiled only without state, since with their state they would not fit into a thread's registers. */
 template <template <int, int, bool> class Family> auto kernels_for_narrow_halves(uint32_t quads, bool state) {
     if (quads <= 16) return kernels_by_state<Family, 8, 2>(state);
     if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);
@@ -113,12 +113,13 @@ template <template <int, int, bool> class Family> auto kernels_for_few_halves(ui
 
 enum {
     CTA = 128,
-    REGISTERS = 96 /* number of a thread's registers that hold rows in flight */
+    REGISTERS = 96 /* number of a thread's registers for rows in flight */
 };
 
 /* ---- what the kernels are given ---- */
 
-/* The weights, or the state, of a batch's rows: rows below hot_rows are in `resident`, by their ids; the others are in the stage's slots. */
+/* Where kernels find the weights, or the state, of a batch's rows: rows below hot_rows in `resident`, by their ids, the others in the stage's
+ * slots. */
 struct live_part {
     char *resident, *slots;
     uint64_t stride, hot_rows;
@@ -131,8 +132,7 @@ struct live_side {
     int side;
 };
 
-/* by_updates[n]: a rule's constants {lr, a, correction, -} for a row that has had n updates. For larger n kernels compute the
- * constants from rule and lr. */
+/* by_updates[n]: the rule's constants {lr, a, correction, -} for a row after n updates. For larger n kernels compute them from rule and lr. */
 struct corrections {
     struct rule_options rule;
     double lr;
@@ -141,14 +141,15 @@ struct corrections {
 
 struct rule_view {
     struct rule_step constants;
-    const struct corrections *corrections; /* NULL: bias corrections do not depend on the row */
+    const struct corrections *corrections; /* NULL: bias corrections are the same for all rows */
     int rule;
     uint32_t slots;               /* number of a record's slots */
-    uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from the beginning of the state; DRAW_NONE: no such slot */
-    uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
+    uint32_t slot_at[RULE_SLOTS]; /* [role] offset of the slot with this role in bytes from the beginning of the state; DRAW_NONE: the rule has
+                                   * none */
+    uint32_t slot_number[RULE_SLOTS]; /* [role] number of the slot with this role in a record */
     bool halves;                  /* slots are bfloat16 */
-    bool by_row;                  /* records have the row's sum and no slots (RULE_BY_ROW); the rule is then RULE_SGD */
-    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates, or its sum; DRAW_NONE: rows have neither */
+    bool by_row;                  /* records have the row's sum and no slots (RULE_BY_ROW); `rule` is then RULE_SGD */
+    uint32_t count_at;            /* offset in the state of the row's count of updates, or of its sum; DRAW_NONE: rows have neither */
 };
 
 struct step_view {
@@ -158,18 +159,18 @@ struct step_view {
     const uint32_t *target_starts, *context_starts, *term_starts, *positives;
     float *coefficients, *target_gradients, *context_gradients;
     double *losses;
-    uint32_t quads, dim, parts; /* quads: of a row; parts: number of groups that share a block's contexts */
-    uint32_t run;               /* for step_dots_ranks.cu: number of consecutive blocks that a group works on */
-    uint32_t held;              /* for step_dots_ranks.cu: number of rows that a warp holds */
-    uint64_t span; /* floats of a row of working memory: 4 x quads */
-    uint32_t weights_bytes, state_bytes; /* bytes of the weights, and of the state, of a stored record */
+    uint32_t quads, dim, parts; /* quads: quads of a row; parts: groups that share a block's contexts */
+    uint32_t run;               /* step_dots_ranks.cu only: number of consecutive blocks that a group works on */
+    uint32_t held;              /* step_dots_ranks.cu only: number of rows that a warp holds */
+    uint64_t span; /* floats of a row of working memory (4 x quads) */
+    uint32_t weights_bytes, state_bytes; /* bytes of a stored record's weights, and of its state */
     int mean, loss_only;
     bool halves;                 /* true: rows are bfloat16 */
     struct rounding_keys rounding[2]; /* by side; used only for bfloat16 rows */
-    struct exchange_view exchange; /* the exchange with other ranks; all zeros for a single rank */
+    struct exchange_view exchange; /* exchange with other ranks; all zeros if there is only one */
 };
 
-/* A row and its side: they determine the random bits for rounding the row. */
+/* A row and its side, which determine the random bits for rounding the row. */
 struct named_row {
     uint32_t id;
     int side;
@@ -182,14 +183,14 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
     return id < p.hot_rows ? p.resident + id * p.stride : p.slots + (uint64_t)(distinct - cold_first) * p.stride;
 }
 
-/* A row as one lane has found it. The up to 32 rows of a warp can be anywhere in memory. */
+/* A row as one lane has found it; the rows of a warp, up to 32, can be anywhere in memory. */
 struct found_row {
-    unsigned long long weights, state; /* addresses of its weights and its state; 0: the slot was left out, or rows have no state */
+    unsigned long long weights, state; /* addresses of its weights and state; 0: the slot is empty, or rows have no state */
     int single;
     uint32_t id;
 };
 
-/* Finds a row. distinct: its number among the distinct rows, with SINGLE_BIT if it occurs once; id: its id. */
+/* Finds a row. distinct: its index among the distinct rows, with SINGLE_BIT if it occurs once; id: its id. */
 static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct, uint32_t id) {
     uint32_t row = distinct & ~SINGLE_BIT;
     struct found_row found;
@@ -206,9 +207,9 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
-/* Makes ranks wait for each other in a step that has no target: without it, no rank would post a value, and a rank could run
- * ahead and, two steps later, overwrite a box that others still read (ranks.cuh). A step has no target if its batch has
- * no blocks, or only pooled blocks without targets. A target has a positive, so other steps post a value. */
+/* Makes ranks wait for each other in a step without targets. Without it no rank would post a value, and a rank could run ahead and, two steps
+ * later, overwrite a box that others still read (ranks.cuh). A batch has no targets if it has no blocks, or only pooled blocks without targets. In
+ * other steps each target has a positive, for which a value is posted. */
 static __device__ __forceinline__ void meet_without_words(const struct step_view &v) {
     if (blockIdx.x || threadIdx.x || !v.exchange.box || v.counts->targets) return;
     exchange_post(v.exchange, 0, 0);
@@ -217,12 +218,12 @@ static __device__ __forceinline__ void meet_without_words(const struct step_view
 
 /* ---- a row in registers ---- */
 
-/* Returns how many of a warp's lanes work on one row. */
+/* Returns how many lanes of a warp work on the same row. */
 template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
 
-/* chunk_of: returns the chunk of a row that contains a thread's quad v. quad_of: returns the number of that quad in the row. */
+/* chunk_of: returns which chunk of a row contains a thread's quad v. quad_of: returns the index of that quad in the row. */
 template <class F, int G> static __device__ __forceinline__ uint32_t chunk_of(int v, uint32_t tid) {
     return v / F::QUADS * G + tid;
 }
@@ -230,7 +231,7 @@ template <class F, int G> static __device__ __forceinline__ uint32_t quad_of(int
     return chunk_of<F, G>(v, tid) * F::QUADS + v % F::QUADS;
 }
 
-/* A thread's chunks of a row's weights, in registers, in the form in which they are stored. */
+/* The chunks of a row's weights that a thread holds in registers, as they are stored. */
 template <class F, int VEC> struct stored_row {
     static_assert(VEC % F::QUADS == 0, "a thread has whole chunks");
     float4 chunk[VEC / F::QUADS];
@@ -247,7 +248,7 @@ template <class F, int VEC> static __device__ __forceinline__ void clear_stored(
     for (int i = 0; i < VEC / F::QUADS; i++) x.chunk[i] = make_float4(0, 0, 0, 0);
 }
 
-/* Copies the quads of the thread's chunk i. */
+/* Copies the quads of the thread's i-th chunk. */
 template <class F, int VEC> static __device__ __forceinline__ void take_chunk(float4 (&some)[F::QUADS], const float4 (&x)[VEC], int i) {
 #pragma unroll
     for (int k = 0; k < F::QUADS; k++) some[k] = x[i * F::QUADS + k];
@@ -266,7 +267,7 @@ template <class F, int VEC> static __device__ __forceinline__ void open_row(floa
     }
 }
 
-/* Reads a row of a table, or a row of working memory (values.cuh). */
+/* Reads a row of a table, or of working memory (values.cuh), into the quads of a group's threads. */
 template <class F, int G, int VEC> static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
     struct stored_row<F, VEC> stored;
     read_stored<F, G, VEC>(stored, row, tid, quads);
@@ -305,8 +306,7 @@ template <int VEC> static __device__ __forceinline__ void clear_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v] = make_float4(0, 0, 0, 0);
 }
 
-/* Returns `sum` plus the dot product. Products are added in the order of columns, so a row that is read in parts gives the same
- * bits as the whole row. */
+/* Returns `sum` plus the dot product. Products are added in the order of columns, so reading a row in parts gives the same bits. */
 template <int VEC> static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC], float sum = 0) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
@@ -339,8 +339,8 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row, for rows i .. i + U - 1 of the `here` rows that `found` lists. Each lane of the group has one entry of
- * `found`, and the factor of that row. Row is char for rows of a table, float for rows of working memory. */
+/* sum += factor x row for U rows, entries i .. i + U - 1 of `found`, which has `here` entries. Each lane of the group has one entry, and the
+ * factor of that row. Row is char for rows of a table, float for rows of working memory. */
 template <class F, int G, int VEC, int U, typename Row>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {
@@ -367,7 +367,7 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
         for (int u = 0; u < U; u++) s[u] += __shfl_xor_sync(ALL_LANES, s[u], width);
     if constexpr (G > 32) {
         __shared__ float warps[G / 32][U];
-        __syncthreads(); /* all threads have read the values of the previous sum */
+        __syncthreads(); /* waits until all threads have read the values of the previous sum */
         if ((threadIdx.x & 31) == 0)
 #pragma unroll
             for (int u = 0; u < U; u++) warps[threadIdx.x / 32][u] = s[u];
@@ -381,8 +381,8 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
     }
 }
 
-/* Returns the number, in the thread block, of the first group in this warp or, if groups are wider than a warp, of the group that
- * contains this warp. */
+/* Returns the number, in the thread block, of the first group in this warp or, if groups are wider than a warp, of the group to which this warp
+ * belongs. */
 template <int G> static __device__ __forceinline__ uint32_t first_of_warp() {
     return threadIdx.x / 32 * 32 / G;
 }
@@ -392,30 +392,29 @@ template <int G> static __device__ __forceinline__ void group_wait() {
     else __syncthreads();
 }
 
-/* Returns how many rows a group has in flight at once: as many as fit into `registers` of a thread, if each needs `floats`. */
+/* Returns how many rows a group has in flight at once: as many as fit into `registers` of a thread if each needs `floats`. */
 static constexpr __host__ __device__ int rows_at_once(int floats, int registers) {
     int rows = registers / floats, power = 1;
     while (2 * power <= rows && power < 8) power *= 2;
     return power;
 }
 
-/* step.cu: computes, on `stream`, the constants of the rule for an update with learning rate lr after `updates` earlier updates,
- * for records of this layout. */
+/* step.cu: computes, on `stream`, a rule's constants for an update with learning rate lr after `updates` earlier ones, for records of this layout. */
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
                       const struct record_layout *layout, cudaStream_t stream, struct rule_view *view);
 
-/* step_dots.cu: enqueues, on the compute stream, the dot products, loss, coefficients and gradients of every block.
- * stage->sizes.blocks is an upper bound of the number of blocks. */
+/* step_dots.cu: enqueues, on the compute stream, every block's dot products, loss, coefficients and gradients. stage->sizes.blocks is an upper
+ * bound of the number of blocks. */
 int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view);
-/* Returns 1 if this step's dot products are summed over ranks. */
+/* Returns 1 if the dot products of this step are sums over ranks. */
 static inline int has_parts(const struct step_view *view) {
     return view->exchange.ranks > 1;
 }
 
 /* ==== an optimizer's rule on a record (optimizers.h has the rules themselves) ====
  *
- *   update_held()    a record that is completely in registers
- *   change_stored()  some quads of a record in memory, of any width and any rule
+ *   update_held()    updates a record that is completely in registers
+ *   change_stored()  updates some quads of a record in memory, of any width and any rule
  */
 
 static __device__ __noinline__ float4 late_correction(const struct corrections *c, uint32_t updates) {
@@ -440,8 +439,8 @@ static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, ui
     if (4 * quad + 2 >= dim) x.z = 0;
     x.w = 0;
 }
-/* Sets the columns of a chunk that are not in the dimension to zero: a row's last chunk may have such columns, and a rule may
- * turn a zero gradient into another value. */
+/* Zeroes the columns of a chunk beyond the row's dimension, which the last chunk may have, since a rule may turn a zero gradient into another
+ * value. */
 template <class F> static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk, const struct step_view &v) {
     constexpr uint32_t COLUMNS = 4 * F::QUADS;
     if (v.dim % COLUMNS && chunk == v.dim / COLUMNS)
@@ -453,9 +452,9 @@ template <class F> static __device__ __forceinline__ void mask_chunk(float4 *qua
 
 /* A kernel is compiled twice: for records with state, of any rule (STATE = true), and for records without state (sgd without momentum).
  *
- * A slot's role is its number among the slots that its rule can have (rule_slots). Slots of the first two roles are kept in registers. Few
- * rules have a slot of the third role; it is read when it is changed, because registers for it would leave too few for other uses. Kernels
- * compiled for each number of roles were 1 to 4% faster with word2vec's loss, but there were three times as many.
+ * A slot's role is its number among the slots that its rule can have (rule_slots). Slots of the first two roles are held in registers. Few rules have
+ * a slot of the third role; it is read only when it is changed, because it would need too many registers. Kernels compiled for each number of roles
+ * were 1 to 4% faster with word2vec's loss, but there were three times as many.
  */
 enum { HELD_ROLES = 2, THIRD = 2 };
 
@@ -463,14 +462,14 @@ static constexpr __host__ __device__ int held_roles(bool state) {
     return state ? HELD_ROLES : 0;
 }
 
-/* Returns the number of quads of the slot with this role; 0 if the rule has no such slot. A bound instead of a branch keeps all
- * reads of a row in one basic block, which the compiler can reorder. */
+/* Returns the number of quads of the slot with this role; 0 if the rule has none. Reads are limited by this number, without a branch, so that all
+ * reads of a row are in one basic block, which the compiler can reorder. */
 static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
     return v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* A thread's part of a record's state: its chunks of the slots, by role, as stored; and the record's count of updates. The count
- * is read only if records have one. */
+/* The part of a record's state that a thread holds: its chunks of the slots, by role, as stored, and the record's count of updates. The count is
+ * read only if records have one. */
 template <int VEC, bool STATE> struct held_state {
     float4 s[STATE ? HELD_ROLES : 1][VEC];
     uint32_t updates;
@@ -479,8 +478,7 @@ template <int VEC, bool STATE> struct held_state {
 static __device__ __forceinline__ uint32_t *count_of(const struct step_view &v, char *state) {
     return (uint32_t *)(state + v.rule.count_at);
 }
-/* Returns a row's count of updates before this one, or the bits of its sum. A group must read it, then wait for all its threads,
- * and only then change rows. */
+/* Returns a row's count of earlier updates, or the bits of its sum. A group must read it, wait for all its threads, and only then change rows. */
 static __device__ __forceinline__ uint32_t read_updates(const struct step_view &v, char *state) {
     return v.rule.count_at != DRAW_NONE ? *count_of(v, state) : 0;
 }
@@ -534,10 +532,10 @@ static __device__ __forceinline__ void write_state(const struct held_state<VEC, 
         }
 }
 
-/* A value of RULE for kernels compiled for every rule: the rule is then an argument. */
+/* A value of RULE for kernels that are compiled for all rules: the rule is then an argument. */
 enum { ANY_RULE = RULE_COUNT };
 
-/* Four columns of a record: their weights, and their values in the slots, by role. */
+/* Four columns of a record: their weights, and their values in each slot, by role. */
 struct record_quad {
     float4 w, s[RULE_SLOTS];
 };
@@ -549,28 +547,27 @@ struct record_quad {
                 rule_##name(&k, (&g.x)[c], &quad.w.x + c, &quad.s[0].x + c, &quad.s[1].x + c, &quad.s[2].x + c);       \
         }                                                                                                              \
         break;
-/* Updates a quad by the rule RULE or, if RULE is ANY_RULE, by `rule`. */
+/* Updates a quad by RULE, or by `rule` if RULE is ANY_RULE. */
 template <int RULE> static __device__ __forceinline__ void change_quad(struct record_quad &quad, const struct rule_step &k, float4 g, int rule) {
     switch (RULE == ANY_RULE ? rule : RULE) { RULES(CHANGE_QUAD) }
 }
 #undef CHANGE_QUAD
 
-/* Returns the quad as any rule changes it. Kernels call this for rules that few runs use: code for all in each kernel took
- * twice as long to compile. */
+/* Returns the quad after an update by any rule. Called for rules that few runs use: their code in each kernel made compiling take twice as long. */
 static __device__ __noinline__ struct record_quad changed_quad(struct record_quad quad, struct rule_step k, float4 g, int rule) {
     change_quad<ANY_RULE>(quad, k, g, rule);
     return quad;
 }
 
-/* Updates a thread's quads of a record by RULE. w, and the slots of the first two roles, are in registers; the slot of the third
- * role is in memory. */
+/* Updates a thread's quads of a record by RULE. The weights w and the slots of the first two roles are in registers, the slot of the third role in
+ * memory. */
 template <class F, int RULE, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_columns(struct held_state<VEC, STATE> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
                                                       const struct step_view &v, const struct rounding_keys &rounding) {
     constexpr int HELD = held_roles(STATE);
     struct rule_step k = constants;
-    if (!STATE) k.momentum = 0; /* 0 already, but now the compiler can leave momentum out */
+    if (!STATE) k.momentum = 0; /* is 0 already, but so the compiler can leave momentum out */
 #pragma unroll
     for (int i = 0; i < VEC / F::QUADS; i++) {
         float4 absent[F::QUADS];
@@ -636,7 +633,7 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE>
     }
 }
 
-/* B quads of a record, in the form in which they are stored. */
+/* B quads of a record, in registers, as they are stored. */
 template <class F, int B> struct stored_record {
     struct stored_row<F, B> weights;
     struct held_state<B, true> state;
@@ -649,19 +646,19 @@ static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r
     read_state<F, G, B, true>(r.state, state, chunk, v);
 }
 
-/* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates.
- * `updates`: that count, or the bits of the row's new sum. */
+/* Updates B quads of a record by the rule, and writes them back. All threads of the group must have read its count of updates. `updates`: that
+ * count, or the bits of the row's new sum. */
 template <class F, int G, int B>
 static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights, char *state,
                                                      uint32_t updates, uint32_t chunk, const struct step_view &v, const struct named_row &row) {
     float4 w[B];
     open_row<F, B>(w, r.weights);
-    struct rule_step k = row_constants(v.rule, updates); /* computed here so that the record's reads need not wait for it */
+    struct rule_step k = row_constants(v.rule, updates); /* computed early, so that the record's reads need not wait for it */
     if (v.rule.by_row) k.lr = rule_row_rate(&k, __uint_as_float(updates));
     change_record<F, G, B, true>(r.state, k, g, w, weights, state, chunk, v, row);
 }
 
-/* Prefetches `bytes` of memory into the GPU's cache; the group reads them a little later. */
+/* Prefetches `bytes` of memory into the GPU's cache, for the group to read a little later. */
 template <int G> static __device__ __forceinline__ void ask_for_lines(const char *from, uint64_t bytes) {
     constexpr uint32_t LINE = 128;
     for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
@@ -669,8 +666,8 @@ template <int G> static __device__ __forceinline__ void ask_for_lines(const char
 
 /* ---- a piece of an update: some of a row's gradients, or all ---- */
 
-/* Number of shares into which a row's partial sums are divided. The partial sums of a share are added in order, then the shares'
- * sums in order. So the bits are the same whether several groups add one share each or one group adds all shares. */
+/* Number of shares into which a row's partial sums are divided: the sums of each share are added in order, then the shares' sums in order. So the
+ * bits are the same whether several groups add one share each or one group adds all shares. */
 enum { PARTIAL_SHARES = 4 };
 
 /* Adds share number `share` of a row's `count` partial sums, which are consecutive rows of `partials`. */
@@ -691,7 +688,7 @@ static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float
     }
 }
 
-/* Returns the squared norm of a row's gradient `sum`; 0 if the rule does not bound gradients. All threads of a warp must call it. */
+/* Returns the squared norm of a row's gradient `sum`; 0 if the rule does not clip gradients. All threads of a warp must call it. */
 template <int G, int VEC> static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], const struct step_view &v) {
     if (!(v.rule.constants.clip > 0)) return 0;
     float squares[1] = {dot_rows<VEC>(sum, sum)};
@@ -699,23 +696,23 @@ template <int G, int VEC> static __device__ __forceinline__ float sum_squares(co
     return squares[0];
 }
 
-/* Returns the factor that bounds a row's gradient, whose squared norm is `squares`; 1 if the rule does not bound gradients.
- * starts: distinct_starts of the row set. */
+/* Returns the factor by which a row's gradient of squared norm `squares` is clipped; 1 if the rule does not clip. starts: distinct_starts of the
+ * row set. */
 static __device__ __forceinline__ float share_of_row(const struct step_view &v, const uint32_t *starts, uint32_t row, float squares) {
     float clip = v.rule.constants.clip;
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;
 }
 
-/* Where the sum of a piece of a row's gradients is written, or how the row is updated by it. */
+/* Where the sum of a work item is stored, or how the row is updated by it. */
 struct piece_end {
-    const uint32_t *starts; /* distinct_starts of the row set: they give the row's number of places */
-    float *partials;        /* rows of span floats; the sum is written here if the row has several pieces */
-    float *kept;            /* [span] the row's whole sum is written here, and another kernel updates the row; NULL: this kernel updates the row */
+    const uint32_t *starts; /* distinct_starts of the row set, which give the row's number of places */
+    float *partials;        /* rows of span floats; the sum is stored here if the row has several work items */
+    float *kept;            /* [span] the row's whole sum is stored here, for another kernel that updates the row; NULL: this kernel updates it */
 };
 
-/* Uses the sum of a piece of a record that may have state: updates the row, or stores the sum as the row's whole or partial sum.
- * gained(chunk, sum) sums B quads of a thread; all threads of a warp must call it. real: the thread's group has a piece. A row
- * wider than G x B quads is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule uses it. */
+/* Uses a work item's sum for a record that may have state: updates the row, or stores the sum, as the row's whole or partial sum. gained(chunk,
+ * sum) computes B quads of a thread's sum; all threads of a warp must call it. real: the thread's group has an item. A row wider than G x B quads
+ * is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule uses it. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state, const struct named_row &row,
                                                   const struct piece_end &to, const struct step_view &v, Gained gained) {
@@ -724,9 +721,9 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool squared = v.rule.constants.clip > 0 || v.rule.by_row, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 sum[B]; /* if rows of one warp may take different branches below, the sum is computed before them */
+    float4 sum[B]; /* computed before the branches below, which rows of one warp may take differently */
     float squares[1] = {0};
-    __syncwarp(); /* all threads have read the row's count of updates */
+    __syncwarp(); /* waits until all threads have read the row's count of updates */
 #pragma unroll 1
     for (uint32_t chunk = tid; (G < 32 || squared) && chunk - tid < chunks; chunk += STEP) {
         gained(chunk, sum);

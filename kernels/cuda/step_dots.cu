@@ -1,5 +1,5 @@
-/* step_dots: chooses and launches the kernels for a batch's blocks. The kernels are in step_dots.cuh and, for
- * several ranks, in step_dots_ranks.cu. The kernels for a single rank, which has all columns, are compiled here. */
+/* step_dots: chooses and launches the kernels for a batch's blocks. The kernels are in step_dots.cuh and, for several ranks, in
+ * step_dots_ranks.cu. This file compiles those for a single rank, which has all columns. */
 #include "step_dots.cuh"
 
 struct dot_kernels dot_kernels_alone(const struct step_view *v) {
@@ -10,9 +10,9 @@ struct dot_kernels dot_kernels_alone(const struct step_view *v) {
 }
 
 enum {
-    RESIDENT = 4,        /* number of thread blocks of step_dots_ranks.cu that fit on a multiprocessor, roughly */
-    LONGEST_RUN = 4,     /* most consecutive blocks that a group of step_dots_ranks.cu works on: it waits for the first block of each run */
-    SHARED_BLOCKS = 8192 /* if a batch has at most this many blocks of one target, groups of a thread block share the contexts of a block */
+    RESIDENT = 4,        /* roughly how many thread blocks of step_dots_ranks.cu fit on a multiprocessor */
+    LONGEST_RUN = 4,     /* most consecutive blocks on which a group of step_dots_ranks.cu works: it waits for the first block of each run */
+    SHARED_BLOCKS = 8192 /* up to this number of blocks of one target in a batch, groups of a thread block share a block's contexts */
 };
 
 static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct dot_kernels *k) {
@@ -34,20 +34,20 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 /* ---- with other ranks ---- */
 
-/* Returns the most bytes of rows that a thread block can hold. Older cards have less shared memory than HELD_BYTES. */
+/* Returns the most bytes of rows that a thread block can hold in shared memory, of which older cards have less than HELD_BYTES. */
 static uint32_t held_bytes(const struct backend *b) {
     return b->shared_most < HELD_BYTES ? b->shared_most : (uint32_t)HELD_BYTES;
 }
 
-/* Returns how many rows a warp holds at a time. These are its share of a block's contexts if they fit into shared memory;
- * otherwise the warp takes several rounds of equal size. */
+/* Returns how many rows a warp holds at a time: its share of a block's contexts if they fit into shared memory; otherwise it needs several rounds
+ * of equal size. */
 static uint32_t rows_of_a_warp(const struct backend *b, uint32_t contexts, uint32_t parts, uint32_t bytes) {
     uint32_t share = blocks_for(contexts, parts), fit = held_bytes(b) / (HELD_WARPS * bytes);
     if (fit > HELD_MOST) fit = HELD_MOST;
     return blocks_for(share, blocks_for(share, fit));
 }
 
-/* Launches thread blocks that each work on a run of consecutive blocks. Runs are so short that some thread blocks begin while others end. */
+/* Launches thread blocks that each work on a run of consecutive blocks. Runs are so short that some thread blocks start while others end. */
 static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, struct step_view v) {
     uint32_t turns = wanted / (2 * RESIDENT * (uint32_t)b->processors);
     uint32_t bytes = HELD_WARPS * v.held * v.weights_bytes;
@@ -58,7 +58,7 @@ static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, s
     return 0;
 }
 
-/* If ranks can address each other's memory, launches one kernel that posts and collects; otherwise two kernels, which add in the same order. */
+/* Launches one kernel that posts and collects, if ranks can address each other's memory; otherwise two kernels, which add in the same order. */
 static int launch_held(struct backend *b, const struct stage *stage, struct step_view v, const struct held_kernels *k) {
     const struct batch_sizes *sizes = &stage->sizes;
     uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* average number of contexts of a block */
@@ -81,7 +81,7 @@ int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct 
     struct dot_kernels near = dot_kernels_near(v);
     if (stage->one_target && held.near) return launch_held(b, stage, *v, &held);
     if (!stage->one_target && near.many && exchange_is_near(b->exchange)) return launch(b, stage, *v, &near);
-    /* two kernels: the first posts partial dot products, the second uses their sums over ranks */
+    /* the first kernel posts partial dot products, the second uses their sums over ranks */
     struct dot_kernels post = dot_kernels_post(v), collect = dot_kernels_collect(v);
     if (launch(b, stage, *v, &post)) return -1;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, 0, stage->sizes.terms)) return -1;

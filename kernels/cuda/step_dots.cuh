@@ -1,16 +1,17 @@
-/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and the gradient of each
- * occurrence of a target, which is written to a buffer. What happens to contexts depends on the block:
+/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and the gradient of each occurrence of a
+ * target, which is written to a buffer. Contexts are handled differently by kind of block:
  *
  *   one target       a context that occurs once in the batch is updated here, while its row is in registers, so the row is read
  *                    and written once. For all other contexts only the coefficients are stored
  *   several targets  the gradient of each occurrence of a context is written to a buffer
  *
- * If ranks share the columns, each rank computes a part of each dot product. It posts its parts, and collects their sums before rows change:
+ * If ranks share the columns, each rank computes a partial sum of each dot product. It posts these to the other ranks, and collects the sums over all
+ * ranks before it changes rows:
  *
- *   DOTS_POST, DOTS_COLLECT   two kernels, which read the rows twice; between them the parts may be summed in any way
- *   DOTS_NEAR                 one kernel that posts and collects, if GPUs can address each other's memory. Meanwhile it holds the
- *                             rows: in shared memory for blocks of one target, up to 256 columns (step_dots_ranks.cu); in
- *                             registers for blocks of several targets, up to 512 columns
+ *   DOTS_POST, DOTS_COLLECT   two kernels, which read the rows twice; in between, partial sums may be added in any way
+ *   DOTS_NEAR                 one kernel that posts and collects, if GPUs can address each other's memory. In between it holds the rows:
+ *                             of blocks of one target in shared memory, up to 256 columns (step_dots_ranks.cu); of blocks of
+ *                             several targets in registers, up to 512 columns
  */
 #ifndef SPTX_CUDA_STEP_DOTS_CUH
 #define SPTX_CUDA_STEP_DOTS_CUH
@@ -20,14 +21,13 @@
 enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
 
 enum {
-    WIDE_CTA = 384,   /* number of threads of a thread block if a batch has too few blocks to fill the GPU: then more groups
-                       * share the contexts of a block */
-    WIDE_BLOCKS = 256, /* a batch of at most this many blocks uses thread blocks of WIDE_CTA threads */
-    HELD_QUADS = 64    /* most quads of a row that is held in shared memory; of wider rows too few would fit (step_dots_ranks.cu) */
+    WIDE_CTA = 384,   /* threads of a thread block if a batch has too few blocks to fill the GPU: more groups then share a block's contexts */
+    WIDE_BLOCKS = 256, /* batches of at most this many blocks use thread blocks of WIDE_CTA threads */
+    HELD_QUADS = 64    /* widest row, in quads, that is held in shared memory; too few wider rows would fit (step_dots_ranks.cu) */
 };
 
-/* Returns the number of this thread block, in the order in which thread blocks begin; so every rank works on the earliest
- * unfinished block. All threads of a thread block must call this. */
+/* Returns this thread block's number in the order in which thread blocks start, so that every rank works on the earliest unfinished block. All
+ * threads of a thread block must call this. */
 static __device__ __forceinline__ uint32_t number_in_order(const struct step_view &v) {
     __shared__ uint32_t number;
     meet_without_words(v);
@@ -42,12 +42,12 @@ static __device__ __forceinline__ float loss_of(float logit, bool positive) {
     return sgns_loss_linear(logit, positive ? 1.0f : 0.0f) + log1pf(sgns_loss_tail(logit));
 }
 
-/* Returns the factor of all gradients of a batch, with the same bits as on the CPU. */
+/* Returns the factor of all gradients of a batch, to the same bits as on the CPU. */
 static __device__ __forceinline__ float scale_of(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->blocks) : 1.0f;
 }
 
-/* rows_beside: returns how many rows a warp works on at once. own_beside: returns which of these rows this thread works on. */
+/* rows_beside: returns how many rows a warp works on at once. own_beside: returns which of them this thread works on. */
 template <int G> static constexpr __host__ __device__ int rows_beside() {
     return G < 32 ? 32 / G : 1;
 }
@@ -55,16 +55,16 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
     return G < 32 ? (threadIdx.x & 31) / G : 0;
 }
 
-/* A context. weights: its row's address; NULL: its slot was left out, or it is past the end. state: its state's address. single:
- * true: it occurs once in the batch. */
+/* A context. weights: address of its row; NULL: its slot is empty, or it is past the end. state: address of its state. single: true: it occurs
+ * once in the batch. */
 struct context_row {
     char *weights, *state;
     uint32_t id;
     bool single;
 };
 
-/* Reads U x rows_beside contexts, from number i on, into registers; `found` has the `here` contexts, one in each lane. If
- * records have state, also reads the state of contexts that occur once. */
+/* Reads U x rows_beside contexts, from number i on, into registers; `found` has `here` contexts, one in each lane. If records have state, also
+ * reads the state of those that occur once. */
 template <class F, int G, int VEC, bool STATE, int U>
 static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (&w)[U], struct held_state<VEC, STATE> (&held)[U],
                                                      struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
@@ -88,8 +88,8 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
     }
 }
 
-/* Prefetches the records of U x rows_beside contexts, from number i on. Used for bfloat16, since a thread's registers hold too
- * few bytes of it to keep the memory busy; float32 rows were 5% slower with this. */
+/* Prefetches the records of U x rows_beside contexts, from number i on. Used only for bfloat16, whose reads into registers do not keep the memory
+ * busy; it made float32 rows 5% slower. */
 template <class F, int G, bool STATE, int U>
 static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here, const struct step_view &v) {
     if constexpr (F::QUADS > 1)
@@ -105,14 +105,14 @@ static __device__ __forceinline__ void ask_for_contexts(const struct found_row &
         }
 }
 
-/* Updates a context that occurs once in the batch: its whole gradient is known, and its record is in registers. */
+/* Updates a context that occurs once in the batch, so that its whole gradient is known; its record is in registers. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, STATE> &held, float4 (&w)[VEC],
                                                      const float4 (&gradient)[VEC], uint32_t tid, const struct step_view &v) {
     update_held<F, G, VEC, STATE>(held, gradient, w, row.weights, row.state, tid, v, {row.id, SIDE_CONTEXT});
 }
 
-/* Returns, to lane l, the value of row l of the rows in flight. `value`: U values, one for each row that this thread's group has in flight. */
+/* Returns to lane l the value of row l of the rows in flight. value: U values, one for each row of this thread's group. */
 template <int G, int U> static __device__ __forceinline__ float to_lanes(const float (&value)[U], uint32_t lane) {
     constexpr uint32_t R = rows_beside<G>();
     float mine = 0;
@@ -124,7 +124,7 @@ template <int G, int U> static __device__ __forceinline__ float to_lanes(const f
     return mine;
 }
 
-/* Sums the values of a warp's groups; all groups get the same bits. */
+/* Sums the values over the groups of a warp; all groups get the same bits. */
 template <int G, int VEC> static __device__ __forceinline__ void sum_beside(float4 (&x)[VEC]) {
     if constexpr (G < 32)
 #pragma unroll
@@ -138,17 +138,16 @@ template <int G, int VEC> static __device__ __forceinline__ void sum_beside(floa
             }
 }
 
-/* Contexts first .. end - 1 of a block, to be trained with one target. start: the block's first context; positives: how many
- * contexts, from `start` on, are positive; terms: the number of the target's term with context `start`. */
+/* The contexts first .. end - 1 of a block that are trained with one target. start: the block's first context; positives: number of positives,
+ * from `start` on; terms: number of the target's term with context `start`. */
 struct meeting {
     uint32_t start, first, end, positives;
     uint64_t terms;
 };
 
-/* Returns how many rows a group has in flight. Each has `vec` quads a thread; state: whether its state is read, too. */
+/* Returns how many rows a group has in flight. Each has `vec` quads in a thread; state: 1: its state is read, too. */
 template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, bool state, bool one) {
-    int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* bfloat16 rows need more registers when they are converted to
-                                                                   * floats than as stored */
+    int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* bfloat16 rows need more registers, since they are converted to floats */
     return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(state), one && group <= 32 ? some : REGISTERS);
 }
 
@@ -156,7 +155,7 @@ static __device__ __forceinline__ float coefficient_of(float logit, bool positiv
     return sgns_coefficient(logit, positive ? 1.0f : 0.0f) * scale;
 }
 
-/* If the lane has a context, writes its coefficient, and returns its loss; otherwise returns 0. Only one warp of a group writes. */
+/* Writes the coefficient of the lane's context, and returns its loss; returns 0 if the lane has no context. Only one warp of a group writes. */
 template <int G>
 static __device__ __forceinline__ double keep_term(const struct step_view &v, const struct meeting &m, uint32_t context, bool real, float logit,
                                                    float coefficient) {
@@ -164,7 +163,7 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
     return real ? (double)loss_of(logit, context - m.start < m.positives) : 0;
 }
 
-/* Adds coefficient x row to the target's gradient, for rows in registers. ONE: rows that occur once are updated, too. */
+/* Adds coefficient x row to the target's gradient, for rows in registers. ONE: also updates rows that occur once. */
 template <class F, int G, int VEC, bool STATE, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC], const float (&coefficient)[U],
                                                    const struct stored_row<F, VEC> (&stored)[U], struct held_state<VEC, STATE> (&held)[U],
@@ -182,7 +181,7 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
     }
 }
 
-/* Trains contexts with a target if this rank has all columns: adds to the target's gradient, updates rows that occur once, and returns the loss. */
+/* Trains contexts with a target on a rank that has all columns: adds to the target's gradient, updates rows that occur once, and returns the loss. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
@@ -221,7 +220,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 
 /* ---- with other ranks ---- */
 
-/* Posts this rank's partial sums of the contexts' logits, one context for each lane. */
+/* Posts this rank's partial sums of the contexts' logits, one context in each lane. */
 template <class F, int G, int VEC, bool ONE>
 static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC], const struct meeting &m) {
     constexpr int U = contexts_at_once<F>(G, VEC, 0, ONE), R = rows_beside<G>();
@@ -248,7 +247,7 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
     }
 }
 
-/* Does the work of meet_contexts() from the sums over ranks of the dot products that post_contexts() has posted. */
+/* Does the same as meet_contexts(), from the sums over ranks of the dot products that post_contexts() has posted. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
@@ -273,7 +272,7 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
             read_contexts<F, G, VEC, STATE, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
-            if (STATE) group_wait<G>(); /* all threads have read the rows' counts of updates */
+            if (STATE) group_wait<G>(); /* waits until all threads have read the rows' counts of updates */
             change_rows<F, G, VEC, STATE, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
@@ -292,26 +291,26 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* ---- blocks of one target ---- */
 
-/* Returns the least number of thread blocks of dot_one on a multiprocessor. Rows are updated as soon as they are read; then many
- * warps with few rows each are faster than few warps with many rows. */
+/* Returns how many thread blocks of dot_one must fit on a multiprocessor. Where rows are updated as soon as they are read, many warps with few
+ * rows each are faster than few warps with many. */
 template <class F> static constexpr int resident_blocks(int group, bool state, int threads) {
     return group > 32 || threads > CTA ? 1 : state ? 3 : 4;
 }
 
-/* Returns the contexts of a block that group number `part`, of v.parts groups, works on. */
+/* Returns the contexts of a block for group number `part` of v.parts groups. */
 static __device__ __forceinline__ struct meeting share_of(const struct step_view &v, uint32_t block, uint32_t part) {
     uint32_t start = v.context_starts[block], end = v.context_starts[block + 1], each = (end - start + v.parts - 1) / v.parts;
     uint32_t first = start + part * each, last = first + each < end ? first + each : end;
     return {start, first < last ? first : last, last, v.positives[block], start};
 }
 
-/* Shared memory with one row for each group of a thread block; consecutive rows are `stride` quads apart. */
+/* Shared memory with a row for each group of a thread block; rows are `stride` quads apart. */
 struct group_rows {
     float4 *rows;
     uint32_t stride;
 };
 
-/* Adds the gradients of all groups, in the groups' order. All threads of the thread block work on it. */
+/* Adds the gradients of all groups, in the order of groups. All threads of the thread block must call it. */
 template <int THREADS, uint32_t GROUPS> static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float *out, uint32_t quads) {
     for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
         float4 sum = sums.rows[q];
@@ -324,7 +323,7 @@ template <int THREADS, uint32_t GROUPS> static __device__ __forceinline__ void a
     }
 }
 
-/* Writes a block's loss and its target's gradient: sums over all groups of the thread block. */
+/* Writes a block's loss and its target's gradient, summed over all groups of the thread block. */
 template <class F, int VEC, int G, int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void finish_block(const struct step_view &v, uint32_t block, double loss,
                                                     const float4 (&gradient)[VEC], const struct group_rows &sums) {
@@ -341,7 +340,7 @@ static __device__ __forceinline__ void finish_block(const struct step_view &v, u
     if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, v.target_gradients + block * v.span, v.quads);
 }
 
-/* Writes a block's loss and its target's gradient: values of one group, or sums over all groups of the thread block. */
+/* Writes a block's loss and its target's gradient, of one group or summed over all groups of the thread block. */
 template <class F, int G, int VEC, int THREADS>
 static __device__ __forceinline__ void end_block(const struct step_view &v, uint32_t block, double loss,
                                                  const float4 (&gradient)[VEC], const struct group_rows &sums) {
@@ -356,14 +355,14 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
     if constexpr (GROUPS > 1) finish_block<F, VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
 }
 
-/* Trains blocks of one target. v.parts groups of a thread block share a block's contexts; their sums are added in the groups' order. */
+/* Trains blocks of one target. v.parts groups of a thread block share a block's contexts; their sums are added in the order of groups. */
 template <class F, int G, int VEC, bool STATE, int THREADS, int MODE>
 static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, THREADS)) dot_one(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* WIDTH: number of threads that work on a block's contexts together */
+    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* WIDTH: threads that work together on a block's contexts */
     __shared__ float4 sums[GROUPS][VEC * G];
     uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
-    if (block >= v.counts->blocks) return; /* all threads that work on one block of the batch return here, or none of them does */
+    if (block >= v.counts->blocks) return; /* either all threads that work on one block of the batch return here, or none */
     float4 target[VEC], gradient[VEC];
     struct meeting m = share_of(v, block, group % v.parts);
     read_target<F, G, VEC>(v, block, target);
@@ -380,7 +379,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, T
 
 /* ---- blocks of several targets ---- */
 
-/* Returns a context's gradient: the sum over targets t0 .. t1 - 1 of coefficient x target. The context's coefficients are `stride` floats apart. */
+/* Returns a context's gradient: the sum of coefficient x target over targets t0 .. t1 - 1. The context's coefficients are `stride` floats apart. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const struct step_view &v, uint32_t t0,
                                                    uint32_t t1, const float *coefficients, uint32_t stride) {
@@ -395,8 +394,8 @@ static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const str
     }
 }
 
-/* Trains blocks of several targets whose rows are too wide for a warp's registers: a thread block works on each block, and reads
- * rows again from the first cache. */
+/* Trains blocks of several targets whose rows are too wide for a warp's registers: one thread block for each block, which reads rows several times
+ * from the first cache. */
 template <class F, int G, int VEC, int MODE> static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = blockIdx.x;
@@ -432,15 +431,13 @@ template <class F, int G, int VEC, int MODE> static __global__ void __launch_bou
 
 /* ==== windows ====
  *
- * Blocks of windows have several targets. A block's rows are held by G lanes, a warp or a part of a warp, so a warp may work on
- * several blocks at once. */
+ * Blocks of windows have several targets. A block is worked on by G lanes, a warp or a part of one, so a warp may work on several blocks at once. */
 
-/* How many targets, and how many contexts, of a window G lanes hold at a time. Ranks that wait for one another within a block
- * must all hold the same number of contexts (step_dots_ranks.cu); their numbers of targets may differ. */
+/* How many targets and contexts of a window G lanes hold at a time. Ranks that wait for each other within a block must all hold the same number of
+ * contexts (step_dots_ranks.cu); their numbers of targets may differ. */
 template <int VEC> struct tile { static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4; };
 
-/* Reads N rows into registers. Lanes first .. first + N - 1 of the group have the rows' addresses in `found`. Places past the
- * end are read as zeros. */
+/* Reads N rows into registers; `found` of lanes first .. first + N - 1 of the group has their addresses. Rows past the end are read as zeros. */
 template <class F, int G, int N, int VEC>
 static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first, uint32_t quads) {
 #pragma unroll
@@ -451,8 +448,8 @@ static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigne
     }
 }
 
-/* TERMS: how many terms of a tile each lane has. With CC contexts in a tile, the term of target j and context k has number i = j
- * x CC + k; it is number i / G of lane i % G. */
+/* Number of terms of a tile in each lane. With CC contexts in a tile, the term of target j and context k has the index i = j x CC + k; it is in
+ * lane i % G as number i / G. */
 template <int G, int VEC> static constexpr int TERMS = (tile<VEC>::targets * tile<VEC>::contexts + G - 1) / G;
 
 template <int G, int TT, int CC, int VEC>
@@ -465,8 +462,8 @@ static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], cons
     sum_over_lanes<G>(products, logit);
 }
 
-/* Adds to the gradients of a tile's `count` targets, in memory, and of its contexts, in registers, by the lanes' coefficients.
- * The block's first tile of contexts sets the targets' gradients; later tiles add to them. */
+/* Adds coefficient x row to the gradients of a tile's `count` targets (in memory) and of its contexts (in registers). For the block's first tile
+ * of contexts, the targets' gradients are set instead. */
 template <class F, int G, int TT, int CC, int VEC>
 static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC], const float4 (&w)[CC][VEC],
                                                  float4 (&gained)[CC][VEC], const float (&coefficient)[TERMS<G, VEC>], float *gradients,
@@ -489,8 +486,7 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
     }
 }
 
-/* Depending on MODE, posts the logits of a lane's terms, collects their sums over ranks, or does both. Each term that is `real`
- * has a slot of its own. */
+/* Posts the logits of a lane's terms, collects their sums over ranks, or does both, depending on MODE. Each term that is `real` has its own slot. */
 template <int MODE, int N>
 static __device__ __forceinline__ void exchange_logits(const struct step_view &v, float (&logit)[N], const uint64_t (&term)[N],
                                                        const bool (&real)[N]) {
@@ -504,7 +500,7 @@ static __device__ __forceinline__ void exchange_logits(const struct step_view &v
     if constexpr (MODE != DOTS_POST) exchange_collect_all(v.exchange, term, real, logit);
 }
 
-/* Computes the loss and the coefficients of a lane's terms. The first `positives` contexts of the tile are positive. */
+/* Computes the loss and coefficients of a lane's terms. The tile's first `positives` contexts are positives. */
 template <int G, int CC, int N>
 static __device__ __forceinline__ double coefficients_of(const struct step_view &v, const float (&logit)[N],
                                                          const bool (&real)[N], uint32_t positives, float (&coefficient)[N]) {
@@ -519,7 +515,7 @@ static __device__ __forceinline__ double coefficients_of(const struct step_view 
     return loss;
 }
 
-/* A block: its first target, first context and first term, and its numbers of targets, contexts and positives. All are 0 past the last block. */
+/* A block: first target, first context and first term; numbers of targets, contexts and positives. All are 0 past the last block. */
 struct window {
     uint32_t target, targets, context, contexts, positives, terms;
 };
@@ -529,10 +525,10 @@ static __device__ __forceinline__ struct window window_of(const struct step_view
     return {t0, v.target_starts[block + 1] - t0, c0, v.context_starts[block + 1] - c0, v.positives[block], v.term_starts[block]};
 }
 
-/* The two values that must be read before the row of an occurrence can be found: its number among the distinct rows, and its id.
- * Both are requested at once, so that the rows of a window wait once, not twice. */
+/* What must be read to find the row of an occurrence: its index among the distinct rows, and its id. Both are requested at once, so that a
+ * window's rows are waited for once, not twice. */
 struct looked_up {
-    uint32_t distinct, id; /* distinct = DRAW_NONE: the slot was left out, or the lane has no occurrence */
+    uint32_t distinct, id; /* distinct = DRAW_NONE: the slot is empty, or this lane has no occurrence */
 };
 static __device__ __forceinline__ struct looked_up look_up(const struct live_side &side, uint32_t occurrence, bool real) {
     if (!real) return {DRAW_NONE, 0};
@@ -542,13 +538,12 @@ static __device__ __forceinline__ unsigned long long row_of(const struct live_si
     return at.distinct == DRAW_NONE ? 0 : place_row(side, cold_first, at.distinct, at.id).weights;
 }
 
-/* Trains one block with each G lanes of a warp. The warp takes as many rounds as its largest block needs. A tile of contexts and
- * their gradients stay in registers while all targets are visited, tile after tile; for the next tile of contexts, all targets
- * are visited again, and their gradients added to. */
+/* Trains one block with each G lanes of a warp, in as many rounds as the warp's largest block needs. A tile of contexts and their gradients stay
+ * in registers while all targets are visited, tile by tile; for the next tile of contexts all targets are visited again. */
 template <class F, int G, int VEC, int MODE>
 static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block, uint32_t blocks) {
     constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts, N = TERMS<G, VEC>;
-    constexpr uint32_t AHEAD = G / TT * TT; /* number of targets that are looked up together, one for each lane */
+    constexpr uint32_t AHEAD = G / TT * TT; /* targets that are looked up together, one in each lane */
     uint32_t lane = threadIdx.x % G;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
     struct window own = window_of(v, block, blocks);
@@ -563,7 +558,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
         read_tile<F, G, CC, VEC>(w, context, 0, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
-        bool there[N]; /* for each of the lane's terms: true: its target and its context exist */
+        bool there[N]; /* [term of the lane] true: its target and its context exist */
 #pragma unroll
         for (int n = 0; n < N; n++) there[n] = __shfl_sync(ALL_LANES, context, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
         for (uint32_t done = 0; done < most_targets; done += TT) {
@@ -598,12 +593,12 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
     for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* the first has the block's */
 }
 
-/* Returns the least number of thread blocks of dot_windows on a multiprocessor, chosen so that a thread has the registers for a tile of one quad. */
+/* Returns how many thread blocks of dot_windows must fit on a multiprocessor, so that a thread has the registers for a tile of one quad. */
 static constexpr int resident_windows(int quads, int mode) {
     return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
 }
 
-/* Trains blocks of several targets. Thread blocks that wait for other ranks take their blocks in order, as in step_dots_ranks.cu. */
+/* Trains blocks of several targets. Where thread blocks wait for other ranks, they work on blocks in order, as in step_dots_ranks.cu. */
 template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE)) dot_windows(const __grid_constant__ struct step_view v) {
     uint32_t blocks = v.counts->blocks; /* read before number_in_order(), which may wait */
@@ -617,24 +612,24 @@ static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE)) dot_w
 typedef void dot_kernel(const struct step_view);
 
 struct dot_kernels {
-    dot_kernel *one, *wide; /* for blocks of one target; wide: with thread blocks of WIDE_CTA threads; may be NULL */
-    uint32_t one_threads;   /* number of threads of `one` that work on a block's contexts together */
+    dot_kernel *one, *wide; /* for blocks of one target; wide: the same with thread blocks of WIDE_CTA threads; may be NULL */
+    uint32_t one_threads;   /* threads of `one` that work together on a block's contexts */
     dot_kernel *many;
-    uint32_t many_threads;  /* number of threads of `many` that work on a block */
+    uint32_t many_threads;  /* threads of `many` that work on a block */
 };
 
-/* Sizes of the kernels of step_dots_ranks.cu that hold rows in shared memory. */
+/* Sizes for the kernels of step_dots_ranks.cu, which hold rows in shared memory. */
 enum {
     HELD_WARPS = 4, /* number of warps of a thread block */
     HELD_THREADS = 32 * HELD_WARPS,
-    HELD_MOST = 32,        /* most rows that a warp holds: each lane looks up one of them */
-    HELD_BYTES = 72 << 10, /* most bytes of the rows that a thread block holds: three thread blocks fit on a multiprocessor of sm_90 */
-    HELD_SHARED_FROM = 16, /* if blocks have at least this many contexts, all warps of a thread block share a block */
-    HELD_PAUSE = 600       /* nanoseconds before a warp first looks whether values of other ranks have arrived: few arrive
-                            * sooner, and looking slows the warps that work */
+    HELD_MOST = 32,        /* most rows that a warp holds, since each lane looks up one */
+    HELD_BYTES = 72 << 10, /* most bytes of rows that a thread block holds, so that three fit on a multiprocessor of sm_90 */
+    HELD_SHARED_FROM = 16, /* from this number of contexts on, all warps of a thread block share a block */
+    HELD_PAUSE = 600       /* nanoseconds before a warp first looks for values of other ranks: few arrive sooner, and looking slows the warps that
+                            * work */
 };
 
-/* Those kernels: blocks of one target with several ranks. */
+/* Kernels that hold rows in shared memory: blocks of one target, with several ranks. */
 struct held_kernels {
     dot_kernel *near, *post, *collect;
 };
@@ -647,7 +642,7 @@ template <class F, int MODE> struct of_mode {
             else return {dot_one<F, G, VEC, STATE && MODE != DOTS_POST, CTA, MODE>, NULL, G < 32 ? 32 : G, NULL, 0};
         }
     };
-    /* one_plain: for widths that are compiled only for records without state. */
+    /* A kernel family for widths that are compiled only without state. */
     template <int G, int VEC, bool> struct one_plain : one<G, VEC, false> {};
     template <int G, int VEC, bool STATE> struct wide {
         static dot_kernel *get(void) {
@@ -674,7 +669,7 @@ template <int MODE> static struct dot_kernels dot_kernels_of_halves(uint32_t qua
     typedef of_mode<bfloat16_rows, MODE> mode;
     return with_many(kernels_for_narrow_halves<mode::template one>(quads, state), kernels_for_short_halves<mode::template many>(quads, false));
 }
-/* Returns the kernels for a width. halves: 1: rows are bfloat16; state: 1: records have state. */
+/* Returns the kernels for a width. halves = 1: rows are bfloat16; state = 1: records have state. */
 template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, bool state) {
     typedef of_mode<float32_rows, MODE> mode;
     if (halves) return dot_kernels_of_halves<MODE>(quads, state);
@@ -685,10 +680,10 @@ template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32
 }
 
 struct dot_kernels dot_kernels_alone(const struct step_view *view); /* step_dots.cu */
-/* step_dots_ranks.cu. held: `near` is NULL if rows are not held. */
+/* step_dots_ranks.cu. held: `near` is NULL if rows cannot be held. */
 struct dot_kernels dot_kernels_post(const struct step_view *view);
 struct dot_kernels dot_kernels_collect(const struct step_view *view);
-struct dot_kernels dot_kernels_near(const struct step_view *view); /* for blocks of several targets; many: NULL if they need two passes */
+struct dot_kernels dot_kernels_near(const struct step_view *view); /* for blocks of several targets; many: NULL if they need two kernels */
 struct held_kernels dot_kernels_held(const struct step_view *view);
 
 #endif

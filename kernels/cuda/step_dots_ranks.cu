@@ -1,24 +1,23 @@
-/* step_dots_ranks: the kernels of a step's first half for several ranks, each of which has some columns. Most are compiled from
- * step_dots.cuh; those of this file are for blocks of one target, with several ranks, for rows of up to 256 columns. Two ways give the same bytes:
+/* step_dots_ranks: first half of a step if several ranks each store some of the columns. Most of its kernels come from step_dots.cuh; this file has
+ * those for blocks of one target with rows of up to 256 columns. There are two ways, with the same result:
  *
- *   GPUs can address each other's memory   one kernel. It holds a block's rows in shared memory from its partial dot products until
- *                                          the sums over all ranks arrive, some 2 us later. So a row is read once and written
- *                                          once, as with a single rank (step_dots.cuh)
+ *   GPUs can address each other's memory   one kernel, which keeps the rows in shared memory while it waits, some 2 us, for the other
+ *                                          ranks' partial dot products. So a row is read once and written once
  *   otherwise                              two kernels, which read the rows twice
  *
- * A block's rows are held by all warps of a thread block; if blocks have few contexts, by one warp. The addresses of a block's rows
- * are looked up while the block before it is worked on: otherwise the GPU would wait for one read after the other, with too few
- * rows in flight. State is read when the sums have arrived; reading it earlier gained nothing.
+ * The rows of a block (of the batch) are held by all warps of a thread block or, if blocks have few contexts, by one warp. While a block is worked
+ * on, the addresses of the next block's rows are looked up: otherwise the GPU would wait for one read after the other, with too few rows in flight.
+ * State is read after the sums have arrived; reading it earlier gained nothing.
  *
- * Thread blocks work on runs of consecutive blocks, in order, on every rank. So all ranks always work on the earliest unfinished
- * block. A thread block ends with its run; before the next one begins, the GPU can make the next batch and copy its rows.
+ * On every rank thread blocks work on runs of consecutive blocks, in order, so all ranks work on the earliest unfinished block. Between two runs the
+ * GPU can make the next batch and copy its rows.
  */
 #include "step_dots.cuh"
 
-/* The target of a block, and one of its contexts for each lane, looked up before the block is worked on. */
+/* A block's target, and one of its contexts in each lane, looked up before the block is worked on. */
 struct ahead {
     uint32_t start, end, positives;
-    uint32_t target, target_id, context, context_id; /* target, context: numbers among the distinct rows; target_id, context_id: their ids */
+    uint32_t target, target_id, context, context_id; /* target, context: indices among the distinct rows; target_id, context_id: their ids */
 };
 
 static __device__ __forceinline__ uint32_t first_of(const struct ahead &a, uint32_t part, uint32_t rows) {
@@ -39,7 +38,7 @@ static __device__ __forceinline__ void find_context(struct ahead &a, const struc
     a.context_id = v.context.rows.ids[first + lane];
 }
 
-/* Looks up a block's target and the lane's context. The block's bounds (start, end, positives) must have been read. */
+/* Looks up a block's target and this lane's context. start, end and positives of the block must have been read. */
 static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct step_view &v, uint32_t block, uint32_t blocks, uint32_t part) {
     if (block < blocks) {
         a.positives = v.positives[block];
@@ -51,9 +50,9 @@ static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct 
 
 /* ---- the rows of a warp ---- */
 
-/* The context rows of a block that one warp holds. */
+/* The context rows of a block that one warp holds in shared memory. */
 struct warp_rows {
-    char *rows;             /* in shared memory: [here x v.weights_bytes] the rows' weights */
+    char *rows;             /* in shared memory [here x v.weights_bytes]: the rows' weights */
     struct found_row found; /* the row that this lane has looked up */
     unsigned real;          /* bit l is 1 if lane l has a row */
     uint32_t here;
@@ -63,7 +62,7 @@ static __device__ __forceinline__ bool has_row(unsigned bits, uint32_t row) {
     return row < 32 && (bits >> row & 1);
 }
 
-/* Returns the number of the row that this thread's group works on, if the warp works on as many consecutive rows, from row i on, as it has groups. */
+/* Returns the row that this thread's group works on if the warp works on consecutive rows from i on, one for each of its groups. */
 template <int G> static __device__ __forceinline__ uint32_t group_row(uint32_t i) {
     return i + own_beside<G>();
 }
@@ -84,7 +83,7 @@ template <class F, int G, int VEC> static __device__ __forceinline__ void bring_
     }
 }
 
-/* Returns the dot product of the target with the row that this lane has looked up. */
+/* Returns the dot product of the target and the row that this lane has looked up. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct warp_rows &held, const struct step_view &v) {
     constexpr uint32_t U = 5, R = rows_beside<G>();
@@ -100,7 +99,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
             else clear_row<VEC>(w);
             part[u] = dot_rows<VEC>(target, w);
         }
-        float sum = sum_over_group<G, U>(part); /* lane u of a group has the sum of the group's row u */
+        float sum = sum_over_group<G, U>(part); /* lane u of a group has the sum for the group's row u */
         uint32_t at = lane - i;
         float mine = __shfl_sync(ALL_LANES, sum, (at % R * G + at / R) & 31);
         if (at < U * R) own = mine;
@@ -129,7 +128,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
             if (STATE && rows[u].single) read_state<F, G, VEC, STATE>(state[u], rows[u].state, tid, v);
         }
-        if (STATE) __syncwarp(); /* all threads have read the rows' counts of updates */
+        if (STATE) __syncwarp(); /* waits until all threads have read the rows' counts of updates */
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
@@ -147,7 +146,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 
 /* ---- a block ---- */
 
-/* Trains the block's contexts from number `first` on, one for each lane. Returns the lane's loss. */
+/* Trains the block's contexts from number `first` on, one in each lane. Returns the lane's loss. */
 template <class F, int G, int VEC, bool STATE, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC], float4 (&gradient)[VEC],
                                                        const struct ahead &a, uint32_t first, uint32_t cold_first, float scale, char *rows) {
@@ -158,7 +157,7 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     held.real = __ballot_sync(ALL_LANES, real);
     bring_rows<F, G, VEC>(held, v);
     wait_for_copies();
-    float own = 0; /* with DOTS_COLLECT it stays 0: the exchange's sum includes this rank's part */
+    float own = 0; /* stays 0 with DOTS_COLLECT: the collected sum includes this rank's partial sum */
     if constexpr (MODE != DOTS_COLLECT) {
         own = held_dots<F, G, VEC>(target, held, v);
         if (real) exchange_post(v.exchange, context, own);
@@ -178,12 +177,12 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     return real ? (double)loss_of(logit, positive) : 0;
 }
 
-/* Returns how many thread blocks fit on a multiprocessor by their registers; shared memory may allow fewer. */
+/* Returns how many thread blocks fit on a multiprocessor by their registers (shared memory may allow fewer). */
 static constexpr int held_resident(int vec, bool state) {
     return state ? 3 : vec < 4 ? 6 : 5;
 }
 
-/* Trains blocks of one target. v.parts: number of warps that share a block's contexts: 1, or all warps of the thread block. */
+/* Trains blocks of one target. v.parts: warps that share a block's contexts: 1, or all warps of the thread block. */
 template <class F, int G, int VEC, bool STATE, int MODE>
 static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)) dot_held(const __grid_constant__ struct step_view v) {
     extern __shared__ float4 all_rows[];
@@ -192,8 +191,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)
     uint32_t begin = number * v.run * step, end = begin + v.run * step, blocks = end < v.counts->blocks ? end : v.counts->blocks;
     uint32_t block = begin + warp / v.parts;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
-    uint32_t bytes = v.held * v.weights_bytes; /* bytes of a warp's rows; the warp later writes its part of the target's gradient
-                                                * to the same memory */
+    uint32_t bytes = v.held * v.weights_bytes; /* bytes of a warp's rows; later the warp's part of the target's gradient is written there */
     struct group_rows rows = {all_rows, bytes / (uint32_t)sizeof(float4)};
     float scale = scale_of(v);
     struct ahead next, later;
@@ -218,7 +216,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)
         if (MODE == DOTS_POST) continue;
         sum_beside<G, VEC>(gradient);
         end_block<F, G, VEC, HELD_THREADS>(v, block, loss, gradient, rows);
-        if (v.parts > 1) __syncthreads(); /* all warps have read the sums of the others */
+        if (v.parts > 1) __syncthreads(); /* waits until all warps have read the sums of the others */
     }
 }
 
@@ -246,12 +244,12 @@ template <class F> struct of_form {
     };
 };
 
-/* Narrow rows of bfloat16, such as one of four ranks has, get as many threads as `few` gives them, so the bits are the same. But each
- * thread has two quads instead of four, two of which would be past the row's end. That takes fewer registers, so more warps run at once. */
+/* Narrow rows of bfloat16, as each of four ranks has, get as many threads as `few` gives them, so that the bits are the same, but two quads a
+ * thread instead of four, two of which would be past the row's end. That needs fewer registers, so more warps run at once. */
 struct held_kernels dot_kernels_held(const struct step_view *v) {
     typedef of_form<float32_rows> floats;
     typedef of_form<bfloat16_rows> halves;
-    constexpr uint32_t NARROW = 16; /* Eight threads hold a row of up to this many quads, two quads each. */
+    constexpr uint32_t NARROW = 16; /* Widest row, in quads, that eight threads hold with two quads each. */
     bool state = v->rule.slots > 0;
     struct held_kernels kernels = v->halves ? kernels_for_few_halves<halves::passes>(v->quads, state)
                                             : kernels_for_few<floats::passes>(v->quads, state);
@@ -262,11 +260,10 @@ struct held_kernels dot_kernels_held(const struct step_view *v) {
     return kernels;
 }
 
-/* Returns true if some ranks hold smaller tiles than others. Ranks that exchange a block's terms in one pass must all hold the
- * same number of its contexts at a time. If some ranks have one chunk of columns more than others, and so smaller tiles, terms
- * are exchanged in two passes; the first pass waits for no rank. */
+/* Returns true if some ranks hold smaller tiles than others, because others have one more chunk of columns. Ranks can exchange a block's terms in
+ * one pass only if all hold equally many contexts at a time; otherwise two passes are needed, the first of which waits for no rank. */
 static bool has_smaller_tiles(uint32_t quads, uint32_t chunk) {
-    constexpr uint32_t TWO_A_THREAD = 64; /* A warp holds a row of up to this many quads, two quads a thread. */
+    constexpr uint32_t TWO_A_THREAD = 64; /* Widest row, in quads, that a warp holds with two quads in each thread. */
     static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts,
                   "tiles change where a thread's third quad begins, and nowhere else");
     return quads == TWO_A_THREAD + chunk;

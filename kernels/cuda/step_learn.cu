@@ -1,5 +1,5 @@
-/* step_learn: the passes of step_learn.cuh, and their launches. `learn` turns whole scores into loss and coefficients, one vector of
- * a block after the other, by a warp, or by a thread block if blocks have many contexts. */
+/* step_learn: the passes of step_learn.cuh, and their launches. `learn` computes loss and coefficients from complete scores, for one vector of a
+ * block after the other, by a warp, or by a thread block if blocks have many contexts. */
 #include "step_learn.cuh"
 
 /* ==== the passes score, and gain for several vectors ====
@@ -8,7 +8,7 @@
 
 /* ---- score ---- */
 
-/* Adds the values of each row in flight over groups and lanes. Returns one row's sum to each lane. */
+/* Sums, for each row in flight, its values over groups and lanes. Each lane gets one row's sum. */
 template <int G, int U> static __device__ __forceinline__ float finish_values(float (&value)[U]) {
     group_sum<G, U>(value);
     return to_lanes<G, U>(value, threadIdx.x & 31);
@@ -20,8 +20,8 @@ template <class F, int VEC> static __device__ __forceinline__ float squares_of(c
     return dot_rows<VEC>(x, x);
 }
 
-/* Computes the dot products of the group's contexts with a vector; the first of them is the term number `terms`. For a block's
- * first vector, also computes the squares of the contexts. */
+/* Computes the dot products of the group's contexts with a vector; `terms` is the number of the first one's term. With a block's first vector,
+ * also computes the contexts' squares. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l, const struct block_share &s,
                                                       const float4 (&x)[VEC], uint64_t terms, bool squares) {
@@ -38,7 +38,7 @@ static __device__ __forceinline__ void score_contexts(const struct step_view &v,
             read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             uint32_t place = base + i + lane;
-            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums, so one warp writes them */
+            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums, so only one writes them */
 #pragma unroll
             for (int u = 0; u < U; u++) value[u] = dot_stored<F, VEC>(x, w[u]);
             float part = finish_values<G, U>(value);
@@ -84,8 +84,8 @@ struct learn_launch_of learn_score(const struct step_view *v) {
 
 /* ---- gradients of blocks of several vectors ---- */
 
-/* Computes a target's gradient: the sum over the contexts of its block of coefficient x context, plus the target itself x its
- * own factor (used for cosines: losses.h). */
+/* Computes a target's gradient: the sum of coefficient x context over its block, plus the target itself times its own factor (for cosines:
+ * losses.h). */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_target(const struct step_view &v, const struct learn_view &l,
                                                    const struct block_share &s, uint32_t place, const float *coefficients) {
@@ -119,14 +119,14 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
     write_row<F, G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
-/* Computes the gradient of a context in one place: the sum over the block's targets of coefficient x target, plus the context
- * itself x its own factor. */
+/* Computes the gradient of one occurrence of a context: the sum of coefficient x target over its block, plus the context itself times its own
+ * factor. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_context(const struct step_view &v, const struct learn_view &l,
                                                     const struct block_share &s, uint32_t place, const float *coefficients) {
     uint32_t tid = threadIdx.x % G, distinct = v.context.rows.distinct[place];
     float4 sum[VEC];
-    if (distinct == DRAW_NONE) return; /* the slot was left out, so nothing reads its gradient */
+    if (distinct == DRAW_NONE) return; /* the slot is empty, so its gradient is not read */
     sum_targets<F, G, VEC>(sum, v, s.target, s.target + s.targets, coefficients + place - s.start, s.end - s.start);
     if (l.lengths[SIDE_CONTEXT]) {
         float4 w[VEC];
@@ -162,11 +162,10 @@ struct learn_launch_of learn_gain_many(const struct step_view *v) {
 
 /* ==== the pass gain for blocks of one vector ====
  *
- * It computes the vector's gradient from the
- * coefficients of its contexts; and updates contexts that occur once in the batch while they are in registers, since their whole
- * gradient is known. */
+ * Computes the vector's gradient from the coefficients of its contexts. Updates contexts that occur once in the batch while they are in registers,
+ * since their whole gradient is known. */
 
-/* A context of this lane, of the group's `here` contexts from number `base` on: its row, its coefficient, and its factor in its own gradient. */
+/* One of the group's `here` contexts, from number `base` on, in each lane: its row, its coefficient, and its factor in its own gradient. */
 struct gained {
     struct found_row found;
     float coefficient, own;
@@ -181,7 +180,7 @@ static __device__ __forceinline__ struct gained find_gained(const struct step_vi
     return g;
 }
 
-/* Works on the group's contexts: adds to the vector's gradient, and updates rows that occur once. */
+/* Adds the group's contexts to the vector's gradient, and updates those that occur once. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l, const struct block_share &s,
                                                      const float4 (&x)[VEC], float4 (&gradient)[VEC]) {
@@ -203,14 +202,14 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
                 coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
                 own[u] = __shfl_sync(ALL_LANES, g.own, from);
             }
-            if (STATE) group_wait<G>(); /* all threads have read the rows' counts of updates */
+            if (STATE) group_wait<G>(); /* waits until all threads have read the rows' counts of updates */
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 float4 w[VEC];
                 open_row<F, VEC>(w, stored[u]);
                 if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w);
                 if (!rows[u].single) continue;
-                float4 own_gradient[VEC]; /* coefficient x vector, plus the row's factor x the row itself */
+                float4 own_gradient[VEC]; /* coefficient x vector, plus the row itself times its factor */
                 clear_row<VEC>(own_gradient);
                 add_row<VEC>(own_gradient, coefficient[u], x);
                 add_row<VEC>(own_gradient, own[u], w);
@@ -221,7 +220,7 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
     sum_beside<G, VEC>(gradient);
 }
 
-/* Returns the least number of thread blocks on a multiprocessor. It limits a thread's registers to 128, or 255 for wide rows. */
+/* Returns how many thread blocks must fit on a multiprocessor: this limits a thread's registers to 128, or 255 for wide rows. */
 static constexpr int gain_resident(int group) {
     return group <= 32 ? 2 : 1;
 }
@@ -268,9 +267,9 @@ struct learn_launch_of learn_gain_one(const struct step_view *v) {
 
 /* ==== the passes pool and share: a warp works on a block ==== */
 
-enum { AT_ONCE = 8 }; /* number of rows in flight: a window has about ten rows, a list a hundred */
+enum { AT_ONCE = 8 }; /* rows in flight: a window has about ten rows, a list a hundred */
 
-/* Computes a block's vector: the weighted sum of its rows, in order. Each lane finds the address of one row of 32. */
+/* Computes a block's vector: the weighted sum of its rows, in order. Each lane looks up one of 32 rows. */
 template <class F>
 static __global__ void __launch_bounds__(CTA) pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32, cold_first = v.counts->cold_first[SIDE_TARGET];
@@ -278,7 +277,8 @@ static __global__ void __launch_bounds__(CTA) pool_blocks(const __grid_constant_
     uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first, lane = threadIdx.x & 31;
     float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
     float *out = l.pooled + (uint64_t)block * v.span;
-    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* all lanes stay in the loop, since they exchange values */
+    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* lanes without a chunk stay in the loop, since all lanes
+                                                                                   * exchange values */
         float4 sum[F::QUADS];
         clear_row<F::QUADS>(sum);
         for (uint32_t base = 0; base < targets; base += 32) {
@@ -304,7 +304,7 @@ static __global__ void __launch_bounds__(CTA) pool_blocks(const __grid_constant_
     }
 }
 
-/* Distributes the gradient of a block's vector, which is stored in the place of the block's first target, to all its targets. */
+/* Distributes the gradient of a block's vector, stored at the place of the block's first target, to all its targets. */
 static __global__ void __launch_bounds__(CTA) share_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32;
     if (block >= v.counts->blocks) return;
@@ -334,7 +334,7 @@ int pool_share(struct backend *b, uint32_t blocks, const struct step_view *v, co
     return 0;
 }
 
-/* Waits until all threads of the group can read what each of them has written. */
+/* Waits until all threads of the group can read what the others have written. */
 template <int WIDTH> static __device__ void wait_for_group() {
     if (WIDTH > 32) __syncthreads();
     else __syncwarp();
@@ -342,16 +342,16 @@ template <int WIDTH> static __device__ void wait_for_group() {
 
 /* ---- a vector's scores ---- */
 
-/* The scores of one vector; the positives are first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
+/* The scores of one vector, those of positives first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
 struct line {
     float *score, *coefficient; /* [count] */
-    const uint32_t *distinct;   /* [count] numbers among the distinct rows; DRAW_NONE: the slot was left out */
+    const uint32_t *distinct;   /* [count] indices among the distinct rows; DRAW_NONE: the slot is empty */
     const uint32_t *ids;        /* [count] */
     const float *weights;       /* [positives] weights; NULL: every positive weighs 1 */
-    const uint32_t *unchanged;  /* bit map of rows: contexts whose bit is set have no term in the loss; NULL: all contexts have */
-    uint32_t count, positives, negatives; /* count: number of contexts; negatives: without slots that were left out */
+    const uint32_t *unchanged;  /* bit map of rows whose contexts have no term in the loss; NULL: all have one */
+    uint32_t count, positives, negatives; /* count: number of contexts; negatives: number of negatives whose slots are not empty */
     uint32_t tid;
-    float scale, inverse; /* scale: factor of the gradients; inverse: 1 / temperature */
+    float scale, inverse; /* scale: factor of all gradients; inverse: 1 / temperature */
 
     __device__ float &score_at(uint32_t i) const {
         return score[i];
@@ -372,7 +372,7 @@ struct line {
 
 /* ---- cosines ---- */
 
-/* Replaces the squared length of each of the block's contexts by 1 / length. Each thread converts the contexts that it reads later. */
+/* Replaces the squared length of each context of the block by 1 / length. Each thread converts those that it reads later. */
 template <int WIDTH>
 static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s, uint32_t place) {
     float *lengths = l.lengths[SIDE_CONTEXT] + place;
@@ -380,7 +380,7 @@ static __device__ void invert_lengths(const struct step_view &v, const struct le
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) lengths[i] = s.is_there(i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
 }
 
-/* Reads the vector's dot products, summed over ranks; if scores are cosines, divides them by the lengths of both rows. */
+/* Reads the vector's dot products, summed over ranks; for cosines, divides them by the lengths of both rows. */
 template <int WIDTH>
 static __device__ void take_scores(const struct step_view &v, const struct line &s, uint64_t term, const float *lengths, float inverse_length) {
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
@@ -389,8 +389,8 @@ static __device__ void take_scores(const struct step_view &v, const struct line 
     }
 }
 
-/* For cosines: converts the coefficients of cosines to coefficients of dot products, and replaces each score by cosine x its
- * coefficient. Returns the vector's factor in its own gradient. */
+/* For cosines: turns the coefficients of cosines into coefficients of dot products, and replaces each score by cosine x coefficient. Returns the
+ * vector's factor in its own gradient. */
 template <int WIDTH> static __device__ float finish_cosines(const struct line &s, const float *lengths, float inverse_length) {
     float sum = 0;
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
@@ -402,7 +402,7 @@ template <int WIDTH> static __device__ float finish_cosines(const struct line &s
     return loss_own(across<WIDTH>(sum, plus()), inverse_length);
 }
 
-/* Computes each context's factor in its own gradient, from the products of all vectors. */
+/* Computes each context's factor in its own gradient, from the products for all vectors. */
 template <int WIDTH> static __device__ void finish_contexts(const struct line &s, const float *products, uint32_t vectors, float *lengths) {
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
         float sum = 0;
@@ -413,10 +413,10 @@ template <int WIDTH> static __device__ void finish_contexts(const struct line &s
 
 /* ---- frozen rows ---- */
 
-/* Tells which pairs of a block are left out because their rows are frozen, as kernels/cpu/batch.c does. */
+/* Which pairs of a block are left out because both rows are frozen, as kernels/cpu/batch.c does. */
 struct left {
-    bool vectors, contexts; /* vectors: true: some vector can change; contexts: true: some context can change */
-    bool by_pairs;          /* true: a pair is kept if one of its two rows can change; false: all pairs of the block are kept */
+    bool vectors, contexts; /* vectors: true: some vector may change; contexts: true: some context may change */
+    bool by_pairs;          /* true: a pair is kept if at least one of its rows may change; false: all pairs of the block are kept */
     unsigned long long terms, pairs;
 };
 
@@ -489,8 +489,8 @@ template <int WIDTH> static __device__ struct line line_of(const struct step_vie
     return s;
 }
 
-/* Computes the loss and the coefficients of one vector: of the target at `place`, or of the pooled targets that begin there.
- * Returns the thread's part of the loss. */
+/* Computes loss and coefficients of one vector: the target at `place`, or the pooled targets that begin there. Returns this thread's part of the
+ * loss. */
 template <int WIDTH>
 static __device__ double learn_vector(const struct step_view &v, const struct learn_view &l, struct line &s, struct left &left,
                                       uint64_t term, uint32_t place, const float *lengths) {
@@ -503,7 +503,7 @@ static __device__ double learn_vector(const struct step_view &v, const struct le
     wait_for_group<WIDTH>();
     double loss = learn_line<WIDTH>(l.loss, s);
     if (!own) return some ? loss : 0;
-    wait_for_group<WIDTH>(); /* other threads may have written the coefficients of positives */
+    wait_for_group<WIDTH>(); /* waits for the coefficients of positives, which other threads may write */
     float factor = finish_cosines<WIDTH>(s, lengths, inverse_length);
     if (s.tid == 0) *own = factor;
     return some ? loss : 0;
@@ -525,12 +525,12 @@ static __global__ void __launch_bounds__(LEARN_CTA)
     if (lengths && vectors) invert_lengths<WIDTH>(v, l, s, first);
     for (uint32_t k = 0; k < vectors; k++) loss += learn_vector<WIDTH>(v, l, s, left, terms + (uint64_t)k * s.count, place + k, lengths);
     s.coefficient = v.coefficients + terms;
-    if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets has no vector, but it has terms */
+    if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets has terms, but no vector */
     if (lengths) finish_contexts<WIDTH>(s, l.scores + terms, vectors, lengths);
     tell_left(l, left, s, vectors);
     loss = across<WIDTH>(loss, plus());
     for (uint32_t k = s.tid; k < (l.one_vector ? 1 : targets); k += WIDTH)
-        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* the first of a block's losses is the whole block's, the others are 0 */
+        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* a block's whole loss is stored as its first one; its others are 0 */
 }
 
 /* ---- launching ---- */

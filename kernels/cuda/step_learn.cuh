@@ -1,18 +1,16 @@
-/* step_learn: the first half of a step for every loss except the logistic one of dot products, for pooled targets, and with frozen
- * rows. It makes these passes over the blocks, all from old rows (the plain loss needs one pass: step_dots.cu):
+/* step_learn: the first half of a step for every loss except the logistic one of dot products, for pooled targets, and with frozen rows. It consists
+ * of these passes over the blocks, all from old rows (the plain logistic loss needs only one: step_dots.cu):
  *
  *   pool    a block's vector, if targets are pooled: the weighted sum of its rows
- *   score   dot products of vectors and contexts; with cosines the squares of both. With several ranks these are parts, which the
- *           exchange sums
+ *   score   dot products of vectors and contexts; with cosines the squares of both. With several ranks these are partial sums
  *   learn   from a block's scores: its loss, the coefficients of dot products and, with cosines, each place's factor of its own
  *           row (kernels/losses.h)
- *   gain    blocks of one vector: its gradient; contexts that occur once in the batch are updated. Blocks of several vectors:
- *           their gradients and those of each context's place
- *   share   a pooled vector's gradient is distributed to its rows' places
+ *   gain    blocks of one vector: its gradient, and updates of contexts that occur once in the batch. Blocks of several vectors:
+ *           the gradients of the vectors, and of each occurrence of a context
+ *   share   distributes a pooled vector's gradient to its rows
  *
- * A vector is a target's row, or the pooled vector of a block. Every sum has one order, whatever the stage, the depth or the place
- * of the rows. A pair of frozen rows changes nothing: the pairs that kernels/cpu/batch.c leaves out of a batch are left out of the
- * loss and the counts here.
+ * A vector is a target's row, or the pooled vector of a block. Each sum is always added in the same order. Pairs of two frozen rows are left out of
+ * the loss and the counts, as kernels/cpu/batch.c leaves them out of a batch.
  */
 #ifndef SPTX_CUDA_STEP_LEARN_CUH
 #define SPTX_CUDA_STEP_LEARN_CUH
@@ -23,25 +21,25 @@ extern "C" {
 #include "kernels/losses.h"
 }
 
-enum { LEARN_CTA = 256 }; /* number of threads of a thread block; it is CTA for rows that more than a warp works on */
+enum { LEARN_CTA = 256 }; /* threads of a thread block, except that rows on which more than a warp works have CTA threads */
 
 struct learn_view {
     struct loss_options loss;
     struct example_pool pool;
-    float *scores;              /* [terms] first dot products; learn replaces them by scores, then, if scores are cosines, by coefficient x cosine */
-    float *lengths[2];          /* by side, [places]: first squares of the rows, then 1 / length, then the row's factor in its own gradient. A pooled
+    float *scores;              /* [terms] first dot products; learn replaces them by scores, and then, for cosines, by coefficient x cosine */
+    float *lengths[2];          /* [side][places] first the rows' squares, then 1 / length, then the row's factor in its own gradient. A pooled
                                  * vector uses the place of its block's first target. NULL: scores are not cosines */
-    float *pooled;              /* [blocks x span] pooled vectors, span floats each; NULL: a block's vectors are its target rows */
+    float *pooled;              /* [blocks x span] pooled vectors; NULL: a block's vectors are its target rows */
     const float *weights;       /* [contexts] weights of positives; NULL: every positive weighs 1 */
-    const uint32_t *frozen[2];  /* by side: bit map of the frozen rows; NULL: no row is frozen */
+    const uint32_t *frozen[2];  /* [side] bit map of frozen rows; NULL: no row is frozen */
     struct batch_counts *counts;
-    uint64_t length_slots[2];   /* by side: slot of the exchange for place 0; place p uses the slot p further on */
+    uint64_t length_slots[2];   /* [side] slot of the exchange for place 0; place p uses the p-th slot after it */
     int one_vector;             /* 1: every block has one vector */
 };
 
 /* ---- by kernels ---- */
 
-/* Writes this rank's partial sum: posts it to a slot of the exchange; a single rank stores it at to[at]. */
+/* Stores this rank's partial sum: posts it to the slot of the exchange, or, if there is only one rank, writes it to to[at]. */
 static __device__ __forceinline__ void give_part(const struct step_view &v, float *to, uint64_t at, uint64_t slot, float part) {
     if (v.exchange.ranks > 1) {
         exchange_post(v.exchange, slot, part);
@@ -54,8 +52,8 @@ static __device__ __forceinline__ float take_whole(const struct step_view &v, co
     return v.exchange.ranks > 1 ? exchange_collect(v.exchange, slot, exchange_kept(v.exchange, slot)) : from[at];
 }
 
-/* Reads a block's vector: a target row, or the pooled vector (zeros if the block has no targets). occurrence: the target, or the
- * first pooled target. */
+/* Reads a block's vector: a target row, or the pooled vector (zeros if the block has no targets). occurrence: that of the target, or of the first
+ * pooled one. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
                                                    uint32_t occurrence, float4 (&x)[VEC]) {
@@ -63,16 +61,16 @@ static __device__ __forceinline__ void read_vector(const struct step_view &v, co
     else read_target<F, G, VEC>(v, occurrence, x);
 }
 
-/* threads: number of threads of a thread block; width: number of threads that work together as a group; count: number of groups in a thread block. */
+/* threads: threads of a thread block; width: threads of a group, which work together; count: groups of a thread block. */
 template <int G> struct learn_groups {
     static constexpr int threads = G > 32 ? (int)CTA : (int)LEARN_CTA, width = G < 32 ? 32 : G, count = threads / width;
 };
 
-/* A group's share of a block. v.parts groups share the block's contexts; this one is number `part`. */
+/* The part of a block on which one group works: group number `part` of v.parts. */
 struct block_share {
     uint32_t block, part, group;
-    uint32_t start, end;   /* all contexts of the block: start .. end - 1 */
-    uint32_t first, last;  /* contexts of this group: first .. last - 1 */
+    uint32_t start, end;   /* the block's contexts are start .. end - 1 */
+    uint32_t first, last;  /* this group's contexts are first .. last - 1 */
     uint32_t target, targets;
 };
 template <int G> static __device__ __forceinline__ bool take_share(const struct step_view &v, struct block_share &s) {
@@ -80,7 +78,7 @@ template <int G> static __device__ __forceinline__ bool take_share(const struct 
     s.group = threadIdx.x / WIDTH;
     s.block = (blockIdx.x * GROUPS + s.group) / v.parts;
     s.part = s.group % v.parts;
-    if (s.block >= v.counts->blocks) return false; /* groups that share a block all return false, or none does */
+    if (s.block >= v.counts->blocks) return false; /* true for all groups that share a block, or for none */
     s.start = v.context_starts[s.block], s.end = v.context_starts[s.block + 1];
     uint32_t each = (s.end - s.start + v.parts - 1) / v.parts, first = s.start + s.part * each;
     s.first = first < s.end ? first : s.end;
@@ -92,7 +90,7 @@ template <int G> static __device__ __forceinline__ bool take_share(const struct 
 
 /* ---- by the host ---- */
 
-/* Returns the weights of a batch's positives, if the loss of this step uses them; NULL: every positive weighs 1. */
+/* Returns the weights of a batch's positives if the loss uses them; NULL: every positive weighs 1. */
 static inline const float *weights_of(const struct stage *stage, const struct step_request *request) {
     return stage->weighted && request->loss.weighted ? (const float *)stage->weights.data : NULL;
 }
@@ -100,7 +98,7 @@ static inline const float *weights_of(const struct stage *stage, const struct st
 typedef void learn_kernel(const struct step_view, const struct learn_view);
 struct learn_launch_of {
     learn_kernel *kernel;
-    uint32_t threads, groups; /* threads: of a thread block; groups: in a thread block */
+    uint32_t threads, groups; /* threads, and groups, of a thread block */
 };
 
 /* step_learn.cu, step_learn.cu */
@@ -111,23 +109,23 @@ struct learn_launch_of learn_gain_one(const struct step_view *view);
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 
-/* Returns 1 if a step needs the passes of this file. */
+/* Returns 1 if the step needs the passes listed above. */
 int learn_is_wanted(const struct stage *stage, const struct step_request *request);
-/* step_shared.cu: enqueues the first half of a step with shared negatives, which replaces the passes of this file. Sets those
- * fields of *learn that the second half needs. */
+/* step_shared.cu: enqueues the first half of a step with shared negatives, in place of these passes. Sets the fields of *learn that the second
+ * half needs. */
 int shared_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
                   const struct step_view *view, struct learn_view *learn);
-/* Enqueues all passes on the compute stream. Sets *learn; the second half of the step needs it. */
+/* Enqueues all passes on the compute stream. Sets *learn, which the second half of the step needs. */
 int learn_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
                  const struct step_view *view, struct learn_view *learn);
 
 /* ==== the losses of one line ====
  *
- * The losses of kernels/losses.h over the scores of one vector, for a group of WIDTH threads: a vector of a batch
- * (step_learn.cu), or a new list (fold_in.cu). A Line has
+ * The losses of kernels/losses.h for the scores of one vector, computed by WIDTH threads: a vector of a batch (step_learn.cu), or a new list
+ * (fold_in.cu). A Line has
  *
- *   count, positives, negatives      scores, the positives first; negatives without those that are left out
- *   tid, scale, inverse              the thread; factor of the gradients; 1 / temperature
+ *   count, positives, negatives      numbers of scores (positives come first), and of negatives that are not left out
+ *   tid, scale, inverse              number of the thread; factor of the gradients; 1 / temperature
  *   score_at(i), coefficient_at(i)   references to two different arrays
  *   is_there(i)                      false: the score is left out, and its coefficient is 0
  *   adds_loss(i)                     false: the logistic loss is summed without it
@@ -149,12 +147,12 @@ struct larger {
     }
 };
 
-/* Returns the combination of the values of all threads of the group, made in a fixed order: all threads get the same bits. */
+/* Combines the values of all threads of the group, always in the same order, so all threads get the same bits. */
 template <int WIDTH, class T, class Combine> static __device__ T across(T x, Combine combine) {
     for (int width = 16; width; width /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, width));
     if constexpr (WIDTH > 32) {
         __shared__ T warps[WIDTH / 32];
-        __syncthreads(); /* all threads have read the values of the previous call */
+        __syncthreads(); /* waits until all threads have read the values of the previous call */
         if ((threadIdx.x & 31) == 0) warps[threadIdx.x / 32] = x;
         __syncthreads();
         x = warps[0];
@@ -209,7 +207,7 @@ template <int WIDTH, class Line> static __device__ double learn_softmax(const st
     return loss;
 }
 
-/* Bayesian personalized ranking. A thread visits the same negatives for every positive, so it adds up their coefficients in place. */
+/* Bayesian personalized ranking. For every positive a thread visits the same negatives, so it can add up their coefficients in place. */
 template <int WIDTH, class Line> static __device__ double learn_bpr(const Line &s) {
     double loss = 0;
     float factor = s.scale * s.inverse;
@@ -267,7 +265,7 @@ template <int WIDTH, class Line> static __device__ double learn_line(const struc
     if (o.kind == LOSS_BPR) return learn_bpr<WIDTH>(s);
     if (o.kind == LOSS_CONTRASTIVE) return learn_contrastive<WIDTH>(o, s);
     if (o.kind == LOSS_GLOVE) return learn_glove<WIDTH>(o, s);
-    learn_nothing<WIDTH>(s); /* softmax compares positives with negatives, so it needs both */
+    learn_nothing<WIDTH>(s); /* softmax compares positives with negatives, so nothing is learned without either */
     return 0;
 }
 

@@ -1,20 +1,19 @@
-/* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step.c has the formulas. There are T examples and K negatives. The contexts of the batch are the K
- * negatives, then the positive of each example.
+/* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of matrices.
+ * kernels/cpu/step.c has the formulas. There are T examples and K negatives; the batch's contexts are the K negatives, then each example's positive.
  *
- *   multiply   a thread block an example, only for triples: the product of its two target rows
- *   gather     a group of threads a row: U [T x span] of targets, V [K x span] of negatives, with rows of length 1 if scores are
- *              cosines; and the positives' scores
+ *   multiply   only for triples, one thread block for each example: the product of its two target rows
+ *   gather     one group of threads for each row: U [T x span] of targets, V [K x span] of negatives (both scaled to length 1 for
+ *              cosines), and the positives' scores
  *   cuBLAS     Z = U V^T
- *   learn      a thread block an example: its loss, and its coefficients C, which replace Z
+ *   learn      one thread block for each example: its loss, and its coefficients C, which replace Z
  *   cuBLAS     adds C V to the gradients of the targets, and C^T U to those of the first K contexts
- *   finish     a group a row: adds the positive's part; for cosines, turns gradients of rows of length 1 into gradients of the rows
- *   spread     a thread block a row, only for triples: turns the gradient of a product into the gradients of its two rows, and
- *              adds the penalty of cubes
+ *   finish     one group for each row: adds the positive's part; for cosines, turns gradients of scaled rows into those of the rows
+ *   spread     only for triples, one thread block for each row: turns a product's gradient into those of its two rows, and adds
+ *              the penalty of cubes
  *
- * The host knows only an upper bound of T, which is above 0. Rows after the last target are zeros, and so are their scores and
- * coefficients. A batch without examples has no negatives either: their places are DRAW_NONE. The second half of the step reads the
- * gradients of all places from buffers, as it does for blocks of several vectors.
+ * The host knows only an upper bound of T, which is above 0. Rows after the last target are zeros, and so are their scores and coefficients. A batch
+ * without examples has no negatives either (their ids are DRAW_NONE). The second half of the step reads the gradients of all places from buffers, as
+ * for blocks of several vectors.
  */
 #include "blas.cuh"
 #include "step_learn.cuh"
@@ -29,14 +28,14 @@ struct shared_view {
     struct loss_options loss;
     enum example_product product;
     bool tied; /* heads are contexts */
-    uint32_t examples, negatives; /* examples: an upper bound of T; negatives: K */
+    uint32_t examples, negatives; /* examples: upper bound of T; negatives: K */
     int cosine, masked;
-    const float *weights;        /* [K + T] weights by place, used for positives; NULL: every positive weighs 1 */
+    const float *weights;        /* [K + T] weight of each place's context, used for positives; NULL: every positive weighs 1 */
     float *unit[2];              /* unit[SIDE_TARGET]: U; unit[SIDE_CONTEXT]: V */
-    float *gains;                /* [T x span] gradients of the targets, each of which is one row or a product of two */
-    float *scores;               /* [T x stride] first Z, then C; stride: K, rounded up (shared_stride()) */
+    float *gains;                /* [T x span] gradients of the targets, each a row or a product of two rows */
+    float *scores;               /* [T x stride] first Z, then C; stride: K rounded up (shared_stride()) */
     uint64_t stride;
-    float *inverse[2];           /* by side: 1 / length of each target, and of each negative */
+    float *inverse[2];           /* 1 / length of each target; of each negative */
     float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
 };
 
@@ -44,16 +43,16 @@ struct shared_view {
 __device__ __forceinline__ uint32_t examples_of(const struct step_view &v, const struct shared_view &s) {
     return s.product && !s.tied ? v.counts->targets / 2 : v.counts->targets;
 }
-/* Returns the place of an example's positive among the contexts. */
+/* Returns the index of an example's positive among the contexts. */
 __device__ __forceinline__ uint32_t positive_place(const struct shared_view &s, uint32_t at) {
     return s.negatives + (s.tied ? 2 * at : at);
 }
 
-/* The row that a group of threads works on: a target or a negative. */
+/* The row on which a group of threads works: a target or a negative. */
 struct shared_row {
     uint32_t side, at; /* at: its place on this side */
-    bool real;         /* false: past the last row, or a row of zeros past the last target */
-    bool written;      /* true: the row has a place in the buffers */
+    bool real;         /* false: past the last row, or a row of zeros after the last target */
+    bool written;      /* true: the buffers have a place for the row */
 };
 template <int G> __device__ struct shared_row row_of_group(const struct step_view &v, const struct shared_view &s) {
     uint32_t number = blockIdx.x * (CTA / G) + threadIdx.x / G;
@@ -81,7 +80,7 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 
 /* ---- multiply ---- */
 
-/* The value of a column of a row, in a table or in working memory, and the value of the column's partner (kernels/triples.h). */
+/* A column's value in a row of a table or of working memory, and the value of the column's partner (kernels/triples.h). */
 struct number {
     float own, partner;
 };
@@ -90,7 +89,7 @@ template <class F> __device__ __forceinline__ struct number number_at(const char
     return {read_column<F>(row, column), read_column<F>(row, product_partner(product, dim, column))};
 }
 
-/* One of the three rows of a triple: where it is stored, and where its gradient is written. */
+/* The three rows of a triple, by which kernels find where a row is stored and where its gradient is written. */
 enum triple_part { OF_HEAD, OF_RELATION, OF_TAIL };
 struct triple_row {
     const char *weights;
@@ -104,7 +103,7 @@ __device__ struct triple_row row_of_triple(const struct step_view &v, const stru
     return {weights, (context ? v.context_gradients : v.target_gradients) + place * v.span};
 }
 
-/* Writes the products of all examples to U; rows of zeros follow the last example. */
+/* Writes the products of all examples to U, and then rows of zeros. */
 template <class F>
 __global__ void __launch_bounds__(CTA) multiply(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
@@ -124,7 +123,7 @@ __global__ void __launch_bounds__(CTA) multiply(const __grid_constant__ struct s
 
 /* ---- gather ---- */
 
-/* If scores are cosines, scales a row to length 1. Returns 1 / its old length; 1 for dot products. */
+/* For cosines: scales a row to length 1, and returns 1 / its old length; for dot products returns 1. */
 template <int G, int VEC> __device__ float make_unit(float4 (&x)[VEC], const struct shared_view &s) {
     if (!s.cosine) return 1;
     float inverse = loss_inverse_length(dot_of_group<G, VEC>(x, x));
@@ -152,30 +151,30 @@ __global__ void __launch_bounds__(CTA) gather(const __grid_constant__ struct ste
 
 /* ---- learn ---- */
 
-/* Returns the factor of gradients: 1 or, if gradients are averaged, 1 / number of examples. */
+/* Returns the factor of gradients: 1 / number of examples if gradients are averaged, otherwise 1. */
 __device__ float scale_of_examples(const struct step_view &v, const struct shared_view &s) {
     return v.mean ? (float)(1.0 / (double)examples_of(v, s)) : 1.0f;
 }
 
-/* Four scores of an example. counts: true if the score is a negative's and the negative is not the example's own positive: only
- * then is it in the example's sum. The last scores of a row may be padding. */
+/* Four scores of an example. counts: true: the score belongs to a negative that is not the example's own positive, and so is part of the example's
+ * sum. The last scores of a row may be padding. */
 struct four_scores {
     alignas(16) float score[4];
     bool counts[4];
 };
 
-/* Reads four scores from place `at` on. own: the id of the example's positive, which is left out; DRAW_NONE: none is left out. */
+/* Reads four scores from index `at` on. own: id of the example's positive, which is left out; DRAW_NONE: none is. */
 __device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end, uint32_t own) {
     struct four_scores four;
     alignas(16) uint32_t id[4];
     *(float4 *)four.score = *(const float4 *)(scores + at);
-    *(uint4 *)id = *(const uint4 *)(ids + at); /* the arrays are longer than the last four need: GPU_ARRAY_ALIGN */
+    *(uint4 *)id = *(const uint4 *)(ids + at); /* reads past the last ids, which is safe since arrays are padded (GPU_ARRAY_ALIGN) */
 #pragma unroll
     for (int k = 0; k < 4; k++) four.counts[k] = at + k < end && id[k] != DRAW_NONE && id[k] != own;
     return four;
 }
 
-/* A sum over some scores: how many there are, the largest, and the sum of their exponentials relative to the largest (loss_power()). */
+/* Summary of some scores: their number, the largest, and the sum of their exponentials relative to the largest (loss_power()). */
 struct power_sum {
     uint32_t count;
     float most, sum;
@@ -190,7 +189,7 @@ __device__ __forceinline__ void add_scores(struct power_sum &all, const struct f
     for (int k = 0; k < 4; k++)
         if (four.counts[k]) all.sum += loss_power(four.score[k], most, inverse), all.count++;
 }
-/* Returns the combination of the values of all threads of the thread block. */
+/* Combines the values of all threads of the thread block. */
 __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &own, float inverse) {
     struct power_sum all;
     all.count = across<LEARN_CTA>(own.count, plus());
@@ -199,7 +198,7 @@ __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &
     return all;
 }
 
-/* Sets the coefficients of an example without negatives to 0: there is nothing with which to compare its positive. */
+/* Sets all coefficients to 0 for an example without negatives, since there is nothing to compare its positive with. */
 __device__ void learn_none(const struct step_view &v, const struct shared_view &s, uint32_t at, float *scores) {
     for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA) scores[i] = 0;
     if (threadIdx.x) return;
@@ -207,7 +206,7 @@ __device__ void learn_none(const struct step_view &v, const struct shared_view &
     v.losses[at] = 0;
 }
 
-/* Computes the loss and the coefficients of the softmax of losses.h. One thread block an example. */
+/* Computes loss and coefficients of the softmax loss (losses.h). One thread block for each example. */
 __global__ void __launch_bounds__(LEARN_CTA) learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
     if (at >= examples_of(v, s)) return;
@@ -236,7 +235,7 @@ __global__ void __launch_bounds__(LEARN_CTA) learn(const __grid_constant__ struc
     v.losses[at] = (double)weight * (s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z));
 }
 
-/* Scores of one example for learn_logistic(): first the positive's score, then the negatives' scores. */
+/* One example's scores for learn_logistic(): first the positive's, then the negatives'. */
 struct shared_line {
     const struct shared_view &s;
     uint32_t at, own, count, positives, tid; /* own: the id that is left out */
@@ -259,7 +258,7 @@ struct shared_line {
     }
 };
 
-/* Computes the logistic loss and its coefficients. One thread block an example. */
+/* Computes the logistic loss and its coefficients. One thread block for each example. */
 __global__ void __launch_bounds__(LEARN_CTA)
     learn_by_pairs(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
@@ -273,8 +272,8 @@ __global__ void __launch_bounds__(LEARN_CTA)
 
 /* ---- finish ---- */
 
-/* If scores are cosines, converts g, the gradient of the unit row x, to the gradient of the row itself: (g - (g.x) x) x inverse,
- * where inverse is 1 / the row's length. */
+/* For cosines: turns g, the gradient of the scaled row x, into the gradient of the row itself: (g - (g.x) x) x inverse, where inverse is 1 / the
+ * row's length. */
 template <int G, int VEC> __device__ void through_length(float4 (&g)[VEC], const float4 (&x)[VEC], float inverse, bool cosine) {
     if (!cosine) return;
     float along = dot_of_group<G, VEC>(g, x);
@@ -398,13 +397,13 @@ int launch(struct backend *b, shared_kernel *kernel, dim3 grid, const struct ste
     cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? 0 : cuda_failed(error, name);
 }
-/* Launches a kernel with a group of threads for each of `rows` rows. */
+/* Launches a kernel with one group of threads for each of `rows` rows. */
 int launch_rows(struct backend *b, shared_kernel *kernel, uint64_t rows, const struct shared_kernels *k, const struct step_view *v,
                 const struct shared_view *s, const char *name) {
     return launch(b, kernel, dim3(blocks_for(rows, k->groups)), v, s, name);
 }
 
-/* Computes Z = U V^T. cuBLAS expects matrices stored by columns, and these are stored by rows, so it is told to multiply the transposed matrices. */
+/* Computes Z = U V^T. cuBLAS expects matrices stored by columns, but these are stored by rows, so it multiplies their transposes. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->examples, k = (int)s->negatives;
     const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 1};
@@ -433,7 +432,7 @@ int shared_launch(struct backend *b, const struct stage *stage, const struct ste
     (s.loss.kind == LOSS_LOGISTIC ? learn_by_pairs : learn)<<<s.examples, LEARN_CTA, 0, b->compute>>>(*v, s);
     CK_LAUNCH("learn");
     if (request->loss_only) return 0;
-    /* The product of matrices has completed the gradients of negatives if scores are dot products, but not if they are cosines. */
+    /* For dot products, the matrix product has completed the gradients of negatives; for cosines they must still be finished. */
     if (multiply_gains(b, v, &s) || launch_rows(b, k.finish, s.cosine ? rows : examples, &k, v, &s, "finish")) return -1;
     return s.product ? launch(b, k.spread, dim3(s.examples, s.loss.cubes > 0 ? 3 : 2), v, &s, "spread") : 0;
 }

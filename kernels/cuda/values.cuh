@@ -1,9 +1,9 @@
-/* values: how a column is stored. A field of a record is given as a `char *` to its beginning. Only the functions here read
- * and write it. All arithmetic is float32, in registers, four columns together (a quad). Working memory (gradients, sums, pooled
- * vectors) is always float32, and is given as a `float *`.
+/* values: how values are stored. A field of a record is a `char *` to its beginning, which only the functions here read and write. All arithmetic is
+ * float32, in registers, on four columns together (a quad). Working memory (gradients, sums, pooled vectors) is always float32, and is given as a
+ * `float *`.
  *
- * Rows have a form, which is the type of their weights. A thread works on whole chunks of a row: the columns that take 16 bytes of
- * its weights, one quad of float32 or two of bfloat16. The state has a type of its own, which kernels are told (`halves`).
+ * A row's form is the type of its weights. A thread works on whole chunks of a row, 16 bytes of weights: one quad of float32 or two of bfloat16. The
+ * state may have another type (`halves`).
  *
  *   read_chunk, write_chunk          16 stored bytes, whatever they mean; copy_chunk does both
  *   open_chunk, close_chunk          the quads of a chunk of weights; the reverse rounds (kernels/rounding.h)
@@ -11,7 +11,7 @@
  *   read_quad, write_quad            a quad of working memory
  *   read_column                      one column of weights
  *   read_quad_past_cache             a quad of a row that other warps may be changing, past the first cache
- *   add_quad, add_quad_over_link     adds a quad to a row without losing what other warps add; rows on this GPU, on the host
+ *   add_quad, add_quad_over_link     adds a quad to a row on this GPU, or on the host, atomically
  */
 #ifndef SPTX_CUDA_VALUES_CUH
 #define SPTX_CUDA_VALUES_CUH
@@ -23,11 +23,11 @@ extern "C" {
 #include "kernels/examples.h"
 }
 
-enum { CHUNK_BYTES = 16 }; /* number of bytes that a thread reads or writes at once; the bytes of every field of a record are a multiple of it */
+enum { CHUNK_BYTES = 16 }; /* bytes that a thread reads or writes at once; the size of every field of a record is a multiple of it */
 
 /* ---- forms of rows ---- */
 
-/* The form of rows of float32. QUADS: number of quads in a chunk. */
+/* Rows of float32. QUADS: quads in a chunk. */
 struct float32_rows {
     static constexpr int QUADS = 1;
 };
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void copy_chunk(char *to, const char *from, ui
     ((uint4 *)to)[chunk] = ((const uint4 *)from)[chunk];
 }
 
-/* Copies a chunk of a row into shared memory. After wait_for_copies() all lanes of the warp may read it. */
+/* Copies a chunk of a row into shared memory. All lanes of the warp may read it after wait_for_copies(). */
 static __device__ __forceinline__ void bring_chunk(char *to, const char *from, uint32_t chunk, uint32_t chunks) {
     if (chunk < chunks) copy_to_shared((uint4 *)to + chunk, (const uint4 *)from + chunk);
 }
@@ -68,14 +68,14 @@ static __device__ __forceinline__ uint32_t upper_halves(uint32_t first, uint32_t
     return __byte_perm(first, second, 0x7632);
 }
 
-/* Returns 32 bits whose upper half is the result of bfloat16_round(). It compares floats, since a GPU does that in one instruction. */
+/* Returns 32 bits whose upper half is bfloat16_round() of x. Compares floats, since a GPU does that in one instruction. */
 static __device__ __forceinline__ uint32_t round_value(float x, uint32_t random16) {
     uint32_t bits = __float_as_uint(x);
     if (fabsf(x) < __uint_as_float(BFLOAT16_LARGEST)) bits += random16;
     if (x != x) bits |= BFLOAT16_NAN;
     return bits;
 }
-/* Round two values; each uses 16 of the random bits in `bits`. The second function is correct only if both values are below the largest bfloat16. */
+/* Round two values; each uses 16 of the random bits in `bits`. The second function needs both values to be below the largest bfloat16. */
 static __device__ __forceinline__ uint32_t round_two(float first, float second, uint32_t bits) {
     return upper_halves(round_value(first, bits & 0xFFFFu), round_value(second, bits >> 16));
 }
@@ -96,7 +96,7 @@ static __device__ __noinline__ float4 close_large_halves(float4 x, float4 y, str
     return make_float4(__uint_as_float(round_two(x.x, x.y, bits.word[0])), __uint_as_float(round_two(x.z, x.w, bits.word[1])),
                        __uint_as_float(round_two(y.x, y.y, bits.word[2])), __uint_as_float(round_two(y.z, y.w, bits.word[3])));
 }
-/* Rounds eight values. One sum shows whether all of them are finite and below the largest bfloat16, so each need not be checked. */
+/* Rounds eight values. One sum shows whether all are finite and below the largest bfloat16, so they are not checked one by one. */
 static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], struct draw4 bits) {
     if (!(sum_of_sizes(x[0]) + sum_of_sizes(x[1]) < __uint_as_float(BFLOAT16_LARGEST))) return close_large_halves(x[0], x[1], bits);
     return make_float4(__uint_as_float(round_two_small(x[0].x, x[0].y, bits.word[0])), __uint_as_float(round_two_small(x[0].z, x[0].w, bits.word[1])),
@@ -116,13 +116,13 @@ static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored)
     open_halves(x, stored);
 }
 
-/* Keys of the random bits for stochastic rounding in a step. They are the keys of all fields of a table, or of one row (kernels/rounding.h). */
+/* Keys of a step's random bits for stochastic rounding, of all fields of a table or of one row (kernels/rounding.h). */
 struct rounding_keys {
     uint32_t weights, state;
-    uint32_t group; /* this process has some of a row's columns; the number, in the whole row, of its first group of eight columns */
+    uint32_t group; /* number, in the whole row, of the first group of eight columns that this process stores */
 };
 
-/* Returns a step's keys; for the host. purpose: the purpose of the random bits for the weights. */
+/* Returns a step's keys; called on the host. purpose: that of the random bits for the weights. */
 static inline struct rounding_keys keys_of_step(const struct rounding *table, enum draw_purpose purpose, uint64_t global_step) {
     struct rounding_keys keys;
     keys.weights = round_step_key(table, purpose, global_step);
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk
 
 /* ---- a slot's columns of a chunk ---- */
 
-/* Returns where a slot stores the columns that are in chunk number `chunk` of weights of form F. */
+/* Returns where a slot stores the columns of chunk number `chunk` of weights of form F. */
 template <class F> static __device__ __forceinline__ const float4 *state_at(const char *slot, uint32_t chunk, bool halves) {
     return (const float4 *)(slot + (uint64_t)chunk * (F::QUADS == 1 || halves ? CHUNK_BYTES : 2 * CHUNK_BYTES));
 }
@@ -152,8 +152,8 @@ template <class F> static __device__ __forceinline__ void prefetch_state_chunk(c
     asm volatile("prefetch.L2 [%0];" ::"l"(state_at<F>(slot, chunk, halves)));
 }
 
-/* Reads a slot's values in the columns of a chunk, as they are stored: they take two chunks if the state is float32 and the
- * weights are bfloat16. Call open_state_chunk() only when the values are needed, so that many reads can be in flight. */
+/* Reads a slot's values for the columns of a chunk, as stored: two chunks if the state is float32 and the weights are bfloat16. They are converted
+ * later by open_state_chunk(), so that many reads can be in flight. */
 static __device__ __forceinline__ void read_state_chunk(float4 (&x)[1], const char *slot, uint32_t chunk, bool) {
     x[0] = read_chunk(slot, chunk);
 }
@@ -184,11 +184,11 @@ static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t ch
 
 /* ---- quads of rows that other warps may be changing ---- */
 
-/* Read a quad of a row of form F: 16 bytes of float32, or 8 bytes of bfloat16. on: false: returns zeros. */
+/* Read a quad of a row of form F, 16 bytes of float32 or 8 of bfloat16; zeros if on = false. */
 template <class F> static __device__ __forceinline__ float4 read_quad_past_cache(const char *field, uint32_t quad, bool on);
 
-/* If `on` is false, the asm returns zeros: it writes them before it reads the address. It still needs no "=&f", which older
- * Toolkits refuse, because PTX keeps floats, integers and addresses in different registers. */
+/* If `on` is false, the asm writes zeros before it would read the address. The outputs need no "=&f", which older Toolkits refuse, because PTX has
+ * different registers for floats, integers and addresses. */
 template <> __device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char *field, uint32_t quad, bool on) {
     float4 v;
     asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %5, 0;\n"
@@ -211,9 +211,9 @@ template <> __device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows
     return values_of(v);
 }
 
-/* Returns what to add to the bfloat16 `old` so that the sum is old + gain, rounded stochastically. Adding the gain itself would
- * round to nearest, and lose a gain that is small relative to `old`. A NaN stays a NaN: added bits could turn it into a number,
- * and no later check would find it. */
+/* Returns what must be added to the bfloat16 `old` so that the sum is old + gain, rounded stochastically. Adding the gain itself would round to
+ * nearest, and so lose gains that are small relative to `old`. A NaN stays a NaN, since added bits could turn it into a number that no later check
+ * would find. */
 static __device__ __forceinline__ float whole_step(float old, float gain, uint32_t random16) {
     float sum = old + gain, now = upper_value(__float_as_uint(sum) + random16);
     return fmaf(sum, 0.0f, now - old);
@@ -237,7 +237,7 @@ static __device__ __forceinline__ void add_quad_over_link(char *field, uint32_t 
     add_each((float *)field + 4 * quad, value);
 }
 
-/* Adds `value` to one column of a field, and returns the column's old value. */
+/* Adds `value` to one column of a field, and returns the old value. */
 static __device__ __forceinline__ float add_column(char *field, uint32_t column, float value) {
     return atomicAdd((float *)field + column, value);
 }
@@ -253,26 +253,26 @@ static __device__ __forceinline__ void write_quad(float *row, uint32_t quad, flo
 
 /* ==== work of a warp ====
  *
- * Work that the lanes of a warp do together: sums over all lanes, or over groups of G neighbouring lanes; a binary search. */
+ * What the lanes of a warp compute together: sums over all lanes, or over groups of G neighbouring lanes; a binary search. */
 
 static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
 }
 
-/* Returns the sum over each group of G neighbouring lanes. */
+/* Returns the sum of x over each group of G neighbouring lanes. */
 template <int G = 32> static __device__ __forceinline__ double warp_sum(double x) {
     for (int width = G / 2; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width);
     return x;
 }
 
-/* Returns the largest x among the lanes that have the same place in their groups as this lane has in its group. */
+/* Returns the largest x of the lanes with the same index in their groups as this lane. */
 template <int G> static __device__ __forceinline__ uint32_t most_beside(uint32_t x) {
     for (int width = G; width < 32; width *= 2) x = max(x, __shfl_xor_sync(ALL_LANES, x, width));
     return x;
 }
 
-/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, where M is the smallest power of two that is at
- * least N. In each round a lane gives half of its values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
+/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, where M is the smallest power of two that is at least N. In each
+ * round a lane sends half of its values to a partner and keeps the other half, so 32 sums need 31 shuffles. */
 template <int N, int M> struct transposed_sum {
     static __device__ __forceinline__ float run(float (&v)[N]) {
         if constexpr (M == 1) {
@@ -295,7 +295,7 @@ __host__ __device__ constexpr int power_from(int n) {
     while (m < n) m *= 2;
     return m;
 }
-/* Sums N <= G values over each group of G neighbouring lanes, as transposed_sum does over the warp. */
+/* Sums N <= G values over each group of G neighbouring lanes, like transposed_sum over the warp. */
 template <int G, int N> __device__ __forceinline__ float sum_over_group(float (&v)[N]) {
     constexpr int M = power_from(N);
     float sum = transposed_sum<N, M>::run(v);
@@ -340,7 +340,7 @@ static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 
 /* ---- the corpus ---- */
 
-/* Returns the number of the sentence that contains a position. All lanes search together, with 32 probes a round. */
+/* Returns the number of the sentence that contains a position. The lanes search together, 32 probes at a time. */
 static __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
     uint64_t low = s.first_sentence, high = s.sentences;
     while (high - low > 1) {
