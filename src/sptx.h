@@ -353,6 +353,30 @@ enum sptx_status sptx_keyed_counts(struct sptx_keyed *keyed, const uint64_t *key
  * rows[*count x dim]. The newest keep_evicted rows are kept; `lost` of sptx_keyed_about() counts those that are gone. */
 enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, float *rows, uint64_t capacity, uint64_t *count);
 
+/* Save the table to a file, whole or not at all: an older file at the path is unchanged if saving fails. The file has the keys in rising
+ * order, so tables to which the same calls were made have the same file, whatever the threads and the machine.
+ *
+ * since: NULL: the whole table; or a mark: only keys that calls since then named, with their rows, and which keys have left. A file of
+ * changes is applied to a table that is as this one was at the mark: loaded from what was saved then, or brought there by files of
+ * changes. Then its file is the same to the byte. Whether it is, is known from a hash
+ * of all calls with their keys, and values and gradients in host memory.
+ *
+ * A table knows its two newest marks. Between marks it remembers keys that leave. */
+struct sptx_mark {
+    uint64_t call, chain; /* number of the last call before the mark, and a hash of all calls up to it */
+};
+enum sptx_status sptx_keyed_mark(struct sptx_keyed *keyed, struct sptx_mark *mark);
+enum sptx_status sptx_keyed_save(struct sptx_keyed *keyed, const char *path, const struct sptx_mark *since);
+
+/* Sets options to those of the table that a file was saved from; both must have their defaults. rows->init is valid until the next call
+ * of this function in the context. Places and the capacity may then be changed; with admit above 1 the capacity may not. */
+enum sptx_status sptx_keyed_options_of(struct sptx_context *context, const char *path, struct sptx_table_options *rows,
+                                       struct sptx_keyed_options *options);
+
+/* Loads a whole table into a new one with these options, or applies a file of changes. A file that is not the next one of this table, or
+ * is of another kind of table, is refused, and nothing is changed. */
+enum sptx_status sptx_keyed_load(struct sptx_keyed *keyed, const char *path);
+
 /* Numbers of a keyed table. */
 struct sptx_keyed_numbers {
     uint64_t size;            /* sizeof (struct sptx_keyed_numbers), set by the caller */

@@ -47,6 +47,7 @@ struct sptx_context {
     char *trained;            /* directory of the run that was trained last, owned; NULL: none */
     struct sptx_table *tables; /* list of the open tables */
     struct sptx_keyed *keyed;  /* list of the open tables by key */
+    char keyed_init[64];       /* the first values in the options of a file that the caller asked for */
     struct sptx_run *runs;
 };
 

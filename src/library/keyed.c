@@ -21,6 +21,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "rows/rules.h"
+#include "rows/values.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -43,7 +44,8 @@ struct sptx_keyed {
     struct keys keys;
     uint64_t spare;
     uint64_t chain;      /* a hash of all calls that changed the table: two tables with the same number have the same rows */
-    uint64_t previous;   /* the clock of the newest mark */
+    struct sptx_mark mark[2];    /* the newest marks, if keys.gone_from says that there is one; the newest is last */
+    uint32_t dtype, state_dtype; /* as the options say them */
     uint32_t *row, *ids; /* [capacities] rows of a call's keys; the same with spare rows in place of KEYS_NONE */
     uint64_t row_capacity, id_capacity;
     char *records;       /* [chunk] packed records */
@@ -84,6 +86,8 @@ static int open_keyed(struct sptx_context *context, const struct sptx_table_opti
         return -1;
     const struct record_layout *layout = &keyed->table->table.spec.layout;
     keyed->chunk = RECORDS_BYTES / layout->packed > keyed->spare ? RECORDS_BYTES / layout->packed : keyed->spare;
+    keyed->dtype = of.dtype;
+    keyed->state_dtype = of.state_dtype;
     keyed->evicted_most = options.keep_evicted == UINT64_MAX ? EVICTED_BYTES / row + 1 : options.keep_evicted;
     keyed->records = mem_alloc(keyed->chunk, layout->packed, "records");
     return keyed->records ? 0 : -1;
@@ -392,4 +396,399 @@ enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, fl
     memmove(keyed->evicted_key, keyed->evicted_key + given, keyed->evicted_count * sizeof *keys);
     memmove(keyed->evicted_row, keyed->evicted_row + given * dim, keyed->evicted_count * dim * sizeof *rows);
     return leave(context, 0);
+}
+
+/* ---- files ---- */
+
+static const char file_mark[] = "sptx keyed 1\n", file_end[] = "end\n";
+enum { HEAD_BYTES = 8192 }; /* more than a file's text takes */
+
+/* The numbers of a file's text. `whole`: 1 unless it has changes, which are of the calls base_clock + 1 .. clock. */
+#define HEAD_NUMBERS(X)                                                                                                                    \
+    X(whole) X(capacity) X(dim) X(record) X(dtype) X(state_dtype) X(seed) X(init) X(evict) X(admit) X(count_rows) X(clock) X(chain)        \
+    X(base_clock) X(base_chain) X(steps) X(stores) X(waiting) X(dropped) X(evictions) X(sights) X(rows) X(gone) X(blocks)
+struct head {
+#define FIELD(name) uint64_t name;
+    HEAD_NUMBERS(FIELD)
+#undef FIELD
+    double lr, clip, init_a, init_b;
+    struct rule_options rule;
+    int fixed;
+};
+
+struct key_about { /* of a key, as a file has it */
+    uint64_t key, count, last, born;
+};
+enum { BLOCK_BYTES = sizeof(uint64_t) + KEYS_BLOCK };
+
+static struct head head_of(const struct sptx_keyed *keyed, const struct sptx_mark *since) {
+    const struct table *table = &keyed->table->table;
+    const struct keys *keys = &keyed->keys;
+    const struct rule_options *rule = &keyed->table->rule;
+    return (struct head){.whole = !since, .capacity = keys->capacity, .dim = table->spec.layout.dim, .record = table->spec.layout.packed,
+                         .dtype = keyed->dtype, .state_dtype = keyed->state_dtype, .seed = table->seed, .init = table->init.kind,
+                         .evict = keys->evict, .admit = keys->admit, .count_rows = (uint64_t)rule->count_rows, .clock = keys->clock,
+                         .chain = keyed->chain, .base_clock = since ? since->call : 0, .base_chain = since ? since->chain : 0,
+                         .steps = keyed->table->steps, .stores = keyed->table->stores, .waiting = keyed->waiting, .dropped = keyed->dropped,
+                         .evictions = keyed->evictions, .sights = keys->sights, .lr = rule->lr, .clip = rule->clip,
+                         .init_a = table->init.a, .init_b = table->init.b, .rule = *rule, .fixed = keyed->table->fixed};
+}
+
+static int print_head(const struct head *head, char text[HEAD_BYTES]) {
+    int n = snprintf(text, HEAD_BYTES, "%soptimizer %s\n", file_mark, head->fixed ? "none" : rules_name(head->rule.rule));
+#define LINE(name, format, value) n += snprintf(text + n, (size_t)(HEAD_BYTES - n), #name " " format "\n", value);
+#define WHOLE(name)               LINE(name, "%" PRIu64, head->name)
+#define NUMBER(name, fallback, lowest, highest, rules, help)  LINE(name, "%.17g", head->rule.name)
+#define BY_RULE(name, fallback, lowest, highest, rules, help) LINE(name, "%.17g", head->rule.name)
+#define FLAG(name, rules, help)                               LINE(name, "%d", head->rule.name)
+    HEAD_NUMBERS(WHOLE)
+    LINE(lr, "%.17g", head->lr)
+    LINE(clip, "%.17g", head->clip)
+    LINE(init_a, "%.17g", head->init_a)
+    LINE(init_b, "%.17g", head->init_b)
+#include "kernels/optimizers.def"
+#undef WHOLE
+#undef LINE
+    return n + snprintf(text + n, (size_t)(HEAD_BYTES - n), "%s", file_end);
+}
+
+/* Reads a line of a file's text. Returns 1 for one of its own numbers, 0 for the option of an optimizer, -1 for an unknown name. */
+static int read_line(struct head *head, const char *name, const char *value) {
+#define WHOLE(field)                                                                                                                       \
+    if (!strcmp(name, #field)) return head->field = strtoull(value, NULL, 10), 1;
+#define REAL(field)                                                                                                                        \
+    if (!strcmp(name, #field)) return head->field = strtod(value, NULL), 1;
+#define NUMBER(field, fallback, lowest, highest, rules, help)                                                                              \
+    if (!strcmp(name, #field)) return head->rule.field = strtod(value, NULL), 0;
+#define BY_RULE NUMBER
+#define FLAG(field, rules, help)                                                                                                           \
+    if (!strcmp(name, #field)) return head->rule.field = *value == '1', 0;
+    HEAD_NUMBERS(WHOLE)
+    REAL(lr)
+    REAL(clip)
+    REAL(init_a)
+    REAL(init_b)
+#include "kernels/optimizers.def"
+#undef WHOLE
+#undef REAL
+    return -1;
+}
+
+/* Reads the text of a file, and checks the file's bytes against their sum. *at: where the text ends. */
+static int read_head(const struct file_map *map, const char *path, struct head *head, uint64_t *at) {
+    char text[HEAD_BYTES + 1], *rest = text, *end;
+    uint64_t length = map->size < HEAD_BYTES ? map->size : HEAD_BYTES, sum;
+    unsigned numbers = 0, wanted = 4;
+#define ONE(name) wanted++;
+    HEAD_NUMBERS(ONE)
+#undef ONE
+    if (length) memcpy(text, map->data, length);
+    text[length] = 0;
+    if (strncmp(text, file_mark, strlen(file_mark)) || !(end = strstr(text, file_end)) || map->size < 8)
+        return fail("'%s' is no file of a table by key: it does not begin with '%.*s'", path, (int)strlen(file_mark) - 1, file_mark);
+    memcpy(&sum, map->data + map->size - sizeof sum, sizeof sum);
+    if (XXH64(map->data, map->size - sizeof sum, 0) != sum) return fail("'%s' is damaged: its bytes have another sum than it says", path);
+    *at = (uint64_t)(end - text) + strlen(file_end);
+    *end = 0;
+    rest += strlen(file_mark);
+    for (char *line; (line = strtok_r(rest, "\n", &rest));) {
+        char *value = strchr(line, ' ');
+        if (value) *value++ = 0;
+        int rule = value && !strcmp(line, "optimizer") ? rules_named(value) : -1;
+        if (value && !strcmp(line, "optimizer")) {
+            head->fixed = !strcmp(value, "none");
+            head->rule = rules_defaults(rule < 0 ? RULE_SGD : rule);
+            if (rule >= 0 || head->fixed) continue;
+        }
+        int known = value ? read_line(head, line, value) : -1;
+        if (known < 0) return fail("'%s' has a line '%s', which this version, %s, does not know", path, line, SPTX_VERSION);
+        numbers += (unsigned)known;
+    }
+    head->rule.lr = head->lr;
+    head->rule.clip = head->clip;
+    uint64_t left = map->size - *at - sizeof sum, most = UINT32_MAX;
+    if (numbers != wanted || head->rows > most || head->gone > most || head->blocks > most || !head->record || head->record > most / 64 ||
+        head->init > INIT_NORMAL || left != head->rows * (sizeof(struct key_about) + head->record) + head->gone * 8 + head->blocks * BLOCK_BYTES)
+        return fail("'%s' has %" PRIu64 " bytes of rows, other than its text says", path, left);
+    return 0;
+}
+
+enum sptx_status sptx_keyed_options_of(struct sptx_context *context, const char *path, struct sptx_table_options *rows,
+                                       struct sptx_keyed_options *options) {
+    if (!context) return SPTX_USAGE;
+    struct sptx_table_options of;
+    struct sptx_keyed_options keyed;
+    struct file_map map;
+    struct head head = {0};
+    uint64_t at;
+    enter(context);
+    if (!path || !rows || !options) return leave(context, fail_usage("the path or the options are NULL"));
+    if (rows->size < sizeof of || options->size < sizeof keyed) return leave(context, fail_usage("the options have no defaults yet"));
+    if (file_map_open(&map, path)) return leave(context, -1);
+    int result = read_head(&map, path, &head, &at);
+    file_map_close(&map);
+    if (result) return leave(context, -1);
+    sptx_table_defaults(&of, sizeof of);
+    sptx_keyed_defaults(&keyed, sizeof keyed);
+    static const char *const kinds[] = {[INIT_ZEROS] = "zeros", [INIT_UNIFORM] = "uniform", [INIT_NORMAL] = "normal"};
+    int n = snprintf(context->keyed_init, sizeof context->keyed_init, "%s", kinds[head.init]);
+    if (head.init != INIT_ZEROS)
+        snprintf(context->keyed_init + n, sizeof context->keyed_init - (size_t)n, " %.17g %.17g", head.init_a, head.init_b);
+    of.rows = head.capacity;
+    of.dim = (uint32_t)head.dim;
+    of.seed = (uint32_t)head.seed;
+    of.dtype = (uint32_t)head.dtype;
+    of.state_dtype = (uint32_t)head.state_dtype;
+    of.optimizer = head.fixed ? "none" : rules_name(head.rule.rule);
+    of.init = context->keyed_init;
+    of.count_rows = (uint32_t)head.count_rows;
+    of.lr = head.lr;
+    of.clip = head.clip;
+#define NUMBER(name, fallback, lowest, highest, rules, help)  of.name = head.rule.name;
+#define BY_RULE(name, fallback, lowest, highest, rules, help) of.name = head.rule.name;
+#define FLAG(name, rules, help)                               of.name = (uint32_t)head.rule.name;
+#include "kernels/optimizers.def"
+    keyed.evict = (uint32_t)head.evict;
+    keyed.admit = (uint32_t)head.admit;
+    memcpy(rows, &of, sizeof of);
+    memcpy(options, &keyed, sizeof keyed);
+    return leave(context, 0);
+}
+
+/* ---- saving ---- */
+
+static int write_summed(struct file_writer *writer, XXH64_state_t *sum, const void *bytes, uint64_t count) {
+    if (count) XXH64_update(sum, bytes, count);
+    return file_write(writer, bytes, count);
+}
+
+static int put_keys(const struct keys *keys, struct file_writer *writer, XXH64_state_t *sum, const uint32_t *row, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        const struct key_row *of = &keys->row[row[i]];
+        const struct key_about about = {of->key, of->count, of->last, of->born};
+        if (write_summed(writer, sum, &about, sizeof about)) return -1;
+    }
+    return 0;
+}
+
+static int put_records(struct sptx_keyed *keyed, struct file_writer *writer, XXH64_state_t *sum, const uint32_t *row, uint64_t count) {
+    const struct record_layout *layout = &keyed->table->table.spec.layout;
+    for (uint64_t first = 0; first < count; first += keyed->chunk) {
+        uint64_t some = count - first < keyed->chunk ? count - first : keyed->chunk;
+        if (move_records(keyed, row + first, some, 0)) return -1;
+        for (uint64_t i = 0; i < some; i++)
+            for (uint32_t f = 0; f < layout->fields; f++)
+                if (!values_finite(&layout->field[f], keyed->records + i * layout->packed + layout->field[f].packed))
+                    return fail("the row of key %" PRIu64 " has infinity or NaN in its %s; nothing is saved", keyed->keys.row[row[first + i]].key,
+                                layout->field[f].name);
+        if (write_summed(writer, sum, keyed->records, some * layout->packed)) return -1;
+    }
+    return 0;
+}
+
+/* A block belongs to a whole file if it counts any sight, and to a file of changes if a call after the mark changed it. */
+static int block_is_saved(const struct keys *keys, uint64_t block, const struct sptx_mark *since) {
+    static const uint8_t none[KEYS_BLOCK];
+    return since ? keys->sketch_call[block] > since->call : memcmp(keys->sketch + block * KEYS_BLOCK, none, KEYS_BLOCK) != 0;
+}
+
+static int put_blocks(const struct keys *keys, struct file_writer *writer, XXH64_state_t *sum, const struct sptx_mark *since) {
+    for (uint64_t i = 0; i < keys->blocks; i++)
+        if (block_is_saved(keys, i, since) &&
+            (write_summed(writer, sum, &i, sizeof i) || write_summed(writer, sum, keys->sketch + i * KEYS_BLOCK, KEYS_BLOCK)))
+            return -1;
+    return 0;
+}
+
+static int write_file(struct sptx_keyed *keyed, const char *path, const struct sptx_mark *since) {
+    struct keys *keys = &keyed->keys;
+    struct head head = head_of(keyed, since);
+    struct file_writer writer = {0};
+    char text[HEAD_BYTES];
+    uint32_t *row = NULL;
+    uint64_t *gone = NULL, hash;
+    XXH64_state_t *sum = XXH64_createState();
+    int64_t rows = keys_list(keys, since ? since->call : 0, &row), left = since && rows >= 0 ? keys_list_gone(keys, since->call, &gone) : 0;
+    int result = sum && rows >= 0 && left >= 0 ? 0 : -1;
+    head.rows = (uint64_t)rows;
+    head.gone = (uint64_t)left;
+    for (uint64_t i = 0; i < keys->blocks; i++) head.blocks += (uint64_t)block_is_saved(keys, i, since);
+    if (!result && !(result = file_writer_open(&writer, path))) {
+        XXH64_reset(sum, 0);
+        if (write_summed(&writer, sum, text, (uint64_t)print_head(&head, text)) || put_keys(keys, &writer, sum, row, head.rows) ||
+            put_records(keyed, &writer, sum, row, head.rows) || write_summed(&writer, sum, gone, head.gone * sizeof *gone) ||
+            put_blocks(keys, &writer, sum, since))
+            result = -1;
+        hash = XXH64_digest(sum);
+        if (result || file_write(&writer, &hash, sizeof hash) || file_commit(&writer)) result = -1;
+        if (result) file_abandon(&writer);
+    }
+    XXH64_freeState(sum);
+    free(row);
+    free(gone);
+    return result;
+}
+
+enum sptx_status sptx_keyed_mark(struct sptx_keyed *keyed, struct sptx_mark *mark) {
+    if (!keyed || !mark) return SPTX_USAGE;
+    const struct sptx_mark now = {keyed->keys.clock, keyed->chain};
+    if (keyed->keys.gone_from == UINT64_MAX) keyed->mark[1] = now;
+    if (keyed->mark[1].call != now.call || keyed->keys.gone_from == UINT64_MAX) {
+        keyed->mark[0] = keyed->mark[1];
+        keyed->mark[1] = now;
+        keys_mark(&keyed->keys, keyed->mark[0].call);
+    }
+    *mark = now;
+    return SPTX_OK;
+}
+
+enum sptx_status sptx_keyed_save(struct sptx_keyed *keyed, const char *path, const struct sptx_mark *since) {
+    if (!keyed) return SPTX_USAGE;
+    struct sptx_context *context = keyed->table->context;
+    enter(context);
+    if (!path || !*path) return leave(context, fail_usage("a table is saved to a path; none was given"));
+    int known = !since;
+    for (int i = 0; since && i < 2 && keyed->keys.gone_from != UINT64_MAX; i++)
+        known |= since->call == keyed->mark[i].call && since->chain == keyed->mark[i].chain;
+    if (!known) return leave(context, fail_usage("the mark is none of this table's two newest; save the whole table, and take a new mark"));
+    return leave(context, context->ops->rows_wait(context->backend) ? -1 : write_file(keyed, path, since));
+}
+
+/* ---- loading, and applying changes ---- */
+
+static int check_kind(const struct sptx_keyed *keyed, const char *path, const struct head *theirs) {
+    struct head own = head_of(keyed, NULL);
+#define SAME(name, format)                                                                                                                 \
+    if (own.name != theirs->name)                                                                                                          \
+        return fail("'%s' is of a table with " #name " = " format ", and this one has " #name " = " format, path, theirs->name, own.name);
+    if (own.rule.rule != theirs->rule.rule || own.fixed != theirs->fixed)
+        return fail("'%s' is of a table with the optimizer %s, and this one has %s", path, theirs->fixed ? "none" : rules_name(theirs->rule.rule),
+                    own.fixed ? "none" : rules_name(own.rule.rule));
+    SAME(dim, "%" PRIu64)
+    SAME(dtype, "%" PRIu64)
+    SAME(state_dtype, "%" PRIu64)
+    SAME(seed, "%" PRIu64)
+    SAME(evict, "%" PRIu64)
+    SAME(admit, "%" PRIu64)
+    SAME(count_rows, "%" PRIu64)
+    SAME(record, "%" PRIu64)
+#undef SAME
+    if (own.init != theirs->init || own.init_a != theirs->init_a || own.init_b != theirs->init_b)
+        return fail("'%s' is of a table with other first values than this one", path);
+    if (keyed->keys.blocks && own.capacity != theirs->capacity)
+        return fail("'%s' is of a table of %" PRIu64 " rows, and this one has %" PRIu64 ": with admit above 1 these must be the same", path,
+                    theirs->capacity, own.capacity);
+    if (theirs->whole) return keyed->keys.clock ? fail_usage("a whole table is loaded into a new one, and this one was used") : 0;
+    if (theirs->base_clock == keyed->keys.clock && theirs->base_chain == keyed->chain) return 0;
+    return fail("'%s' has the changes of calls %" PRIu64 " to %" PRIu64 ", and this table is at call %" PRIu64 "%s; nothing is changed", path,
+                theirs->base_clock + 1, theirs->clock, keyed->keys.clock,
+                keyed->keys.clock == theirs->base_clock ? ", to which other calls led"
+                : keyed->chain == theirs->chain         ? ": they are applied already"
+                : keyed->keys.clock < theirs->base_clock ? ": changes before them are missing"
+                                                         : ", past those");
+}
+
+/* The parts of a mapped file, and where the keys' rows are. */
+struct changes {
+    const char *keys, *records, *gone, *blocks;
+    uint64_t *key;  /* [rows + gone] the keys, then those that left */
+    uint32_t *row;  /* [rows + gone] */
+};
+
+static struct key_about about_at(const struct changes *c, uint64_t i) {
+    struct key_about about;
+    memcpy(&about, c->keys + i * sizeof about, sizeof about);
+    return about;
+}
+
+/* Checks that the file's keys are in order, and that there is room for them. */
+static int check_changes(struct sptx_keyed *keyed, const char *path, const struct head *head, struct changes *c) {
+    struct keys *keys = &keyed->keys;
+    uint64_t fresh = 0, leave = 0, block, *gone = c->key + head->rows;
+    int wrong = 0;
+    for (uint64_t i = 0; i < head->rows; i++) {
+        struct key_about about = about_at(c, i);
+        c->key[i] = about.key;
+        wrong |= !about.born || about.born > about.last || about.last > head->clock || (i && c->key[i - 1] >= about.key);
+    }
+    memcpy(gone, c->gone, head->gone * sizeof *gone);
+    for (uint64_t i = 0, at = 0; i < head->gone; i++) {
+        while (at < head->rows && c->key[at] < gone[i]) at++;
+        wrong |= (at < head->rows && c->key[at] == gone[i]) || (i && gone[i - 1] >= gone[i]);
+    }
+    for (uint64_t i = 0; i < head->blocks; i++) {
+        memcpy(&block, c->blocks + i * BLOCK_BYTES, sizeof block);
+        wrong |= block >= keys->blocks;
+    }
+    if (wrong) return fail("'%s' is damaged: its keys are not in order", path);
+    keys_find(keys, keyed->table->context->pool, c->key, head->rows + head->gone, c->row);
+    for (uint64_t i = 0; i < head->rows; i++) fresh += c->row[i] == KEYS_NONE;
+    for (uint64_t i = 0; i < head->gone; i++) leave += c->row[head->rows + i] != KEYS_NONE;
+    if (keys->count - leave + fresh > keys->capacity)
+        return fail("'%s' brings %" PRIu64 " keys beside %" PRIu64 ", more than this table's capacity of %" PRIu64 " rows", path, fresh,
+                    keys->count - leave, keys->capacity);
+    return keys_reserve(keys, leave);
+}
+
+static int make_changes(struct sptx_keyed *keyed, const struct head *head, struct changes *c) {
+    struct keys *keys = &keyed->keys;
+    uint64_t packed = keyed->table->table.spec.layout.packed, block;
+    keys->clock = head->clock;
+    for (uint64_t i = head->rows; i < head->rows + head->gone; i++)
+        if (c->row[i] != KEYS_NONE) keys_remove(keys, c->row[i]);
+    for (uint64_t i = 0; i < head->rows; i++) {
+        struct key_about about = about_at(c, i);
+        struct key_row of = {.key = about.key, .count = about.count, .last = about.last, .born = about.born};
+        if (c->row[i] == KEYS_NONE) c->row[i] = keys_take(keys, &of);
+        else keys->row[c->row[i]] = of;
+    }
+    keys_forget_plan(keys);
+    for (uint64_t i = 0; i < head->blocks; i++) {
+        memcpy(&block, c->blocks + i * BLOCK_BYTES, sizeof block);
+        memcpy(keys->sketch + block * KEYS_BLOCK, c->blocks + i * BLOCK_BYTES + sizeof block, KEYS_BLOCK);
+        keys->sketch_call[block] = head->clock;
+    }
+    keys->sights = head->sights;
+    keyed->chain = head->chain;
+    keyed->waiting = head->waiting;
+    keyed->dropped = head->dropped;
+    keyed->evictions = head->evictions;
+    keyed->table->steps = head->steps;
+    keyed->table->stores = head->stores;
+    keyed->table->rule.lr = head->lr;
+    for (uint64_t first = 0; first < head->rows; first += keyed->chunk) {
+        uint64_t some = head->rows - first < keyed->chunk ? head->rows - first : keyed->chunk;
+        memcpy(keyed->records, c->records + first * packed, some * packed);
+        if (move_records(keyed, c->row + first, some, 1)) return -1;
+    }
+    return 0;
+}
+
+enum sptx_status sptx_keyed_load(struct sptx_keyed *keyed, const char *path) {
+    if (!keyed) return SPTX_USAGE;
+    struct sptx_context *context = keyed->table->context;
+    struct file_map map;
+    struct head head = {0};
+    struct changes c = {0};
+    uint64_t at;
+    enter(context);
+    if (!path || !*path) return leave(context, fail_usage("a table is loaded from a path; none was given"));
+    if (file_map_open(&map, path)) return leave(context, -1);
+    int result = read_head(&map, path, &head, &at) || check_kind(keyed, path, &head) ? -1 : 0;
+    if (!result) {
+        c.keys = map.data + at;
+        c.records = c.keys + head.rows * sizeof(struct key_about);
+        c.gone = c.records + head.rows * head.record;
+        c.blocks = c.gone + head.gone * sizeof *c.key;
+        c.key = mem_alloc(head.rows + head.gone + 1, sizeof *c.key, "the keys of a file");
+        c.row = mem_alloc(head.rows + head.gone + 1, sizeof *c.row, "the keys of a file");
+        result = !c.key || !c.row || context->ops->rows_wait(context->backend) || check_changes(keyed, path, &head, &c) ||
+                         make_changes(keyed, &head, &c)
+                     ? -1
+                     : 0;
+    }
+    free(c.key);
+    free(c.row);
+    file_map_close(&map);
+    return leave(context, result);
 }

@@ -1,5 +1,8 @@
 """Tables by key on the CPU, compared with a dict of Python."""
 
+import subprocess
+import sys
+
 import numpy
 import pytest
 
@@ -258,3 +261,187 @@ def test_infinite_gradients_are_refused_before_a_row_is_made(cpu):
     with pytest.raises(ValueError, match="the table is unchanged"):
         table.update([1], [[1, numpy.nan, 2]])
     assert len(table) == 0 and table.calls == 0
+
+
+# ---- disk ----
+
+def some_calls(table, random, times):
+    for _ in range(times):
+        keys = random.integers(0, 120, random.integers(1, 30))
+        table.fetch(keys)
+        table.update(keys, random.standard_normal((len(keys), table.dim), numpy.float32))
+        if random.integers(3) == 0:
+            table.remove(random.integers(0, 120, 2))
+        if random.integers(5) == 0:
+            table.store(keys[:1], floats(1, table.dim))
+
+
+KINDS = [{"evict": None, "capacity": 200}, {"evict": "lru", "dtype": "bfloat16"}, {"evict": "lfu", "admit": 2, "optimizer": "adam"},
+         {"evict": "age", "optimizer": "rowwise_adagrad", "admit": 3, "init": "normal 0 0.1"}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loaded_table_goes_on_as_the_saved_one(cpu, tmp_path, kind):
+    table = table_of(cpu, **{"capacity": 50, "dim": 5, **kind})
+    some_calls(table, numpy.random.default_rng(1), 40)
+    table.lr = 0.25
+    table.save(tmp_path / "a")
+    loaded = sptx.KeyedTable.load(tmp_path / "a", device=cpu)
+    loaded.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (loaded.shape, loaded.optimizer, loaded.dtype, loaded.lr) == (table.shape, table.optimizer, table.dtype, 0.25)
+    for one, path in (table, "c"), (loaded, "d"):
+        some_calls(one, numpy.random.default_rng(2), 40)
+        one.save(tmp_path / path)
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "d").read_bytes() and table.evictions == loaded.evictions
+    assert table.mark() == loaded.mark()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chain_of_changes_is_the_whole_table(cpu, tmp_path, kind):
+    table = table_of(cpu, **{"capacity": 50, "dim": 5, **kind})
+    some_calls(table, numpy.random.default_rng(1), 20)
+    table.save(tmp_path / "base")
+    mark = table.mark()
+    copy = sptx.KeyedTable.load(tmp_path / "base", device=cpu)
+    for day in range(6):
+        some_calls(table, numpy.random.default_rng(day), [1, 30, 0, 5, 5, 5][day])
+        table.save_changes(tmp_path / "changes", since=mark)
+        mark = table.mark()
+        copy.apply_changes(tmp_path / "changes")
+        table.save(tmp_path / "a")
+        copy.save(tmp_path / "b")
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        assert numpy.array_equal(table.find(range(120))[0], copy.find(range(120))[0])
+    assert copy.capacity == table.capacity and copy.mark() == mark
+
+
+def test_changes_of_one_call_are_few_bytes(cpu, tmp_path):
+    table = table_of(cpu, 5000, 16)
+    table.fetch(range(5000))
+    table.save(tmp_path / "all")
+    mark = table.mark()
+    table.update(range(50), floats(50, 16))
+    table.save_changes(tmp_path / "some", since=mark)
+    assert (tmp_path / "some").stat().st_size < 0.02 * (tmp_path / "all").stat().st_size
+
+
+def files_of_a_chain(cpu, tmp_path):
+    """Returns a table as it was at its first mark; `one` and `two` are the changes after it, and `three` what went another way."""
+    table = table_of(cpu, 50, 5)
+    table.fetch(range(20))
+    table.save(tmp_path / "base")
+    for name in "one", "two":
+        mark = table.mark()
+        table.update(range(5), floats(5, 5))
+        table.save_changes(tmp_path / name, since=mark)
+    other = sptx.KeyedTable.load(tmp_path / "base", device=cpu)
+    other.update(range(5), 2 * floats(5, 5))
+    mark = other.mark()
+    other.update(range(5), floats(5, 5))
+    other.save_changes(tmp_path / "three", since=mark)
+    return sptx.KeyedTable.load(tmp_path / "base", device=cpu)
+
+
+def test_a_broken_link_is_refused_and_changes_nothing(cpu, tmp_path):
+    table = files_of_a_chain(cpu, tmp_path)
+
+    def refuses(name, why):
+        table.save(tmp_path / "before")
+        with pytest.raises((sptx.Error, ValueError), match=why):
+            table.apply_changes(tmp_path / name)
+        table.save(tmp_path / "after")
+        assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+    refuses("two", "has the changes of calls 3 to 3, and this table is at call 1: changes before them are missing; nothing is changed")
+    table.apply_changes(tmp_path / "one")
+    refuses("one", "calls 2 to 2, and this table is at call 2: they are applied already")
+    refuses("three", "to which other calls led")
+    refuses("base", "a whole table is loaded into a new one")
+    table.apply_changes(tmp_path / "two")
+    refuses("one", "past those")
+    for kind, why in (({"dim": 6}, "dim = 5, and this one has dim = 6"), ({"optimizer": "adam"}, "the optimizer sgd"), ({"seed": 5}, "seed"),
+                      ({"evict": "lru"}, "evict"), ({"init": "zeros"}, "first values"), ({"dtype": "bfloat16"}, "dtype")):
+        table = table_of(cpu, **{"capacity": 50, "dim": 5, **kind})
+        refuses("one", why)
+    table = sptx.KeyedTable(4, 5, device=cpu)
+    refuses("base", "more than this table's capacity of 4 rows")
+
+
+def test_marks_that_are_not_of_the_table_are_refused(cpu, tmp_path):
+    table = table_of(cpu)
+    first = table.mark()
+    for key in 1, 2:
+        table.fetch(key)
+        table.mark()
+    for mark in first, table_of(cpu).mark():
+        with pytest.raises(ValueError, match="two newest"):
+            table.save_changes(tmp_path / "no", since=mark)
+    with pytest.raises(TypeError, match="no mark"):
+        table.save_changes(tmp_path / "no", since=3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_files_are_refused(cpu, tmp_path):
+    table = table_of(cpu, admit=2, evict="lru")
+    table.fetch([1, 1, 2, 2, 3])
+    table.save(tmp_path / "a")
+    whole = (tmp_path / "a").read_bytes()
+    for at in list(range(0, len(whole), 7)) + [len(whole) - 1]:
+        (tmp_path / "b").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+        with pytest.raises(sptx.Error, match="no file of a table|damaged"):
+            sptx.KeyedTable.load(tmp_path / "b", device=cpu)
+    for bytes_ in b"", whole[:10], whole[:-1], whole + b"x", b"sptx keyed 1\nend\n":
+        (tmp_path / "b").write_bytes(bytes_)
+        with pytest.raises(sptx.Error):
+            sptx.KeyedTable.load(tmp_path / "b", device=cpu)
+    with pytest.raises(OSError):
+        sptx.KeyedTable.load(tmp_path / "none", device=cpu)
+    with pytest.raises(OSError):
+        table.save(tmp_path / "none" / "x")
+
+
+def test_a_row_with_infinity_is_not_saved_and_the_older_file_stays(cpu, tmp_path):
+    table = table_of(cpu)
+    table.fetch([1, 77])
+    table.save(tmp_path / "a")
+    before = (tmp_path / "a").read_bytes()
+    table.store([77], [[1, numpy.inf, 0]])
+    with pytest.raises(sptx.Error, match="the row of key 77 has infinity or NaN in its weights"):
+        table.save(tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_another_capacity_has_the_same_rows(cpu, tmp_path):
+    table = table_of(cpu, 20, 5)
+    table.fetch(range(20))
+    table.save(tmp_path / "a")
+    larger = sptx.KeyedTable.load(tmp_path / "a", device=cpu, capacity=100, lr=0.125, weights="file", directory=tmp_path)
+    larger.fetch(range(60))
+    assert larger.capacity == 100 and larger.lr == 0.125 and numpy.array_equal(larger.find(range(20))[0], table.find(range(20))[0])
+
+
+def test_two_processes_may_save_to_one_file(tmp_path):
+    """The file is that of the process which saved last, whole, whatever the other one does."""
+    program = ("import sys, sptx; table = sptx.KeyedTable(1000, 8, device='cpu'); table.fetch(range(int(sys.argv[2])))\n"
+               "for _ in range(30): table.save(sys.argv[1])")
+    both = [subprocess.Popen([sys.executable, "-c", program, tmp_path / "a", str(count)]) for count in (400, 700)]
+    while any(process.poll() is None for process in both):
+        if (tmp_path / "a").exists():
+            assert len(sptx.KeyedTable.load(tmp_path / "a", device="cpu")) in (400, 700)
+    assert [process.returncode for process in both] == [0, 0] and [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("type", ["f32", "int8"])
+def test_keys_and_rows_are_exported(cpu, tmp_path, type):
+    table = table_of(cpu, 200, 8, init="uniform -1 1")
+    table.fetch(range(0, 1000, 7))
+    table.store([MOST], numpy.zeros((1, 8), numpy.float32))
+    table.export(tmp_path / "rows.npy", type)
+    rows, keys = numpy.load(tmp_path / "rows.npy"), numpy.load(tmp_path / "rows.npy.keys.npy")
+    assert numpy.array_equal(keys, table.keys())
+    if type == "int8":
+        assert rows.dtype == numpy.int8
+        rows = rows * numpy.load(tmp_path / "rows.npy.scales.npy")
+    assert numpy.allclose(rows, table.find(keys)[0], atol=0 if type == "f32" else 1 / 253)
+    assert len(list(tmp_path.iterdir())) == (2 if type == "f32" else 3)

@@ -1,8 +1,9 @@
 """KeyedTable: rows by 64-bit keys that come and go."""
 
 import ctypes
+import os
 import sys
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
@@ -11,9 +12,18 @@ from ._context import Context, Handle, context_for, count_of, number_of
 from ._errors import tell
 from ._libraries import Numpy, Operand, Torch, Wrong
 from ._library import EVICTS, library
-from ._table import Table, read_table
+from ._table import Table, path_of, place_of, read_table
 
+Path = Union[str, "os.PathLike[str]"]
 _MASK = (1 << 64) - 1
+_AT_ONCE = 1 << 16  # rows that export() reads at a time
+
+
+class Mark(NamedTuple):
+    """A moment of a KeyedTable, as its mark() gives it."""
+
+    call: int   # number of the last call before it
+    chain: int  # hash of all calls up to it
 
 
 class KeyedTable(Table):
@@ -233,6 +243,111 @@ class KeyedTable(Table):
             tell("%d rows that have left are gone: %d were kept for evicted(); call it more often, or open the table with a larger "
                  "keep_evicted" % (about.lost, about.evicted))
         return keys[:count.value], rows[:count.value]
+
+    # ---- disk ----
+
+    def save(self, path: Path) -> None:  # type: ignore[override]
+        """Writes the whole table to one file, or fails and leaves an older file as it is: keys, counts, rows with their optimizer's
+        state, and the options. Keys are in rising order: tables to which the same calls were made have the same file.
+
+        Raises OSError if the folder does not exist, sptx.Error if writing fails or a row contains infinity or NaN."""
+        self._save(path, None)
+
+    @classmethod
+    def load(cls, path: Path, *, device: Union[str, Context, Any] = "auto",  # type: ignore[override]
+             capacity: Optional[int] = None, lr: Optional[float] = None, weights: str = "pinned", state: str = "pinned", hot_rows: int = 0, gpu_rows: int = 0,
+             directory: Optional[Path] = None, keep_evicted: Optional[int] = None, check_finite: bool = False) -> "KeyedTable":
+        """Opens a table with what save() wrote. It goes on as the saved one would have: the same calls give the same bytes, and the same
+        keys leave. What the file does not say is given here: places, and what evicted() keeps. capacity: another number of rows
+        (with admit above 1 it cannot be changed); lr: another learning rate.
+
+        Raises OSError if the file cannot be read, sptx.Error if it contains something else."""
+        context, where = context_for(device), path_of(path)
+        os.stat(where)
+        wanted, keyed = _library.TableOptions(), _library.KeyedOptions()
+        library.sptx_table_defaults(ctypes.byref(wanted), ctypes.sizeof(wanted))
+        library.sptx_keyed_defaults(ctypes.byref(keyed), ctypes.sizeof(keyed))
+        context.call(library.sptx_keyed_options_of, context._handle, where, ctypes.byref(wanted), ctypes.byref(keyed))
+        wanted.init = bytes(wanted.init)  # a copy: the library's text is valid until it reads the next file
+        wanted.weights, wanted.state = place_of(weights, "weights"), place_of(state, "state")
+        wanted.hot_rows, wanted.gpu_rows = count_of(hot_rows, "hot_rows", 64), count_of(gpu_rows, "gpu_rows", 64)
+        wanted.directory = path_of(directory) if directory is not None else None
+        if capacity is not None:
+            wanted.rows = count_of(capacity, "capacity", 64)
+        keyed.keep_evicted = _MASK if keep_evicted is None else count_of(keep_evicted, "keep_evicted", 63)
+        table: KeyedTable = cls.__new__(cls)
+        table._handle = table._saving = table._calls = None
+        table._take_open(wanted, keyed, context, check_finite)
+        try:
+            table._call(library.sptx_keyed_load, where)
+            if lr is not None:
+                table.lr = lr
+        except BaseException:
+            table.close()
+            raise
+        return table
+
+    def mark(self) -> "Mark":
+        """Returns a mark of the table as it is now, for save_changes(). A table knows its two newest marks, and from then on remembers
+        the keys that leave."""
+        mark = _library.Mark()
+        self._call(library.sptx_keyed_mark, ctypes.byref(mark))
+        return Mark(mark.call, mark.chain)
+
+    def save_changes(self, path: Path, since: "Mark") -> None:
+        """Writes what has changed since a mark: the keys that calls have named, with their rows, and the keys that have left.
+
+            table.save("monday"); mark = table.mark()
+            ...
+            table.save_changes("tuesday", since=mark); mark = table.mark()
+
+        KeyedTable.load("monday") and apply_changes("tuesday") then give a table whose save() has the same bytes. Raises as save(), and
+        ValueError for a mark that is not one of the table's two newest."""
+        if not isinstance(since, Mark):
+            raise TypeError("since = %r is no mark; mark() gives one" % (since,))
+        self._save(path, ctypes.byref(_library.Mark(*since)))
+
+    def _save(self, path: Path, since: Any) -> None:
+        where = path_of(path)
+        os.stat(os.path.dirname(os.path.abspath(os.fsdecode(where))))
+        self._call(library.sptx_keyed_save, where, since)
+
+    def apply_changes(self, path: Path) -> None:
+        """Applies what save_changes() wrote to a table that is as the saved one was at the mark. A file that is not the next one, such as
+        one that is applied already, or that is of another kind of table, raises sptx.Error, and nothing is changed."""
+        where = path_of(path)
+        os.stat(where)
+        self._call(library.sptx_keyed_load, where)
+
+    def export(self, path: Path, type: str = "f32") -> None:
+        """Writes the keys and rows for serving as NumPy files, without the optimizer's state: PATH has the rows, by rising key;
+        PATH.keys.npy the keys, uint64. type: "f32"; "int8": rows are numbers of -127 .. 127, which PATH.scales.npy [rows x 1] multiplies,
+        as Run.export() has it."""
+        if type not in ("f32", "int8"):
+            raise ValueError("type = %r is neither 'f32' nor 'int8'" % (type,))
+        where, keys = os.fsdecode(path_of(path)), self.keys()
+        out = numpy.empty((len(keys), self._dim), numpy.int8 if type == "int8" else numpy.float32)
+        scales = numpy.zeros((len(keys), 1), numpy.float32)
+        for first in range(0, len(keys), _AT_ONCE):
+            rows = self.find(keys[first:first + _AT_ONCE])[0]
+            if type == "int8":
+                scale = numpy.abs(rows).max(axis=1, keepdims=True) / numpy.float32(127)
+                scales[first:first + len(rows)] = scale
+                rows = numpy.rint(rows / numpy.where(scale > 0, scale, 1))
+            out[first:first + len(rows)] = rows
+        files = {where + ".keys.npy": keys, where + ".scales.npy": scales, where: out}
+        if type == "f32":
+            del files[where + ".scales.npy"]
+        try:
+            for name, array in files.items():
+                with open(name + ".partial", "wb") as file:
+                    numpy.save(file, array)
+            for name in files:
+                os.replace(name + ".partial", name)
+        finally:
+            for name in files:
+                if os.path.exists(name + ".partial"):
+                    os.remove(name + ".partial")
 
     # ---- what only tables by number have ----
 

@@ -54,6 +54,10 @@ class KeyedOptions(Structure):
     _fields_ = [("size", c_uint64), ("evict", c_uint32), ("admit", c_uint32), ("keep_evicted", c_uint64)]
 
 
+class Mark(Structure):
+    _fields_ = [("call", c_uint64), ("chain", c_uint64)]
+
+
 class KeyedNumbers(Structure):
     _fields_ = [*((name, c_uint64) for name in ("size", "capacity", "keys", "calls", "waiting", "dropped", "evictions", "evicted", "lost")),
                 ("evict", c_uint32), ("admit", c_uint32)]
@@ -198,6 +202,10 @@ _CALLS = {
     "sptx_keyed_keys": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_uint64)]),
     "sptx_keyed_counts": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p]),
     "sptx_keyed_evicted": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(c_uint64)]),
+    "sptx_keyed_mark": (c_int, [c_void_p, POINTER(Mark)]),
+    "sptx_keyed_save": (c_int, [c_void_p, c_char_p, POINTER(Mark)]),
+    "sptx_keyed_options_of": (c_int, [c_void_p, c_char_p, POINTER(TableOptions), POINTER(KeyedOptions)]),
+    "sptx_keyed_load": (c_int, [c_void_p, c_char_p]),
     "sptx_keyed_about": (c_int, [c_void_p, POINTER(KeyedNumbers)]),
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
     "sptx_trained": (c_char_p, [c_void_p]),
