@@ -1,6 +1,7 @@
 /* optimizers: the rules that turn a row's gradient into its new weights and state. Each rule is one function, compiled
  * by the C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path);
- * rowwise_adagrad's are FBGEMM's (exact_rowwise_adagrad).
+ * rowwise_adagrad's are FBGEMM's (exact_rowwise_adagrad), and ftrl is algorithm 1 of McMahan et al., "Ad click prediction: a view from the
+ * trenches" (KDD 2013).
  *
  * options --(lr, updates before)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
  *
@@ -23,7 +24,8 @@
     X(adamax, RULE_ADAMAX)                                                                                             \
     X(asgd, RULE_ASGD)                                                                                                 \
     X(rprop, RULE_RPROP)                                                                                               \
-    X(rowwise_adagrad, RULE_ROWWISE_ADAGRAD)
+    X(rowwise_adagrad, RULE_ROWWISE_ADAGRAD)                                                                           \
+    X(ftrl, RULE_FTRL)
 
 #define RULE_ENUMERATOR(name, enumerator) enumerator,
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
@@ -102,6 +104,10 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
         SLOT("prev", 0, 0);
         SLOT("step_size", o->lr, 1);
         break;
+    case RULE_FTRL:
+        SLOT("z", 0, 0);
+        SLOT("n", 0, 1);
+        break;
     }
 #undef SLOT
     return n;
@@ -134,6 +140,7 @@ struct rule_step {
     float b, one_minus_b; /* b: beta2 */
     float correction;     /* for adam 1 / sqrt(1 - beta2^t), for asgd mu */
     float eta_minus, eta_plus, step_min, step_max;
+    float l1, l2, beta;
     float clip;
     int nesterov, centered, amsgrad;
 };
@@ -176,6 +183,7 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
     k.correction = 1;
     k.eta_minus = (float)o->eta_minus, k.eta_plus = (float)o->eta_plus;
     k.step_min = (float)o->step_min, k.step_max = (float)o->step_max;
+    k.l1 = (float)o->l1, k.l2 = (float)o->l2, k.beta = (float)o->beta;
     k.clip = (float)o->clip;
     k.nesterov = o->nesterov, k.centered = o->centered, k.amsgrad = o->amsgrad;
     switch (o->rule) {
@@ -314,6 +322,29 @@ FN void rule_rprop(const struct rule_step *k, float g, float *w, float *s0, floa
     *s0 = g;
     *s1 = size;
     *w -= g > 0 ? size : g < 0 ? -size : 0.0f;
+}
+
+/* Returns ftrl's weight for z and `root`, the square root of n: where the following is least, in which TensorFlow's l2 counts twice:
+ * z w + (beta + root) / (2 lr) w^2 + l1 |w| + l2 / 2 w^2. */
+FN float rule_ftrl_weight(const struct rule_step *k, float z, float root) {
+    float over = fabsf(z) - k->l1, size = portable_divide(k->lr * over, k->beta + root + k->lr * k->l2);
+    return over <= 0 ? 0.0f : z < 0 ? size : -size;
+}
+
+/* s0: z, s1: n, the sum of squared gradients. A weight that no gradient has reached yet is its first value, or was stored: it counts as the
+ * weight of the z that gives it. A rate of 0 changes nothing. */
+FN void rule_ftrl(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s2;
+    float z = *s0, n = *s1, root = portable_sqrt(n);
+    if (!(k->lr > 0)) return;
+    if (z == 0 && n == 0 && *w != 0)
+        z = -*w * (portable_divide(k->beta, k->lr) + k->l2) - (*w > 0 ? k->l1 : -k->l1);
+    n += g * g;
+    float next = portable_sqrt(n);
+    z += g - portable_divide(next - root, k->lr) * *w;
+    *s0 = z;
+    *s1 = n;
+    *w = rule_ftrl_weight(k, z, next);
 }
 
 /* k->lr: the row's own rate (rule_row_rate). */

@@ -139,8 +139,8 @@ struct sptx_table_options {
     uint32_t state;         /* enum sptx_place of the optimizer's state */
     uint32_t seed;          /* seed of the first values */
     uint64_t hot_rows;      /* rows below this number are kept on the GPU (of SPTX_PINNED and SPTX_FILE) */
-    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad; "none": no
-                             * update */
+    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl;
+                             * "none": no update */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
     const char *directory;  /* the directory for working files; NULL: the current one */
     double lr, momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
@@ -157,6 +157,9 @@ struct sptx_table_options {
                              * memory: whoever has them on a GPU checks them there. 0: such a gradient makes its row NaN or infinite,
                              * with most optimizers for good */
     uint32_t reserved;      /* 0 */
+    double l1, l2, beta;    /* of ftrl, whose lr is McMahan's alpha. Its weights are computed from its state, which begins at 0; a first
+                             * value, or one stored before a row's first update, counts as if it had been computed so. A value that is
+                             * stored later lasts until the row's next update */
 };
 /* Sets every field to its default; rows and dim are 0, and the caller must set them. size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);

@@ -610,6 +610,7 @@ static int check_optimizer(const struct config *c) {
         return fail("optimizer.weight_decay = %g: %s has no weight decay; set it to 0, or use %s",
                     c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam"
                                                      : RULE_BY_ROW(c->optimizer_rule)      ? "adagrad"
+                                                     : c->optimizer_rule == RULE_FTRL      ? "optimizer.l2"
                                                                                            : "another rule");
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
         return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min, c->optimizer_step_max);

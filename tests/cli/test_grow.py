@@ -11,7 +11,7 @@ import pytest
 
 from conftest import checkpoints, end, sentences, wait_for
 
-RULES = ("sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse-adam", "adamax", "asgd", "rprop", "rowwise-adagrad")
+RULES = ("sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse-adam", "adamax", "asgd", "rprop", "rowwise-adagrad", "ftrl")
 KNOWN = ("--train.freeze=known", "--device.backend=cpu")  # only the CPU can freeze rows in lock-free training
 STILL = {"optimizer": {"rule": "sgd", "lr": "0"}, "train": {"epochs": "1"}}
 DROP = "--train.from_words=drop"

@@ -18,7 +18,8 @@ _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(offsetof(struct sptx_table_options, dtype) == 216, "version 1 ended here");
 _Static_assert(offsetof(struct sptx_table_options, gpu_rows) == 224, "after version 1.0");
 _Static_assert(offsetof(struct sptx_table_options, check_finite) == 232, "after version 1.0, with gpu_rows");
-_Static_assert(sizeof(struct sptx_table_options) == 240, "after version 1.0, with check_finite");
+_Static_assert(offsetof(struct sptx_table_options, l1) == 240, "after version 1.0, with check_finite");
+_Static_assert(sizeof(struct sptx_table_options) == 264, "after version 1.0, with ftrl");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
 _Static_assert(offsetof(struct sptx_view, dtype) == 48, "version 1 ended here");
 _Static_assert(sizeof(struct sptx_view) == 56, "after version 1.0");
@@ -393,7 +394,7 @@ static void ids_of_any_size_are_sorted(void **state) {
 }
 
 static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop", "adam",
-                                    "adamw", "sparse_adam", "adamax",   "asgd",    "rprop", "rowwise_adagrad"};
+                                    "adamw", "sparse_adam", "adamax",   "asgd",    "rprop", "rowwise_adagrad", "ftrl"};
 enum { RULES = sizeof rules / sizeof *rules };
 
 static char *bytes_of(const char *path, long *length) {
@@ -549,7 +550,7 @@ static void a_save_that_cannot_be_made_says_why(void **state) {
 static void optimizers_and_their_options_have_names(void **state) {
     char said[256] = "";
     for (uint32_t i = 0; sptx_optimizer(i); i++) strcat(strcat(said, sptx_optimizer(i)), " ");
-    assert_string_equal(said, "sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad none ");
+    assert_string_equal(said, "sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl none ");
     assert_null(sptx_optimizer(UINT32_MAX));
     *said = 0;
     for (uint32_t i = 0; sptx_optimizer_option("rprop", i); i++)

@@ -88,6 +88,43 @@ def test_rowwise_adagrad_is_fbgemms(cpu, tmp_path, dtype):
     assert numpy.array_equal(table.state["sum"], loaded.state["sum"])
 
 
+@pytest.mark.parametrize("dim, init", [(1, "zeros"), (1, "uniform -1 1"), (7, "zeros"), (7, "uniform -1 1")])
+def test_ftrl_is_mcmahans(cpu, dim, init):
+    """Algorithm 1 of the paper in float64; with first values z begins where it gives them."""
+    lr, l1, l2, beta = 0.3, 0.4, 0.2, 0.7
+    random = numpy.random.default_rng(2)
+    table = sptx.Table(20, dim, "ftrl", lr=lr, l1=l1, l2=l2, beta=beta, device=cpu, init=init)
+    w, n = table.fetch(numpy.arange(20)).astype(float), numpy.zeros((20, dim))
+    z = -w * (beta / lr + l2) - l1 * numpy.sign(w)
+    touched = set()
+    for _ in range(30):
+        ids, gradients = random.integers(0, 15, 8), random.standard_normal((8, dim)).astype(numpy.float32)
+        gradients[:, 0] *= ids % 3 > 0  # column 0 of some rows has no gradient
+        summed = numpy.zeros((20, dim))
+        numpy.add.at(summed, ids, gradients)
+        rows = numpy.unique(ids)
+        touched |= set(rows)
+        g = summed[rows]
+        z[rows] += g - (numpy.sqrt(n[rows] + g ** 2) - numpy.sqrt(n[rows])) / lr * w[rows]
+        n[rows] += g ** 2
+        w[rows] = -numpy.sign(z[rows]) * numpy.maximum(abs(z[rows]) - l1, 0) / ((beta + numpy.sqrt(n[rows])) / lr + l2)
+        table.update(ids, gradients)
+    rows = sorted(touched)
+    assert numpy.allclose(table.fetch(numpy.arange(20)), w, atol=2e-5) and numpy.allclose(table.state["n"], n, rtol=1e-5)
+    assert numpy.allclose(table.state["z"][rows], z[rows], atol=1e-4)
+    assert init != "zeros" or ((table.fetch(rows) == 0).any() and (table.fetch(rows) != 0).any())
+
+
+def test_ftrl_with_a_rate_of_0_changes_nothing_and_nan_is_not_hidden(cpu):
+    table = sptx.Table(3, 2, "ftrl", lr=0, device=cpu, init="uniform -1 1")
+    before = table.fetch([0, 1, 2])
+    table.update([1], floats(1, 2))
+    assert numpy.array_equal(table.fetch([0, 1, 2]), before)
+    table.lr = 0.1
+    table.update([1], [[numpy.nan, 1]])
+    assert numpy.isnan(table.fetch(1)).tolist() == [True, False]
+
+
 def test_rowwise_adagrad_bounds_what_repeats(cpu):
     table = sptx.Table(3, 4, "rowwise_adagrad", lr=1, clip=0.5, device=cpu, init="zeros")
     table.update([0, 1, 1], numpy.full((3, 4), 2, numpy.float32))
@@ -305,9 +342,10 @@ def test_optimizers_have_pytorchs_options():
         "asgd": {"lambd", "alpha", "t0", "weight_decay"},
         "rprop": {"eta_minus", "eta_plus", "step_min", "step_max"},
         "rowwise_adagrad": {"initial_accumulator", "eps"},
+        "ftrl": {"l1", "l2", "beta"},
         "none": set()}
     every = set().union(*_options.OPTIMIZERS.values())
-    assert every | {"lr", "clip", "count_rows"} == set(_library.NUMBERS + _library.FLAGS)
+    assert every | {"lr", "clip", "count_rows"} == set(_library.NUMBERS + _library.LATER_NUMBERS + _library.FLAGS)
     assert set(sum(_options.PAIRS.values(), ())) | set(_options.ALIASES.values()) <= every
 
 
@@ -328,7 +366,7 @@ def test_every_option_of_every_optimizer_reaches_the_library(cpu):
     ("rmsprop", {"momentum": 0.5, "centered": True}, ("square_avg", "momentum_buffer", "grad_avg")),
     ("adam", {"betas": (0.5, 0.6), "amsgrad": True}, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")),
     ("sparse-adam", {}, ("exp_avg", "exp_avg_sq")), ("adamax", {}, ("exp_avg", "exp_inf")),
-    ("asgd", {}, ("ax",)), ("rowwise-adagrad", {"initial_accumulator_value": 0.5}, ("sum",)), ("rprop", {"etas": (0.4, 1.3), "step_sizes": (0.1, 2)}, ("prev", "step_size")),
+    ("asgd", {}, ("ax",)), ("ftrl", {"l1": 0.5}, ("z", "n")), ("rowwise-adagrad", {"initial_accumulator_value": 0.5}, ("sum",)), ("rprop", {"etas": (0.4, 1.3), "step_sizes": (0.1, 2)}, ("prev", "step_size")),
 ])
 def test_state_goes_by_pytorchs_names(cpu, optimizer, options, fields):
     table = sptx.Table(6, 5, optimizer, device=cpu, **options)

@@ -39,6 +39,27 @@ class RowwiseAdagrad(torch.optim.Optimizer):
                 row -= group["lr"] * row.grad / (sum.sqrt() + group["eps"])
 
 
+class Ftrl(torch.optim.Optimizer):
+    """FTRL-Proximal, algorithm 1 of McMahan et al. 2013, where a first weight is that of the z which gives it."""
+
+    def __init__(self, rows, lr=0.1, l1=0.0, l2=0.0, beta=1.0):
+        super().__init__(rows, dict(lr=lr, l1=l1, l2=l2, beta=beta))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            lr, l1, l2, beta = (group[name] for name in ("lr", "l1", "l2", "beta"))
+            for row in group["params"]:
+                state, g = self.state[row], row.grad
+                z, n = (state.setdefault(name, torch.zeros_like(row)) for name in "zn")
+                first = (z == 0) & (n == 0)
+                z[first] = -(row * (beta / lr + l2) + l1 * row.sign())[first]
+                z += g - ((n + g * g).sqrt() - n.sqrt()) / lr * row
+                n += g * g
+                row.copy_(torch.where(z.abs() <= l1, 0 * z, -(z - z.sign() * l1) / ((beta + n.sqrt()) / lr + l2)))
+
+
+FTRL = (Ftrl, dict(lr=0.2, l1=0.05, l2=0.3, beta=0.5))
 ROWWISE = (RowwiseAdagrad, dict(lr=0.1))
 
 CASES = {
@@ -65,6 +86,8 @@ CASES = {
     "rowwise_logistic": (ROWWISE, dict(loss="logistic")),
     "rowwise_windows": (ROWWISE, dict(loss="logistic", targets=3)),
     "rowwise_softmax_cosine": (ROWWISE, dict(loss="softmax", score="cosine", temperature=0.15)),
+    "ftrl_logistic": (FTRL, dict(loss="logistic")),
+    "ftrl_softmax_cosine": ((Ftrl, dict(lr=0.1)), dict(loss="softmax", score="cosine", temperature=0.15)),
     "glove": (ADAGRAD, dict(loss="glove", x_max=2, x_power=0.75, weighted=True)),
     "pooled_contrastive": (ADAGRAD, dict(loss="contrastive", score="cosine", margin=0.2, negative_weight=9, targets=3, pool=True)),
 }

@@ -139,7 +139,8 @@ static int read_rule(struct known *known) {
                  {"Adamax", RULE_ADAMAX, 2e-3, 1e-8, 0, 0},
                  {"ASGD", RULE_ASGD, 1e-2, 1e-8, 0.75, 0},
                  {"Rprop", RULE_RPROP, 1e-2, 1e-8, 0, 0},
-                 {"RowwiseAdagrad", RULE_ROWWISE_ADAGRAD, 1e-2, 1e-8, 0, 0}};
+                 {"RowwiseAdagrad", RULE_ROWWISE_ADAGRAD, 1e-2, 1e-8, 0, 0},
+                 {"Ftrl", RULE_FTRL, 0.1, 0, 0, 0}};
     char name[32], mode[16] = "global", reduction[16] = "sum";
     if (sscanf(known->header, "# optimizer %31s", name) != 1)
         return fail("'%s' does not begin with '# optimizer NAME'", known->path);
@@ -171,10 +172,13 @@ static int read_rule(struct known *known) {
         o->eta_plus = option(known, "etas", 1, 1.2);
         o->step_min = option(known, "step_sizes", 0, 1e-6);
         o->step_max = option(known, "step_sizes", 1, 50);
+        o->l1 = option(known, "l1", 0, 0);
+        o->l2 = option(known, "l2", 0, 0);
+        o->beta = option(known, "beta", 0, 1);
         o->count_rows = !strcmp(mode, "row") && rule_counts(o);
         return 0;
     }
-    return fail("'%s' names the optimizer '%s', which is not one of the eleven", known->path, name);
+    return fail("'%s' names the optimizer '%s', which is not one of the twelve", known->path, name);
 }
 
 static int read_known(struct known *known, const char *path) {

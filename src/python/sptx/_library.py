@@ -32,6 +32,7 @@ class ContextOptions(Structure):
 # The options of a table that are numbers, in the order of sptx.h. NaN means the default of the optimizer.
 NUMBERS = ("lr", "momentum", "weight_decay", "lr_decay", "initial_accumulator", "eps", "rho", "alpha", "beta1", "beta2",
            "lambd", "t0", "eta_minus", "eta_plus", "step_min", "step_max", "clip")
+LATER_NUMBERS = ("l1", "l2", "beta")  # at the end of the struct
 FLAGS = ("nesterov", "centered", "amsgrad", "count_rows")
 
 
@@ -40,7 +41,8 @@ class TableOptions(Structure):
         ("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
         ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p), ("directory", c_char_p),
         *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS),
-        ("dtype", c_uint32), ("state_dtype", c_uint32), ("gpu_rows", c_uint64), ("check_finite", c_uint32), ("reserved", c_uint32)]
+        ("dtype", c_uint32), ("state_dtype", c_uint32), ("gpu_rows", c_uint64), ("check_finite", c_uint32), ("reserved", c_uint32),
+        *((name, c_double) for name in LATER_NUMBERS)]
 
 
 DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS follows

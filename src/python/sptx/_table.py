@@ -29,7 +29,8 @@ class Table:
     dim         columns, 1 .. 4096
     optimizer   "sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse_adam", "adamax", "asgd", "rprop": formulas,
                 names and defaults are those of torch.optim; "rowwise_adagrad": FBGEMM's (EXACT_ROWWISE_ADAGRAD), whose state is
-                one float32 a row, in any state_dtype; "none": the table has no update
+                one float32 a row, in any state_dtype; "ftrl": FTRL-Proximal (McMahan et al. 2013), whose lr is alpha; take
+                init="zeros", since its weights are computed from its state (any other first value counts as if it had been); "none": the table has no update
     lr          learning rate; None: the optimizer's default
     weights     place of the values: "pinned" (host memory that the GPU can address: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
                 the environment when the context is opened, pinned memory, slower, of which PyTorch's is_pinned() is True), "gpu",
@@ -53,7 +54,7 @@ class Table:
                 GPU that is a wait. False: they are not looked at, and such a gradient makes its row NaN or infinite, with most
                 optimizers for good
     options     options of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
-                amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes
+                amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes; of ftrl l1, l2, beta
 
     ids are PyTorch, NumPy, CuPy or JAX arrays of int32 or int64, of any shape, on the host or on the table's GPU; or lists of
     int. They may repeat and come in any order. Gradients and values are float32 of the shape [*ids.shape, dim]. What lies in the
