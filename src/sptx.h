@@ -384,7 +384,7 @@ enum sptx_status sptx_keyed_load(struct sptx_keyed *keyed, const char *path);
 struct sptx_keyed_numbers {
     uint64_t size;            /* sizeof (struct sptx_keyed_numbers), set by the caller */
     uint64_t capacity, keys;  /* keys: those that have rows */
-    uint64_t calls;           /* calls that changed the table */
+    uint64_t calls, chain;    /* calls that changed the table, and a hash of all of them, as in sptx_mark */
     uint64_t waiting;         /* places of keys in fetches that were answered with first values, because the key had no row */
     uint64_t dropped;         /* places of keys in updates whose gradients were dropped for the same reason */
     uint64_t evictions;       /* keys that have left by eviction */

@@ -136,7 +136,7 @@ struct sptx_table *sptx_keyed_table(struct sptx_keyed *keyed) {
 enum sptx_status sptx_keyed_about(const struct sptx_keyed *keyed, struct sptx_keyed_numbers *numbers) {
     if (!keyed || !numbers) return SPTX_USAGE;
     struct sptx_keyed_numbers all = {.size = sizeof all, .capacity = keyed->keys.capacity, .keys = keyed->keys.count,
-                                     .calls = keyed->keys.clock, .waiting = keyed->waiting, .dropped = keyed->dropped,
+                                     .calls = keyed->keys.clock, .chain = keyed->chain, .waiting = keyed->waiting, .dropped = keyed->dropped,
                                      .evictions = keyed->evictions, .evicted = keyed->evicted_count, .lost = keyed->lost,
                                      .evict = keyed->keys.evict, .admit = keyed->keys.admit};
     if (numbers->size < sizeof all.size || numbers->size > sizeof all) return SPTX_USAGE;

@@ -16,7 +16,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 hypothesis.configuration.set_hypothesis_home_dir(os.path.join(tempfile.gettempdir(), "sptx-hypothesis"))
 OF_TORCH = ["test_bench.py", "test_calls_torch.py", "test_gpu.py", "test_program.py", "test_speedtorch.py", "test_torch.py",
             "test_torch_modules.py", "test_torch_ncf.py",
-            "test_torch_memory.py"]
+            "test_torch_memory.py", "test_keyed_torch.py"]
 collect_ignore = [] if importlib.util.find_spec("torch") else OF_TORCH
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import sys
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
@@ -9,7 +10,7 @@ import numpy
 
 from . import _arrays, _library
 from ._context import Context, Handle, context_for, count_of, number_of
-from ._errors import tell
+from ._errors import Error, tell
 from ._libraries import Numpy, Operand, Torch, Wrong
 from ._library import EVICTS, library
 from ._table import Table, path_of, place_of, read_table
@@ -85,6 +86,9 @@ class KeyedTable(Table):
         self._dtype = _library.DTYPES[wanted.dtype]
         self._fields = tuple(_library.names(library.sptx_table_field, self._table()))
         self._evict, self._admit = EVICTS[keyed.evict], keyed.admit
+        self._opened = {"weights": self._places[0], "state": self._places[1], "hot_rows": wanted.hot_rows, "gpu_rows": wanted.gpu_rows,
+                        "directory": wanted.directory, "check_finite": check_finite,
+                        "keep_evicted": None if keyed.keep_evicted == _MASK else keyed.keep_evicted}
 
     # ---- what it is ----
 
@@ -111,6 +115,11 @@ class KeyedTable(Table):
     def calls(self) -> int:
         """Number of calls so far that changed the table."""
         return int(self._about().calls)
+
+    @property
+    def chain(self) -> int:
+        """A hash of all calls that changed the table, with their keys and, where they are in host memory, values and gradients."""
+        return int(self._about().chain)
 
     @property
     def waiting(self) -> int:
@@ -143,6 +152,11 @@ class KeyedTable(Table):
         """The number of update() calls so far."""
         _ = self._open()
         return int(library.sptx_table_steps(self._table()))
+
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        _ = self._open()
+        self._context.call(library.sptx_table_set_steps, self._table(), count_of(steps, "steps", 63))
 
     def _table(self) -> Any:
         return ctypes.c_void_p(library.sptx_keyed_table(self._open().pointer))
@@ -287,6 +301,15 @@ class KeyedTable(Table):
             raise
         return table
 
+    def restore(self, path: Path) -> None:
+        """Puts what save() wrote in the place of all keys and rows: load() into a table that is open, with this table's capacity and places.
+        Both are in memory until it is done. Raises as load() does, and ValueError if the file has another number of columns."""
+        self._open()
+        loaded = KeyedTable.load(path, device=self._context, capacity=self._rows, **self._opened)
+        if loaded.dim != self._dim:
+            raise ValueError("'%s' has rows of %d columns, and the table of %d" % (os.fspath(path), loaded.dim, self._dim))
+        self.__dict__.update(loaded.__dict__)
+
     def mark(self) -> "Mark":
         """Returns a mark of the table as it is now, for save_changes(). A table knows its two newest marks, and from then on remembers
         the keys that leave."""
@@ -354,7 +377,7 @@ class KeyedTable(Table):
     def _by_number(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a KeyedTable's rows are in no order and have no view: find(keys) answers rows, fetch(keys) needs no prefetch")
 
-    prefetch = view = cached = restore = _by_number
+    prefetch = view = cached = _by_number
 
     def __repr__(self) -> str:
         if self._handle is None:
@@ -388,6 +411,20 @@ def _taken(keys: Any) -> Tuple[Operand, Any]:
         return Numpy._operand(numpy.asarray(keys, dtype=wide, order="C")), kind
     except Wrong as wrong:
         raise wrong.kind("keys %s" % wrong) from None
+
+
+def keys_of(keys: Any) -> numpy.ndarray:
+    """Returns keys as uint64."""
+    return _taken(keys)[0].keep.view(numpy.uint64)
+
+
+def chain_of_file(path: Path) -> int:
+    """Returns the chain of the table that a file was saved from; it is a line of the file's text."""
+    with open(path, "rb") as file:
+        found = re.match(rb"sptx keyed 1\n(?:.*\n)*?chain (\d+)\n", file.read(8192))
+    if found is None:
+        raise Error("'%s' is no file of a table by key" % os.fspath(path))
+    return int(found[1])
 
 
 def _array_of(keys: Any) -> numpy.ndarray:

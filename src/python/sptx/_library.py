@@ -61,7 +61,7 @@ class Mark(Structure):
 
 
 class KeyedNumbers(Structure):
-    _fields_ = [*((name, c_uint64) for name in ("size", "capacity", "keys", "calls", "waiting", "dropped", "evictions", "evicted", "lost")),
+    _fields_ = [*((name, c_uint64) for name in ("size", "capacity", "keys", "calls", "chain", "waiting", "dropped", "evictions", "evicted", "lost")),
                 ("evict", c_uint32), ("admit", c_uint32)]
 
 

@@ -23,11 +23,12 @@ from torch.autograd.function import FunctionCtx
 from . import _fingerprint
 from ._arrays import library_of, narrowed, take_ids
 from ._errors import SptxWarning, tell
+from ._keyed_table import KeyedTable, chain_of_file, keys_of
 from ._libraries import Numpy
 from ._table import Table
 from ._tables import Tables
 
-__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "NgramEmbedding"]
+__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "KeyedEmbedding", "KeyedEmbeddingBag", "NgramEmbedding"]
 
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio
 _PART_ROWS = (1 << 32) - 2  # most rows of one order and head of n-grams
@@ -61,7 +62,7 @@ class _Lookups(torch.nn.Module):
     def __init__(self, table: Optional[Table] = None, *more: Any, padding_idx: Optional[int] = None, accumulate: bool = False,
                  scaler: Any = None, **named: Any) -> None:
         super().__init__()
-        if not isinstance(table, Table) or len(more) > 1:
+        if not isinstance(table, Table) or isinstance(table, KeyedTable) != isinstance(self, _ByKey) or len(more) > 1:
             raise TypeError("an %s is over an sptx.Table, which has the rows: sptx.torch.%s(sptx.Table(rows=%s, dim=%s, optimizer=\"adagrad\", "
                             "lr=0.05)), with padding_idx= beside it" % (*2 * (type(self).__name__,), *_shape_of(named.get("num_embeddings", table),
                                                                                            named.get("embedding_dim", more[0] if more else None))))
@@ -73,7 +74,7 @@ class _Lookups(torch.nn.Module):
             if value not in (None, False):
                 raise TypeError("%s= is not there: %s" % (name, _TORCHS[name]))
         self.table: Table = table
-        self.padding_idx = None if padding_idx is None else _row_of(padding_idx, table.rows)
+        self.padding_idx = None if padding_idx is None else self._padding_of(padding_idx)
         self.accumulate = accumulate
         self.scaler = scaler
         self.anchor = torch.nn.Parameter(torch.empty(0))
@@ -142,7 +143,7 @@ class _Lookups(torch.nn.Module):
         if torch.is_grad_enabled() and self.anchor.requires_grad:
             return _Lookup.apply(self.anchor, ids, self.table, self.padding_idx,
                                  self._take if self.accumulate or self.scaler is not None else self.table.update)
-        return _look_up(ids, self.table, self.padding_idx)
+        return _look_up(ids, self.table.fetch, self.padding_idx)
 
     # ---- gradients that wait, and scaled ones ----
 
@@ -177,23 +178,35 @@ class _Lookups(torch.nn.Module):
         self.table.update(ids, gradients)
         return True
 
+    # ---- what subclasses have otherwise ----
+
+    def _padding_of(self, padding_idx: Any) -> int:
+        return _row_of(padding_idx, self.table.rows)
+
+    def _identity(self) -> Dict[str, str]:
+        """What tells the table's rows and state from others."""
+        return _fingerprint.of_table(self.table)
+
+    def _identity_of_file(self, path: str, wanted: Dict[str, str]) -> Dict[str, str]:
+        return _fingerprint.of_file(path, wanted)
+
     # ---- checkpoints ----
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Saves the rows and their optimizer's state, as Table.save() does. A state_dict() that is made before they change again
         holds the path, and load_state_dict() takes the rows from there."""
         self.table.save(path)
-        self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
+        self._saved = os.path.abspath(os.fsdecode(path)), self._identity()
 
     def load(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Replaces the table's rows and state by those of a file that save() wrote. Raises what Table.restore() raises."""
         self.table.restore(path)
-        self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
+        self._saved = os.path.abspath(os.fsdecode(path)), self._identity()
 
     def get_extra_state(self) -> torch.Tensor:
         """Returns the table's entry in state_dict(): its shape, steps and fingerprint, and the path that its rows were saved to;
         JSON, as uint8."""
-        table, found = self.table, _fingerprint.of_table(self.table)
+        table, found = self.table, self._identity()
         path = self._saved[0] if self._saved[1] == found else ""
         if not path and table.steps:
             warnings.warn("state_dict() holds no rows, and those of %r are saved nowhere as they are now: call save(path) of the "
@@ -213,7 +226,7 @@ class _Lookups(torch.nn.Module):
         wanted = about["fingerprint"]
         if about["optimizer"] != self.table.optimizer:
             wanted = {"weights": wanted["weights"]}
-        differ = _fingerprint.differences(wanted, _fingerprint.of_table(self.table))
+        differ = _fingerprint.differences(wanted, self._identity())
         if differ:
             self._load_saved(about["path"], wanted, differ)
         self.table.steps = about["steps"]
@@ -226,7 +239,7 @@ class _Lookups(torch.nn.Module):
             raise RuntimeError("%s, and they were not saved before it was made; %s" % (what, how))
         if not os.path.exists(path):
             raise RuntimeError("%s, and '%s', where they were saved, is gone; %s" % (what, path, how))
-        if _fingerprint.differences(wanted, _fingerprint.of_file(path, wanted)):
+        if _fingerprint.differences(wanted, self._identity_of_file(path, wanted)):
             raise RuntimeError("%s, and '%s', where they were saved, holds others by now; %s" % (what, path, how))
         self.load(path)
 
@@ -323,6 +336,62 @@ class EmbeddingBag(_Lookups):
 
     def extra_repr(self) -> str:
         return "%s, mode=%s" % (super().extra_repr(), self.mode)
+
+
+class _ByKey(_Lookups):
+    """Base class of KeyedEmbedding and KeyedEmbeddingBag: finds rows by keys."""
+
+    table: KeyedTable
+
+    def __init__(self, table: Optional[KeyedTable] = None, *more: Any, **named: Any) -> None:
+        if not isinstance(table, KeyedTable):
+            raise TypeError("a %s is over an sptx.KeyedTable, which has the rows: sptx.torch.%s(sptx.KeyedTable(capacity=.., dim=.., "
+                            "optimizer=\"adam\"))" % (2 * (type(self).__name__,)))
+        super().__init__(table, *more, **named)
+
+    @classmethod
+    def from_pretrained(cls, *_: Any, **__: Any) -> Any:
+        raise TypeError("rows of a KeyedTable have keys: make the table, give it the rows by table.store(keys, rows), and the module the table")
+
+    def forward(self, keys: Any, *more: Any, **named: Any) -> torch.Tensor:
+        """As of the module by number, with keys of int64, or what else KeyedTable.fetch() takes."""
+        if not isinstance(keys, torch.Tensor):
+            keys = torch.from_numpy(keys_of(keys).view(numpy.int64))
+        return super().forward(keys, *more, **named)
+
+    def rows_of(self, ids: torch.Tensor) -> torch.Tensor:
+        if self.training and torch.is_grad_enabled() and self.anchor.requires_grad:
+            return super().rows_of(ids)
+        return _look_up(ids, lambda keys: self.table.find(keys)[0], self.padding_idx)
+
+    def _padding_of(self, padding_idx: Any) -> int:
+        return int(keys_of([padding_idx]).view(numpy.int64)[0])
+
+    def _identity(self) -> Dict[str, str]:
+        return {"keys and rows": "%016x" % self.table.chain}
+
+    def _identity_of_file(self, path: str, wanted: Dict[str, str]) -> Dict[str, str]:
+        return {"keys and rows": "%016x" % chain_of_file(path)}
+
+
+class KeyedEmbedding(_ByKey, Embedding):
+    """An Embedding over an sptx.KeyedTable, by keys of 64 bits that come and go.
+
+        ads = sptx.torch.KeyedEmbedding(sptx.KeyedTable(10_000_000, 64, "adam", evict="lru", admit=2))
+        x = ads(keys)                      # int64 tensor, or strings; new keys get rows
+
+    In training forward counts the keys' sights and gives rows to new ones, as fetch(); gradients of keys that have no row (admit) are
+    dropped and counted. After eval(), under torch.no_grad() and while the module is frozen it only reads, as find(): nothing is
+    counted, and keys without a row are answered with their first values.
+
+    padding_idx: a key that gives zeros. A state_dict() is told from others by a hash of all calls that changed the table, with their keys
+    and, on a CPU, their gradients, instead of by the rows. Beside that it is an Embedding: the same ways to update, to accumulate, to save
+    and to load.
+    """
+
+
+class KeyedEmbeddingBag(_ByKey, EmbeddingBag):
+    """An EmbeddingBag over an sptx.KeyedTable: the sum or the mean of each bag's rows, with keys as a KeyedEmbedding has them."""
 
 
 class EmbeddingBagCollection(_Lookups):
@@ -567,8 +636,8 @@ def _pooled(rows: torch.Tensor, starts: torch.Tensor, mode: str, weights: Option
         per_sample_weights=None if weights is None else weights.to(rows.device))
 
 
-def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.Tensor:
-    rows = table.fetch(ids)
+def _look_up(ids: torch.Tensor, fetch: Callable[[torch.Tensor], torch.Tensor], padding: Optional[int]) -> torch.Tensor:
+    rows = fetch(ids)
     if padding is not None:
         rows.masked_fill_((ids == padding).unsqueeze(-1).to(rows.device), 0)
     return rows
@@ -582,7 +651,7 @@ class _Lookup(torch.autograd.Function):
                 give: Callable[[torch.Tensor, torch.Tensor], Any]) -> torch.Tensor:
         ctx.save_for_backward(ids)  # autograd refuses a backward after ids were changed in place
         ctx.give, ctx.padding = give, padding
-        return _look_up(ids, table, padding)
+        return _look_up(ids, table.fetch, padding)
 
     @staticmethod
     def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[None, None, None, None, None]:

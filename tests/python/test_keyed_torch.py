@@ -1,0 +1,98 @@
+"""sptx.torch.KeyedEmbedding and KeyedEmbeddingBag, and the example that trains a click model with them."""
+
+import numpy
+import pytest
+import torch
+
+import sptx
+import sptx.torch
+from conftest import TOP
+
+pytestmark = pytest.mark.torch
+
+
+def module_of(cpu, kind=sptx.torch.KeyedEmbedding, capacity=50, dim=4, optimizer="sgd", module=None, **options):
+    return kind(sptx.KeyedTable(capacity, dim, optimizer, device=cpu, **{"lr": 1.0, **options}), **(module or {}))
+
+
+def test_gradients_reach_the_rows_of_keys(cpu):
+    embedding = module_of(cpu)
+    keys = torch.tensor([[2 ** 62, -1], [2 ** 62, 7]])
+    rows = embedding(keys)
+    assert rows.shape == (2, 2, 4) and rows.requires_grad and len(embedding.table) == 3
+    before = rows.detach().clone()
+    (rows * torch.tensor([1.0, 2.0])[:, None, None]).sum().backward()
+    after = embedding.table.find(keys)[0]
+    assert torch.allclose(after, before - torch.tensor([[3.0, 1.0], [3.0, 2.0]])[..., None])
+    assert embedding(["a", "b"]).shape == (2, 4) and "a" in embedding.table
+
+
+def test_bags_are_those_of_torch(cpu):
+    for mode in "sum", "mean":
+        bags = module_of(cpu, sptx.torch.KeyedEmbeddingBag, module={"mode": mode, "padding_idx": 2 ** 64 - 1})
+        keys, offsets = torch.tensor([5, -1, 2 ** 40, 5, 9]), torch.tensor([0, 3])
+        rows = bags.table.find(torch.tensor([5, 2 ** 40, 9]))[0]
+        pooled = bags(keys, offsets)
+        share = 1 if mode == "sum" else 0.5
+        assert torch.allclose(pooled, torch.stack([rows[0] + rows[1], rows[0] + rows[2]]) * share)
+        pooled.sum().backward()
+        assert torch.allclose(bags.table.find(torch.tensor([5, 2 ** 40, 9]))[0], rows - torch.tensor([[2.0], [1.0], [1.0]]) * share)
+        assert -1 not in bags.table
+
+
+def test_only_training_counts_keys(cpu):
+    embedding = module_of(cpu)
+    keys = torch.tensor([1, 2])
+    with torch.no_grad():
+        first = embedding(keys)
+    assert torch.equal(embedding.eval()(keys), first) and not embedding(keys).requires_grad and len(embedding.table) == 0
+    assert torch.equal(embedding.train()(keys), first) and len(embedding.table) == 2
+    embedding.requires_grad_(False)
+    embedding(torch.tensor([3]))
+    assert len(embedding.table) == 2
+
+
+def test_keys_that_wait_drop_their_gradients(cpu):
+    embedding = module_of(cpu, admit=2)
+    for _ in range(2):
+        embedding(torch.tensor([6])).sum().backward()
+    assert (embedding.table.dropped, embedding.table.waiting) == (1, 1)
+    assert torch.allclose(embedding(torch.tensor([6])) + 1, torch.from_numpy(sptx.KeyedTable(1, 4, device=cpu).find([6])[0]))
+
+
+def test_a_state_dict_finds_its_rows(cpu, tmp_path):
+    embedding = module_of(cpu, optimizer="adam", evict="lru")
+    embedding(torch.arange(40)).square().sum().backward()
+    embedding.save(tmp_path / "rows")
+    state = embedding.state_dict()
+    again = module_of(cpu, optimizer="adam", evict="lru")
+    again(torch.arange(9))
+    again.load_state_dict(state)
+    assert torch.equal(again.eval()(torch.arange(40)), embedding.eval()(torch.arange(40))) and again.table.steps == 1
+    embedding.load_state_dict(state)
+    embedding.train()(torch.arange(3))
+    with pytest.warns(sptx.SptxWarning, match="saved nowhere"):
+        embedding.state_dict()
+    embedding.save(tmp_path / "rows")
+    with pytest.raises(RuntimeError, match="holds others by now"):
+        module_of(cpu, optimizer="adam", evict="lru").load_state_dict(state)
+
+
+def test_a_module_wants_its_kind_of_table(cpu):
+    by_number, by_key = sptx.Table(3, 4, device=cpu), sptx.KeyedTable(3, 4, device=cpu)
+    for kind, table in ((sptx.torch.KeyedEmbedding, by_number), (sptx.torch.KeyedEmbeddingBag, 5), (sptx.torch.Embedding, by_key),
+                        (sptx.torch.EmbeddingBag, by_key)):
+        with pytest.raises(TypeError, match="is over an sptx"):
+            kind(table)
+    with pytest.raises(TypeError, match="store"):
+        sptx.torch.KeyedEmbedding.from_pretrained(torch.zeros(3, 4))
+    with pytest.raises(TypeError, match="prefetch"):
+        sptx.torch.KeyedEmbedding(by_key).prefetch(torch.tensor([1]))
+
+
+def test_keys_on_tensors_are_those_of_arrays(cpu):
+    table = sptx.KeyedTable(9, 2, device=cpu)
+    rows, found = table.find(torch.tensor([[3, -1]]))
+    assert isinstance(rows, torch.Tensor) and found.dtype == torch.bool and rows.shape == (1, 2, 2)
+    assert numpy.array_equal(rows, table.fetch(numpy.array([[3, 2 ** 64 - 1]], numpy.uint64)))
+    assert table.fetch(torch.tensor([3], dtype=torch.int32), dtype=torch.bfloat16).dtype == torch.bfloat16
