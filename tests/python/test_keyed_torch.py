@@ -96,3 +96,12 @@ def test_keys_on_tensors_are_those_of_arrays(cpu):
     assert isinstance(rows, torch.Tensor) and found.dtype == torch.bool and rows.shape == (1, 2, 2)
     assert numpy.array_equal(rows, table.fetch(numpy.array([[3, 2 ** 64 - 1]], numpy.uint64)))
     assert table.fetch(torch.tensor([3], dtype=torch.int32), dtype=torch.bfloat16).dtype == torch.bfloat16
+
+
+def test_the_click_model_beats_a_constant_and_its_copy_follows(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(TOP / "src/python/examples/clicks"))
+    torch.set_num_threads(2)
+    days = __import__("clicks").main(["--device=cpu", "--days=3", "--events=10000", "--capacity=5000"])
+    assert [day["same"] for day in days] == [True] * 3 and len(capsys.readouterr().out.splitlines()) == 4
+    assert all(day["logloss"] < day["constant"] - 0.01 for day in days[1:])
+    assert days[-1]["left"] > 0 and days[-1]["keys"] <= 5000
