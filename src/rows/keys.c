@@ -344,8 +344,10 @@ void keys_commit(struct keys *keys, struct pool *pool, enum keys_call call, cons
     struct finding finding = {.keys = keys, .key = key, .count = count, .row = row, .sights = call == KEYS_SEE, .finds = keys->fresh_count > 0};
     keys->clock++;
     for (uint64_t i = 0; i < keys->victim_count; i++) keys_remove(keys, keys->victim[i]);
-    for (uint64_t i = 0; i < keys->fresh_count; i++)
+    for (uint64_t i = 0; i < keys->fresh_count; i++) {
+        if (i + AHEAD < keys->fresh_count) __builtin_prefetch(&keys->place[home_of(keys, keys->fresh[i + AHEAD])], 1);
         keys_take(keys, &(struct key_row){.key = keys->fresh[i], .last = keys->clock, .born = keys->clock});
+    }
     share_out(&finding, pool, count_share);
     for (uint64_t i = 0, end; call == KEYS_SEE && keys->blocks && i < keys->missed_count; i = end) {
         for (end = i + 1; end < keys->missed_count && keys->missed[end] == keys->missed[i];) end++;
