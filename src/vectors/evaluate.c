@@ -42,7 +42,7 @@ void answer_release(struct answer *answer) {
     *answer = (struct answer){.count = 0};
 }
 
-/* Prints the texts of numbers first .. end - 1 that belong to this part. *begins: 1: a line begins here. */
+/* Prints the texts of those numbers first .. end - 1 that belong to this part of the answer. *begins: 1: nothing is printed on the line yet. */
 static void print_part(const struct answer *answer, const char *part, const char *path, int *begins) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t length = strlen(name);
@@ -69,7 +69,8 @@ void answer_print(const struct answer *answer, const char *path) {
     for (uint64_t i = 0; i < answer->count; i++) {
         const char *part = answer->numbers[i].part;
         int begins = 1;
-        if (i && (!*part || !strcmp(part, answer->numbers[i - 1].part))) continue; /* numbers without a part end each part's line */
+        if (i && (!*part || !strcmp(part, answer->numbers[i - 1].part))) continue; /* a number without a part is printed at the end of every part's
+                                                                                    * line */
         print_part(answer, part, path, &begins);
         if (*part) print_part(answer, "", path, &begins);
         putchar('\n');
@@ -100,8 +101,8 @@ const struct measure *evaluate_named(const char *name) {
     return NULL;
 }
 
-/* Chooses the table to judge, and the score of lists: the one that is named, else the one that compares rows of the table that is named,
- * else the run's default. */
+/* Chooses which table to judge, and which score of lists: the score that the user has named, else the one that compares rows of the table that the
+ * user has named, else the run's default. */
 static int choose_rows(struct evaluate_request *request, struct model *model, const struct measure *measure, unsigned threads) {
     const char *table = request->options.table, *score = request->options.score;
     int view = table || measure->tables ? answers_view_named(model, table, threads) : 0;

@@ -1,12 +1,12 @@
-/* evaluate_labels: predicts the labels of nodes, as in the papers of DeepWalk and node2vec. Logistic regressions, one a label, are
- * trained on the vectors of a share of the labelled nodes. Every other node gets its most likely labels, as many as it truly has.
+/* evaluate_labels: predicts the labels of nodes, as in the papers of DeepWalk and node2vec. One logistic regression for each label is trained on the
+ * vectors of some of the labelled nodes. For every other node, its most likely labels are predicted, as many as it really has.
  *
- *   shuffle s   numpy.random.default_rng(s).permutation(nodes), nodes in the file's order; its first share is trained on
+ *   shuffle s   numpy.random.default_rng(s).permutation(nodes), nodes in the file's order; its first nodes are trained on
  *   micro F1    2 tp / (2 tp + fp + fn) of the sums over all labels (true and false positives, false negatives)
- *   macro F1    the mean over labels; a label that no tested node has, and that is predicted for none, counts as 0
+ *   macro F1    the mean over labels; 0 for a label that no tested node has and that is not predicted either
  *
- * A labelled node that the run does not know has a vector of zeros. A label that all trained nodes have is always the most likely
- * one, a label that no trained node has always the least likely one; neither needs a regression. Ties are broken by name.
+ * Labelled nodes that the run does not know have vectors of zeros. A label of all trained nodes is always the most likely one, and a label of none of
+ * them the least likely one; neither needs a regression. Of equally likely labels, the first by name wins.
  */
 #include "evaluate.h"
 
@@ -31,16 +31,16 @@ enum { LABELS_SHUFFLES = 10 };
 
 struct labels_job {
     struct names nodes, labels;
-    struct holding *holdings; /* [held] sorted by node, then by label, without repeats */
+    struct holding *holdings; /* [held] (node, label) pairs, sorted, without repetitions */
     uint64_t held, capacity;
-    uint64_t *starts; /* [nodes + 1] node i has holdings[starts[i]] .. holdings[starts[i + 1] - 1] */
+    uint64_t *starts; /* [nodes + 1] pairs of node i: holdings[starts[i]] .. holdings[starts[i + 1] - 1] */
     uint32_t dim;
     float *x;         /* [nodes x dim] the nodes' vectors */
     uint32_t *orders; /* [LABELS_SHUFFLES x nodes] orders of the nodes */
-    uint64_t trained; /* number of nodes on which regressions are trained at the current share; the other nodes are tested */
+    uint64_t trained; /* number of nodes on which regressions are trained at present; all other nodes are tested */
     float *likely;    /* [LABELS_SHUFFLES x tested x labels] score of each label for each tested node */
     double micro[LABELS_SHUFFLES], macro[LABELS_SHUFFLES];
-    _Atomic uint64_t next; /* number of the first task that no worker has taken yet */
+    _Atomic uint64_t next; /* number of the next task for a worker */
 };
 
 static uint64_t nodes_of(const struct labels_job *job) {
@@ -80,7 +80,7 @@ static int by_node(const void *a, const void *b) {
     return x->label < y->label ? -1 : x->label > y->label;
 }
 
-/* Renumbers labels in the order of their names. */
+/* Gives the labels new numbers, in the order of their names. */
 static int number_labels(struct labels_job *job) {
     struct named *names = mem_alloc(labels_of(job), sizeof *names, "labels");
     uint32_t *place = mem_alloc(labels_of(job), sizeof *place, "labels");
@@ -95,7 +95,7 @@ static int number_labels(struct labels_job *job) {
     return result;
 }
 
-/* Sorts holdings by node and label, and removes repeats. */
+/* Sorts the pairs by node and label, and removes repetitions. */
 static int sort_holdings(struct labels_job *job) {
     uint64_t kept = 0;
     job->starts = mem_zalloc(nodes_of(job) + 1, sizeof *job->starts, "labels");
@@ -117,7 +117,7 @@ static int has_label(const struct labels_job *job, uint32_t node, uint64_t label
 
 /* ---- vectors ---- */
 
-/* Reads the vectors of the labelled nodes. Returns the number of nodes that the run knows, or -1. */
+/* Reads the vectors of the labelled nodes. Returns how many nodes the run knows, or -1 after fail(). */
 static int64_t find_vectors(struct labels_job *job, const struct model *model, enum model_view view) {
     int64_t known = 0;
     job->dim = model->dim;
@@ -164,7 +164,7 @@ static int judge_labels(void *context, unsigned worker) {
 
 /* ---- one shuffle's F1 ---- */
 
-/* How often a label was predicted rightly, predicted wrongly, and missed. */
+/* How often a label was predicted and true, predicted but not true, and true but not predicted. */
 struct outcome {
     double right, wrong, missed;
 };
@@ -174,7 +174,7 @@ static double f1_of(const struct outcome *o) {
     return all > 0 ? 2 * o->right / all : 0;
 }
 
-/* Predicts a node's labels: the most likely ones, as many as the node truly has. */
+/* Stores which labels are predicted for a node: the most likely ones, as many as it really has. */
 static void give_labels(const struct labels_job *job, uint32_t node, const float *likely, uint8_t *given,
                         struct outcome *outcomes) {
     memset(given, 0, labels_of(job));
@@ -246,7 +246,7 @@ static int judge_share(struct labels_job *job, double share, struct pool *pool) 
     return result;
 }
 
-/* Adds the fields of (node, label) pairs from memory. */
+/* Adds (node, label) pairs that are read from memory, field by field. */
 struct taking_pairs {
     struct labels_job *job;
     struct token node;
@@ -259,16 +259,16 @@ static int take_pair(void *user, const struct corpus_field *field) {
     return 0;
 }
 
-enum { LABELS_FEW = 20 }; /* a file with fewer distinct labels than this is never refused as an edge list */
+enum { LABELS_FEW = 20 }; /* a file with fewer different labels than this is never refused as a list of edges */
 
-/* Sorts the labels that were read and reads the vectors of their nodes. Returns the number of nodes that the run knows, or -1. */
+/* Sorts the labels that were read, and reads the vectors of their nodes. Returns how many nodes the run knows, or -1 after fail(). */
 static int64_t prepare(struct labels_job *job, const struct model *model, enum model_view view, const char *path) {
     if (sort_holdings(job)) return -1;
     if (!job->held) return fail("'%s' has no line of a node and its labels, with blanks or tabs between", path);
     if (labels_of(job) < 2)
         return fail("all nodes of '%s' have the label '%s': wanted two labels or more", path,
                     words_get(&job->labels.words, 0, NULL));
-    if (labels_of(job) >= LABELS_FEW && labels_of(job) * 2 > nodes_of(job)) /* an edge list, whose second column holds nodes */
+    if (labels_of(job) >= LABELS_FEW && labels_of(job) * 2 > nodes_of(job)) /* probably a list of edges, whose second column contains nodes */
         return fail("'%s' has %" PRIu64 " different labels of %" PRIu64 " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "
                     "of a node and its labels, which nodes share",
                     path, labels_of(job), nodes_of(job));
@@ -283,7 +283,7 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
     return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", nodes_of(job), path, model->directory);
 }
 
-/* Adds the numbers of share number `i`, from 0. */
+/* Adds the numbers of the i-th share of nodes (from 0) to the answer. */
 static int add_share(struct answer *answer, const struct labels_job *job, uint64_t i, double share, uint64_t known) {
     double micro, micro_spread, macro, macro_spread;
     uint64_t all = nodes_of(job);

@@ -1,15 +1,14 @@
-/* evaluate_links: measures how well vectors tell links that were held out of a graph from unlinked pairs of nodes.
+/* evaluate_links: measures how well vectors distinguish links that were held out of a graph from pairs of nodes without a link.
  *
  *   AUC            of the held-out links against as many unlinked pairs
- *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end (among
- *                  all its non-neighbours if there are no more than LINKS_AMONG)
+ *   MRR, hits@10   from the rank of each held-out link's true end among LINKS_AMONG nodes without a link to its other end
+ *                  (among all such nodes if there are fewer)
  *
- * Two kinds of links are left out and counted: links with a node that the run does not know, and held-out links that are also
- * training links.
+ * Two kinds of links are left out and counted: links with a node that the run does not know, and held-out links that were also training links.
  *
- * Equal scores count half. numeric.h draws, in this order: unlinked pairs to compare with held-out links, unlinked pairs to
- * compare with training links, the links whose ends are ranked, an order of the training links, and the nodes that each end is
- * ranked among.
+ * Equal scores count half. These are drawn, in this order, by NumPy's random numbers (numeric.h): unlinked pairs to compare with held-out links,
+ * unlinked pairs to compare with training links, the links whose ends are ranked, an order of the training links, and the nodes among which each end
+ * is ranked.
  */
 #include "evaluate.h"
 
@@ -27,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- links that are read ----
- * They come from files, from memory, or from the run's graph. Nodes are numbered, and each has a sorted list of neighbours. */
+/* ---- links that are read ---- Links are read from files, from memory, or from the run's graph. Nodes are numbered; each has a sorted list of
+ * neighbours. */
 
 struct link {
     uint32_t from, to;
@@ -36,22 +35,21 @@ struct link {
 struct links {
     struct link *link;
     uint64_t count, capacity;
-    uint64_t unknown; /* number of links that are left out because the run does not know one of their nodes */
+    uint64_t unknown; /* number of links left out because the run does not know one of their nodes */
 };
 
 struct link_sets {
     const struct model *model;
     const struct evaluate_request *request;
     int directed;
-    struct names names;   /* the known nodes of both files, with their rows; empty if there is no file of training links: a
-                           * node's number is then its row */
-    struct names unknown; /* the nodes in the files that the run does not know */
+    struct names names;   /* known nodes of both files, with their rows; empty without a file of training links: a node's number is then its row */
+    struct names unknown; /* nodes in the files that the run does not know */
     struct links known, held_out;
     uint64_t nodes;
-    uint64_t trained; /* number of held-out links that are left out because they are training links */
+    uint64_t trained; /* number of held-out links that are left out because they were training links */
     uint32_t *rows;   /* [nodes] row of each node; NULL: a node's number is its row */
     uint64_t *starts; /* [nodes + 1] neighbours of node i: others[starts[i]] .. others[starts[i + 1] - 1] */
-    uint32_t *others; /* the neighbours of each node by all links, rising; a link that occurs twice repeats a neighbour */
+    uint32_t *others; /* neighbours of each node over all links, rising; a link that occurs twice adds a neighbour twice */
 };
 
 static int links_add(struct links *links, uint32_t from, uint32_t to) {
@@ -60,9 +58,9 @@ static int links_add(struct links *links, uint32_t from, uint32_t to) {
     return 0;
 }
 
-enum { NO_NODE = -2 }; /* in place of the number of a node that the run does not know */
+enum { NO_NODE = -2 }; /* returned in place of the number of a node that the run does not know */
 
-/* The state of reading links: the ends of the current one. */
+/* State of reading links: the ends of the current one. */
 struct reading {
     struct link_sets *sets;
     struct links *links;
@@ -91,7 +89,7 @@ static int take_end(void *user, const struct corpus_field *field) {
     return 0;
 }
 
-/* Reads links as corpus.format = graph does. Links from a node to itself, and weights, are left out. */
+/* Reads links as corpus.format = graph does, without weights and without links from a node to itself. */
 static int read_links(struct link_sets *sets, struct links *links, const char *path, const struct gathered *data) {
     const struct corpus_options options = {
         .format = FORMAT_GRAPH, .look = LOOK_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
@@ -113,11 +111,11 @@ static int take_graph(struct link_sets *sets, struct pool *pool) {
     return result;
 }
 
-enum { FEW_LABELS = 20 }; /* a file with fewer lines than this for each name of its second column is not taken for labels */
+enum { FEW_LABELS = 20 }; /* fewest lines for each name in the second column of a file that may be labels */
 
-/* Guesses whether a file given as links holds labels that are numbers, like its nodes. Returns 1 if every line begins with a
- * different node, few names occur in the second column, and some of these also begin a line; 0 if not; -1 after fail(). The last
- * condition spares links between two kinds of nodes (a user and its country): there no name occurs in both columns. */
+/* Guesses whether a file given as links contains labels, which are numbers like its nodes. Returns 1 if every line begins with a different node,
+ * few names occur in the second column, and some of these also begin a line; 0 if not; -1 after fail(). The last condition excludes links between
+ * two kinds of nodes (a user and its country), where no name occurs in both columns. */
 static int look_like_labels(const struct links *links, uint64_t nodes) {
     uint8_t *begins = mem_zalloc(nodes, 2, "the ends of links"), *follows = begins + nodes;
     uint64_t first = 0, second = 0, both = 0;
@@ -166,8 +164,8 @@ static void forget_neighbours(struct link_sets *sets) {
     sets->others = NULL;
 }
 
-/* Collects the neighbours of each node from the first `count` of the known and the held-out links: the end of a link for its beginning
- * and, unless links are directed, its beginning for its end. */
+/* Collects the neighbours of each node over the first `count` of two sets of links, known and held-out: for a link's beginning its end and, unless
+ * links are directed, for its end its beginning. */
 static int find_neighbours(struct link_sets *sets, int count) {
     const struct links *of[] = {&sets->known, &sets->held_out};
     uint64_t links = 0, *starts;
@@ -177,7 +175,7 @@ static int find_neighbours(struct link_sets *sets, int count) {
     sets->others = mem_alloc(links, 2 * sizeof *sets->others, "the neighbours of nodes");
     if (!starts || !sets->others) return -1;
     for (int fill = 0; fill < 2; fill++) {
-        /* First starts[node + 2] counts the neighbours; then starts[node + 1] is where the next one of the node is written. */
+        /* In the first round starts[node + 2] counts neighbours; in the second, starts[node + 1] is where the node's next one is written. */
         for (int i = 0; i < count; i++)
             for (const struct link *link = of[i]->link; link < of[i]->link + of[i]->count; link++)
                 for (int back = 0; back < 2 - sets->directed; back++) {
@@ -196,7 +194,7 @@ static int find_neighbours(struct link_sets *sets, int count) {
     return 0;
 }
 
-/* Returns 1 if a link leads from `from` to `to`. An undirected link leads both ways. */
+/* Returns 1 if a link leads from `from` to `to`; undirected links lead both ways. */
 static int link_sets_linked(const struct link_sets *sets, uint32_t from, uint32_t to) {
     uint64_t first = sets->starts[from], end = sets->starts[from + 1];
     while (first < end) {
@@ -209,7 +207,7 @@ static int link_sets_linked(const struct link_sets *sets, uint32_t from, uint32_
     return first < sets->starts[from + 1] && sets->others[first] == to;
 }
 
-/* Removes training links from the held-out links, since finding a trained link proves nothing. Fails if most links are removed. */
+/* Removes training links from the held-out links, since a link that was trained proves nothing. Fails if that removes most of them. */
 static int leave_out_trained(struct link_sets *sets) {
     struct links *held_out = &sets->held_out;
     uint64_t kept = 0, all = held_out->count;
@@ -225,8 +223,8 @@ static int leave_out_trained(struct link_sets *sets) {
                 sets->trained, all, sets->request->path);
 }
 
-/* Reads the links of a request, and removes training links from the held-out ones. Returns 0; -1 after fail(), also if a file
- * looks like a file of labels, or if most held-out links are training links. */
+/* Reads the links of a request, and removes training links from the held-out ones. Returns 0, or -1 after fail(), also if a file looks like labels
+ * or most held-out links are training links. */
 static int read_sets(struct link_sets *sets, struct pool *pool) {
     if (read_both(sets, pool) || leave_out_trained(sets) || find_neighbours(sets, 2)) return -1;
     if (!sets->request->known) return 0;
@@ -238,17 +236,17 @@ static int read_sets(struct link_sets *sets, struct pool *pool) {
 enum {
     LINKS_AMONG = 1000,
     LINKS_ASKED = 20000,  /* most held-out links whose ends are ranked */
-    LINKS_FITTED = 20000, /* most training links to which the regression is fitted */
-    ROUNDS = 200,         /* after this many rounds of drawing, a graph counts as having too few unlinked pairs */
+    LINKS_FITTED = 20000, /* most training links to which the regression of `hadamard` is fitted */
+    ROUNDS = 200,         /* rounds of drawing after which a graph is said to have too few unlinked pairs */
     HITS = 10,
-    AHEAD = 2, /* a node's rows are prefetched this many nodes before it is scored */
+    AHEAD = 2, /* how many nodes ahead a node's rows are prefetched */
     GRAIN = 16 /* number of ends that a worker takes at a time */
 };
 
-/* How to score a pair of nodes: dot(x of the first, y of the second); if `both` is 1, plus dot(x of the second, y of the first). */
+/* How a pair of nodes is scored: dot(x of the first, y of the second); with both = 1, plus dot(x of the second, y of the first). */
 struct scoring {
-    float *x, *y;         /* [nodes x dim] the two kinds of rows; if a node has one vector, y is x */
-    const float *factors; /* [dim] factor of each column in the dot product; NULL: every factor is 1 */
+    float *x, *y;         /* [nodes x dim] two kinds of rows; y is x if a node has only one vector */
+    const float *factors; /* [dim] factor of each column in the dot product; NULL: 1 */
     int both;
 };
 
@@ -256,15 +254,15 @@ struct links_job {
     struct link_sets sets;
     struct answer *answer;
     struct numpy_draws draws;
-    struct links none, none_known; /* unlinked pairs: none: as many as held-out links; none_known: as many as training links */
-    struct links asked;            /* links whose end `to` is ranked, with `from` as the query */
+    struct links none, none_known; /* unlinked pairs: `none` as many as held-out links, `none_known` as many as training links */
+    struct links asked;            /* links whose end `to` is ranked; `from` is the query */
     uint32_t *order;               /* [known] random order of the training links */
-    uint32_t *wrong;               /* [asked x LINKS_AMONG]: for each asked link, the nodes that its end is compared with */
-    uint32_t *among;               /* [asked] number of nodes among which each end is ranked, at most LINKS_AMONG */
-    uint64_t ranked_among_all;     /* number of ends that are ranked among all nodes that are no neighbours */
+    uint32_t *wrong;               /* [asked x LINKS_AMONG] nodes with which the end of each asked link is compared */
+    uint32_t *among;               /* [asked] number of nodes among which each end is ranked: at most LINKS_AMONG */
+    uint64_t ranked_among_all;     /* number of ends that are ranked among all nodes without a link to their query */
     double *ranks;                 /* [asked] rank of each end */
     struct scoring scoring;
-    _Atomic uint64_t next; /* number of the first end that no worker has taken yet */
+    _Atomic uint64_t next; /* number of the next end for a worker */
 };
 
 /* ---- draws ---- */
@@ -288,7 +286,7 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
     return 0;
 }
 
-/* Chooses the ends to rank: first the heads of all chosen links, then, if links have no direction, their tails. */
+/* Chooses the ends to rank: the heads of all chosen links and, if links have no direction, also their tails. */
 static int choose_asked(struct links_job *job) {
     uint64_t all = job->sets.held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
     uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");
@@ -310,8 +308,8 @@ static int is_wrong(const struct links_job *job, uint64_t place) {
     return node != asked.from && node != asked.to && !link_sets_linked(&job->sets, asked.from, node);
 }
 
-/* If an end has at most LINKS_AMONG nodes to be ranked among (nodes other than `from` that are no neighbours of it), lists all these
- * nodes and returns 1. Otherwise returns 0: the nodes must be drawn. */
+/* If at most LINKS_AMONG nodes have no link with `from`, lists all of them as those among which the end is ranked, and returns 1. Otherwise
+ * returns 0: the nodes must be drawn. */
 static int list_wrong(struct links_job *job, uint64_t end) {
     const struct link_sets *sets = &job->sets;
     uint32_t from = job->asked.link[end].from, count = 0;
@@ -327,8 +325,8 @@ static int list_wrong(struct links_job *job, uint64_t end) {
     return 1;
 }
 
-/* Collects, ascending, the indexes into job->wrong whose node must be drawn again, because it is an end of the link or a
- * neighbour. Returns their number, or -1 after fail(). */
+/* Collects, rising, the indexes in job->wrong whose node must be drawn again, because it is an end of the link or a neighbour. Returns their
+ * number, or -1 after fail(). */
 static int64_t find_right(struct links_job *job, uint64_t **again) {
     uint64_t count = 0, capacity = 0;
     for (uint64_t end = 0; end < job->asked.count; end++) {
@@ -342,7 +340,7 @@ static int64_t find_right(struct links_job *job, uint64_t **again) {
     return (int64_t)count;
 }
 
-/* Draws the nodes that ends are ranked among. Nodes that turn out to be neighbours are drawn again. */
+/* Draws the nodes among which ends are ranked. Draws again for those that turn out to be neighbours. */
 static int draw_wrong(struct links_job *job) {
     uint64_t count = job->asked.count * LINKS_AMONG;
     uint64_t *again = NULL;
@@ -376,7 +374,7 @@ static int draw_all(struct links_job *job) {
 
 /* ---- scores of pairs ---- */
 
-/* Returns the vectors of all nodes, for the caller to free; NULL after fail(). */
+/* Returns the vectors of all nodes; the caller frees them. NULL after fail(). */
 static float *matrix_of(const struct links_job *job, enum model_view view) {
     return model_matrix_of(job->sets.model, view, job->sets.rows, job->sets.nodes, 0);
 }
@@ -386,7 +384,7 @@ static void make_units(const struct links_job *job, float *matrix) {
     for (uint64_t node = 0; node < job->sets.nodes; node++) model_make_unit(matrix + node * dim, dim);
 }
 
-/* Writes the query of a node that is compared with other nodes: its row of x times the factors, then its row of y. */
+/* Writes the query for a node: its row of x times the factors, then its row of y. */
 static void ask_node(const struct links_job *job, uint32_t node, float *query) {
     const struct scoring *s = &job->scoring;
     uint32_t dim = job->sets.model->dim;
@@ -448,7 +446,7 @@ static void score_pairs(const struct links_job *job, const struct links *pairs, 
     }
 }
 
-/* Returns the share of comparisons of a link with an unlinked pair in which the link has the higher score. all[] is sorted. */
+/* Returns how often, on average, a link scores higher than an unlinked pair (AUC). all[] is sorted by score. */
 static double share_above(const struct scored *all, uint64_t count) {
     double links = 0, others = 0, above = 0;
     for (uint64_t i = 0, j; i < count; i = j) {
@@ -477,7 +475,7 @@ static int find_auc(struct links_job *job, double *auc) {
     return result;
 }
 
-/* Judges all links by job->scoring, and adds the numbers of this score. */
+/* Judges all links by job->scoring, and adds numbers named after this score. */
 static int judge_links(struct links_job *job, const char *score, struct pool *pool) {
     double auc, mrr = 0, hits = 0;
     uint64_t asked = job->asked.count;
@@ -515,8 +513,8 @@ static void scale_columns(float *products, uint64_t count, uint32_t dim, double 
         for (uint32_t j = 0; j < dim; j++) products[i * dim + j] = (float)((double)products[i * dim + j] / spread[j]);
 }
 
-/* Fits the factor of each column in a product of two rows, by a regression that tells training links from unlinked pairs.
- * factors: [1 + dim]; the first is the intercept, which does not change the order of scores. */
+/* Fits the factors of columns in a product of two rows, by a regression that distinguishes training links from unlinked pairs. factors: [1 + dim];
+ * the first is the intercept, which does not change the order of scores. */
 static int fit_factors(struct links_job *job, const float *x, float *factors) {
     uint32_t dim = job->sets.model->dim;
     uint64_t each = job->sets.known.count < LINKS_FITTED ? job->sets.known.count : LINKS_FITTED;
@@ -554,10 +552,10 @@ static int judge_hadamard(struct links_job *job, struct pool *pool) {
 /* ---- all scores ----
  *
  *   dot, cosine    of the rows of one view
- *   hadamard       a logistic regression on the products of the two rows' columns, fitted to training links, if these are known
+ *   hadamard       a logistic regression on the products of the two rows' columns, fitted to the training links (if known)
  *   cross          dot product of the target row of one node and the context row of the other; for undirected links the sum of both
  *                  directions; not if contexts are nodes of a tree
- *   cross-cosine   the same of rows of length 1
+ *   cross-cosine   the same, of rows scaled to length 1
  */
 
 static int judge_view(struct links_job *job, enum model_view view, struct pool *pool) {
@@ -593,7 +591,7 @@ static int judge_cross(struct links_job *job, struct pool *pool) {
     return result;
 }
 
-/* Says what was left out, and adds the counts to the answer; they are printed at the end of each score's line. */
+/* Prints what was left out, and adds the counts to the answer, where they end each score's line. */
 static int add_counts(const struct links_job *job) {
     struct answer *answer = job->answer;
     const struct link_sets *sets = &job->sets;

@@ -1,5 +1,4 @@
-/* evaluate_lists: ranks held-out items. Each list is answered with the k items that suit its training items best, and the held-
- * out items among them are counted. */
+/* evaluate_lists: ranks held-out items. For each list the k items that suit its training items best are found; held-out items among them are hits. */
 
 #include "evaluate.h"
 
@@ -15,21 +14,22 @@
 #include <string.h>
 
 struct lists_job {
-    double recall, ndcg, hit; /* sums over the lists that are scored; judge_lists() makes them means */
-    uint64_t scored, unknown; /* number of lists scored; of held-out items that the run does not know */
-    uint64_t items, trained;  /* number of held-out items of these lists; number of those that are left out because the list has them in training */
-    uint64_t leaked;          /* number of the others that the run was trained on, in their own list; they are judged */
-    struct run_lists own;     /* the lists that the run was trained on */
-    uint64_t *own_codes, own_capacity; /* buffer for the items of one of them */
-    uint64_t cold;            /* number of lists left out: they have held-out items, but no line in the training file */
+    double recall, ndcg, hit; /* sums over the judged lists; judge_lists() divides them by the number of lists */
+    uint64_t scored, unknown; /* number of lists judged; number of their held-out items that the run does not know */
+    uint64_t items, trained;  /* number of held-out items of these lists; of these, how many are left out because the list contains them in
+                               * training */
+    uint64_t leaked;          /* number of the other held-out items that the run was trained on in the same list; these are judged */
+    struct run_lists own;     /* the lists on which the run was trained */
+    uint64_t *own_codes, own_capacity; /* buffer for the items of one list of `own` */
+    uint64_t cold;            /* number of lists left out because they have held-out items but no line in the training file */
     uint64_t rows;            /* number of rows of the model */
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
-    int64_t *rows_of_lists; /* [lists] each list's row, or -1; NULL: lists.row has these numbers */
-    uint64_t *asked; /* [asked_count] numbers of the lists to answer and score */
+    int64_t *rows_of_lists; /* [lists] each list's row, or -1; NULL: lists.row has them */
+    uint64_t *asked; /* [asked_count] numbers of the lists to judge */
     uint64_t asked_count;
-    double *gains;    /* [k] the DCG that a hit at each rank adds */
+    double *gains;    /* [k] what a hit at each rank adds to the DCG */
 };
 
 static int by_code(const void *a, const void *b) {
@@ -37,9 +37,9 @@ static int by_code(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Counts a list's distinct held-out items. Drops the items that its answer may not contain (the list's training items), and
- * moves the others, sorted, to the front of codes[count]. Items that the run does not know are not dropped, and count as missed.
- * own: number of items of this list in job->own_codes. Returns how many items were not dropped. */
+/* Counts a list's distinct held-out items. Removes those that its answer may not contain (the list's training items), and moves the others,
+ * sorted, to the front of codes[count]. Items that the run does not know stay, and count as missed. own: number of items of this list in
+ * job->own_codes. Returns how many items are left. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct search_found *found, uint64_t own) {
     uint64_t kept = 0;
     qsort(codes, count, sizeof *codes, by_code);
@@ -91,8 +91,7 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     if ((request->look && !request->known_data && list_form_look(&train, request->known)) ||
         (request->look && !request->data && list_form_look(&held_out, request->path)))
         return -1;
-    /* If each list has one held-out item, the look cannot tell names of lists from numbers of lines. So the columns are those of the training
-     * file. */
+    /* If each list has one held-out item, names of lists look like numbers of lines, so the columns of the training file are used. */
     char columns[LIST_FORM_COLUMNS] = "";
     int set = held_out.look.columns && *held_out.look.columns && strcmp(held_out.look.columns, "auto");
     if (!set && !request->data && !request->known_data && corpus_formats[held_out.format].scattered &&
@@ -107,7 +106,7 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     return result;
 }
 
-/* Chooses the lists that have held-out items and a line in the training file. */
+/* Chooses the lists that have both held-out items and a line in the training file. */
 static int choose_lists(struct lists_job *job, const struct evaluate_request *request) {
     job->asked = mem_alloc(job->lists.words.size, sizeof *job->asked, "lists");
     if (!job->asked) return -1;
@@ -122,7 +121,7 @@ static int choose_lists(struct lists_job *job, const struct evaluate_request *re
     return fail("no list of '%s' has items there and a line in '%s'", request->path, request->known);
 }
 
-/* Answers the chosen lists, and divides the sums by their number. */
+/* Finds the items that suit each chosen list, and divides the sums by the number of lists. */
 static int judge_lists(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
     struct list_scores scores = {.model = NULL};
     struct list_question question = {.starts = job->train.starts,
@@ -153,7 +152,7 @@ static void release(struct lists_job *job) {
     list_items_release(&job->held_out);
 }
 
-/* Fails if more than half of the held-out items are training items, which means that the file is wrong. Warns if fewer are. */
+/* Fails if more than half of the held-out items are training items, since it is probably the wrong file. Warns if fewer are. */
 static int check_trained(const struct lists_job *job, const struct model *model, const struct evaluate_request *request) {
     char trained[TEXT_BYTES], all[TEXT_BYTES];
     if (job->leaked)
@@ -210,7 +209,7 @@ int evaluate_lists(struct answer *answer, const struct model *model, const struc
 
 /* ---- items that training left out ---- */
 
-/* Makes lists of items from ids, leaving out the first `own` ids of each list. */
+/* Makes lists of items from ids; leaves out the first `own` ids of each list. */
 static int take_items(struct list_items *items, const uint32_t *ids, const uint64_t *starts, uint64_t lists, uint64_t own) {
     uint64_t count = 0;
     items->starts = mem_alloc(lists + 1, sizeof *items->starts, "lists");
@@ -222,7 +221,7 @@ static int take_items(struct list_items *items, const uint32_t *ids, const uint6
     return items->starts && items->codes ? 0 : -1;
 }
 
-/* Chooses the lists to ask, evenly among those that have a held-out item. */
+/* Chooses the lists to judge, evenly spaced among those with a held-out item. */
 static int choose_evenly(struct lists_job *job, const struct held_out *h) {
     uint64_t all = 0, at = 0, *count = &job->asked_count;
     for (uint64_t list = 0; list < h->lists; list++) all += h->starts[list + 1] > h->starts[list];

@@ -1,11 +1,9 @@
 /* evaluate_triples: ranks the tail of each held-out triple and, if relations have reciprocals, its head.
  *
- *   rank   1 + number of entities with a higher score + half the number of other entities with the same score, among all entities
- *          or a sample of them. Other answers to the question that are known from the held-out triples, from the triples of
- *          training or from further files are left out (the filtered setting)
+ *   rank   1 + number of entities with a higher score + half the number of others with the same score; among all entities, or a sample
  *
- * One half of a sample is drawn evenly from the entities, the other half by how often they occur. All questions have the same
- * sample.
+ * Other answers that are known to be true, from the held-out triples, the triples of training or further files, are left out (the "filtered"
+ * setting). One half of a sample is drawn evenly from the entities, the other half by how often they occur. All questions have the same sample.
  */
 #include "evaluate.h"
 
@@ -24,11 +22,11 @@
 #include <string.h>
 
 enum {
-    ALL_MOST = 1000000, /* largest number of entities that are all ranked; if there are more, a sample is */
+    ALL_MOST = 1000000, /* most entities of a run for which all are ranked; with more, a sample is */
     SAMPLE = 10000      /* size of a sample, as in "Marius: Learning Massive Graph Embeddings on a Single Machine" */
 };
 
-/* A held-out triple in one direction: a question and its answer. */
+/* A held-out triple in one direction, as a question and its answer. */
 struct question {
     uint32_t entity, relation, answer;
 };
@@ -36,17 +34,17 @@ struct question {
 struct triples_job {
     const struct model *model;
     const struct evaluate_request *request;
-    uint64_t triples, unknown; /* number of held-out triples; number with a name that the run does not know */
-    uint64_t trained;     /* number of held-out triples that the run was trained on; they are ranked, too */
-    int filtered_trained; /* 1: known answers include the training triples; 0: their file is gone */
-    uint64_t among;       /* number of entities that answers are ranked among */
-    double hits[3];       /* number of ranks up to 1, 3 and 10 */
+    uint64_t triples, unknown; /* triples: number of held-out triples; unknown: of those with a name that the run does not know */
+    uint64_t trained;     /* number of held-out triples on which the run was trained; these are ranked, too */
+    int filtered_trained; /* 1: the training triples are left out, too; 0: their file no longer exists */
+    uint64_t among;       /* number of entities among which answers are ranked */
+    double hits[3];       /* number of ranks that are at most 1, 3 and 10 */
     struct question *questions; /* [count] tails of all triples, then heads of all triples */
     uint64_t count, capacity;
     struct known_answers known;
-    uint32_t *sample;     /* [among] rising: the entities that answers are ranked among; NULL: all */
+    uint32_t *sample;     /* [among] entities among which answers are ranked, rising; NULL: all */
     double mrr[2];        /* sums over tails and over heads */
-    struct search search; /* the context rows of the entities, or of the sample */
+    struct search search; /* the context rows of all entities, or of the sample */
     float *row;           /* [dim] of one answer */
     struct progress progress;
 };
@@ -82,8 +80,7 @@ static int read_held_out(struct triples_job *job) {
     return 0;
 }
 
-/* Returns the number of held-out triples that the run was trained on. It must be called before triples other than the run's own are
- * added to the known answers. */
+/* Returns how many held-out triples the run was trained on. Must be called while only the run's triples are among the known answers. */
 static uint64_t count_trained(const struct triples_job *job) {
     uint64_t trained = 0;
     for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
@@ -134,8 +131,7 @@ static int find_known(struct triples_job *job, unsigned threads) {
 
 /* ---- the sample ---- */
 
-/* Draws `count` entities by how often they occur: the tokens at drawn places, which are sorted, so that the counts are read once.
- */
+/* Draws `count` entities by how often they occur: draws numbers of tokens and sorts them, so that the counts are read once. */
 static int draw_by_count(const struct model *model, struct numpy_draws *draws, uint32_t *out, uint64_t count) {
     uint64_t *places = mem_alloc(count + 1, sizeof *places, "a sample"), total = 0, passed = 0, entity = 0;
     if (!places) return -1;
@@ -169,7 +165,7 @@ static int choose_sample(struct triples_job *job) {
 
 /* ---- ranking ---- */
 
-/* Writes a question's query and its answer's score, and bans the known answers, as rows of the search. */
+/* Writes a question's query and its answer's score, and bans the other known answers, as rows of the search. */
 static int fill_question(void *user, uint64_t i, float *query, struct search_block *block) {
     struct triples_job *job = user;
     const struct known_answers *known = &job->known;
@@ -207,12 +203,12 @@ static int rank_all(struct triples_job *job, const struct config *config) {
     return result;
 }
 
-/* Adds the numbers: first of all triples, of which those with unknown names are misses, then of the others. */
+/* Adds the numbers: of all triples, where unknown names count as missed, then of the known ones alone. */
 static int add_numbers(const struct triples_job *job, struct answer *answer) {
     uint64_t asked = job->count, ways = job->model->reciprocal ? 2 : 1, all = job->triples * ways;
     uint64_t entities = model_items(job->model), known = job->triples - job->unknown;
     double sum = job->mrr[0] + job->mrr[1], heads = ways == 2 ? job->mrr[1] / (double)job->triples : NAN;
-    int more = job->unknown > 0; /* 0: the numbers of the known triples are the same, and are not printed */
+    int more = job->unknown > 0; /* 0: no name is unknown, so the second numbers would be the same, and are not printed */
     char misses[128] = "";
     if (more)
         snprintf(misses, sizeof misses, " triples %" PRIu64 ", without those of unknown names, which the line above counts as misses", known);
@@ -237,7 +233,7 @@ static int add_numbers(const struct triples_job *job, struct answer *answer) {
                ? -1 : 0;
 }
 
-/* Says which answers are left out, and what is ranked. */
+/* Prints which answers are left out, and among how many entities answers are ranked. */
 static void say_how(const struct triples_job *job) {
     const char *known = job->request->known;
     note("filtered   by '%s'%s%s%s%s", job->request->path, job->filtered_trained ? ", the triples that the run was trained on" : "",

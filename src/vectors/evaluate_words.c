@@ -1,4 +1,4 @@
-/* evaluate_words: pairs of words against human scores, analogies, and groups of words. */
+/* evaluate_words: judges vectors of words by human scores of pairs, by analogies, and by groups of words. */
 #include "evaluate.h"
 
 #include "base/memory.h"
@@ -30,7 +30,7 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Computes ranks from 0; equal values get the mean of their ranks. Sorts `values`. */
+/* Computes the ranks of the values, from 0; equal values get their mean rank. Sorts `values`. */
 static void rank(struct value *values, uint64_t count, double *ranks) {
     qsort(values, count, sizeof *values, by_value);
     for (uint64_t i = 0, j; i < count; i = j) {
@@ -39,7 +39,7 @@ static void rank(struct value *values, uint64_t count, double *ranks) {
     }
 }
 
-/* Returns Pearson's correlation; NaN if one side is constant or there are no values. */
+/* Returns Pearson's correlation; NaN if one side is constant or `count` is 0. */
 static double correlation(const double *a, const double *b, uint64_t count) {
     double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0;
     for (uint64_t i = 0; i < count; i++) mean_a += a[i], mean_b += b[i];
@@ -51,7 +51,7 @@ static double correlation(const double *a, const double *b, uint64_t count) {
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
 }
 
-/* Returns the cosine, rounded to float32, so that cosines that differ only by rounding are ties. */
+/* Returns the cosine, rounded to float32 so that cosines that differ only by rounding are equal. */
 static double cosine(const float *a, const float *b, uint32_t dim) {
     double ab = 0, aa = 0, bb = 0;
     for (uint32_t i = 0; i < dim; i++) {
@@ -88,7 +88,7 @@ static int vector_of(const struct model *model, enum model_view view, const stru
     return 1;
 }
 
-/* Collects the scores and cosines of the pairs for which both words have vectors. Returns the number of these pairs, or -1. */
+/* Collects the score and the cosine of each pair whose words both have vectors. Returns their number, or -1 after fail(). */
 static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
                              const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
                              const struct columns_form *form, const char *path) {
@@ -118,7 +118,7 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
     return known;
 }
 
-/* Fails with the reason why rho cannot be computed. */
+/* Fails with the reason why the correlation cannot be computed. */
 static int refuse_pairs(uint64_t covered, uint64_t total, const struct model *model, const char *path) {
     if (!total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
     if (!covered)
@@ -133,7 +133,7 @@ int evaluate_pairs(struct answer *answer, const struct model *model, const struc
     struct field_file file;
     struct names names = {.capacity = 0};
     struct pair *pairs = NULL;
-    struct value *values = NULL; /* [2 x count] scores of the file, then cosines */
+    struct value *values = NULL; /* [2 x count] first the file's scores, then cosines */
     double *ranks = NULL;        /* [2 x count] their ranks */
     uint64_t count = 0;
     int result = -1;
@@ -167,7 +167,7 @@ out:
 /* ---- analogies ---- */
 
 struct question {
-    int64_t word[4]; /* "a is to b as c is to d": first the index of each word's name; later the word's row */
+    int64_t word[4]; /* "a is to b as c is to d": first the numbers of the words' names; later the words' rows */
     uint64_t section;
 };
 
@@ -181,7 +181,7 @@ struct asking {
     struct search search;
 };
 
-/* Begins a section. A name such as "gram1-adjective-to-adverb" makes it syntactic. */
+/* Begins a section. A name such as "gram1-adjective-to-adverb" means that its questions are about grammar. */
 static int begin_section(struct asking *asking, const char *name, uint64_t length) {
     if (mem_grow(&asking->sections, &asking->section_capacity, asking->section_count + 1, sizeof *asking->sections, "analogies"))
         return -1;
@@ -216,7 +216,7 @@ static int read_questions(struct asking *asking, struct lines *lines) {
     return 0;
 }
 
-/* Drops questions that have a word without a row, and replaces name numbers by rows. Returns the number of questions kept. */
+/* Removes questions with a word that has no row, and replaces numbers of names by rows. Returns how many questions are left. */
 static uint64_t keep_known(struct question *questions, uint64_t count, const struct names *names) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -309,14 +309,14 @@ int evaluate_analogies(struct answer *answer, const struct model *model, const s
 
 /* ---- groups ---- */
 
-enum { GROUPS_MOST = 8, GROUPS_SAMPLE = 2000 }; /* most columns of groups that a file may have; rows that are asked if sample = 0 */
+enum { GROUPS_MOST = 8, GROUPS_SAMPLE = 2000 }; /* most columns of groups in a file; rows that are judged if sample = 0 */
 
 /* A column of groups. */
 struct column {
     struct names labels;
-    uint32_t *group; /* [rows] 1 + the number of the row's label; 0: the file gives the row no label in this column */
-    uint64_t *size;  /* [labels] number of searched rows that have the label */
-    double share, chance; /* sums over the rows that were asked and have another row in their group */
+    uint32_t *group; /* [rows] number of the row's label, plus 1; 0: it has none in this column */
+    uint64_t *size;  /* [labels] number of searched rows with this label */
+    double share, chance; /* sums over the judged rows whose group contains another row */
     uint64_t asked;
 };
 
@@ -325,10 +325,10 @@ struct groups_job {
     const struct model *model;
     const char *path;
     struct search search;
-    uint64_t rows; /* number of rows that are searched: all rows up to the last one that occurs `met` times in the corpus */
+    uint64_t rows; /* number of rows that are searched: up to the last row that occurs `met` times in the corpus */
     int columns;
     struct column column[GROUPS_MOST];
-    uint32_t *asked;              /* rows that are asked for their nearest rows */
+    uint32_t *asked;              /* rows whose nearest rows are searched */
 };
 
 static int take_groups(struct field_file *file, struct groups_job *job) {
@@ -359,7 +359,7 @@ static int count_members(struct groups_job *job) {
     return 0;
 }
 
-/* Chooses the rows to ask: the first `sample` eligible rows of a fixed random order. *all: number of eligible rows. */
+/* Chooses the rows to judge: the first `sample` suitable rows of a fixed random order. *all: number of suitable rows. */
 static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     uint64_t sample = job->options->sample ? job->options->sample : GROUPS_SAMPLE, most = sample < job->rows ? sample : job->rows;
     struct shuffle order = shuffle_make(job->rows, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
@@ -379,10 +379,10 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
 static int fill_row(void *user, uint64_t i, float *query, struct search_block *block) {
     const struct groups_job *job = user;
     memcpy(query, job->search.base + (uint64_t)job->asked[i] * job->search.dim, job->search.dim * sizeof *query);
-    return search_ban(block, &job->asked[i], 1); /* a row is not among its own nearest ones */
+    return search_ban(block, &job->asked[i], 1); /* the row itself is not one of its nearest rows */
 }
 
-/* Adds a row's result to each column's sums. A row that is alone in its group is not counted in that column. */
+/* Adds a row's result to the sums of each column; not in a column where the row is alone in its group. */
 static int score_groups(void *user, uint64_t asked, const struct search_found *found) {
     struct groups_job *job = user;
     uint32_t k = (uint32_t)job->options->k, row = job->asked[asked];
@@ -399,8 +399,7 @@ static int score_groups(void *user, uint64_t asked, const struct search_found *f
     return 0;
 }
 
-/* Adds each column's numbers. Fails if no row that was asked shares a group with another row. rows: number of rows in the file that
- * could have been asked. */
+/* Adds each column's numbers. Fails if no judged row shares a group with another row. rows: how many rows of the file could have been judged. */
 static int add_columns(const struct groups_job *job, struct answer *answer, uint64_t rows) {
     uint64_t all = 0;
     for (int i = 0; i < job->columns; i++) {

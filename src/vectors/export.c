@@ -20,7 +20,7 @@
 
 enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, SIDES = 3, NAMES_BYTES = 256, HEADER_BYTES = 1024 };
 
-/* The largest float32 that rounds to a finite float16. */
+/* The largest float32 that float16 does not round to infinity. */
 static const float float16_most = 65519.996f;
 
 /* An export in progress. */
@@ -31,13 +31,13 @@ struct export_job {
 
 /* An array that decodes quantized rows. */
 struct side {
-    const char *suffix, *name; /* of its file, and of its tensor in safetensors */
+    const char *suffix, *name; /* suffix of the array's file; name of its tensor in safetensors */
     const float *values;       /* [rows x columns] */
     uint64_t rows;
     uint32_t columns;
 };
 
-/* Returns the number of arrays that this export's rows need. */
+/* Stores which arrays are needed to decode this export's rows; returns their number. */
 static int sides_of(const struct quantizer *quantizer, struct side sides[SIDES]) {
     int count = 0;
     if (quantizer->rotation)
@@ -47,7 +47,7 @@ static int sides_of(const struct quantizer *quantizer, struct side sides[SIDES])
     return count;
 }
 
-/* Returns how many numbers of the file a row has: bits are eight to a byte. */
+/* Returns how many numbers a row has in the file; of binary rows, how many bytes. */
 static uint32_t width_of(const struct quantizer *quantizer) {
     return quantizer->type == EXPORT_BINARY ? (uint32_t)quantizer_bytes(quantizer) : quantizer->columns;
 }
@@ -71,7 +71,7 @@ static int fbin_head(const struct export_job *job, struct file_writer *writer) {
     return file_write(writer, head, sizeof head);
 }
 
-/* Appends a tensor's entry of the JSON. Its numbers begin at byte `from`; *from becomes their end. */
+/* Appends a tensor's entry to the JSON header. Its data begins at byte `from`; *from is moved to the end of the data. */
 static size_t add_tensor(char *text, size_t n, const char *name, const char *type, uint64_t rows, uint32_t columns, uint64_t bytes,
                          uint64_t *from) {
     n = text_add(text, HEADER_BYTES, n, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64 ",%u],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
@@ -80,8 +80,7 @@ static size_t add_tensor(char *text, size_t n, const char *name, const char *typ
     return n;
 }
 
-/* Writes the JSON's length, then the JSON, padded with blanks so that the numbers begin at a multiple of eight bytes, then all
- * tensors but the rows. */
+/* Writes the JSON's length, the JSON, padded with blanks so that the data begins at a multiple of eight bytes, and all tensors except the rows. */
 static int safetensors_head(const struct export_job *job, struct file_writer *writer) {
     char text[HEADER_BYTES];
     struct side sides[SIDES];
@@ -108,7 +107,7 @@ static int metadata_head(const struct export_job *job, struct file_writer *write
 
 /* ---- a fastText .bin file (rows/vectors_file.h) ----
  *
- * fastText and gensim can continue training with it: it has both tables, and the rows of all buckets.
+ * fastText and gensim can continue to train it, since it contains both tables and the rows of all buckets.
  */
 
 static int check_model(const struct export *export) {
@@ -146,7 +145,7 @@ static int write_words(const struct model *model, struct file_writer *writer) {
     return result;
 }
 
-/* Writes a row; a bucket without a row is written as zeros. */
+/* Writes a row; zeros for a bucket that has no row. */
 static int write_weights(const struct model *model, enum table_side side, uint32_t row, struct file_writer *writer) {
     float weights[COLUMNS_MOST] = {0};
     if (row != WORDS_ABSENT) model_weights(model, side, row, 0, model->dim, weights);
@@ -160,7 +159,7 @@ static int write_weights(const struct model *model, enum table_side side, uint32
     return file_write(writer, weights, model->dim * sizeof *weights);
 }
 
-/* Writes the rows of all words, then the rows of `buckets` buckets of n-grams. */
+/* Writes the rows of all words, then those of `buckets` buckets of n-grams. */
 static int write_matrix(const struct model *model, enum table_side side, uint64_t buckets, struct file_writer *writer) {
     const struct subwords *subwords = &model->vocab.subwords;
     const int64_t shape[2] = {(int64_t)(model->rows + buckets), model->dim};
@@ -212,7 +211,7 @@ static int word_raw_row(struct file_writer *writer, const struct row *row) {
                ? -1 : 0;
 }
 
-/* Prints nine digits, from which every float32 can be read back exactly. */
+/* Prints each value with nine digits, from which the same float32 is read. */
 static int print_values(struct file_writer *writer, const struct row *row, char separator) {
     char number[NUMBER_BYTES];
     for (uint32_t i = 0; i < row->dim; i++) {
@@ -242,17 +241,16 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 
 /* One of the files that a format writes. */
 struct part {
-    const char *suffix; /* appended to the path of --out; NULL: the format has no such file */
-    int (*head)(const struct export_job *job, struct file_writer *writer); /* writes the bytes before the rows; NULL: the format
-                                                                            * has no bytes before them */
+    const char *suffix; /* suffix appended to the path of --out; NULL: there is no such file */
+    int (*head)(const struct export_job *job, struct file_writer *writer); /* writes the bytes before the rows; NULL: there are none */
     int (*row)(struct file_writer *writer, const struct row *row); /* writes one row; NULL: the file has no rows */
 };
 
-/* Bytes that a word must not contain, and their name in error messages. */
+/* Bytes that words must not contain, and what error messages call them. */
 struct refused {
     const char *bytes, *called;
 };
-/* For formats whose readers end a word at the first blank; readers that split a line into fields stop at other white space, too. */
+/* For formats in which a word ends at the first blank; readers that split lines into fields stop at other white space, too. */
 static const struct refused white_space = {" \t\n\v\f\r", "white space"};
 static const struct refused cell_ends = {"\t\n\r", "a TAB or a line end"};
 
@@ -267,8 +265,8 @@ enum {
 
 static const struct format {
     const char *name;
-    unsigned types; /* the set of types that it can hold */
-    const struct refused *refused; /* bytes that words must not contain; NULL: the format does not write words */
+    unsigned types; /* bit set of the types that the format can store */
+    const struct refused *refused; /* bytes that words must not contain; NULL: the format stores no words */
     struct part parts[FILES];
 } formats[] = {
     [EXPORT_WORD2VEC_BIN] = {"word2vec-bin", FLOAT32, &white_space, {{"", words_head, word_raw_row}}},
@@ -298,7 +296,7 @@ int export_format_named(const char *name) {
     return fail_usage("'%.100s' is not a format of export; wanted %s", name, names);
 }
 
-/* Fails for options that the format cannot hold, and for words that it cannot. */
+/* Fails if the format cannot store what the options ask for, or some word. */
 static int check_export(const struct export *export, const struct format *format) {
     if (export->columns && (!format->parts[0].row || format->parts[0].row == word_class_row))
         return fail_usage("--columns is not for %s, which cannot hold rows of fewer columns", format->name);
@@ -334,7 +332,7 @@ static char *with_suffix(const char *path, const char *suffix) {
     return name;
 }
 
-/* Opens one file of a format. If it is the format's only file, the path may be a pipe. */
+/* Opens one of the format's files. If the format has only one file, its path may be a pipe. */
 static int open_part(struct file_writer *writer, const char *suffix, const char *path, int files) {
     char *name = with_suffix(path, suffix);
     int result = !name || run_owns_refuse(name, "--out") ? -1 : 0;
@@ -364,7 +362,7 @@ static int write_rows(const struct export_job *job, const struct part *parts, in
     return 0;
 }
 
-/* Returns the class of each row, for the caller to free; NULL after fail(). */
+/* Returns the class of each row; the caller frees them. NULL after fail(). */
 static uint32_t *find_classes(const struct export *export) {
     float *unit = model_matrix(export->model, export->view, export->rows, 1);
     uint32_t found, *classes = unit ? mem_alloc(export->rows, sizeof *classes, "classes") : NULL;
@@ -404,15 +402,15 @@ static int write_parts(const struct export_job *job, const struct part *parts, i
 
 /* ---- files that belong together ----
  *
- * A file that decodes quantized rows ends with a mark behind its array, which names the checksum of the file of --out. So a reader
- * can tell whether both are of one export: a process that is killed between two renames leaves the older file beside a newer one.
+ * The rows of quantized vectors are decoded with arrays in other files. Each of these ends with a mark: the checksum of the file of --out. So a
+ * reader can check that both were written together; a process that is killed between two renames leaves an older file beside a newer one.
  */
 
 static const char *const side_suffixes[SIDES] = {".rotation.npy", ".mean.npy", ".scales.npy"};
 static const char mark_words[] = "sptx-w2v: beside the file with XXH64 ";
 enum { MARK_BYTES = sizeof mark_words - 1 + 16 + 1 };
 
-/* Reads the mark of a file. Returns 1 and the checksum in it; 0 if there is no such file, or no mark; -1 after fail(). */
+/* Reads the mark of a file. Returns 1 and stores the checksum; 0 if there is no such file, or no mark; -1 after fail(). */
 static int read_mark(const char *path, uint64_t *hash) {
     char mark[MARK_BYTES + 1] = "";
     int there = file_exists(path);
@@ -447,7 +445,7 @@ int export_check(const char *path) {
     return result ? -1 : found;
 }
 
-/* Removes files that decode the rows of an older export to the same path; only files that have the mark. */
+/* Removes the arrays of an older export to the same path; only files that end with a mark. */
 static int remove_older_sides(const char *path, const struct side *sides, int count) {
     int result = 0;
     for (int i = 0; !result && i < SIDES; i++) {
@@ -462,9 +460,9 @@ static int remove_older_sides(const char *path, const struct side *sides, int co
     return result;
 }
 
-/* Puts all files in place, that of --out last. If one cannot be put there, those before it are put back as they were. */
+/* Renames all files into place, the one of --out last. If a rename fails, the older files are put back. */
 static int commit_all(struct file_writer *writers, int count) {
-    char *target[FILES + SIDES] = {NULL}, *older[FILES + SIDES] = {NULL}; /* older: a second name of the file that was there */
+    char *target[FILES + SIDES] = {NULL}, *older[FILES + SIDES] = {NULL}; /* older: a second name (link) of the file that is replaced */
     int was[FILES + SIDES] = {0}, result = 0, at = count;
     for (int i = 0; !result && i < count; i++) result = file_finish(&writers[i]); /* so that renames can hardly fail */
     while (!result && at) {
@@ -492,7 +490,7 @@ static int commit_all(struct file_writer *writers, int count) {
     return result;
 }
 
-/* Writes all files of an export, whose quantizer is open. */
+/* Writes all files of an export. Its quantizer must be open. */
 static int write_files(const struct export_job *job, const struct format *format, const char *path) {
     struct file_writer writers[FILES + SIDES];
     struct side sides[SIDES];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 enum {
-    LENGTH_LISTS = 1024, /* most trained lists of which the rows' lengths are measured */
-    GRAIN = 256 /* number of items' rows that a worker reads at a time */
+    LENGTH_LISTS = 1024, /* number of trained lists whose rows' lengths are measured, at most */
+    GRAIN = 256 /* number of items' rows that a worker reads before it asks for more */
 };
 
 int fold_in_is_for(const struct model *model) {
@@ -17,15 +17,14 @@ int fold_in_is_for(const struct model *model) {
 
 /* ---- opening ---- */
 
-/* Returns an item's weight in the distribution of negatives, which is not normalized. */
+/* Returns an item's weight in the distribution of negatives; weights do not add up to 1. */
 static double weight_of(const struct model *model, uint64_t item) {
     if (model->negatives.law == NOISE_UNIGRAM) return pow((double)vocab_count(&model->vocab, item), model->negatives.power);
     if (model->negatives.law == NOISE_LOG_UNIFORM) return item ? log1p(1 / (double)item) : 0;
     return 1;
 }
 
-/* Chooses `count` negatives without chance: lays the items' weights end to end on a line, and picks the items at evenly spaced
- * points of it. */
+/* Chooses `count` negatives without random numbers: places the items' weights end to end on a line, and picks the items at evenly spaced points. */
 static void choose_negatives(struct fold_in *fold) {
     const struct model *model = fold->model;
     uint64_t items = model_items(model), count = fold->problem.count;
@@ -56,8 +55,7 @@ static int read_negatives(struct fold_in *fold, float *negatives) {
     return 0;
 }
 
-/* Sets the length of folded rows to the root mean square length of the trained lists' rows, since scores are dot products. For
- * cosines it is 1. */
+/* Sets the length of folded rows: for dot products the root mean square length of trained lists' rows, for cosines 1. */
 static int measure_length(struct fold_in *fold) {
     const struct model *model = fold->model;
     uint64_t lists = model->vocab.lists, first = model->rows - lists, asked = lists < LENGTH_LISTS ? lists : LENGTH_LISTS;
@@ -125,7 +123,7 @@ void fold_in_close(struct fold_in *fold) {
 
 /* ---- solving ---- */
 
-/* One call of the backend: some lists, with their items. */
+/* One call of the backend's solver: some lists, with their items. */
 struct call {
     struct fold_in *fold;
     struct fold_lists lists; /* points to the arrays of this struct */
@@ -136,7 +134,7 @@ struct call {
     _Atomic uint64_t taken; /* number of items' rows that workers have begun to read */
 };
 
-/* Adds a list to the call. Each item that is new to the call gets the next row. */
+/* Adds a list to the call. Each item that no earlier list of the call contains gets the next row. */
 static int add_list(struct call *call, const struct fold_list *list) {
     struct fold_lists *lists = &call->lists;
     uint64_t end = call->starts[lists->count];
@@ -167,7 +165,7 @@ static int read_items(void *context, unsigned worker) {
     return 0;
 }
 
-/* Solves the call's lists, and writes the result to their `row`. */
+/* Solves the lists of the call, and writes the results to each list's `row`. */
 static int solve(struct call *call, const struct fold_list *lists) {
     const struct fold_in *fold = call->fold;
     uint32_t dim = fold->model->dim;
@@ -183,7 +181,7 @@ static int solve(struct call *call, const struct fold_list *lists) {
     return 0;
 }
 
-/* Solves the first lists, as many as fit into one call. Returns their number, or 0 after fail(). */
+/* Solves as many lists, from the first one on, as fit into one call. Returns their number, or 0 after fail(). */
 static uint64_t solve_some(struct fold_in *fold, const struct fold_list *lists, uint64_t count) {
     struct call call = {.fold = fold, .starts = mem_zalloc(count + 1, sizeof *call.starts, "new lists")};
     int result = call.starts ? 0 : -1;

@@ -34,13 +34,12 @@ void infer_close(struct infer *infer) {
 /* A document whose row is being computed. */
 struct document {
     const struct model *model;
-    struct example_source source; /* a source whose ids are: the row of a document, then the document's words */
+    struct example_source source; /* a source with one document: its row, then its words */
     struct strip strip;
     uint32_t epoch;
     float rate;
     float *row;                                       /* [dim] the result */
-    float vector[COLUMNS_MOST], moved[COLUMNS_MOST]; /* vector: the vector that predicts a word; moved: its gradient x the
-                                                      * learning rate */
+    float vector[COLUMNS_MOST], moved[COLUMNS_MOST]; /* vector: predicts a word; moved: the vector's gradient x the learning rate */
     float copy[COLUMNS_MOST];
 };
 
@@ -48,8 +47,7 @@ static void add_row(float *to, const float *row, float factor, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) to[i] += factor * row[i];
 }
 
-/* Adds to the vector the target rows of the window's words before (by = -1) or after (by = 1) its position. Returns how many
- * rows it added. */
+/* Adds to the vector the target rows of the window's words before (by = -1) or after (by = 1) its middle. Returns how many. */
 static uint32_t add_side(struct document *d, uint64_t position, int by, uint32_t width) {
     struct strip_draws draws = strip_draws();
     struct strip_walk walk = {position, by};
@@ -61,7 +59,7 @@ static uint32_t add_side(struct document *d, uint64_t position, int by, uint32_t
     return count;
 }
 
-/* Sets the vector to the document's row, or to that row pooled with the rows of the window's words. Returns the number of rows. */
+/* Sets the vector to the document's row, or to the mean of that row and the rows of the window's words. Returns the number of rows. */
 static uint32_t make_vector(struct document *d, uint64_t position) {
     const struct example_pool *pool = &d->source.pool;
     uint32_t rows = 1, dim = d->model->dim;
@@ -107,7 +105,7 @@ static void train_word(struct document *d, uint64_t position, uint32_t word) {
     add_row(d->row, d->moved, example_pool_share(&d->source.pool, rows, 0), d->model->dim);
 }
 
-/* Computes the row of a document of ids[length], of which the first is the number of a document's row. */
+/* Computes the row of a document ids[length]; ids[0] is the number of a document's row, the others are words. */
 static void infer_row(const struct infer_passes *passes, struct document *d, const uint32_t *ids, uint64_t length) {
     const uint64_t starts[] = {0, length};
     double steps = (double)(passes->epochs * length), fall = passes->first - passes->last;

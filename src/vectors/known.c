@@ -19,15 +19,15 @@ static int has_targets(const struct model *model) {
     return model->mode == MODE_ADJACENCY || model->mode == MODE_WALK;
 }
 
-/* Returns the row of a list. In a run of citations or of a graph a list's name is a paper or a node, and its row is the target
- * row of that paper or node. In other runs a list has a row of its own. */
+/* Returns the row of a list. In a run of citations or of a graph, lists are named by papers or nodes, and the row is the target row of that paper
+ * or node. In other runs lists have their own rows. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length) {
     if (!has_targets(model)) return vocab_find_list(&model->vocab, name, length);
     int64_t row = vocab_find(&model->vocab, name, length);
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 
-/* Fails because the run does not know a name of this kind; suggests the most similar one. */
+/* Fails because the run does not know a name of this kind, and suggests the most similar name. */
 static int64_t refuse_name(const struct model *model, const char *what, const char *name, const struct vocab *words) {
     const char *near = words ? vocab_near(words, name)
                              : names_near(&model->vocab.words, model_items(model), strlen(vocab_prefix(&model->vocab)), name);
@@ -46,19 +46,19 @@ int64_t run_lists_find(const struct model *model, const char *name) {
 
 /* ---- their items ---- */
 
-/* Returns the path of the run's encoded corpus or graph, for the caller to free; NULL after fail(). */
+/* Returns the path of the run's encoded corpus or graph; the caller frees it. NULL after fail(). */
 static char *path_of(const struct model *model, const char *name) {
     return file_join(*model->keys.corpus_cache ? model->keys.corpus_cache : model->directory, name);
 }
 
-/* Opens the encoded corpus that the run was trained on. Returns 1; 0 after a warning, which ends with `then`, if it is gone or
- * belongs to another run; -1 after fail(). */
+/* Opens the encoded corpus on which the run was trained. Returns 1; 0 after a warning, which ends with `then`, if the file is missing or belongs
+ * to another run; -1 after fail(). */
 static int run_stream_open(struct idstream *stream, const struct model *model, struct pool *pool, const char *then) {
     char *path = path_of(model, "corpus.ids");
     *stream = (struct idstream){0};
     if (!path) return -1;
     int there = file_exists(path), found = there == 1 && !idstream_open_any(stream, path, model->rows, pool);
-    if (there < 0 || (there == 1 && !found && idstream_has(path, model->state.corpus.stream))) { /* it is the run's, and cannot be read */
+    if (there < 0 || (there == 1 && !found && idstream_has(path, model->state.corpus.stream))) { /* this is the run's file, but it cannot be read */
         free(path);
         return -1;
     }
@@ -92,7 +92,7 @@ int run_lists_open(struct run_lists *lists, const struct model *model, struct po
     lists->starts = starts = mem_zalloc(count + 2, sizeof *starts, "the lists of a run");
     lists->sentences = mem_alloc(stream->sentences, sizeof *lists->sentences, "the lists of a run");
     if (!starts || !lists->sentences) return -1;
-    for (int fill = 0; fill < 2; fill++) { /* sorts sentences by the row that each begins with, which is the row of its list: counts, then fills */
+    for (int fill = 0; fill < 2; fill++) { /* sorts sentences by their first id, which is the row of their list: one round counts, one stores */
         for (uint64_t i = 0; i < stream->sentences; i++) {
             uint64_t row = stream->ids[stream->starts[i]], place = row < first ? 0 : row - first;
             if (fill)
@@ -128,7 +128,7 @@ int run_has_graph(const struct model *model) {
     return model->mode == MODE_WALK;
 }
 
-/* Reads the header of the graph's file; all zeros if the file is shorter than a header. Returns 0, or -1 after fail(). */
+/* Reads the header of the graph's file; zeros if the file is shorter than a header. Returns 0, or -1 after fail(). */
 static int read_header(const char *path, struct graph_header *header) {
     struct file_map map;
     *header = (struct graph_header){.fingerprint = 0};
@@ -148,8 +148,7 @@ int run_graph_within(const struct model *model, uint64_t most) {
 }
 
 int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool) {
-    struct graph_header header; /* has the fingerprint to open the file with: the corpus' files, from which it could be computed,
-                                 * may be gone */
+    struct graph_header header; /* its fingerprint is used to open the file; it cannot be computed again, since the corpus' files may be gone */
     uint64_t trained = model->state.corpus.stream;
     *graph = (struct graph){0};
     if (!run_has_graph(model))
@@ -212,7 +211,7 @@ int run_triples_query(const struct model *model, uint32_t entity, uint32_t relat
 
 /* ---- triples of files and programs ---- */
 
-/* The state of reading triples: the rows of the current one. */
+/* State of reading triples: the rows of the current triple. */
 struct triples_reading {
     const struct model *model;
     struct words relations; /* names of the relations, in the order of their rows */
@@ -274,7 +273,7 @@ int64_t known_answers_find(const struct known_answers *known, uint32_t entity, u
     return at ? at - known->questions : -1;
 }
 
-/* Adds the triple's tail and its head to `to`, each only if it answers one of the questions. */
+/* Adds the triple's tail and head to `to`, each only if it answers one of the questions. */
 static int add_triple(const struct known_answers *known, struct known_pairs *to, const uint32_t rows[3]) {
     const struct model *model = known->model;
     for (int back = 0; back <= model->reciprocal; back++) {
@@ -294,7 +293,7 @@ int known_answers_add(void *context, const uint32_t rows[3]) {
     return add_triple(known, &known->pairs, rows);
 }
 
-/* The triples of a run, from which all threads take known answers. */
+/* The triples of a run, among which all threads look for known answers. */
 struct trained {
     struct known_answers *known;
     const struct idstream *stream;

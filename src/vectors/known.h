@@ -1,5 +1,5 @@
-/* known: opens the lists, the graph or the triples on which a finished run was trained. They are found by the keys of its config.ini, so that
- * an answer can leave out what is known. */
+/* known: opens the lists, graph or triples on which a finished run was trained, so that answers can leave out what is already known. They are
+ * found by the keys of the run's config.ini. */
 #ifndef SPTX_KNOWN_H
 #define SPTX_KNOWN_H
 
@@ -12,39 +12,37 @@
 #include "run/model_files.h"
 #include "search.h"
 
-/* run_lists: finds, by name, a list that a finished run was trained on, and the items it had in training.
+/* run_lists: finds by its name a list on which a finished run was trained, and the items that it contained.
  *
  *   a run of                           a list is named by        its items are
  *   lists with rows  (user)            its name                  the items of its lines in the encoded corpus
  *   citations        (adjacency)       the target of its line    the contexts of its lines
  *   nodes            (walk)            a node                    none: answers leave out the node's neighbours anyway
  *
- * Runs of other modes do not keep the names of lists. If the encoded corpus is gone, a list's row is found but not its items; a
- * warning says that answers may then contain items of the list.
+ * Runs of other modes do not keep the names of lists. If the encoded corpus is missing, a list's row is found but not its items, and a warning says
+ * that answers may contain them.
  */
 
 struct run_lists {
-    struct idstream stream; /* the encoded corpus; zeros if its file is gone or not needed */
+    struct idstream stream; /* the encoded corpus; zeros if its file is missing or not needed */
     uint64_t first;         /* the first row of a list */
-    uint64_t *starts;       /* [rows - first + 1] sentences of row r: sentences[starts[r - first]] .. sentences[starts[r - first
-                             * + 1] - 1] */
-    uint64_t *sentences;    /* numbers of sentences, sorted by the row with which each begins */
+    uint64_t *starts;       /* [rows - first + 1] sentences that begin with row r: sentences[starts[r - first]] .. sentences[starts[r - first + 1]
+                             * - 1] */
+    uint64_t *sentences;    /* numbers of sentences, sorted by the row that each begins with */
 };
 
-/* Returns the row of the list with this name; -1 if the run has no such list, or if lists have no rows in its mode. */
+/* Returns the row of the list with this name; -1 if there is none, or if lists have no rows in the run's mode. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length);
-/* Returns the number of the row, in the run's tables, that stands for the list with this name; -1 after fail_usage(), which suggests a
- * similar name. */
+/* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
 int64_t run_lists_find(const struct model *model, const char *name);
 
-/* Returns 0; -1 after fail() if the run was trained on triples, and so has no lists. */
+/* Returns 0, or -1 after fail() if the run was trained on triples and so has no lists. */
 int run_lists_check(const struct model *model);
 
 int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool);
 void run_lists_close(struct run_lists *lists); /* may be called on a struct of zeros */
 
-/* Appends the items of the list with this row to *codes, which grows, and adds their number to *count. Returns 0, or -1 after
- * fail(). */
+/* Appends the items of the list in this row to *codes, which grows, and adds their number to *count. Returns 0, or -1 after fail(). */
 int run_lists_items(const struct run_lists *lists, int64_t row, uint64_t **codes, uint64_t *count, uint64_t *capacity);
 
 /* run_graph: finds and opens the graph on which a finished run was trained. */
@@ -52,21 +50,21 @@ int run_lists_items(const struct run_lists *lists, int64_t row, uint64_t **codes
 /* Returns 1 if the run was trained on a graph (corpus.format = graph); otherwise 0. */
 int run_has_graph(const struct model *model);
 
-/* Returns 1 if the graph's file exists and its number of nodes plus arcs is at most `most`; 0 if not; -1 after fail(). */
+/* Returns 1 if the graph's file exists and has at most `most` nodes and arcs together; 0 if not; -1 after fail(). */
 int run_graph_within(const struct model *model, uint64_t most);
 
 /* Maps the graph's file, which is in the run directory or in corpus.cache, and checks that the run was trained on it. The
  * graph's nodes are the model's rows. Returns 0, or -1 after fail(). */
 int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);
 
-/* run_triples: a finished run of triples (corpus.format = triples): its entities and relations, questions, and known answers.
+/* run_triples: questions to a finished run of triples (corpus.format = triples), and their known answers.
  *
  *   question                  product of these target rows        its answers, scored by their context rows
  *   head, relation, ?         head, relation                      tails
  *   ?, relation, tail         tail, the relation's reciprocal     heads; only with triples.reciprocal = yes
  */
 
-/* Returns 0; -1 after fail() if the run was not trained on triples. */
+/* Returns 0, or -1 after fail() if the run was not trained on triples. */
 int run_triples_check(const struct model *model);
 /* Return the row of an entity or a relation; -1 after fail_usage(), which suggests a similar name. */
 int64_t run_triples_entity(const struct model *model, const char *name);
@@ -79,8 +77,7 @@ int run_triples_query(const struct model *model, uint32_t entity, uint32_t relat
 
 /* ---- triples of files and programs ---- */
 
-/* Called with each triple: rows of head, relation and tail; WORDS_ABSENT: the run does not know the name. Returns 0, or -1 to stop.
- */
+/* Called with each triple: the rows of head, relation and tail; WORDS_ABSENT for a name that the run does not know. Returns 0, or -1 to stop. */
 typedef int triple_take(void *user, const uint32_t rows[3]);
 /* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). Returns 0, or -1 after fail(). */
 int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
@@ -88,12 +85,12 @@ int run_triples_read(const struct model *model, const char *path, const struct g
 
 /* ---- known answers ---- */
 
-/* The known answers to some questions. A question is entity << 32 | row of the relation or of its reciprocal. */
+/* The known answers to some questions. A question is a number: entity << 32 | row of the relation or reciprocal. */
 struct known_answers {
     const struct model *model;
     uint64_t *questions; /* [count] rising, each once */
     uint64_t count;
-    uint32_t *answers; /* answers to question i, rising, each once: answers[starts[i]] .. answers[starts[i] + counts[i] - 1] */
+    uint32_t *answers; /* answers to question i, rising, without repetitions: answers[starts[i]] .. answers[starts[i] + counts[i] - 1] */
     uint64_t *starts, *counts; /* [count] */
     struct known_pairs {
         struct known_pair {
@@ -101,42 +98,40 @@ struct known_answers {
         } *pair;
         uint64_t count, capacity;
     } pairs; /* all answers that were added */
-    uint8_t *asked; /* [(items + 7) / 8] bits: the entity occurs in a question */
+    uint8_t *asked; /* [(items + 7) / 8] bit map: 1: the entity occurs in a question */
 };
 
-/* Begins with questions[count], which the struct owns from now on. The caller releases the struct in any case. */
+/* Begins with questions[count], which the struct then owns. The caller releases the struct in any case. */
 int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count);
-/* Adds the triple's tail and its head, each only if it answers one of the questions. `known` is a struct known_answers; the
- * function is a triple_take. */
+/* Adds the triple's tail and head, each only if it answers one of the questions. A triple_take whose `known` is a struct known_answers. */
 int known_answers_add(void *known, const uint32_t rows[3]);
-/* Opens the triples that the run was trained on. Returns 1; 0 after a warning if they are not there any more; -1 after fail(). */
+/* Opens the triples on which the run was trained. Returns 1; 0 after a warning if their file is missing; -1 after fail(). */
 int run_triples_open(struct idstream *stream, const struct model *model, struct pool *pool);
-/* Adds all triples of a stream. Returns 0, or -1 after fail(). */
+/* Adds all triples of the stream that answer a question. Returns 0, or -1 after fail(). */
 int known_answers_add_stream(struct known_answers *known, const struct idstream *stream, struct pool *pool);
-/* Sorts the answers that were added. More answers may be added afterwards, if this is then called again. */
+/* Sorts the added answers. Must be called again if more answers are added afterwards. */
 int known_answers_end(struct known_answers *known);
 void known_answers_release(struct known_answers *known); /* may be called on a struct of zeros */
 
-/* Returns the index of this question in `questions`; -1 if it is not there. */
+/* Returns the index of a question in `questions`; -1 if it is not one of them. */
 int64_t known_answers_find(const struct known_answers *known, uint32_t entity, uint32_t relation);
 
-/* triple_answers: the tails that suit a head and a relation best, and the heads that suit a relation and a tail. */
+/* triple_answers: finds the tails that suit a head and a relation best, or the heads that suit a relation and a tail. */
 
 struct triple_answers {
     const struct model *model;
     struct search search; /* among the context rows of the entities */
     struct idstream
-        stream; /* the triples that the run was trained on; opened by the first question that leaves out known answers */
-    int looked; /* 1: the stream was opened, or is gone */
+        stream; /* the training triples; opened by the first question that leaves out known answers */
+    int looked; /* 1: opening was tried: the stream is open or missing */
 };
 
 /* Opens a search on the device that device.* of `config` chooses (NULL: the CPU). */
 int triple_answers_open(struct triple_answers *answers, const struct model *model, const struct config *config);
 void triple_answers_close(struct triple_answers *answers); /* may be called on a struct of zeros */
 
-/* Finds the k best entities for each question. Question i has entities[i] and relations[i]: a relation's row asks for tails, a
- * reciprocal's row for heads. ids, scores: [count x k], as in struct topk_request. seen: 1: training triples may be found again.
- * Returns 0, or -1 after fail(). */
+/* Finds the k best entities for each question. Question i has entities[i] and relations[i]: a relation's row asks for tails, a reciprocal's row
+ * for heads. ids, scores: [count x k], as in struct topk_request. seen = 1: answers may be triples of training. Returns 0, or -1 after fail(). */
 int triple_answers_ask(struct triple_answers *answers, const uint32_t *entities, const uint32_t *relations, uint64_t count,
                        uint32_t k, int seen, struct pool *pool, uint32_t *ids, float *scores);
 

@@ -21,7 +21,7 @@ struct taking {
     struct list_items *items;
     const struct model *model;
     struct names *lists, *unknown;
-    int64_t list; /* number of the current list; -1: this list is not to be read */
+    int64_t list; /* number of the current list; -1: the current list is skipped */
 };
 
 static int take_field(void *user, const struct corpus_field *field) {
@@ -46,7 +46,7 @@ static int take_field(void *user, const struct corpus_field *field) {
     return 0;
 }
 
-/* Sorts the items by list. Within a list they keep their order. */
+/* Sorts the items by list; items of the same list keep their order. */
 static int group(struct list_items *items, uint64_t lists) {
     items->starts = mem_zalloc(lists + 2, sizeof *items->starts, "items of lists");
     items->codes = mem_alloc(items->count, sizeof *items->codes, "items of lists");
@@ -62,7 +62,7 @@ static int group(struct list_items *items, uint64_t lists) {
 int list_items_read(struct list_items *items, const char *path, const struct gathered *data, const struct corpus_options *reading,
                     const struct model *model, struct names *lists, int add, struct names *unknown) {
     struct taking taking = {.items = items, .model = model, .lists = lists, .unknown = unknown, .list = -1};
-    struct corpus_options options = *reading; /* unlike in a corpus, each line begins with a name, and items have no weights */
+    struct corpus_options options = *reading; /* unlike a corpus, each line begins with a name, and items have no weights */
     options.pair_weights = PAIR_WEIGHTS_NONE;
     options.path = path;
     if (!corpus_formats[options.format].names) options.format = FORMAT_LISTS;
@@ -81,9 +81,8 @@ void list_items_release(struct list_items *items) {
 
 static const struct {
     const char *name;
-    enum model_view list, item; /* list: the view whose rows are averaged to a list's query; item: the view whose rows are
-                                 * searched */
-    enum search_metric metric;  /* with cosine, rows of both views are scaled to length 1 */
+    enum model_view list, item; /* list: view whose rows are averaged to make a list's query; item: view whose rows are searched */
+    enum search_metric metric;  /* with cosine, rows of both views are scaled to length 1 first */
 } kinds[LIST_SCORES] = {
     [LIST_SCORE_TARGET] = {"target", VIEW_TARGET, VIEW_TARGET, METRIC_COSINE},
     [LIST_SCORE_CONTEXT] = {"context", VIEW_TARGET, VIEW_CONTEXT, METRIC_DOT},
@@ -92,8 +91,8 @@ static const struct {
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
     [LIST_SCORE_PROPAGATED] = {"propagated", VIEW_PROPAGATED, VIEW_PROPAGATED, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
-    /* For lists with rows. The first table is only for lists that have no row and are not folded in: their query is the mean of
-     * their items' rows in it. */
+    /* Scores by lists' own rows. Their `list` view is only for lists that have no row and are not folded in: the query is the mean of their items'
+     * rows in it. */
     [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT},
     [LIST_SCORE_USER_COSINE] = {"user-cosine", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
 };
@@ -151,7 +150,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 }
 
 void list_scores_close(struct list_scores *scores) {
-    fold_in_close(&scores->fold); /* closed before search_close(), since it uses the search's backend */
+    fold_in_close(&scores->fold); /* closed first, since it uses the backend of the search */
     search_close(&scores->search);
     free(scores->candidates);
     scores->candidates = NULL;
@@ -165,18 +164,18 @@ struct asking {
     const struct list_question *question;
     list_answer *answer;
     void *user;
-    struct fold_list *folds; /* [folded] the lists of the current block that are folded in */
+    struct fold_list *folds; /* [folded] the lists of the current block whose rows are folded in */
     uint64_t folded, folds_capacity;
     float *row; /* [dim] buffer for one item's row */
-    uint32_t *ids; /* [k] with candidates: the rows found, as rows of the model */
+    uint32_t *ids; /* [k] if there are candidates: the found rows, as rows of the model */
 };
 
 static int64_t row_of_list(const struct list_question *question, uint64_t list) {
     return question->rows ? question->rows[list] : -1;
 }
 
-/* Makes a list's query: its row, the mean of its items' rows (zeros if no item is known), or, if the score uses rows of lists and
- * examples.own is below 1, as in training a mix of its row with its items' target rows. */
+/* Makes a list's query: its own row, or the mean of its items' rows (zeros if no item is known). If the score uses lists' rows and examples.own is
+ * below 1, both are mixed as in training. */
 static int ask_list(struct asking *asking, uint64_t list, float *query) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
@@ -200,14 +199,14 @@ static int ask_list(struct asking *asking, uint64_t list, float *query) {
     return 0;
 }
 
-/* Bans one row from a list's answer. If `around` is 1 and the run has a graph, bans the row's neighbours, too. */
+/* Bans a row from a list's answer; with around = 1 also the row's neighbours in the run's graph. */
 static int ban_row(const struct asking *asking, struct search_block *block, uint64_t row, int around) {
     const struct graph *graph = &asking->scores->graph;
     uint64_t first = around && graph->nodes ? graph->starts[row] : 0, end = around && graph->nodes ? graph->starts[row + 1] : 0;
     return search_ban(block, &(uint32_t){(uint32_t)row}, 1) || search_ban(block, graph->neighbours + first, end - first) ? -1 : 0;
 }
 
-/* Bans the items that must not be recommended to a list: its items and, if its name is an item, that item. */
+/* Bans what must not be recommended to a list: its items, and the item with the list's name, if there is one. */
 static int ban(const struct asking *asking, struct search_block *block, uint64_t list) {
     const struct list_question *question = asking->question;
     const struct list_scores *scores = asking->scores;
@@ -243,7 +242,7 @@ static int fill_list(void *user, uint64_t i, float *query, struct search_block *
     return question->seen ? 0 : ban(asking, block, list);
 }
 
-/* Folds the block's new lists in, all at once. */
+/* Folds in all new lists of the block by one call. */
 static int fold_lists(void *user, uint64_t first, uint64_t count) {
     struct asking *asking = user;
     struct list_scores *scores = asking->scores;
@@ -286,8 +285,8 @@ int list_scores_ask(struct list_scores *scores, const struct list_question *ques
 
 /* ---- the defaults of questions ---- */
 
-enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest number of nodes and arcs of a graph for which `propagated` is the default table:
-                                    * computing its rows takes 5 s on two cores */
+enum { SPREAD_AT_ONCE = 1 << 22 }; /* most nodes and arcs of a graph for which `propagated` is the default table: computing it then takes up to 5 s
+                                    * on two cores */
 
 /* Returns the default table (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {
@@ -313,9 +312,9 @@ uint64_t answers_rows(const struct model *model, int lists) {
     return !lists ? items : model->vocab.lists && !model_check_list(model, items) ? model->rows : 0;
 }
 
-/* Computes the table `propagated` at its first use: each node's row of `normsum`, the sum of its unit target and context rows, spread over
- * the graph, on the backend that trained the run, or on the CPU if this machine does not have it. The other tables need no work. Fails,
- * too, for context rows that do not belong to words. */
+/* Prepares a table. Only `propagated` needs work, at its first use: each node's row of `normsum` (unit target row + unit context row) is spread
+ * over the graph, by the backend that trained the run, or by the CPU if this machine lacks that backend. Fails also for context rows that do not
+ * belong to words. */
 static int make_view(struct model *model, enum model_view view, unsigned threads) {
     const struct backend_ops *named = config_named_backend(&model->keys), *ops = named ? named : backend_best();
     struct graph graph = {0};

@@ -10,20 +10,20 @@
 #include <string.h>
 
 enum {
-    LANES = 8,      /* number of rows whose repulsion is computed together */
-    EARLY = 120,    /* number of first rounds in which attraction is stronger, so that groups form */
+    LANES = 8,      /* number of rows whose repulsion of a row is computed together */
+    EARLY = 120,    /* number of rounds at the beginning with stronger attraction, so that groups form */
     ROUNDS = 450,   /* number of rounds */
     GRAIN = 64,     /* number of rows that a worker takes at a time */
-    BISECTIONS = 50 /* number of bisections for the width of a kernel: the result is far more precise than can be seen */
+    BISECTIONS = 50 /* number of bisections to find a kernel's width: far more precise than the eye can see */
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
 static const float early_pull = 12;
-/* Standard deviation of the first coordinates. It is small, so that all repulsions are nearly equal at the start. */
+/* Standard deviation of the initial coordinates: small, so that all repulsions are nearly equal at the start. */
 static const double start_spread = 1e-2;
-/* Coordinate of the padding rows in the last lanes: so far away, their repulsion is too small for a float. */
+/* Coordinate of padding rows: so far away that their repulsion is too small for a float. */
 static const float far_away = 1e15f;
 
-/* A row that attracts another one, and how strongly. Row i is attracted by pulls[starts[i]] .. pulls[starts[i + 1] - 1]. */
+/* A row that attracts another one, and how strongly. The rows that attract row i are pulls[starts[i]] .. pulls[starts[i + 1] - 1]. */
 struct pull {
     uint32_t row;
     float strength;
@@ -31,23 +31,22 @@ struct pull {
 
 struct drawing {
     const struct map_request *request;
-    uint64_t count, padded; /* number of rows, and that number rounded up to a multiple of LANES */
+    uint64_t count, padded; /* number of rows; the same rounded up to a multiple of LANES */
     float *x, *y;           /* [padded] coordinates */
-    float *push_x, *push_y; /* [count] sum of the repulsions of each row in a round, before division by the sum of all nearness */
+    float *push_x, *push_y; /* [count] sum of all repulsions of each row in a round, before it is divided by the sum of all nearness */
     double *nearness;       /* [count] sum of the row's nearness to all other rows */
     float *speed, *gain;    /* [2 x count] speed and gain of each coordinate */
     uint64_t *starts;       /* [count + 1] indexes into pulls */
     struct pull *pulls;
-    float rate, momentum, strength; /* of the current round: learning rate, momentum, and factor of the attraction */
+    float rate, momentum, strength; /* of the current round: learning rate, momentum, factor of attraction */
     double all_nearness;
     void (*work)(struct drawing *d, uint64_t row);
-    _Atomic uint64_t next; /* number of the first row that no worker has taken yet */
+    _Atomic uint64_t next; /* number of the next row for a worker */
 };
 
 /* ---- how strongly rows are drawn together ---- */
 
-/* Computes the weights of a row's k neighbours. They fall with distance, with the width that gives the wanted perplexity. out
- * [k] sums to 1. */
+/* Computes the weights of a row's k neighbours, which fall with distance, at the rate that gives the wanted perplexity. out: [k], sums to 1. */
 static void share_out(const float *cosines, uint32_t k, double perplexity, float *out) {
     double low = 0, high = INFINITY, width = 1, wanted = log(perplexity);
     for (int step = 0; step < BISECTIONS; step++) {
@@ -68,8 +67,7 @@ static void share_out(const float *cosines, uint32_t k, double perplexity, float
     }
 }
 
-/* Fills `pulls`. Two rows attract each other by the mean of the weights that each gives the other, so each weight is listed for
- * both rows. */
+/* Fills `pulls`. Two rows attract each other by the mean of the weights that each has for the other, so each weight is listed for both. */
 static int find_pulls(struct drawing *d) {
     const struct map_request *r = d->request;
     uint64_t edges = r->count * r->k, *at = mem_zalloc(r->count + 1, sizeof *at, "the map");
@@ -97,8 +95,7 @@ out:
 
 /* ---- a round ---- */
 
-/* Sums the repulsion of all rows on row i. The sum includes row i itself: that repulsion is zero, and its nearness of 1 is
- * subtracted at the end. */
+/* Sums the repulsion of row i by all rows. That includes row i itself, whose repulsion is 0; its nearness of 1 is subtracted at the end. */
 static void push_row(struct drawing *d, uint64_t i) {
     const lanes *x = (const lanes *)d->x, *y = (const lanes *)d->y;
     lanes to_x = {0}, to_y = {0}, near = {0};
@@ -125,8 +122,8 @@ static void drive(float force, float *speed, float *gain, const struct drawing *
     *speed = d->momentum * *speed + d->rate * *gain * force;
 }
 
-/* Computes the forces on row i and updates its speed. A coordinate's gain grows while the force has the direction of its speed,
- * and shrinks when it turns. */
+/* Computes the forces on row i, and changes its speed. The gain of a coordinate grows while the force has the direction of the speed, and shrinks
+ * when it turns. */
 static void drive_row(struct drawing *d, uint64_t i) {
     float x = d->x[i], y = d->y[i], force_x = 0, force_y = 0, all = (float)d->all_nearness;
     for (uint64_t edge = d->starts[i]; edge < d->starts[i + 1]; edge++) {
@@ -232,10 +229,10 @@ int map_make(float *xy, const struct map_request *request, struct pool *pool) {
 
 struct clustering {
     const struct clusters_request *request;
-    float *centres;    /* [most x dim] centres, each of length 1 or zeros */
+    float *centres;    /* [most x dim] centres; each has length 1 or is zeros */
     double *far;       /* [count] for each row: 1 - its cosine to the nearest centre */
     uint32_t *cluster; /* [count] for each row: the nearest centre */
-    uint32_t begin;    /* the first centre with which rows have not been compared yet */
+    uint32_t begin;    /* index of the first centre that was not yet compared with the rows */
     struct numpy_draws draws;
 };
 
@@ -276,7 +273,7 @@ static uint64_t draw_row(struct clustering *c) {
     return 0;
 }
 
-/* Runs in one thread: starting all threads once a centre would cost more than it saves for few rows. */
+/* Runs in one thread: with few rows, starting all threads for each centre would cost more than it saves. */
 static void choose_centres(struct clustering *c) {
     uint64_t count = c->request->count;
     for (uint64_t row = 0; row < count; row++) c->far[row] = 1;
@@ -328,8 +325,7 @@ static double try(struct clustering *c) {
     return sum;
 }
 
-/* Numbers clusters in the order of their first rows; `numbers` is an array of one entry a cluster. Returns the number of
- * clusters that have rows. */
+/* Numbers the clusters in the order of their first rows. numbers: scratch, one for each cluster. Returns how many clusters have rows. */
 static uint32_t number(uint32_t *cluster, uint64_t count, uint32_t *numbers, uint32_t most) {
     uint32_t next = 0;
     memset(numbers, 0xff, most * sizeof *numbers);

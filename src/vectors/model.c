@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double least_length = 1e-12; /* shorter rows are not scaled, so zeros stay zeros */
+static const double least_length = 1e-12; /* shorter rows are not scaled to length 1, so zeros stay zeros */
 
 /* ---- rows ---- */
 
@@ -25,7 +25,7 @@ void model_make_unit(float *row, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-/* A row's vectors in the two tables. They point into the mapped files, or to `copy` if a file's row is bfloat16 or not aligned. */
+/* A row's vectors in both tables: pointers into the mapped files, or into `copy` if a row is bfloat16 or not aligned. */
 struct vectors {
     const float *target, *context;
     float copy[2][COLUMNS_MOST];
@@ -43,7 +43,7 @@ const float *model_table_floats(const struct model *model, enum table_side side,
     return memcpy(room, found, model->dim * sizeof *room);
 }
 
-/* Computes the mean of target rows with the same bits as fastText. A missing row counts as zeros. */
+/* Computes the mean of target rows, to the same bits as fastText. A missing row counts as zeros. */
 static void mean_of_rows(const struct model *model, const uint32_t *rows, uint64_t count, float *out) {
     float share = (float)(1.0 / (double)count), room[COLUMNS_MOST];
     memset(out, 0, model->dim * sizeof *out);
@@ -69,8 +69,8 @@ static void add(float *out, const float *row, float length, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) out[i] += row[i] / length;
 }
 
-/* Returns 1 if this table's vector belongs to the row's sums. A paper that cites no paper, or is cited by none, was trained in
- * one table only; its vector in the other table still has its random first values. */
+/* Returns 1 if the vector of this table is part of the row's sums. A paper that cites no paper, or is cited by none, was trained in one table
+ * only; in the other one it still has its random first values. */
 static int adds(const struct model *model, enum table_side side, uint64_t row) {
     if (model->tree) return side == TABLE_TARGET;
     return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
@@ -151,9 +151,8 @@ int model_check_list(const struct model *model, uint64_t row) {
                 vocab_word(&model->vocab, row, NULL), model->directory);
 }
 
-/* Fails, or warns, for a row that was not trained in the view. `trained` names the only table that trained it, or is NULL. In a
- * run of citations it fails, since the user can ask that other table. In other runs an untrained row means that the run was
- * hardly trained at all, so it warns and the row is used. */
+/* Called for a row that was not trained in the view; `trained` names the only table in which it was, or is NULL. Fails in a run of citations,
+ * since the user can ask the other table. Warns in other runs, where an untrained row means that the run was hardly trained at all. */
 static int refuse_row(const struct model *model, enum model_view view, uint64_t row, const char *trained) {
     const char *word = vocab_word(&model->vocab, row, NULL);
     if (model->mode != MODE_ADJACENCY) {

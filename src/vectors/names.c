@@ -102,14 +102,14 @@ const char *names_near(const struct words *words, uint64_t first, uint64_t skip,
     enum { MOST = 100000 };
     uint64_t count = words->size - first < MOST ? words->size - first : MOST;
     const char **names = mem_alloc(count, sizeof *names, "the nearest name"), *near = NULL;
-    if (!names) report_clear(); /* if memory is short, no name is suggested */
+    if (!names) report_clear(); /* memory is short: no name is suggested */
     for (uint64_t i = 0; names && i < count; i++) names[i] = words_get(words, first + i, NULL) + skip;
     if (names) near = text_nearest(name, names, count);
     free(names);
     return near;
 }
 
-/* Copies in lower case. Only ASCII letters are changed, so UTF-8 stays valid. */
+/* Copies a text in lower case. Changes only ASCII letters, so UTF-8 stays valid. */
 static void copy_lower(char *to, const char *from, uint64_t length) {
     for (uint64_t i = 0; i < length; i++) to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
 }
@@ -127,7 +127,7 @@ void names_locate_lists(struct names *names, const struct model *model) {
     }
 }
 
-/* Looks each word of the vocabulary up among the names, since the names are few; no copy of the vocabulary is made. */
+/* The names are few, so each word of the vocabulary is looked up among them, and the vocabulary need not be copied. */
 int names_locate(struct names *names, const struct model *model, uint64_t rows) {
     uint64_t longest = 0, length;
     for (uint64_t i = 0; i < names->words.size; i++) {
@@ -147,8 +147,8 @@ int names_locate(struct names *names, const struct model *model, uint64_t rows) 
     return 0;
 }
 
-/* Passes the labels of a field to take(): each number, if the field consists of numbers with blanks between; otherwise the whole
- * field, such as "Neural networks". */
+/* Passes the labels in a field to take(): each number, if the field consists of numbers separated by blanks; otherwise the whole field, such as
+ * "Neural networks". */
 static int take_field(const struct token *name, const char *field, uint64_t length, labels_take *take, void *user) {
     static const struct columns_form blanks = COLUMNS_PLAIN;
     static const char *const marks[] = {"train", "val", "test", "-"}; /* of a data set's split: no labels */
@@ -191,8 +191,8 @@ int labels_read(const char *path, labels_take *take, void *user) {
     return result || more ? -1 : 0;
 }
 
-/* Returns the title in the current line, ended by a NUL; NULL if the line has none. In a file separated by commas and without a
- * header, further commas of a line without quotes belong to the title: "7,Dune, revised". */
+/* Returns the title in the current line, ended by a NUL; NULL if there is none. In a file with commas and without a header, further commas of a
+ * line without quotes are part of the title: "7,Dune, revised". */
 static const char *take_title(const struct field_file *file) {
     uint64_t length;
     char *title = (char *)field_file_field(file, COLUMN_B, &length);
@@ -201,12 +201,11 @@ static const char *take_title(const struct field_file *file) {
     if (!title) return NULL;
     if (loose) length = (uint64_t)(file->end - title);
     while (length && token_is_white(title[length - 1])) length--;
-    title[length] = 0; /* always in bounds: the byte behind a title is a separator, a quote, a line end or the NUL after the file */
+    title[length] = 0; /* within bounds: a title is followed by a separator, a quote, a line end, or the NUL after the file */
     return title;
 }
 
-/* Exchanges the columns of ids and titles if, in the first lines, no id is a word of the run but some title is: then the file has its
- * columns in the other order. */
+/* Exchanges the columns of ids and titles if, in the first lines, no id is a word of the run but some title is. */
 static void turn_titles(struct field_file *file, const struct model *model) {
     struct columns_form *form = &file->look.form;
     uint8_t *column = form->column, own = column[COLUMN_A];
@@ -266,7 +265,7 @@ int64_t titles_find(const struct titles *titles, const struct model *model, cons
 
 enum { FILES = 8 }; /* most files of a directory whose lines are examined */
 
-/* How the lines of the files of a directory are read. */
+/* Which format the files of a directory seem to have. */
 struct list_form {
     enum look_kind kind;
     int named; /* 1: a header names the columns of pairs */
@@ -278,9 +277,9 @@ static int look_at_file(void *user, const struct corpus_block *block) {
     return 0;
 }
 
-/* Keeps the run's format, unless the lines clearly have the other one. Only pairs and lists are distinguished: lines that are
- * not pairs are read as lists. Where the run's lists have no names, two or three fields are items, unless a header names them. If the
- * format changes, keys about columns, which were meant for the old format, are set to auto. */
+/* Keeps the run's format unless the lines clearly have the other one, pairs or lists: lines that are not pairs are read as lists. If the run's
+ * lists have no names, two or three fields are items, unless a header names them. When the format changes, keys about columns are set to auto,
+ * since they were meant for the old one. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     struct list_form form = {LINES_UNCLEAR, 0};
     if (!strcmp(path, CORPUS_INPUT))
@@ -288,7 +287,7 @@ int list_form_look(struct corpus_options *reading, const char *path) {
     const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
     char *paths[] = {(char *)path};
     struct corpus *corpus = corpus_open(paths, 1);
-    /* One of the files shows the format. An encoded stream has no lines. */
+    /* Any of the files may show the format. An encoded stream has no lines. */
     int result = !corpus || (!corpus_stream(corpus) && corpus_look(corpus, &options, FILES, look_at_file, &form)) ? -1 : 0;
     corpus_close(corpus);
     if (result) return -1;
@@ -329,7 +328,7 @@ int asked_read(const char *path, const struct gathered *data, const struct corpu
     return data ? gathered_fields(data, take, user) : read_file(path, options, take, user);
 }
 
-/* The columns of a file of pairs, while its first lines are examined. */
+/* The columns of a file of pairs, as its first lines are examined. */
 struct columns_asked {
     const struct corpus_options *reading;
     char *columns;

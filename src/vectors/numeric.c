@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SWEEPS = 30 };                /* most sweeps over all pairs of rows; usually ten are enough */
-static const double nothing = 1e-16; /* a value counts as zero if it is below this share of the sum of all values */
+enum { SWEEPS = 30 };                /* most rounds over all pairs of rows; usually ten are enough */
+static const double nothing = 1e-16; /* values below this share of the sum of all values count as zero */
 
 /* Rotates rows p and q: c and s are the angle's cosine and sine. */
 static void turn_rows(double *rows, uint32_t n, uint32_t p, uint32_t q, double c, double s) {
@@ -19,8 +19,7 @@ static void turn_rows(double *rows, uint32_t n, uint32_t p, uint32_t q, double c
     }
 }
 
-/* Makes the matrix's value at (p, q) zero by a rotation, unless its magnitude is at most `least`. Returns 1 if it rotated, else
- * 0. */
+/* Makes the matrix's value at (p, q) zero by a rotation and returns 1; returns 0 if the value's magnitude is at most `least`. */
 static int rotate(double *matrix, uint32_t n, uint32_t p, uint32_t q, double least, double *vectors) {
     double pp = matrix[(uint64_t)p * n + p], qq = matrix[(uint64_t)q * n + q], pq = matrix[(uint64_t)p * n + q];
     if (fabs(pq) <= least) return 0;
@@ -30,7 +29,7 @@ static int rotate(double *matrix, uint32_t n, uint32_t p, uint32_t q, double lea
     matrix[(uint64_t)p * n + p] = pp - t * pq;
     matrix[(uint64_t)q * n + q] = qq + t * pq;
     matrix[(uint64_t)p * n + q] = matrix[(uint64_t)q * n + p] = 0;
-    for (uint32_t i = 0; i < n; i++) { /* rows p and q are columns p and q, too, since the matrix is symmetric */
+    for (uint32_t i = 0; i < n; i++) { /* the matrix is symmetric, so columns p and q are rotated as rows p and q were */
         matrix[(uint64_t)i * n + p] = matrix[(uint64_t)p * n + i];
         matrix[(uint64_t)i * n + q] = matrix[(uint64_t)q * n + i];
     }
@@ -82,7 +81,7 @@ void eigen_symmetric(double *matrix, uint32_t n, double *values, double *vectors
     }
 }
 
-/* Few rounds are enough: the directions are only the start of a map that is then improved. */
+/* Few rounds are enough, since a map only starts from these directions and is then improved. */
 enum { ROUNDS = 20 };
 static const double least_length = 1e-12;
 
@@ -90,7 +89,7 @@ struct directions {
     const float *rows; /* [count x dim] */
     uint64_t count;
     uint32_t dim;
-    double *mean, *first, *second, *next; /* [dim] each; one allocation, which begins at `mean` */
+    double *mean, *first, *second, *next; /* [dim] each; one allocation, of which `mean` is the beginning */
 };
 
 static double product(const double *a, const double *b, uint32_t dim) {
@@ -99,7 +98,7 @@ static double product(const double *a, const double *b, uint32_t dim) {
     return sum;
 }
 
-/* Returns a row's coordinate along a direction, measured from the mean. */
+/* Returns a row's coordinate along a direction, relative to the mean. */
 static double along(const struct directions *d, uint64_t row, const double *direction) {
     const float *values = d->rows + row * d->dim;
     double sum = 0;
@@ -107,8 +106,8 @@ static double along(const struct directions *d, uint64_t row, const double *dire
     return sum;
 }
 
-/* Multiplies the direction by the covariance matrix, makes it orthogonal to `other` (unless that is NULL), and scales it to length 1
- * (zeros stay zeros), with its largest component positive, so that a map is never mirrored. */
+/* Multiplies the direction by the covariance matrix, makes it orthogonal to `other` (unless that is NULL), and scales it to length 1 (zeros stay
+ * zeros). Makes its largest component positive, so that a map is never mirrored. */
 static void improve(struct directions *d, double *direction, const double *other) {
     memset(d->next, 0, d->dim * sizeof *d->next);
     for (uint64_t row = 0; row < d->count; row++) {
@@ -122,7 +121,7 @@ static void improve(struct directions *d, double *direction, const double *other
     for (uint32_t i = 0; i < d->dim; i++) direction[i] *= factor;
 }
 
-/* Sets a start direction: cosines of multiples of the golden angle, which are unlikely to be orthogonal to the wanted direction. */
+/* Sets a start direction that is unlikely to be orthogonal to the wanted one: cosines of multiples of the golden angle. */
 static void begin_direction(double *direction, uint32_t dim, double from) {
     for (uint32_t i = 0; i < dim; i++) direction[i] = cos(from + 2.399963229728653 * i);
 }
@@ -159,7 +158,7 @@ struct products {
     _Atomic uint64_t next;
 };
 
-/* Sums values[i] * values[j] over all rows, for the next column i and each j of at least i. */
+/* Sums values[i] * values[j] over all rows, for one column i and each j >= i; then takes the next column. */
 static int sum_products(void *context, unsigned worker) {
     struct products *p = context;
     uint64_t i, end;
@@ -187,19 +186,18 @@ int principal_axes(double *axes, const float *rows, uint64_t count, uint32_t dim
 
 enum {
     NEWTON_STEPS = 60,
-    GRADIENT_STEPS = 100, /* most steps of conjugate gradients in a Newton step */
-    HALVINGS = 30,        /* most times that a Newton step is halved */
-    SPAN = 64             /* number of rows that are summed in float32; the sums of these spans are added in double */
+    GRADIENT_STEPS = 100, /* most steps of conjugate gradients for a Newton step */
+    HALVINGS = 30,        /* how often a Newton step is halved at most */
+    SPAN = 64             /* number of rows summed in float32; sums of these spans are added in double */
 };
-static const double enough = 1e-3;           /* the fit ends when the gradient's length is this share of its first length */
-static const double enough_of_a_step = 0.05; /* a Newton step's solver ends when its residual is this share of the gradient's
-                                              * length */
+static const double enough = 1e-3;           /* the fit ends when the gradient's length has fallen to this share of its first length */
+static const double enough_of_a_step = 0.05; /* the solver of a Newton step ends when its residual is this share of the gradient's length */
 
 /* The state of a fit. Arrays of all samples are in one block, arrays of all columns (the intercept is column 0) in another. */
 struct fit {
     const struct logistic_samples *samples;
     uint32_t columns;
-    double *z, *dz, *slope, *bend; /* [count] z; its change in a step; the loss's first and second derivative by z */
+    double *z, *dz, *slope, *bend; /* [count] z; its change in a step; first and second derivative of the loss by z */
     double *w, *gradient, *step, *rest, *way, *turned; /* [columns] */
     float *narrow, *sums;                              /* [dim] */
 };
@@ -213,13 +211,13 @@ static double sign_of(const struct fit *f, uint64_t i) {
     return f->samples->of_class[i] ? 1 : -1;
 }
 
-/* Computes out_i = v_0 + v_1.. x_i for every sample i. */
+/* Computes out_i = v_0 + v_1.. x_i, a dot product with an intercept, for every sample i. */
 static void forward(struct fit *f, const double *v, double *out) {
     for (uint32_t i = 1; i < f->columns; i++) f->narrow[i - 1] = (float)v[i];
     for (uint64_t i = 0; i < f->samples->count; i++) out[i] = v[0] + (double)dot(f->narrow, sample_of(f, i), f->samples->dim);
 }
 
-/* Adds the sum over samples i of weight_i (1, x_i) to `out`. */
+/* Adds weight_i (1, x_i), summed over all samples i, to `out`. */
 static void backward(struct fit *f, const double *weights, double *out) {
     uint32_t dim = f->samples->dim;
     for (uint64_t first = 0; first < f->samples->count; first += SPAN) {
@@ -248,7 +246,7 @@ static double value_at(const struct fit *f, double t) {
     return squares / 2 + losses;
 }
 
-/* Computes the gradient at w, and both derivatives of each sample's loss. Returns the gradient's length. */
+/* Computes the gradient at w, and the two derivatives of each sample's loss. Returns the gradient's length. */
 static double find_gradient(struct fit *f) {
     memcpy(f->gradient, f->w, f->columns * sizeof *f->gradient);
     for (uint64_t i = 0; i < f->samples->count; i++) f->slope[i] = -sign_of(f, i) / (1 + exp(sign_of(f, i) * f->z[i]));
@@ -283,7 +281,7 @@ static void find_step(struct fit *f, double length) {
     }
 }
 
-/* Takes the step, halved until the objective falls enough. Returns the new objective. */
+/* Takes the step, which is halved until the objective falls enough. Returns the new objective. */
 static double take_step(struct fit *f, double value) {
     double slope = product(f->gradient, f->step, f->columns), t = 1, found;
     forward(f, f->step, f->dz);
@@ -405,8 +403,8 @@ static void exchange(uint32_t *order, uint64_t a, uint64_t b) {
     order[b] = value;
 }
 
-/* Returns a random number 0..highest: draws as many bits as `highest` has, until the number is not above it. NumPy's
- * permutation() does so. */
+/* Returns a random number 0 .. highest as NumPy's permutation() draws it: as many bits as `highest` has, again and again until the number is not
+ * above it. */
 static uint32_t below_by_bits(struct numpy_draws *draws, uint32_t highest) {
     uint32_t bits = UINT32_MAX >> __builtin_clz(highest | 1), value;
     do value = next_32(draws) & bits;
@@ -419,8 +417,8 @@ void numpy_draws_permutation(struct numpy_draws *draws, uint32_t *order, uint64_
     for (uint64_t i = n; i-- > 1;) exchange(order, i, below_by_bits(draws, (uint32_t)i));
 }
 
-/* Exchanges only the last `count` elements, as NumPy does for most sizes. For a population above 10,000 of which less than a
- * fiftieth is chosen, NumPy draws in another way: this function then chooses other elements, equally at random. */
+/* Exchanges only the last `count` elements, as NumPy does for most sizes. NumPy has another method for less than a fiftieth of a population above
+ * 10,000: there this function chooses other elements, equally at random. */
 int numpy_draws_choice(struct numpy_draws *draws, uint32_t *out, uint64_t count, uint64_t n) {
     uint32_t *order = mem_alloc(n, sizeof *order, "a choice");
     if (!order) return -1;

@@ -21,57 +21,53 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* page_files: the files of src/vectors/page, which are built into the program. page.html contains places {{name}}; the other
- * files, and texts of the caller, fill them. */
+/* page_files: the files of src/vectors/page, which are compiled into the program. page.html contains places {{name}}, which are replaced by the
+ * other files and by texts of the caller. */
 
-/* A text that replaces {{name}} in page.html. A place with the name of another file of the page, such as {{page.css}}, is
- * replaced by that file. */
+/* A text that replaces {{name}} in page.html. {{page.css}} and the like are replaced by the file of this name. */
 struct page_part {
-    const char *name; /* name without the braces; NULL: the end of a list of texts */
+    const char *name; /* name without the braces; NULL: end of a list of texts */
     const char *text;
     uint64_t length;
 };
 
-/* page_groups: the groups by which a page's map is coloured: the labels of a file, or else clusters of the rows shown.
- */
+/* page_groups: the groups that colour a page's map: labels from a file, or clusters of the rows shown. */
 
 enum {
-    PAGE_GROUPS = 12,          /* most groups on a map: the style sheet has this many colours */
-    PAGE_NO_GROUP = UINT8_MAX, /* number in `of` of a row without a label */
-    PAGE_CLUSTER_ROWS = 10     /* least average number of rows of a cluster */
+    PAGE_GROUPS = 12,          /* most groups on a map, since the style sheet has this many colours */
+    PAGE_NO_GROUP = UINT8_MAX, /* value in `of` for a row without a label */
+    PAGE_CLUSTER_ROWS = 10     /* clusters have at least this many rows on average */
 };
 
 struct page_groups {
-    uint8_t *of; /* [rows of the map] number of the row's group, or PAGE_NO_GROUP */
+    uint8_t *of; /* [rows of the map] group of each row, or PAGE_NO_GROUP */
     uint32_t count;
-    struct names labels;         /* labels in the file, in the order of their first occurrence; empty: the groups are clusters */
-    uint32_t shown[PAGE_GROUPS]; /* by group: the number of its label; the first group has the most frequent label */
-    uint64_t others;             /* if there are more labels than groups: the number of labels that share the last group;
-                                  * otherwise 0 */
+    struct names labels;         /* the file's labels, in the order of their first occurrence; empty: groups are clusters */
+    uint32_t shown[PAGE_GROUPS]; /* [group] number of its label; group 0 has the most frequent label */
+    uint64_t others;             /* if there are more labels than groups: number of labels in the last group, which they share; otherwise 0 */
 };
 
-/* page_rows: the rows that a page shows (the most frequent ones), with their nearest rows and their coordinates on the map. */
+/* page_rows: the most frequent rows, which a page shows, with their nearest rows and their coordinates on the map. */
 
-enum { PAGE_NEAREST = 10 }; /* number of nearest rows of a row: the default of --k of `nearest` */
+enum { PAGE_NEAREST = 10 }; /* number of nearest rows that are shown: the same as the default of --k of `nearest` */
 
 struct page_rows {
     enum model_view view; /* the table whose rows are shown */
-    uint64_t all;         /* number of first rows that are searched and shown: the items; or all rows, with the lists */
+    uint64_t all;         /* number of rows that are searched and may be shown: the items, or also the lists */
     uint64_t count;       /* number of rows that are shown with their nearest rows */
-    uint64_t top;         /* number of rows on the map, which are the first ones of `rows` */
-    uint32_t k;           /* number of nearest rows of each row: PAGE_NEAREST, or fewer if there are not so many other rows */
-    uint32_t *rows;       /* [count] the shown rows, most frequent first; of equally frequent rows, the lower id first */
-    uint32_t *near;       /* [count x k] the nearest rows that `nearest` finds, with its scores */
+    uint64_t top;         /* number of rows on the map: the first ones of `rows` */
+    uint32_t k;           /* number of nearest rows of each row: PAGE_NEAREST, or fewer if there are fewer other rows */
+    uint32_t *rows;       /* [count] the shown rows, by falling count; equally frequent rows by id */
+    uint32_t *near;       /* [count x k] nearest rows and scores, as `nearest` finds them */
     float *scores;        /* [count x k] cosines */
     float *xy;            /* [top x 2] coordinates on the map */
-    const char *labels;   /* path of a file of labels, by which the rows of the map are grouped; NULL: they are grouped by
-                           * clusters */
+    const char *labels;   /* path of a file of labels for the map's groups; NULL: groups are clusters */
     struct page_groups groups;
 };
 
 enum field { DONE, EPOCH, SECONDS, LR, LOSS, PAIRS, WORDS, UNTRAINED, FIELDS };
 
-/* The numbers of a line, or the means of several lines; NaN: the line lacks the number. */
+/* The numbers of a line of metrics.jsonl, or means over several lines; NaN: the number is missing. */
 struct point {
     double field[FIELDS];
 };
@@ -81,7 +77,7 @@ struct curve {
     uint64_t count, capacity;
 };
 
-/* Returns the number of `"name": number` in a line; NaN if it is not there. */
+/* Returns the number after `"name":` in a line; NaN if there is none. */
 static double number_of(const char *line, const char *name) {
     char quoted[48], *end;
     snprintf(quoted, sizeof quoted, "\"%s\": ", name);
@@ -103,7 +99,7 @@ static int add(struct curve *curve, const struct point *point) {
     return 0;
 }
 
-/* Adds a line, unless it does not end in a brace: then a killed process wrote its beginning and another process appended to it. */
+/* Adds a line, unless it does not end in a brace: then a killed process wrote its beginning, and another process appended to it. */
 static int take_line(void *user, const char *line, uint64_t length) {
     struct curves *curves = user;
     struct point point = {{[DONE] = number_of(line, "done"),
@@ -118,14 +114,14 @@ static int take_line(void *user, const char *line, uint64_t length) {
     if (!isnan(point.field[LOSS])) return add(&curves->held_out, &point);
     point.field[LOSS] = number_of(line, "loss_pair");
     if (isnan(point.field[LOSS])) return 0;
-    /* loss_untrained is a loss per example; this converts it to a loss per pair. */
+    /* loss_untrained is per example, and is converted to a loss per pair */
     point.field[UNTRAINED] = number_of(line, "loss_untrained") / number_of(line, "loss") * point.field[LOSS];
     return add(&curves->trained, &point);
 }
 
 /* ---- fewer points ---- */
 
-/* Makes one point of each group of lines: the means of losses and speeds, and the last line's other numbers. */
+/* Makes one point of each group of lines: losses and speeds are averaged, other numbers are those of the last line. */
 static void thin(struct curve *curve) {
     uint64_t group = (curve->count + HISTORY_POINTS - 1) / HISTORY_POINTS, made = 0;
     for (uint64_t first = 0, count; first < curve->count; first += count) {
@@ -161,8 +157,7 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Returns the median of the untrained losses per pair, which differ slightly from line to line. NaN if no line has one; losses
- * of 0 are ignored. */
+/* Returns the median of all untrained losses per pair, which differ slightly from line to line; losses of 0 are ignored. NaN if no line has one. */
 static double untrained(const struct curve *curve) {
     double told[HISTORY_POINTS];
     uint64_t count = 0;
@@ -201,8 +196,8 @@ int history_print(struct json *json, const char *path) {
     return result;
 }
 
-/* Makes the assembler include a file's bytes and a NUL between the symbols FILE_BEGIN and FILE_END. Its path is relative to the
- * top of the tree, where make runs. */
+/* Makes the assembler include a file's bytes and a NUL, between the symbols FILE_BEGIN and FILE_END. Its path is relative to the top of the tree,
+ * where make runs. */
 #define CARRY(name, file)                                                                                              \
     __asm__(".section .rodata\n"                                                                                       \
             ".hidden " #name "_begin\n.global " #name "_begin\n" #name "_begin:\n"                                     \
@@ -240,8 +235,8 @@ static int find_part(const struct page_part *parts, const char *name, uint64_t l
     return fail("nothing stands for {{%.*s}} in page.html", (int)length, name);
 }
 
-/* Gives the next stretch of the page: text before a {{name}}, or the text that replaces a {{name}}. Returns 1; 0 at the end; -1
- * after fail(). */
+/* Returns the next part of the page in *piece: the text before a {{name}}, or the text that replaces a {{name}}. Returns 1; 0 at the end; -1 after
+ * fail(). */
 static int next(const struct page_part *parts, const char **at, struct page_part *piece) {
     const char *end = page_html_end;
     if (*at == end) return 0;
@@ -257,8 +252,8 @@ static int next(const struct page_part *parts, const char **at, struct page_part
     return find_part(parts, place + 2, (uint64_t)(close - place - 2), piece) ? -1 : 1;
 }
 
-/* Writes the filled page; writer: NULL: it only counts. Returns the number of bytes; 0 after fail(), which may name a place that nothing
- * fills. */
+/* Writes the filled page (writer = NULL: only counts its bytes). Returns the number of bytes; 0 after fail(), for example if nothing replaces some
+ * {{name}}. */
 static uint64_t write_filled(const struct page_part *parts, struct file_writer *writer) {
     const char *at = page_html_begin;
     struct page_part piece = {0};
@@ -273,11 +268,11 @@ static uint64_t write_filled(const struct page_part *parts, struct file_writer *
 
 /* ---- labels ---- */
 
-/* The labels of all rows of the model, while the file is read. */
+/* The label of each row of the model, while the file is read. */
 struct labelling {
     struct page_groups *groups;
     const struct model *model;
-    uint32_t *label; /* [rows of the model] number of the row's label + 1; 0: no label */
+    uint32_t *label; /* [rows of the model] number of the row's label, plus 1; 0: no label */
 };
 
 /* Stores a row's label, unless the row has one already. */
@@ -296,7 +291,7 @@ enum {
     MAP_STEPS = 65535 /* largest value of a coordinate */
 };
 
-/* Appends a name. A long name is cut, but never inside a character. */
+/* Appends a name to the JSON. A long name is cut, but never within a character. */
 static void page_print_name(struct json *json, const char *name, uint64_t length) {
     char cut[NAME_BYTES + 4];
     if (length <= NAME_BYTES) {
@@ -321,8 +316,7 @@ static int by_rows(const void *a, const void *b) {
     return x->label < y->label ? -1 : x->label > y->label;
 }
 
-/* Makes groups of the labels that are most frequent on the map. If there are too many labels, the last group contains all
- * others. */
+/* Makes groups of the labels that are most frequent on the map. If there are too many labels, the last group contains all others. */
 static int choose_labels(struct page_groups *groups, const uint32_t *labels, uint64_t count, const char *path) {
     uint64_t all = groups->labels.words.size, met = 0;
     struct counted_label *counted = mem_alloc(all + 1, sizeof *counted, "labels");
@@ -346,7 +340,7 @@ static int choose_labels(struct page_groups *groups, const uint32_t *labels, uin
     return result;
 }
 
-/* Groups the rows of the map by their first label in the file rows->labels, or by clusters if that is NULL. */
+/* Groups the rows of the map by their first label in the file rows->labels, or by clusters if there is no file. */
 static int group_rows(struct page_rows *rows, const struct model *model) {
     struct page_groups *groups = &rows->groups;
     uint64_t count = rows->top, most = count / PAGE_CLUSTER_ROWS < PAGE_GROUPS ? count / PAGE_CLUSTER_ROWS : PAGE_GROUPS;
@@ -395,10 +389,10 @@ static void page_groups_print(struct json *json, const struct page_groups *group
 
 /* ---- names ---- */
 
-/* The page numbers its rows: first the rows shown, then their other nearest rows. This maps both ways. */
+/* Numbers of the rows in a page, and the reverse. First come the rows shown, then the other rows among their nearest. */
 struct names_of_page {
     const struct page_rows *rows;
-    uint32_t *number; /* [rows of the model] number in the page; DRAW_NONE: not in the page */
+    uint32_t *number; /* [rows of the model] number of the row in the page; DRAW_NONE: it is not in the page */
     uint32_t *row;    /* [count] row of each number */
     uint32_t count;
 };
@@ -447,7 +441,7 @@ static void print_names(struct json *json, const struct names_of_page *names, co
 
 /* ---- nearest rows and the map ---- */
 
-/* Prints scores as whole millionths. A float32 times a million is exact in float64, so they are rounded as "%.6f" rounds them. */
+/* Prints scores as whole millionths. A float32 times a million is exact in float64, so this rounds as "%.6f" does. */
 static int print_nearest(struct json *json, const struct names_of_page *names) {
     const struct page_rows *rows = names->rows;
     uint64_t count = rows->count * rows->k;
@@ -491,7 +485,7 @@ static int print_map(struct json *json, const struct page_rows *rows) {
 /* Appends these keys of an object; arrays are base64:
  *
  *   table, top, listed, k    table shown; numbers of rows on the map, of rows listed, and of nearest rows of each
- *   names, counts, titles    of each row by its number in the page: first the rows shown, then their other nearest rows
+ *   names, counts, titles    of each row, by its number in the page: first the rows shown, then the other rows among their nearest
  *   near                     uint32, the numbers of each shown row's nearest rows
  *   scores                   int32, their scores in millionths
  *   map                      uint16, x and y of each row on the map
@@ -514,7 +508,7 @@ static int page_rows_print(struct json *json, const struct page_rows *rows, cons
     return result;
 }
 
-enum { QUERIES = 256 }; /* number of queries in one search: few, so that a signal is noticed soon */
+enum { QUERIES = 256 }; /* number of queries of a search: few, so that Ctrl-C is noticed soon */
 
 /* ---- which rows ---- */
 
@@ -529,8 +523,7 @@ static int by_count(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Chooses the most frequent rows. Counts usually never rise with the id (corpus.order = frequency): then millions of rows need no
- * sorting. */
+/* Chooses the most frequent rows. Usually counts fall with the id (corpus.order = frequency), and millions of rows need no sorting. */
 static int choose_shown_rows(struct page_rows *rows, const struct vocab *vocab) {
     uint64_t size = rows->all, sorted = 1;
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
@@ -547,8 +540,8 @@ static int choose_shown_rows(struct page_rows *rows, const struct vocab *vocab) 
 
 /* ---- nearest rows ---- */
 
-/* Searches for the k nearest rows of each of queries [count x dim]. own: [count] the row of each query, which is not found. ids, scores:
- * [count x k]. what: name of the search in the live line. */
+/* Searches for the k nearest rows of each query [count x dim], other than the query's own row, own[count]. ids, scores: results [count x k]. what:
+ * name of the search in the progress line. */
 static int ask_nearest(struct search *search, const char *what, const float *queries, const uint32_t *own, uint64_t count, uint32_t k,
                        uint32_t *ids, float *scores) {
     uint64_t starts[QUERIES + 1];
@@ -566,7 +559,7 @@ static int ask_nearest(struct search *search, const char *what, const float *que
     return result;
 }
 
-/* Finds the nearest rows of each row shown, exactly as `nearest` does. */
+/* Finds the nearest rows of each row shown, as `nearest` does. */
 static int find_nearest(struct page_rows *rows, const struct model *model, const struct config *config) {
     struct search search = {.rows = 0};
     float *queries = model_matrix_of(model, rows->view, rows->rows, rows->count, 0);
@@ -583,7 +576,7 @@ static int find_nearest(struct page_rows *rows, const struct model *model, const
 
 /* ---- the map ---- */
 
-/* Computes the map. A row's neighbours on it are searched among the map's rows, scaled to length 1. */
+/* Computes the map from the nearest neighbours of its rows among each other, by cosine. */
 static int place(struct page_rows *rows, const struct model *model, const struct config *config) {
     uint64_t count = rows->top;
     uint32_t k = count > MAP_NEAR ? MAP_NEAR : (uint32_t)count - 1, *own = mem_alloc(count, sizeof *own, "the map");
@@ -615,7 +608,7 @@ enum { EVALUATION_BYTES = 64 << 10, NONCE_BYTES = 33 };
 
 /* ---- the run ---- */
 
-/* Prints a text file, which need not exist. */
+/* Prints the contents of a text file, or nothing if it does not exist. */
 static int print_text(struct json *json, const char *name, const char *path) {
     int there = file_exists(path);
     uint64_t length = 0;
@@ -658,14 +651,14 @@ static int print_head(struct json *json, const struct model *model, const struct
 
 /* ---- the page ---- */
 
-/* The texts that fill page.html, and the nonce that one of them points to. */
+/* The texts that replace {{name}} in page.html, and the nonce, to which one of them points. */
 struct filling {
     char nonce[NONCE_BYTES];
     struct page_part parts[3];
 };
 
-/* Appends the rows to `json`. If the page gets too large, tries again with fewer listed rows. Names differ in length, so each
- * try takes a tenth less than the average size suggests. */
+/* Appends the rows to `json`. If the page becomes too large, tries again with fewer listed rows: a tenth less than the average size suggests,
+ * since names differ in length. */
 static int print_rows(struct json *json, struct page_rows *rows, const struct model *model,
                       const struct page_request *request, struct filling *filling, uint64_t *bytes) {
     uint64_t head = json->used;
@@ -691,7 +684,7 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
     }
 }
 
-/* Prints the head first: it takes little time, finds most mistakes, and the search for nearest rows is slow. */
+/* Prints the head before it searches, since the head is fast and finds most mistakes, and the search for nearest rows is slow. */
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
                const char *path, struct page_size *size) {
     uint64_t all = request->rows, listed = request->listed < request->top ? request->top : request->listed, bytes = 0;

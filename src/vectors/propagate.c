@@ -10,13 +10,13 @@
 #include <string.h>
 
 enum {
-    GRAIN = 1 << 10, /* number of nodes that a worker takes at a time */
+    GRAIN = 1 << 10, /* number of nodes that a worker handles before it asks for more */
     ROWS = 8,        /* number of rows that are multiplied together */
-    SPANS = 64       /* most spans of rows; the products of columns are summed for each span */
+    SPANS = 64       /* most spans into which rows are divided; products of columns are summed for each span */
 };
 enum { SPANS_BYTES = 1 << 29 }; /* most bytes of all spans' sums */
 static const double wanted_length = 2;
-static const double least = 1e-13; /* an eigenvalue below this share of the largest one is a rounding error */
+static const double least = 1e-13; /* eigenvalues below this share of the largest one are rounding errors */
 
 /* ---- the singular value decomposition ---- */
 
@@ -24,8 +24,7 @@ struct turning {
     float *x; /* [nodes x dim] the rows, changed in place */
     uint64_t nodes, spans;
     uint32_t dim;
-    double *products; /* [spans x dim x dim] sums of products of columns, upper triangles; at the end the first matrix is the sum
-                       * of all spans */
+    double *products; /* [spans x dim x dim] sums of the products of columns, upper triangles; in the end the first one is the sum over all spans */
     float *turn;      /* [dim x dim] V sqrt(S) / S */
     _Atomic uint64_t next;
 };
@@ -40,7 +39,7 @@ static void add_products(const float *x, uint32_t dim, double *out) {
         }
 }
 
-/* Computes the sums of whole spans. A span's last rows are padded with zeros to ROWS rows. */
+/* Computes the sums of a worker's spans. The last rows of a span are padded with zeros to ROWS rows. */
 static int multiply_spans(void *context, unsigned worker) {
     struct turning *t = context;
     float *last = mem_zalloc(ROWS, t->dim * sizeof *last, "products of columns");
@@ -57,7 +56,7 @@ static int multiply_spans(void *context, unsigned worker) {
     return last ? 0 : -1;
 }
 
-/* Computes `turn`. The eigenvalues of X^T X are the squares of the singular values, so U sqrt(S) = X V sqrt(S) / S. */
+/* Computes `turn`, by which rows are multiplied. The eigenvalues of X^T X are the squares of the singular values, so U sqrt(S) = X V sqrt(S) / S. */
 static int find_turn(struct turning *t) {
     uint32_t dim = t->dim;
     double *values = mem_alloc(dim, sizeof *values, "singular values");
@@ -73,8 +72,8 @@ static int find_turn(struct turning *t) {
     return result;
 }
 
-/* Turns a row, which is first scaled by a power of two so that its largest value is between 1/2 and 1: squares of very small or large
- * values would become 0 or infinite. Only the row's direction matters. */
+/* Multiplies a row by `turn`. The row is first scaled by a power of two so that its largest value is between 1/2 and 1, since squares of very
+ * small or large values would become 0 or infinite. Only its direction matters. */
 static void turn_row(const struct turning *t, float *row, float *out) {
     double squares = 0;
     float most = 0;
@@ -131,9 +130,8 @@ static int filter_by(const struct backend_ops *ops, unsigned threads, const stru
 
 /* ---- large weights ---- */
 
-/* Returns the power of two that weights are multiplied by, so that no sum of the filter overflows a float: 1 if no node's weights
- * add up to 2^40 or more. It makes the filter's result smaller by that factor, which does not matter, since rows are scaled to a
- * fixed length afterwards. */
+/* Returns the power of two by which weights are multiplied so that no sum of the filter overflows a float; 1 unless some node's weights add up to
+ * 2^40 or more. The filter's result becomes smaller by that factor, which does not matter, since rows are scaled to a fixed length later. */
 static float unit_of(const struct graph *graph) {
     enum { LARGEST = 40 };
     double most = 0;

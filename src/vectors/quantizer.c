@@ -24,9 +24,8 @@ int export_type_named(const char *name) {
 
 /* ---- a row ---- */
 
-/* Returns the float16 nearest to a value below 65520; if two are equally near, the even one. Compilers before GCC 12 and clang
- * 15 have no float16, so the bits are made here. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to such a
- * step. */
+/* Returns the float16 nearest to a value below 65520; of two equally near ones, the even one. The bits are computed here since compilers before
+ * GCC 12 and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to such a step. */
 static uint16_t float16_of(float value) {
     const uint32_t smallest = 0x38800000; /* 2^-14 */
     float above_half = fabsf(value) + 0.5f;
@@ -46,7 +45,7 @@ static float scale_of(const struct quantizer *quantizer, uint64_t row) {
     return quantizer->scales ? quantizer->scales[row] : quantizer->scale;
 }
 
-/* Returns round(value / scale), between -127 and 127. */
+/* Returns round(value / scale), limited to -127 .. 127. */
 static int level(float value, float scale) {
     float found = scale > 0 ? rintf(value / scale) : 0;
     return (int)fmaxf(-127, fminf(127, found));
@@ -130,7 +129,7 @@ int quantizer_turn(const struct quantizer *quantizer, float *values, uint64_t co
 
 /* ---- axes, means and scales, which are found before the first row is quantized ---- */
 
-/* Finds the axes from a sample of the rows, scaled to length 1. */
+/* Finds the principal axes of a sample of the rows, scaled to length 1. */
 static int find_principal(const struct quantizer *quantizer, double *axes) {
     uint64_t count = quantizer->rows < SAMPLE ? quantizer->rows : SAMPLE;
     uint32_t *ids = mem_alloc(count, sizeof *ids, "the rows of a sample");
@@ -142,7 +141,7 @@ static int find_principal(const struct quantizer *quantizer, double *axes) {
     return result;
 }
 
-/* Writes random orthogonal axes: the eigenvectors of a random symmetric matrix. */
+/* Writes random orthogonal axes: eigenvectors of a random symmetric matrix. */
 static int draw_axes(struct numpy_draws *draws, double *axes, uint32_t dim) {
     double *matrix = mem_alloc(dim, dim * sizeof *matrix, "random axes"), *values = mem_alloc(dim, sizeof *values, "random axes");
     for (uint64_t i = 0; matrix && i < dim; i++)
@@ -172,7 +171,7 @@ static int find_rotation(struct quantizer *quantizer) {
     return result;
 }
 
-/* Adds a turned row to the mean's sums, and finds its scale. */
+/* Adds a turned row (multiplied by the rotation) to the sums for the mean, and finds its scale. */
 static void survey_row(struct quantizer *quantizer, uint64_t row, const float *turned, double *sums) {
     float most = 0;
     for (uint32_t i = 0; i < quantizer->columns; i++) {
@@ -183,7 +182,7 @@ static void survey_row(struct quantizer *quantizer, uint64_t row, const float *t
     quantizer->scale = fmaxf(quantizer->scale, most / 127);
 }
 
-/* Finds the mean or the scales, which need all rows. */
+/* Finds the mean or the scales, for which all rows must be read. */
 static int survey(struct quantizer *quantizer) {
     uint32_t dim = quantizer->model->dim, columns = quantizer->columns;
     uint64_t chunk = CHUNK_BYTES / (dim * sizeof(float)) + 1, count;
@@ -253,7 +252,7 @@ int quantizer_queries(const struct quantizer *quantizer, float *values, uint64_t
     return 0;
 }
 
-/* Returns how many of a query's ten nearest rows `wanted` are among `found`. */
+/* Returns how many of a query's true nearest rows, wanted[k], are among found[k]. */
 static uint64_t common(const uint32_t *wanted, const uint32_t *found, uint32_t k) {
     uint64_t same = 0;
     for (uint32_t i = 0; i < ANSWERS; i++)
@@ -261,8 +260,8 @@ static uint64_t common(const uint32_t *wanted, const uint32_t *found, uint32_t k
     return same;
 }
 
-/* The queries are the float32 vectors of up to 1,000 rows, each of which may not find its own row. Rescoring needs no second search: a row
- * among the float32 rows' ten nearest is among the candidates' ten best, too, if it is a candidate at all. */
+/* The queries are the float32 vectors of up to 1,000 rows; a row is not its own answer. Rescoring needs no second search: a row among the ten
+ * nearest in float32 is also among the candidates' ten best if it is a candidate at all. */
 int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *loss) {
     struct search whole = {.rows = 0}, small = {.rows = 0};
     uint64_t rows = loss->searched = quantizer->rows < loss->most ? quantizer->rows : loss->most;

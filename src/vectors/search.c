@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 enum {
-    BLOCK_BYTES = 4 << 20, /* most bytes of queries and answers of one search, and most banned rows */
+    BLOCK_BYTES = 4 << 20, /* most bytes of the queries and answers of one search, and most banned rows */
     BLOCK_BANNED = 1 << 20,
-    COUNT_BYTES = 64 << 20, /* the same of a search that only counts rows */
+    COUNT_BYTES = 64 << 20, /* most bytes for a search that only counts rows */
     COUNT_BANNED = 16 << 20
 };
 
@@ -49,7 +49,7 @@ void search_close(struct search *search) {
     *search = (struct search){.rows = 0};
 }
 
-/* Returns 1 if each query's scores are in falling order, as a backend must give them. */
+/* Returns 1 if each query's scores are in falling order, as a backend must return them. */
 static int scores_fall(const float *scores, uint64_t queries, uint32_t k) {
     for (uint64_t i = 1; i < queries * k; i++)
         if (i % k && scores[i - 1] < scores[i]) return 0;
@@ -61,7 +61,8 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
     uint64_t first = search->first;
     uint64_t count = first && banned ? banned_starts[query_rows] : 0;
     uint32_t *shifted = first && banned ? mem_alloc(count + 1, sizeof *shifted, "queries") : NULL;
-    for (uint64_t i = 0; shifted && i < count; i++) shifted[i] = banned[i] - (uint32_t)first; /* before `first`: a number that no row has */
+    for (uint64_t i = 0; shifted && i < count; i++) shifted[i] = banned[i] - (uint32_t)first; /* a banned row before `first` wraps to a number that
+                                                                                               * no row has */
     struct topk_request request = {.base = search->base + first * search->dim,
                                    .base_rows = search->rows - first,
                                    .queries = queries,
@@ -82,7 +83,7 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
         const float *query = queries + row * search->dim;
         double squares = 0;
         for (uint32_t i = 0; i < search->dim; i++) squares += (double)query[i] * query[i];
-        float length = (float)sqrt(squares); /* divided by it, scores are cosines: the base rows have length 1 */
+        float length = (float)sqrt(squares); /* scores divided by it are cosines, since base rows have length 1 */
         for (uint32_t i = 0; length > 0 && i < k; i++) scores[row * k + i] /= length;
     }
     return 0;
