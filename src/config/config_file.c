@@ -449,8 +449,8 @@ static void put_lines(struct json *out, const char *indent, size_t width, char *
     }
 }
 
-/* Writes a key's help, its possible values (after the first line of the help), and its defaults by size: these come first in the
- * list of defaults that the help may have. */
+/* Writes a key's help, its possible values (after the first line of the help), and its defaults by the size of the data: at the
+ * beginning of the help's own list of defaults, if it has one. */
 static void put_key_help(struct json *out, const struct config_key *key, const char *indent, size_t width) {
     char kind[256], text[2048], sizes[DEFAULTS_HELP];
     int first = (int)strcspn(key->help, "\n");
@@ -460,9 +460,11 @@ static void put_key_help(struct json *out, const struct config_key *key, const c
     else
         snprintf(text, sizeof text, "%.*s (%s)%s", first, key->help, kind, key->help + first);
     if (defaults_describe(key->name, sizes)) out->failed = 1;
-    static const char head[] = "the first line that fits the run holds:\n";
+    static const char head[] = "by the first of these lines that fits the run:\n";
     char *list = strstr(text, head), *rest = list ? list + strlen(head) : NULL;
-    if (*sizes && !list) put_lines(out, indent, width, text), put_wrapped(out, indent, width, "auto; the first line that fits the run holds:");
+    if (*sizes && !list)
+        put_lines(out, indent, width, text),
+            put_wrapped(out, indent, width, "by the size of the data: the first of these lines that fits the run; if none fits, as above:");
     if (*sizes && list) rest[-1] = 0, put_lines(out, indent, width, text);
     put_lines(out, indent, width, *sizes ? sizes : text);
     if (*sizes && list) put_lines(out, indent, width, rest);
@@ -559,13 +561,15 @@ static void put_group(struct json *out, const struct config_section *section) {
 int config_print_help(FILE *file) {
     struct json out = {.used = 0};
     put_wrapped(&out, "", 118,
-                "Keys of a configuration file, INI: [section], then key = value; a value continues in lines that are indented "
-                "deeper; '#' or ';' begins a comment. On the command line --section.key=value sets a key. Numbers may be written "
-                "1e6 or 2_000_000, sizes 11GiB or 512MB, yes and no also true, false, on, off. The value after '=' here is the "
-                "default; auto is chosen by the other keys or by the machine. Under auto, a line that begins with window, cbow, "
-                "list, adjacency, user, walk, triple or counts holds for runs with this value of examples.mode (user: without documents); one "
-                "that begins with documents, for corpus.format = documents; one that begins with subwords, for windows with "
-                "examples.subwords. The ten keys that matter most are first, then all others by section.");
+                "Keys of a configuration file (INI): [section], then lines key = value; '#' or ';' begins a comment, and a value may continue in "
+                "lines that are indented deeper. On the command line --section.key=value sets a key. Numbers may be written 1e6 or 2_000_000, "
+                "sizes 11GiB or 512MB, yes and no also true, false, on, off.");
+    json_print(&out, "\n");
+    put_wrapped(&out, "", 118,
+                "The value after '=' here is a key's default. If it is auto, the program chooses the value by other keys, the data or the machine, "
+                "as the key's help says. In these texts window, cbow, list, adjacency, user, walk, triple and counts are runs with this "
+                "examples.mode; documents are runs with corpus.format = documents (user then means lists only); subwords are window or cbow "
+                "with examples.subwords. The ten keys that matter most come first, then all others by section.");
     json_print(&out, "\nThe ten that matter most\n");
     put_named(&out, matter_most, MATTER_MOST);
     for (int i = 0; i < CONFIG_SECTIONS; i++) put_group(&out, &config_sections[i]);

@@ -29,18 +29,18 @@ enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_L
 static const char *const count_names[SIZED_COUNTS] = {
     [TOKENS] = "tokens",
     [WORDS] = "distinct words",
-    [MEETINGS] = "tokens a distinct word in the whole run",
+    [MEETINGS] = "tokens per distinct word in the whole run",
     [LISTS] = "lists",
     [ITEMS] = "items",
     [PAIRS] = "pairs",
-    [PER_LIST] = "items a list",
-    [PER_ITEM] = "lists an item",
+    [PER_LIST] = "items per list",
+    [PER_ITEM] = "lists per item",
     [NODES] = "nodes",
     [ARCS] = "arcs",
-    [PER_NODE] = "arcs a node",
+    [PER_NODE] = "arcs per node",
     [ENTITIES] = "entities",
     [TRIPLES] = "triples",
-    [PER_NEGATIVE] = "entities a negative",
+    [PER_NEGATIVE] = "entities per negative",
     [EFFORT] = "train.effort",
     [SHARED] = "negatives.per",
 };
@@ -302,7 +302,7 @@ static size_t describe_row(const struct sized_default *row, const char *effort, 
                         first, count_names[row->bound[0].count], row->least, last);
     }
     return value ? text_add(out, DEFAULTS_HELP, used, ": %s", value)
-                 : text_add(out, DEFAULTS_HELP, used, ": as many as there are %s", count_names[row->bound[0].count]);
+                 : text_add(out, DEFAULTS_HELP, used, ": the number of %s", count_names[row->bound[0].count]);
 }
 
 int defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
