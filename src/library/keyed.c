@@ -280,7 +280,8 @@ static int name_keys(struct sptx_keyed *keyed, enum keys_call call, const uint64
     keys_commit(keys, pool, call, key, count, keyed->row);
     keyed->evictions += evictions;
     keys_find(keys, pool, keys->fresh, fresh, row);
-    int result = fresh ? begin_rows(keyed, keys->fresh, row, fresh) : 0;
+    const struct sptx_context *context = keyed->table->context; /* on a GPU earlier calls may still change rows that have left */
+    int result = fresh && (context->ops->rows_wait(context->backend) || begin_rows(keyed, keys->fresh, row, fresh)) ? -1 : 0;
     free(row);
     return result;
 }

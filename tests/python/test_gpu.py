@@ -46,6 +46,29 @@ def test_the_default_is_the_gpu():
 
 
 @pytest.mark.parametrize("weights, state, hot", PLACES)
+@pytest.mark.parametrize("optimizer, evict, admit", [("adam", "lru", 1), ("ftrl", "lfu", 2), ("rowwise_adagrad", "age", 1)])
+def test_keys_on_a_gpu_do_what_they_do_on_the_cpu(tmp_path, optimizer, evict, admit, weights, state, hot):
+    """Rows come, leave and come back between calls that return before their work is done."""
+    kind = dict(lr=0.1, init="uniform -1 1", evict=evict, admit=admit)
+    gpu = sptx.KeyedTable(300, DIM, optimizer, device="cuda", weights=weights, state=state, directory=tmp_path, **hot, **kind)
+    cpu = sptx.KeyedTable(300, DIM, optimizer, device="cpu", **kind)
+    for step in range(12):
+        keys = random_ids(200, step, 600) * 0x9E3779B97F4A7
+        gradients = random_floats(200, DIM, seed=step)
+        mine = [torch.from_numpy(of).cuda() if step % 3 else of for of in (keys, gradients)]
+        assert numpy.allclose(as_numpy(gpu.fetch(mine[0])), cpu.fetch(keys), rtol=1e-4, atol=1e-5)
+        gpu.update(*mine)
+        cpu.update(keys, gradients)
+        assert numpy.array_equal(gpu.keys(), cpu.keys())
+        mine, theirs = gpu.evicted(), cpu.evicted()
+        assert numpy.array_equal(mine[0], theirs[0]) and numpy.allclose(mine[1], theirs[1], rtol=1e-4, atol=1e-5)
+    gpu.save(tmp_path / "keyed")
+    again = sptx.KeyedTable.load(tmp_path / "keyed", device="cpu")
+    rows, found = gpu.find(torch.arange(600).cuda() * 0x9E3779B97F4A7)
+    assert numpy.array_equal(as_numpy(rows), again.find(numpy.arange(600) * 0x9E3779B97F4A7)[0]) and int(found.sum()) == len(cpu)
+
+
+@pytest.mark.parametrize("weights, state, hot", PLACES)
 @pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop", "rowwise_adagrad"])
 def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
     """Makes the same calls on GPU and CPU: ids with repeats, of 32 and 64 bits, in the memory of the GPU and of the host."""

@@ -104,11 +104,11 @@ def test_random_calls_do_what_a_dict_does(cpu, tmp_path, evict, capacity):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_neither_order_nor_threads_nor_capacity_change_a_row(dtype):
-    keys = RANDOM.integers(0, MOST, 3000, numpy.uint64)
-    gradients = RANDOM.standard_normal((4, 3000, 16)).astype(numpy.float32)
+    keys = RANDOM.integers(0, MOST, 20000, numpy.uint64)
+    gradients = RANDOM.standard_normal((3, 20000, 8)).astype(numpy.float32)
     seen = []
-    for threads, capacity, order in ((1, 3000, keys), (2, 9000, keys[::-1]), (5, 4096, numpy.sort(keys))):
-        with sptx.KeyedTable(capacity, 16, "adam", lr=0.1, dtype=dtype, device=sptx.Context("cpu", threads=threads)) as table:
+    for threads, capacity, order in ((1, 20000, keys), (2, 90000, keys[::-1]), (5, 32768, numpy.sort(keys))):
+        with sptx.KeyedTable(capacity, 8, "adam", lr=0.1, dtype=dtype, device=sptx.Context("cpu", threads=threads)) as table:
             for of in gradients:
                 table.fetch(order)
                 table.update(keys, of)

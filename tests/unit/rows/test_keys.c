@@ -199,6 +199,32 @@ static void counters_are_halved_after_many_sights(void **state) {
     keys_release(&keys);
 }
 
+/* Calls large enough to be shared out. */
+static void threads_change_nothing(void **state) {
+    enum { MANY = 30000, CALLS = 6 };
+    uint64_t *key = mem_alloc(MANY, sizeof *key, "keys"), draws = 5;
+    uint32_t *row[2] = {mem_alloc(MANY, sizeof **row, "rows"), mem_alloc(MANY, sizeof **row, "rows")};
+    struct pool *pool = pool_open(THREADS);
+    struct keys keys[2];
+    for (int i = 0; i < 2; i++) assert_int_equal(keys_init(&keys[i], 20000, 1, KEYS_LFU, 2), 0);
+    for (int n = 0; n < CALLS; n++) {
+        for (uint64_t i = 0; i < MANY; i++) key[i] = draw(&draws) % 18000 * 0x9E3779B97F4A7C15u + (uint64_t)n / 2;
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(keys_plan(&keys[i], i ? pool : NULL, KEYS_SEE, key, MANY, row[i]), 0);
+            keys_commit(&keys[i], i ? pool : NULL, KEYS_SEE, key, MANY, row[i]);
+        }
+        assert_memory_equal(row[0], row[1], MANY * sizeof **row);
+    }
+    assert_true(keys[0].count == keys[1].count && keys[0].count > 15000);
+    for (uint64_t i = 0; i < keys[0].used; i++) assert_memory_equal(&keys[0].row[i], &keys[1].row[i], sizeof *keys->row);
+    for (int i = 0; i < 2; i++) {
+        keys_release(&keys[i]);
+        free(row[i]);
+    }
+    free(key);
+    pool_close(pool);
+}
+
 static void keys_that_left_since_a_mark_are_listed_once(void **state) {
     struct keys keys;
     uint64_t *gone;
@@ -220,7 +246,7 @@ static void keys_that_left_since_a_mark_are_listed_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_and_evictions_are_those_of_a_plain_table), cmocka_unit_test(a_key_gets_a_row_at_its_third_sight),
-        cmocka_unit_test(the_sketch_counts_no_sight_too_few), cmocka_unit_test(counters_are_halved_after_many_sights),
+        cmocka_unit_test(the_sketch_counts_no_sight_too_few), cmocka_unit_test(counters_are_halved_after_many_sights), cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(keys_that_left_since_a_mark_are_listed_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
