@@ -377,13 +377,13 @@ const struct backend_ops *backend_without_gpu(void);       /* the first that nee
  * How a table's records are laid out in memory; backends and plans use the same rule. Weights and state share a record
  * if they have the same place; otherwise they are two stores with the same row numbers (drawn at table_spec). */
 
-/* Alignment of records, in bytes. Memory delivers a line of 128 bytes at a time, so records begin on lines. Shorter records
- * would leave most of a line empty, so they begin at multiples of 32: a record of 96 bytes occupies 96. */
+/* Alignment of records, in bytes. Memory delivers a line of 128 bytes at a time, so records begin on lines, unless that would add more than half
+ * of a record. Then they begin at multiples of 32: a record of 136 bytes occupies 160. */
 enum { STORE_LINE = 128, STORE_SHORT = 32 };
 
 FN uint64_t store_stride(uint64_t record) {
-    uint64_t align = record < STORE_LINE ? STORE_SHORT : STORE_LINE;
-    return (record + align - 1) / align * align;
+    uint64_t lines = (record + STORE_LINE - 1) / STORE_LINE * STORE_LINE;
+    return (lines - record) * 2 <= record ? lines : (record + STORE_SHORT - 1) / STORE_SHORT * STORE_SHORT;
 }
 
 struct store_shape {

@@ -7,15 +7,15 @@
  *   store     copies the caller's values to rows; if a row is named twice, its last values              by_id_rows.cu
  *   claims    for a list whose rows need no order: decides which place copies each row                  by_id_rows.cu
  *   update    sums the gradients of each row, and applies the rule in place                             by_id_rows.cu
- *   prefetch  of an announced list: indexes it, and fetches its rows' weights into slots                below
+ *   resident  lists whose rows are on the GPU: announced by prefetch, fetched, or updated               below
  *   cache     keeps rows that are used often on the GPU                                                 below
  *
  * An update needs the index, since it sums in the order of the ids. A fetch or a store uses as few kernels as possible, by one of several
  * ways (list_way below), since apart from copying rows most of its time passes between two kernels. All ways have the same result.
  *
- * The list of a call is a row set (cuda.cuh). Its rows are not kept in slots: changed rows are in the table when the stream
- * continues, so calls need not wait for each other in any other way. The GPU cannot access rows of a file: they are copied through
- * staging, which the host's threads fill and empty.
+ * The list of a call is a row set (cuda.cuh). Changed rows are in the table when the stream continues, or in a resident list, where the
+ * next call looks for them. The GPU cannot access rows of a file: they are copied through staging, which the host's threads fill and
+ * empty.
  */
 #include "by_id.cuh"
 
@@ -189,8 +189,8 @@ static int cuda_cache_learn(struct backend *b, struct by_id *own, cudaStream_t s
     uint64_t most = set->count / MOVES_SHARE + 1;
     if (!cache) return 0;
     INVARIANT(cache->slots && cache->slots <= table->spec.rows - table->spec.first_row);
-    for (const struct announced &a : own->announced) /* an announced list's rows are being copied from where they are now */
-        if (a.set.table == table) CK(cudaStreamWaitEvent(stream, a.set.ticket, 0));
+    for (const struct resident &list : own->residents) /* an announced list's rows are being copied from where they are now */
+        if (list.set.table == table) CK(cudaStreamWaitEvent(stream, list.set.ticket, 0));
     if (gpu_grow(b, &cache->moves, most * sizeof(struct cache_move), "rows that are moved")) return -1;
     struct cache_view v = {cache->places, cache->owners, cache->claims, cache->moved, cache->uses,
                            (struct cache_move *)cache->moves.data, (uint32_t)cache->slots, (uint32_t)most,
@@ -370,122 +370,337 @@ static int by_id_stage_file(struct backend *b, struct row_set *set, int parts, c
     return 0;
 }
 
-/* ==== announced lists ====
+/* ==== resident lists ====
  *
- * Announced lists of ids. Their rows' weights are fetched into slots on a separate stream, while the
- * caller does other work.
+ * A list of ids whose rows are on the GPU, one slot for each distinct row. Three things make a list resident:
  *
- * If an update or a store changes rows before the fetch, it also copies them into the slots. The GPU compares ids to find out whether a
- * fetch is for the announced list, so the host waits for nothing: two kernels are launched, and one of them has nothing to do.
+ *   prefetch   announces it: its rows are fetched on the stream `ahead` while the caller does other work
+ *   fetch      of a table that is trained: the update of these rows, which comes next, need not read them over the link again
+ *   update     of rows that are on the GPU brings them into slots of their own, and updates them there. The caller's stream goes on, and
+ *              the stream `homeward` copies the records home
+ *
+ * So the link works in both directions beside the caller's kernels. Records of lists that were announced or fetched are always as new as
+ * the table: what changes rows copies them into these lists' slots. A list that goes home is newer than the table until it is home, so
+ * whoever reads rows looks for them in resident lists first, or waits. The GPU compares ids to find out whether a fetch is for a
+ * resident list, so the host waits for nothing: two kernels are launched, and one of them has nothing to do.
+ *
+ * Tables whose state is wide, or in another place than the weights, keep only weights in slots; they are updated in place, where the
+ * link works in both directions, too (by_id_rows.cu).
  */
 
-static __global__ void fetch_slots(struct list_view v, struct row_part part, uint32_t bytes, char *slots) {
-    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = v.counts->distinct[0];
-    for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
-        const char *from = row_at(part, v.rows.distinct_ids[row], row, 0);
-        for (uint32_t i = lane; i < bytes / CHUNK_BYTES; i += 32) copy_chunk(slots + (uint64_t)row * bytes, from, i);
+enum {
+    RESIDENT_LEAST = 4096, /* fewest ids of a fetch or an update that make a list resident */
+    ASKED_MOST = 3         /* a list is compared with so many fetches: with two lists announced ahead, the third is for it */
+};
+
+/* Returns the bytes of a slot: of whole records, or of weights alone. State of more than a quarter of the weights' bytes would make a fetch
+ * slower than the update gains. */
+static uint32_t slot_bytes(const struct backend_table *table, int *whole) {
+    const struct store *store = &table->stores[0];
+    uint64_t weights = record_weights_bytes(&table->spec.layout), state = table->shared ? record_state_bytes(&table->spec.layout) : 0;
+    *whole = store->place == PLACE_PINNED && cuda_is_cold(store) && !table->cache && !table->frozen && state <= weights / 4 &&
+             (table->parts == 1 || table->stores[1].place == PLACE_GPU);
+    return (uint32_t)((weights + (*whole ? state : 0) + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES);
+}
+static int holds_records(const struct backend_table *table) {
+    int whole;
+    slot_bytes(table, &whole);
+    return whole;
+}
+
+/* ---- kernels ---- */
+
+/* Copies a record of `chunks` chunks for each lane whose `from` is not NULL. Neighbouring lanes copy neighbouring chunks of one record, so
+ * that narrow records cross the link in large requests, many at the same time. */
+static __device__ __forceinline__ void copy_records(const char *from, char *to, uint32_t chunks) {
+    constexpr uint32_t U = 8; /* chunks in flight */
+    uint32_t all = __any_sync(ALL_LANES, from != NULL) ? 32 * chunks : 0;
+    for (uint32_t first = threadIdx.x & 31; first < all; first += 32 * U) {
+        uint4 x[U];
+        uint4 *at[U];
+#pragma unroll
+        for (uint32_t u = 0; u < U; u++) {
+            uint32_t i = first + 32 * u, record = i / chunks % 32, chunk = i % chunks;
+            const char *source = (const char *)__shfl_sync(ALL_LANES, (unsigned long long)from, (int)record);
+            char *target = (char *)__shfl_sync(ALL_LANES, (unsigned long long)to, (int)record);
+            at[u] = i < all && source ? (uint4 *)target + chunk : NULL;
+            if (at[u]) x[u] = ((const uint4 *)source)[chunk];
+        }
+#pragma unroll
+        for (uint32_t u = 0; u < U; u++)
+            if (at[u]) *at[u] = x[u];
     }
 }
 
-static __global__ void compare_ids(const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t *match) {
-    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count && a[i] != b[i]) *match = 0;
+/* Brings the list's records into slots: from the newest resident list that has the row, or from home. */
+static __global__ void __launch_bounds__(BESIDE_THREADS)
+    bring_records(struct list_view v, const __grid_constant__ struct lookups lookups, struct row_part home, uint32_t bytes, char *slots) {
+    uint32_t lane = threadIdx.x & 31, of_block = blockDim.x / 32, warps = gridDim.x * of_block, rows = v.counts->distinct[0];
+    for (uint32_t first = (blockIdx.x * of_block + threadIdx.x / 32) * 32; first < rows; first += warps * 32) {
+        uint32_t row = first + lane;
+        const char *from = NULL;
+        if (row < rows) {
+            uint32_t id = v.rows.distinct_ids[row];
+            from = resident_record(lookups, id);
+            if (!from) from = row_at(home, id, row, 0);
+        }
+        copy_records(from, slots + (uint64_t)row * bytes, bytes / CHUNK_BYTES);
+    }
 }
 
-static __global__ void set_match(uint32_t *match) {
-    *match = 1;
+static __global__ void __launch_bounds__(BESIDE_THREADS) send_records(struct list_view v, struct row_part home, uint32_t bytes, const char *slots) {
+    uint32_t lane = threadIdx.x & 31, of_block = blockDim.x / 32, warps = gridDim.x * of_block, rows = v.counts->distinct[0];
+    for (uint32_t first = (blockIdx.x * of_block + threadIdx.x / 32) * 32; first < rows; first += warps * 32) {
+        uint32_t row = first + lane;
+        char *to = row < rows ? row_at(home, v.rows.distinct_ids[row], row, 0) : NULL;
+        copy_records(row < rows ? slots + (uint64_t)row * bytes : NULL, to, bytes / CHUNK_BYTES);
+    }
 }
 
-template <class F>
+/* Copies the rows that are both in `changed`, where `part` has them, and in list v to the slots of v. */
 static __global__ void __launch_bounds__(THREADS)
-    fetch_announced(struct list_view v, const char *slots, uint32_t bytes, uint32_t chunks, struct value_view out, const uint32_t *match) {
-    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
-    if (!*match) return;
-    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / 32; i < v.count; i += warps) {
-        uint32_t row = v.rows.distinct[i];
-        if (row == DRAW_NONE) continue;
-        const char *from = slots + (uint64_t)(row & ~SINGLE_BIT) * bytes;
-        for (uint32_t c = lane; c < chunks; c += 32) give_chunk<F>(out, i, c, read_chunk(from, c));
-    }
-}
-
-static __global__ void renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t bytes, char *slots) {
+    renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t bytes, char *slots) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = changed.counts->distinct[0], known = v.counts->distinct[0];
     uint32_t cold_first = changed.counts->cold_first[0];
-    for (uint32_t row = blockIdx.x * WARPS + threadIdx.x / 32; row < rows; row += warps) {
-        uint32_t id = changed.rows.distinct_ids[row], low = lower_bound(v.rows.distinct_ids, 0, known, id);
-        if (low == known || v.rows.distinct_ids[low] != id) continue;
-        const char *from = row_at(part, id, row, cold_first);
-        for (uint32_t i = lane; i < bytes / CHUNK_BYTES; i += 32) copy_chunk(slots + (uint64_t)low * bytes, from, i);
+    for (uint32_t first = (blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < rows; first += warps * 32) {
+        uint32_t row = first + lane, id = row < rows ? changed.rows.distinct_ids[row] : DRAW_NONE;
+        uint32_t at = row < rows ? lower_bound(v.rows.distinct_ids, 0, known, id) : known;
+        bool has = at < known && v.rows.distinct_ids[at] == id;
+        copy_records(has ? row_at(part, id, row, cold_first) : NULL, slots + (uint64_t)at * bytes, bytes / CHUNK_BYTES);
     }
 }
 
-/* Begins to fetch the rows of the request's list, after all work that was requested before. */
-static int by_id_announce(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
-    uint64_t bytes = record_weights_bytes(&r->table->spec.layout);
-    struct announced *a = &own->announced[0];
-    for (struct announced &other : own->announced)
-        if (!other.set.table || (a->set.table && other.sequence < a->sequence)) a = &other;
-    if (gpu_grow(b, &a->set.slots[0], r->count * bytes, "announced rows")) return -1;
-    a->set.table = NULL;
-    /* The ids are read in the order of the caller's stream, once the list that this entry had before is finished. */
-    CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
-    if (by_id_take(b, own, &a->set, r, stream)) return -1;
-    CK(cudaEventRecord(own->set.ticket, stream));
-    /* The rest waits for all work that was requested before. After it, rows that it changes are in the table, and nothing reads
-     * the entry's slots any more. */
-    CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
-    if (by_id_index(b, own, &a->set, &own->ahead_sorting, r->table->spec.rows, own->ahead)) return -1;
-    fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(list_view(&a->set), by_id_weights(&own->set), (uint32_t)bytes, (char *)a->set.slots[0].data);
-    CK_LAUNCH("fetch_slots");
-    CK(cudaEventRecord(a->set.ticket, own->ahead));
-    a->set.table = r->table;
-    a->sequence = ++own->sequence;
-    return 0;
+/* The resident lists that may be the list of a fetch. match: on the GPU: [RESIDENTS] 1 if the ids are equal; 0 for entries beyond `count`. */
+struct candidates {
+    uint32_t count, *match;
+    struct {
+        struct list_view list;
+        const char *slots;
+        cudaEvent_t ticket;
+    } of[RESIDENTS];
+};
+
+static __global__ void begin_match(struct candidates c) {
+    if (threadIdx.x < RESIDENTS) c.match[threadIdx.x] = threadIdx.x < c.count;
 }
 
-/* Returns an announced list that may have the ids of this fetch, or NULL. */
-static struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *r) {
-    struct announced *found = NULL;
-    for (struct announced &a : own->announced)
-        if (a.set.table == r->table && a.set.count == r->count && (!found || a.sequence < found->sequence)) found = &a;
+static __global__ void compare_ids(const __grid_constant__ struct candidates c, const uint32_t *ids, uint32_t count) {
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count && ids[i] != c.of[blockIdx.y].list.rows.ids[i]) c.match[blockIdx.y] = 0;
+}
+
+/* Gives the caller the rows of the first candidate that matches, in the order of the list. */
+template <class F>
+static __global__ void __launch_bounds__(THREADS)
+    give_slots(const __grid_constant__ struct candidates c, uint32_t bytes, uint32_t chunks, struct value_view out) {
+    uint32_t which = 0;
+    while (c.match && which < c.count && !c.match[which]) which++;
+    if (which == c.count) return;
+    uint64_t all = (uint64_t)c.of[which].list.count * chunks, step = (uint64_t)gridDim.x * THREADS;
+    for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < all; i += step) {
+        uint32_t place = (uint32_t)(i / chunks), chunk = (uint32_t)(i % chunks), row = c.of[which].list.rows.distinct[place];
+        if (row != DRAW_NONE) give_chunk<F>(out, place, chunk, read_chunk(c.of[which].slots + (uint64_t)(row & ~SINGLE_BIT) * bytes, chunk));
+    }
+}
+
+/* ---- which lists ---- */
+
+struct row_part by_id_slots(const struct resident *resident, uint64_t offset) {
+    struct row_part p;
+    memset(&p, 0, sizeof p);
+    p.rest = (char *)resident->set.slots[0].data + offset;
+    p.stride = resident->bytes;
+    p.staged = 1; /* a row is found by its number among the distinct rows */
+    return p;
+}
+
+/* Returns the table's resident lists of whole records, the newest records first: lists that go home are not renewed. homeward: only these lists,
+ * without which a row's newest record would not be found. */
+static struct lookups lookups_of(const struct by_id *own, const struct backend_table *table, bool homeward) {
+    struct lookups found;
+    const struct resident *lists[RESIDENTS];
+    found.count = 0;
+    for (const struct resident &list : own->residents) {
+        if (list.set.table != table || (homeward && !list.going_home) || !holds_records(table)) continue;
+        uint32_t at = found.count++;
+        for (; at && lists[at - 1]->going_home && (!list.going_home || lists[at - 1]->sequence < list.sequence); at--) lists[at] = lists[at - 1];
+        lists[at] = &list;
+    }
+    for (uint32_t i = 0; i < found.count; i++)
+        found.of[i] = {row_set_view(&lists[i]->set).distinct_ids, lists[i]->set.counts, (const char *)lists[i]->set.slots[0].data,
+                       lists[i]->bytes};
     return found;
 }
 
-/* Returns 1 if a list of the table is announced: a call that changes rows must then find its distinct rows, too. */
-static int by_id_is_announced(const struct by_id *own, const struct backend_table *table) {
-    for (const struct announced &a : own->announced)
-        if (a.set.table == table) return 1;
+/* Makes `stream` wait until the table's records that go home are there: the call reads or changes rows at home. */
+static int settle(struct by_id *own, const struct backend_table *table, cudaStream_t stream) {
+    for (struct resident &list : own->residents) {
+        if (list.set.table != table || !list.going_home) continue;
+        CK(cudaStreamWaitEvent(stream, list.home, 0));
+        list.set.table = NULL;
+    }
     return 0;
 }
 
-/* Fetches from the announced list's slots if the fetch has the same ids; then *match, on the GPU, is set to 1, and the call is complete. */
-static int by_id_fetch_announced(struct backend *b, struct by_id *own, struct announced *a, struct value_view out, cudaStream_t stream) {
-    uint32_t *match = (uint32_t *)own->match.data, count = (uint32_t)own->set.count;
-    const uint32_t *asked = (const uint32_t *)own->set.ids.data, *there = (const uint32_t *)a->set.ids.data;
-    set_match<<<1, 1, 0, stream>>>(match);
-    compare_ids<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(asked, there, count, match);
+/* Returns a number that differs for most other lists of ids: the address of ids on the GPU, or a mix of some ids. Equal numbers prove nothing. */
+static uint64_t hint_of(const struct rows_request *r) {
+    uint64_t hint = r->ids_on_gpu ? (uint64_t)(uintptr_t)r->ids : 1;
+    for (uint64_t i = 0; !r->ids_on_gpu && i < 64; i++) hint = hint * 0x9E3779B97F4A7C15u + ((const uint32_t *)r->ids)[i * r->count / 64];
+    return hint;
+}
+
+/* Chooses the entry for a new list: a free one, or else the oldest of its kind. Before an update, lists that go home go first: the last
+ * one has had a training step's time. The list that is being announced or fetched comes right behind the update, and would wait for it. */
+static struct resident *choose_entry(struct by_id *own, bool for_update) {
+    struct resident *oldest[2] = {NULL, NULL}; /* by going_home */
+    int homeward = 0;
+    for (struct resident &list : own->residents) {
+        struct resident **old = &oldest[list.going_home];
+        if (!list.set.table) return &list;
+        if (!*old || list.sequence < (*old)->sequence) *old = &list;
+        homeward += list.going_home;
+    }
+    return homeward > !for_update || !oldest[0] ? oldest[1] : oldest[0];
+}
+
+/* Makes the request's list resident: indexes it, and brings its rows into slots. On the caller's stream, or ahead of it. Sets *out to NULL, and does
+ * nothing, if there is no room for it, except ahead: then that is an error. */
+static int make_resident(struct backend *b, struct by_id *own, const struct rows_request *r, bool ahead, bool for_update, cudaStream_t caller,
+                         struct resident **out) {
+    struct backend_table *table = r->table;
+    int whole, fits = 1;
+    uint64_t bytes = slot_bytes(table, &whole), wanted = r->count * bytes;
+    struct resident *list = choose_entry(own, for_update);
+    cudaStream_t stream = ahead ? own->ahead : caller;
+    *out = NULL;
+    if (!ahead && wanted > list->set.slots[0].bytes && gpu_has_room(b, wanted + r->count * 64, &fits)) return -1; /* 64: an id in the index */
+    if (!fits) return 0;
+    /* The entry's memory may be in use: by records that go home, and by lists that are brought ahead. Both streams wait for the former, since
+     * neither will find these rows in the entry any more. */
+    if (list->set.table && list->going_home) {
+        CK(cudaStreamWaitEvent(caller, list->home, 0));
+        CK(cudaStreamWaitEvent(own->ahead, list->home, 0));
+    }
+    list->set.table = NULL;
+    CK(cudaStreamWaitEvent(caller, list->set.ticket, 0));
+    if (!ahead) CK(cudaStreamWaitEvent(caller, own->brought, 0));
+    struct lookups lookups = lookups_of(own, table, false);
+    if (gpu_grow(b, &list->set.slots[0], wanted, "rows of a list") || by_id_take(b, own, &list->set, r, caller)) return -1;
+    if (ahead) { /* the ids are read on the caller's stream; all else waits for the work that was requested before */
+        CK(cudaEventRecord(own->set.ticket, caller));
+        CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
+    }
+    if (by_id_index(b, own, &list->set, ahead ? &own->ahead_sorting : &own->sorting, table->spec.rows, stream)) return -1;
+    own->set.table = table;
+    unsigned blocks = ahead ? BESIDE_BLOCKS : LINK_BLOCKS, threads = ahead ? BESIDE_THREADS : THREADS;
+    bring_records<<<blocks, threads, 0, stream>>>(list_view(&list->set), lookups, by_id_weights(&own->set), (uint32_t)bytes,
+                                                  (char *)list->set.slots[0].data);
+    CK_LAUNCH("bring_records");
+    CK(cudaEventRecord(list->set.ticket, stream));
+    if (ahead) CK(cudaEventRecord(own->brought, stream));
+    list->set.table = table;
+    list->bytes = (uint32_t)bytes;
+    list->asked = ahead ? 0 : ASKED_MOST;
+    list->hint = hint_of(r);
+    list->going_home = 0;
+    list->sequence = ++own->sequence;
+    *out = list;
+    return 0;
+}
+
+/* Returns 1 if a list of the table was fetched into slots, and no update has come for it: perhaps none will. */
+static int is_fetched(const struct by_id *own, const struct backend_table *table) {
+    for (const struct resident &list : own->residents)
+        if (list.set.table == table && !list.going_home && list.asked == ASKED_MOST) return 1;
+    return 0;
+}
+
+/* Returns 1 if the rows of an update are probably in the slots of a resident list. */
+static int is_here(const struct by_id *own, const struct rows_request *r) {
+    for (const struct resident &list : own->residents)
+        if (list.set.table == r->table && !list.going_home && list.set.count == r->count && list.hint == hint_of(r)) return 1;
+    return 0;
+}
+
+/* Returns 1 if a list of the table is resident and must stay as new as the table. */
+static int is_resident(const struct by_id *own, const struct backend_table *table) {
+    for (const struct resident &list : own->residents)
+        if (list.set.table == table && !list.going_home) return 1;
+    return 0;
+}
+
+/* Returns the announced lists of the table that may have the ids of this fetch: the one with the same hint, or else all. */
+static struct candidates candidates_of(struct by_id *own, const struct rows_request *r) {
+    struct candidates c;
+    uint64_t hint = hint_of(r);
+    c.count = 0;
+    c.match = (uint32_t *)own->match.data;
+    for (int hinted = 1; hinted >= 0 && !c.count; hinted--)
+        for (struct resident &list : own->residents) {
+            if (list.set.table != r->table || list.going_home || list.set.count != r->count || list.asked == ASKED_MOST) continue;
+            if (hinted && (list.hint != hint || c.count)) continue;
+            c.of[c.count++] = {list_view(&list.set), (const char *)list.set.slots[0].data, list.set.ticket};
+            list.asked++;
+        }
+    return c;
+}
+
+static int give(struct backend *b, const struct by_id *own, const struct candidates *c, struct value_view out, cudaStream_t stream) {
+    auto kernel = row_halves(own) ? give_slots<bfloat16_rows> : give_slots<float32_rows>;
+    int whole;
+    kernel<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(*c, slot_bytes(own->set.table, &whole), row_chunks(own), out);
+    CK_LAUNCH("give_slots");
+    return 0;
+}
+
+/* Fetches from the slots of the candidate that has the same ids, which are in own->set. If there is one, its match on the GPU is 1 and the call is
+ * complete. */
+static int fetch_resident(struct backend *b, struct by_id *own, const struct candidates *c, struct value_view out, cudaStream_t stream) {
+    uint32_t count = (uint32_t)own->set.count;
+    for (uint32_t i = 0; i < c->count; i++) CK(cudaStreamWaitEvent(stream, c->of[i].ticket, 0));
+    begin_match<<<1, 32, 0, stream>>>(*c);
+    compare_ids<<<dim3(blocks_for(count, THREADS), c->count), THREADS, 0, stream>>>(*c, (const uint32_t *)own->set.ids.data, count);
     CK_LAUNCH("compare_ids");
-    CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
-    auto kernel = row_halves(own) ? fetch_announced<bfloat16_rows> : fetch_announced<float32_rows>;
-    kernel<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(
-        list_view(&a->set), (const char *)a->set.slots[0].data, (uint32_t)record_weights_bytes(&own->set.table->spec.layout),
-        row_chunks(own), out, match);
-    CK_LAUNCH("fetch_announced");
-    a->set.table = NULL;
-    return 0;
+    return give(b, own, c, out, stream);
 }
 
-/* Copies the rows that the current call has changed into the slots of announced lists. */
-static int by_id_renew_announced(struct by_id *own, cudaStream_t stream) {
-    uint32_t bytes = (uint32_t)record_weights_bytes(&own->set.table->spec.layout);
-    for (struct announced &a : own->announced) {
-        if (a.set.table != own->set.table) continue;
-        CK(cudaStreamWaitEvent(stream, a.set.ticket, 0));
-        renew_slots<<<LINK_BLOCKS, THREADS, 0, stream>>>(
-            list_view(&own->set), list_view(&a.set), by_id_weights(&own->set), bytes, (char *)a.set.slots[0].data);
+/* Copies the rows that the current call has changed, which are indexed in `changed` and where `part` has them, into the slots of the table's other
+ * lists. Forgotten instead are the list that is probably the one that was changed, by its hint, and one that was fetched without an update. */
+static int renew_lists(struct backend *b, struct by_id *own, const struct row_set *changed, struct row_part part, const struct rows_request *r,
+                       cudaStream_t stream) {
+    for (struct resident &list : own->residents) {
+        if (list.set.table != changed->table || list.going_home || &list.set == changed) continue;
+        if (list.asked == ASKED_MOST || (list.asked && list.hint == hint_of(r) && list.set.count == r->count)) {
+            list.set.table = NULL;
+            continue;
+        }
+        CK(cudaStreamWaitEvent(stream, list.set.ticket, 0));
+        renew_slots<<<4 * (unsigned)b->processors, THREADS, 0, stream>>>(list_view(changed), list_view(&list.set), part, list.bytes,
+                                                                         (char *)list.set.slots[0].data);
         CK_LAUNCH("renew_slots");
     }
+    return 0;
+}
+
+/* Updates the request's rows in slots, and copies them home behind the caller's stream. *done: 0 if there is no room for the list. */
+static int update_resident(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view gradients, int *done,
+                           cudaStream_t stream) {
+    struct resident *list;
+    *done = 0;
+    if (make_resident(b, own, r, false, true, stream, &list)) return -1;
+    if (!list) return 0;
+    *done = 1;
+    CK(cudaStreamWaitEvent(stream, own->brought, 0)); /* lists that are brought ahead may be reading the slots that change now */
+    if (by_id_update_rows(b, own, &list->set, list, r, gradients, stream) ||
+        renew_lists(b, own, &list->set, by_id_slots(list, 0), r, stream))
+        return -1;
+    list->going_home = 1;
+    CK(cudaEventRecord(list->set.ticket, stream));
+    CK(cudaStreamWaitEvent(own->homeward, list->set.ticket, 0));
+    send_records<<<BESIDE_BLOCKS, BESIDE_THREADS, 0, own->homeward>>>(list_view(&list->set), by_id_weights(&own->set), list->bytes,
+                                                               (const char *)list->set.slots[0].data);
+    CK_LAUNCH("send_records");
+    CK(cudaEventRecord(list->home, own->homeward));
     return 0;
 }
 
@@ -496,11 +711,15 @@ static int by_id_renew_announced(struct by_id *own, cudaStream_t stream) {
 static int open_by_id(struct backend *b, struct by_id *own) {
     for (struct given &given : own->given) CK(cudaEventCreateWithFlags(&given.sent, cudaEventDisableTiming));
     CK(cudaStreamCreateWithFlags(&own->ahead, cudaStreamNonBlocking));
+    CK(cudaStreamCreateWithFlags(&own->homeward, cudaStreamNonBlocking));
+    CK(cudaEventCreateWithFlags(&own->brought, cudaEventDisableTiming));
     if (buffer_take(b, (void **)&own->bad, sizeof *own->bad)) return -1;
     memset(own->bad, 0, sizeof *own->bad);
-    for (struct announced &a : own->announced)
-        if (by_id_open_set(b, &a.set)) return -1;
-    return by_id_open_set(b, &own->set) || gpu_grow(b, &own->match, sizeof(uint32_t), "a list of ids") ? -1 : 0;
+    for (struct resident &list : own->residents) {
+        CK(cudaEventCreateWithFlags(&list.home, cudaEventDisableTiming));
+        if (by_id_open_set(b, &list.set)) return -1;
+    }
+    return by_id_open_set(b, &own->set) || gpu_grow(b, &own->match, RESIDENTS * sizeof(uint32_t), "a list of ids") ? -1 : 0;
 }
 
 static int find_by_id(struct backend *b, struct by_id **own) {
@@ -599,29 +818,48 @@ static int take_indexed(struct backend *b, struct by_id *own, const struct rows_
 
 /* ---- fetch ---- */
 
-static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_request *r, struct announced *announced,
+static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_request *r, const struct candidates *c,
                        struct value_view out, cudaStream_t stream) {
     if (by_id_take(b, own, &own->set, r, stream)) return -1;
     const struct table_spec *spec = &r->table->spec;
     struct id_view ids = {own->set.ids.data, NULL, spec->first_row, spec->rows, (uint32_t)own->set.count, id_view::TAKEN};
-    if (!announced) return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream);
+    if (!c->count) return by_id_fetch_plain(b, own, &ids, NULL, NULL, NULL, out, stream);
     /* The GPU decides which of these two kernels does the work; the other one does nothing. */
-    return by_id_fetch_announced(b, own, announced, out, stream) ||
-                   by_id_fetch_plain(b, own, &ids, NULL, (const uint32_t *)own->match.data, out, stream)
+    struct lookups lookups = lookups_of(own, r->table, true);
+    return fetch_resident(b, own, c, out, stream) ||
+                   by_id_fetch_plain(b, own, &ids, NULL, (const uint32_t *)own->match.data, &lookups, out, stream)
                ? -1
                : 0;
 }
 
 static int fetch_as_given(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out, cudaStream_t stream) {
     struct id_view ids = by_id_given(own, r);
-    if (r->count > FEW && !r->ids_on_gpu) return fetch_taken(b, own, r, NULL, out, stream); /* so that ids cross the link in large requests */
-    return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
+    struct candidates none;
+    none.count = 0;
+    if (r->count > FEW && !r->ids_on_gpu) return fetch_taken(b, own, r, &none, out, stream); /* so that ids cross the link in large requests */
+    return by_id_fetch_plain(b, own, &ids, NULL, NULL, NULL, out, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
 }
 
 static int fetch(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out, cudaStream_t stream) {
-    struct announced *announced = by_id_find_announced(own, r);
+    struct candidates c = candidates_of(own, r);
+    struct resident *list;
     enum list_way way = fetch_way(r);
-    if (announced) return fetch_taken(b, own, r, announced, out, stream);
+    if (c.count) {
+        int failed = fetch_taken(b, own, r, &c, out, stream);
+        for (struct resident &old : own->residents) /* rows that are not updated have been used */
+            if (!r->table->trained && old.set.table == r->table && old.hint == hint_of(r)) old.set.table = NULL;
+        return failed;
+    }
+    if (r->table->trained && r->count >= RESIDENT_LEAST && holds_records(r->table) && !is_fetched(own, r->table)) {
+        if (make_resident(b, own, r, false, false, stream, &list)) return -1;
+        if (list) {
+            c.count = 1;
+            c.match = NULL;
+            c.of[0] = {list_view(&list->set), (const char *)list->set.slots[0].data, list->set.ticket};
+            return give(b, own, &c, out, stream);
+        }
+    }
+    if (settle(own, r->table, stream)) return -1;
     if (way == AS_GIVEN) return fetch_as_given(b, own, r, out, stream);
     if (way == CLAIMED) return by_id_fetch_claimed(b, own, r, out, stream);
     int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
@@ -649,7 +887,8 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
     cudaStream_t stream;
     const struct store *store = &r->table->stores[0];
     if (store->place == PLACE_GPU || cuda_in_file(store)) return 0;
-    return begin(b, r, &own, &stream) || by_id_announce(b, own, r, stream) ? -1 : 0;
+    struct resident *list;
+    return begin(b, r, &own, &stream) || make_resident(b, own, r, true, false, stream, &list) ? -1 : 0;
 }
 
 /* ---- store and update ---- */
@@ -665,20 +904,20 @@ static int end_change(struct backend *b, struct by_id *own, const struct rows_re
 }
 
 static int store(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view values, cudaStream_t stream) {
-    enum list_way way = cuda_in_file(&r->table->stores[0]) || by_id_is_announced(own, r->table) ? INDEXED : r->count <= FEW ? AS_GIVEN : long_way(r);
+    enum list_way way = cuda_in_file(&r->table->stores[0]) || is_resident(own, r->table) ? INDEXED : r->count <= FEW ? AS_GIVEN : long_way(r);
     struct id_view ids = by_id_given(own, r);
     if (way == AS_GIVEN) return by_id_store_few(b, own, &ids, values, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
     if (way == CLAIMED) return by_id_store_claimed(b, own, r, values, stream);
     int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
     if (failed || by_id_store_sorted(b, own, values, stream)) return -1;
-    return way == INDEXED ? by_id_renew_announced(own, stream) : 0;
+    return way == INDEXED ? renew_lists(b, own, &own->set, by_id_weights(&own->set), r, stream) : 0;
 }
 
 int cuda_by_id_store(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
     struct value_view values;
-    if (begin(b, r, &own, &stream)) return -1;
+    if (begin(b, r, &own, &stream) || settle(own, r->table, stream)) return -1;
     row_set_changes(&own->set, 1);
     cuda_cache_changed(r->table);
     return cuda_snapshot_keep(b, own, r, stream) || reach_values(b, own, r, 1, stream, &values) || store(b, own, r, values, stream) ||
@@ -692,12 +931,20 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
     cudaStream_t stream;
     struct value_view gradients;
     if (r->table->frozen) return fail("rows of a table with frozen ones are not updated by id on a GPU");
+    int done = 0;
     if (begin(b, r, &own, &stream)) return -1;
+    r->table->trained = 1;
     row_set_changes(&own->set, 2);
+    if (r->count >= RESIDENT_LEAST && holds_records(r->table) && !r->table->snapshot && is_here(own, r) &&
+        (reach_values(b, own, r, 1, stream, &gradients) || update_resident(b, own, r, gradients, &done, stream)))
+        return -1;
+    if (done) return end_change(b, own, r, stream);
+    if (settle(own, r->table, stream)) return -1;
     cuda_cache_changed(r->table);
     return cuda_snapshot_keep(b, own, r, stream) || take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||
-                   by_id_update_rows(b, own, r, gradients, stream) || by_id_renew_announced(own, stream) ||
-                   cuda_cache_learn(b, own, stream) || end_change(b, own, r, stream)
+                   by_id_update_rows(b, own, &own->set, NULL, r, gradients, stream) ||
+                   renew_lists(b, own, &own->set, by_id_weights(&own->set), r, stream) || cuda_cache_learn(b, own, stream) ||
+                   end_change(b, own, r, stream)
                ? -1
                : 0;
 }
@@ -710,6 +957,9 @@ int cuda_by_id_wait(struct backend *b) {
     if (!own) return 0;
     CK(cudaEventSynchronize(own->set.ticket));
     CK(cudaStreamSynchronize(own->ahead));
+    CK(cudaStreamSynchronize(own->homeward));
+    for (struct resident &list : own->residents) /* the caller may change rows in place, which a list would not see */
+        if (list.going_home || list.asked) list.set.table = NULL;
     const volatile struct bad_ids *bad = own->bad;
     long long id = bad->id;
     int found = bad->count != 0;
@@ -732,8 +982,8 @@ void cuda_by_id_forget(struct backend *b, const struct backend_table *table) {
     struct by_id *own = (struct by_id *)b->by_id;
     if (!own) return;
     if (own->set.table == table) own->set.table = NULL;
-    for (struct announced &a : own->announced)
-        if (a.set.table == table) a.set.table = NULL;
+    for (struct resident &list : own->residents)
+        if (list.set.table == table) list.set.table = NULL;
 }
 
 void cuda_by_id_close(struct backend *b) {
@@ -744,13 +994,18 @@ void cuda_by_id_close(struct backend *b) {
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     for (struct sorting *sorting : {&own->sorting, &own->ahead_sorting}) cuda_drop_sorting(b, sorting);
     by_id_close_set(b, &own->set);
-    for (struct announced &a : own->announced) by_id_close_set(b, &a.set);
+    for (struct resident &list : own->residents) {
+        by_id_close_set(b, &list.set);
+        if (list.home) cudaEventDestroy(list.home);
+    }
     for (struct given &given : own->given) {
         if (given.sent) cudaEventDestroy(given.sent);
         buffer_give(b, given.ids, given.bytes);
     }
     buffer_give(b, own->bad, sizeof *own->bad);
     if (own->ahead) cudaStreamDestroy(own->ahead);
+    if (own->homeward) cudaStreamDestroy(own->homeward);
+    if (own->brought) cudaEventDestroy(own->brought);
     free(own);
     b->by_id = NULL;
 }

@@ -10,7 +10,9 @@ enum {
     THREADS = 256,
     WARPS = THREADS / 32,
     LINK_BLOCKS = 64, /* number of thread blocks that read rows on the host: they keep the link busy, and more would only slow other kernels */
-    ANNOUNCED = 2,
+    RESIDENTS = 4,          /* most lists whose rows are on the GPU at the same time: two announced ones, one fetched, one going home */
+    BESIDE_BLOCKS = 4,      /* number of thread blocks that move records beside the caller's own kernels: few and large, since a multiprocessor */
+    BESIDE_THREADS = 1024,  /* that runs one has no room for a large block of the caller's; and their number of threads */
     GIVEN = 8,              /* most lists in host memory whose ids are being sent to the GPU at the same time: the lists of a few training steps */
     FEW = 2048,             /* most ids of a call that a single kernel handles: for so few, a second launch would take longer than moving the rows */
     CLAIMED_MOST = 1 << 24, /* most ids of a call that claims its rows: claims of more ids would need 24 bytes an id */
@@ -32,11 +34,28 @@ struct claims {
     struct gpu_array slots;       /* uint64 [size of the hash table, a power of two] */
 };
 
-/* An announced list, whose rows' weights are fetched ahead. set.slots[0]: [distinct rows x span] weights. set.table is NULL if
- * this entry has no list. */
-struct announced {
-    struct row_set set;
-    uint64_t sequence;
+/* A list whose rows are on the GPU: a resident list (by_id.cu). set.slots[0]: [distinct rows x bytes] their records, or only their weights.
+ * set.table is NULL if this entry has no list. */
+struct resident {
+    struct row_set set; /* its ticket is recorded when the rows are in the slots */
+    uint32_t bytes;     /* of a slot */
+    uint64_t sequence;  /* a later list has a higher number */
+    int asked;          /* number of fetches that were compared with the list; ASKED_MOST (by_id.cu): it is compared with no more */
+    uint64_t hint;      /* of the list's ids: hint_of() in by_id.cu */
+    int going_home;     /* 1: the rows were updated in the slots, and are being copied home */
+    cudaEvent_t home;   /* recorded when they are home */
+};
+
+/* Resident lists of whole records as kernels receive them, the newest first. A row's newest record is in the first of them that has the
+ * row; otherwise it is at home. */
+struct lookups {
+    uint32_t count;
+    struct {
+        const uint32_t *ids; /* the distinct ids, rising */
+        const struct batch_counts *counts;
+        const char *slots;
+        uint64_t bytes;
+    } of[RESIDENTS];
 };
 
 struct bad_ids { /* Ids of a call that are not rows; in host memory, written by the GPU */
@@ -46,17 +65,18 @@ struct bad_ids { /* Ids of a call that are not rows; in host memory, written by 
 
 struct by_id {
     struct row_set set; /* of the current call; its ticket is recorded when the newest call, of any kind, is done */
-    struct announced announced[ANNOUNCED];
+    struct resident residents[RESIDENTS];
     uint64_t sequence;
     struct iota iota;
     struct sorting sorting, ahead_sorting; /* sorting: for calls; ahead_sorting: for announced lists, used on stream `ahead` */
+    cudaEvent_t brought; /* recorded on stream `ahead` when the newest announced list's rows are in its slots */
     struct claims claims;
     struct gpu_array values, padded, partials, match;
     struct given given[GIVEN]; /* used in turn, so that the host need not wait until the GPU has read the ids of the previous call */
     unsigned turn;             /* index of the entry of given[] in use */
     uint64_t step;             /* number of the current call; the random bits of its rounding are drawn from this number */
     struct bad_ids *bad;
-    cudaStream_t ahead;
+    cudaStream_t ahead, homeward; /* ahead: announced lists are fetched; homeward: updated records are copied home */
 };
 
 /* ---- lists of ids in kernels ---- */
@@ -110,6 +130,15 @@ static __device__ __forceinline__ char *row_at(const struct row_part &part, uint
     if (slot != DRAW_NONE) return part.hot + slot * part.stride;
     if (id < part.hot_rows) return part.hot + id * part.stride;
     return part.rest + (uint64_t)(part.staged ? distinct - cold_first : id) * part.stride;
+}
+
+/* Returns a row's newest record on the GPU; NULL if no list has the row. */
+static __device__ __forceinline__ const char *resident_record(const struct lookups &lookups, uint32_t id) {
+    for (uint32_t i = 0; i < lookups.count; i++) {
+        uint32_t rows = lookups.of[i].counts->distinct[0], at = lower_bound(lookups.of[i].ids, 0, rows, id);
+        if (at < rows && lookups.of[i].ids[at] == id) return lookups.of[i].slots + at * lookups.of[i].bytes;
+    }
+    return NULL;
 }
 
 /* ---- values ---- */
@@ -222,13 +251,16 @@ int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaS
 /* Return where kernels find weights, and state. Rows of a file must be in staging. */
 struct row_part by_id_weights(const struct row_set *set);
 struct row_part by_id_state(const struct row_set *set);
+/* Returns where kernels find a resident list's records, `offset` bytes after each record's beginning: in its slots. */
+struct row_part by_id_slots(const struct resident *resident, uint64_t offset);
 
 /* ---- by_id_rows.cu: enqueues work on `stream` ---- */
 
 /* Fetches rows in the order of the ids. owners: on the GPU: for each place, the place that fetches its row; NULL: every place
- * fetches its row. skip: on the GPU: 1: fetch nothing; NULL: fetch. */
+ * fetches its row. skip: on the GPU: [RESIDENTS] numbers; if one of them is not 0, nothing is fetched; NULL: fetch. lookups: lists with newer
+ * records of some rows; NULL: there are none. */
 int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
-                      const uint32_t *skip, struct value_view out, cudaStream_t stream);
+                      const uint32_t *skip, const struct lookups *lookups, struct value_view out, cudaStream_t stream);
 /* Stores at most FEW rows. */
 int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from, cudaStream_t stream);
 /* Fetches rows in the order of the table. The set must be sorted or indexed before, and rows of a file must be in staging. */
@@ -239,9 +271,10 @@ int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_
 int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request, struct value_view out, cudaStream_t stream);
 int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request, struct value_view from, cudaStream_t stream);
 
-/* Sums the gradients of each row of the request's list, and updates the row in place by the optimizer's rule. */
-int by_id_update_rows(struct backend *backend, struct by_id *own, const struct rows_request *request,
-                      struct value_view gradients, cudaStream_t stream);
+/* Sums the gradients of each row of the request's list, which is indexed in `set`, and updates the row by the optimizer's rule: in the
+ * table, or in the resident list's slots if one is given. */
+int by_id_update_rows(struct backend *backend, struct by_id *own, const struct row_set *set, const struct resident *resident,
+                      const struct rows_request *request, struct value_view gradients, cudaStream_t stream);
 
 /* ---- snapshot.cu ---- */
 

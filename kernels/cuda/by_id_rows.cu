@@ -27,15 +27,18 @@ static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, 
 
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, struct row_part part, uint32_t chunks, struct value_view out) {
+    fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, const __grid_constant__ struct lookups lookups,
+                struct row_part part, uint32_t chunks, struct value_view out) {
     uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
-    if (skip && *skip) return;
+    for (uint32_t i = 0; skip && i < RESIDENTS; i++)
+        if (skip[i]) return;
     for (uint64_t first = (uint64_t)warp * 2; first < ids.count; first += (uint64_t)warps * 2) {
         struct row_pair pair;
         for (int i = 0; i < 2; i++) {
             uint32_t at = (uint32_t)first + i, id = first + i < ids.count ? read_id(ids, at) : DRAW_NONE;
             bool moves = id != DRAW_NONE && (!owners || owners[at] == at);
-            pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
+            const char *newer = moves && lookups.count ? resident_record(lookups, id) : NULL;
+            pair.row[i] = newer ? (char *)newer : moves ? row_at(part, id, 0, 0) : NULL;
             pair.place[i] = at;
         }
         fetch_pair<F>(pair, chunks, out);
@@ -172,9 +175,12 @@ static __global__ void __launch_bounds__(THREADS)
 /* ---- launching ---- */
 
 int by_id_fetch_plain(struct backend *b, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
-                      const uint32_t *skip, struct value_view out, cudaStream_t stream) {
+                      const uint32_t *skip, const struct lookups *lookups, struct value_view out, cudaStream_t stream) {
     auto kernel = row_halves(own) ? fetch_plain<bfloat16_rows> : fetch_plain<float32_rows>;
-    kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, owners, skip, by_id_weights(&own->set), row_chunks(own), out);
+    struct lookups none;
+    none.count = 0;
+    kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, owners, skip, lookups ? *lookups : none,
+                                                                              by_id_weights(&own->set), row_chunks(own), out);
     CK_LAUNCH("fetch_plain");
     return 0;
 }
@@ -324,7 +330,7 @@ int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_
     struct claim_view v;
     if (claim(b, own, r, 0, &v, stream)) return -1;
     struct id_view ids = {v.ids, NULL, r->table->spec.first_row, r->table->spec.rows, v.count, id_view::TAKEN};
-    if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, out, stream)) return -1;
+    if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, NULL, out, stream)) return -1;
     unsigned blocks = std::min(blocks_for(v.count, THREADS), 8 * (unsigned)b->processors);
     copy_claimed<<<blocks, THREADS, 0, stream>>>(v, blocks_for(out.dim, 4), out);
     CK_LAUNCH("copy_claimed");
@@ -492,12 +498,12 @@ static bool is_mostly_cold(const struct backend_table *table) {
     return cuda_hot_rows(table) + table->spec.gpu_cache <= table->spec.rows / 2;
 }
 
-/* Chooses the launch. A few rows on each multiprocessor use the link's full rate. Records of rows wider than VISITS_SPAN would
- * not fit into shared memory. */
-static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u, cudaStream_t stream) {
+/* Chooses the launch. here: the records are in a resident list's slots. Otherwise a few rows on each multiprocessor use the link's full rate.
+ * Records of rows wider than VISITS_SPAN would not fit into shared memory. */
+static struct launch launch_of(const struct backend *b, const struct backend_table *table, bool here, const struct update *u, cudaStream_t stream) {
     uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
     bool halves = has_halves(&table->spec.layout);
-    if (table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table))
+    if (here || table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table))
         return {halves ? updates<bfloat16_rows, false> : updates<float32_rows, false>, 16 * processors, 0, stream};
     return {halves ? updates<bfloat16_rows, true> : updates<float32_rows, true>, 4 * processors, bytes, stream};
 }
@@ -517,7 +523,8 @@ static void set_parts(const struct backend_table *table, struct update *u) {
     u->state_here = table->shared ? table->state_offset : u->chunks[0] * CHUNK_BYTES;
 }
 
-static int launch_updates(struct backend *b, struct by_id *own, const struct rows_request *r, const float *gradients, cudaStream_t stream) {
+static int launch_updates(struct backend *b, struct by_id *own, const struct row_set *set, const struct resident *resident,
+                          const struct rows_request *r, const float *gradients, cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
     uint64_t count = r->count, pieces = most_partials(count);
     struct step_view v;
@@ -530,30 +537,31 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     if (gpu_grow(b, &own->partials, pieces * layout->span * sizeof(float), "a call's partial sums") ||
         cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout, stream, &v.rule))
         return -1;
-    u.ids = list_view(&own->set);
-    u.weights = by_id_weights(&own->set);
-    u.state = by_id_state(&own->set);
+    u.ids = list_view(set);
+    u.weights = resident ? by_id_slots(resident, 0) : by_id_weights(set);
+    u.state = resident && r->table->shared ? by_id_slots(resident, r->table->state_offset) : by_id_state(set);
     u.items = u.ids.rows.items;
-    u.item_count = &own->set.counts->items[0];
+    u.item_count = &set->counts->items[0];
     u.summands = gradients;
     u.places = u.ids.rows.order;
     u.partials = (float *)own->partials.data;
     set_parts(r->table, &u);
-    struct launch l = launch_of(b, r->table, &u, stream);
+    struct launch l = launch_of(b, r->table, resident != NULL, &u, stream);
     if (launch_pieces(&l, OF_PLACES, count, &v, &u)) return -1;
     if (count <= UPDATE_PIECE) return 0;
     u.items = u.ids.rows.longs;
-    u.item_count = &own->set.counts->longs[0];
+    u.item_count = &set->counts->longs[0];
     u.summands = u.partials;
     return launch_pieces(&l, OF_PARTIALS, count / UPDATE_PIECE + 1, &v, &u);
 }
 
-int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given, cudaStream_t stream) {
+int by_id_update_rows(struct backend *b, struct by_id *own, const struct row_set *set, const struct resident *resident, const struct rows_request *r,
+                      struct value_view given, cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
-    if (given.whole && layout->dim == layout->span) return launch_updates(b, own, r, given.data, stream);
+    if (given.whole && layout->dim == layout->span) return launch_updates(b, own, set, resident, r, given.data, stream);
     if (gpu_grow(b, &own->padded, r->count * layout->span * sizeof(float), "a call's values")) return -1;
     float *padded = (float *)own->padded.data;
     pad_values<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(given, record_quads(layout), r->count, padded);
     CK_LAUNCH("pad_values");
-    return launch_updates(b, own, r, padded, stream);
+    return launch_updates(b, own, set, resident, r, padded, stream);
 }

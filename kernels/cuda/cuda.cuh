@@ -51,9 +51,8 @@ extern "C" {
  *
  *   - A batch works in the slots, since several batches are in flight at once and a batch copies rows from another batch's slots
  *     (rows.cu: forward). Its records are copied back on a separate stream.
- *   - A call by id changes rows in place: rows on the host over the link, rows of a file in staging. When the
- *     caller's stream continues, the changed rows are in the table, so calls wait for each other by their streams alone.
- *   - An announced list has only weights in its slots, also those of hot rows: a fetch then copies from one array.
+ *   - A call by id changes rows in place: rows on the host over the link, rows of a file in staging.
+ *   - A resident list (by_id.cu) has the records of all its rows in its slots, or only their weights, also those of hot rows.
  */
 
 #define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once, and has no work item in the update */
@@ -86,7 +85,7 @@ struct row_set {
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
     int lands[2];                /* [store] 1: the store is a file and its records were changed, so staging must be copied back to it */
-    cudaEvent_t ticket;          /* of a batch or an announced list: recorded when the rows are in the slots; of a call by id: when the changed
+    cudaEvent_t ticket;          /* of a batch or a resident list: recorded when the rows are in the slots; of a call by id: when the changed
                                   * rows are in the table */
 };
 
@@ -223,6 +222,7 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU [table_frozen_words]: copy of table_spec.frozen; NULL: no row is frozen */
+    int trained;             /* 1: a call by id has updated rows */
     struct row_cache *cache; /* cache of often used rows, owned by by_id.cu; NULL: the table has none */
     struct snapshot *snapshot; /* owned by snapshot.cu; NULL: no snapshot is being read */
 };

@@ -509,7 +509,7 @@ int cuda_table_write(struct backend *b, struct backend_table *table, uint64_t fi
     return transfer_all(b, table, first, count, (char *)(uintptr_t)packed, 1); /* the cast is safe, since `packed` is only read */
 }
 
-/* ==== row sets: of batches, of calls, and of announced lists ==== */
+/* ==== row sets: of batches, of calls, and of resident lists ==== */
 
 /* ---- which stores are cold ---- */
 

@@ -7,7 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-enum { MOST = 3000, OPERATIONS = 14 };
+enum { MOST = 6000, OPERATIONS = 16, STEPS = 4 };
 
 /* One of the tables that must agree, and its buffers. */
 struct holder {
@@ -82,7 +82,7 @@ struct list {
     uint64_t count;
     float values[MOST * 600];
 };
-static struct list current, announced;
+static struct list current, announced, following;
 
 /* Draws ids. Kind 0: a few rows, each often; 1: all rows with equal chances; 2: ascending, without repeats; 3: a single row,
  * repeated more often than one partial sum of an update covers. */
@@ -168,15 +168,28 @@ static void run_case(struct sptx_context *cpu, struct sptx_context *gpu, cudaStr
                                {"weights pinned, state in a file", gpu, .on_gpu = 0}};
     enum { HOLDERS = sizeof holders / sizeof *holders };
     const uint32_t places[HOLDERS][3] = {{0, 0, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {2, 2, 1}, {0, 2, 0}};
-    int waiting = 0;
+    int waiting = 0, stepping = 0; /* stepping: number of training steps to do yet */
     for (int h = 0; h < HOLDERS; h++) open_holder(&holders[h], c, places[h][0], places[h][1], places[h][2] ? c->hot : 0);
     for (int operation = 0; operation < OPERATIONS; operation++) {
-        int what = (int)(random_bits() % 6), narrow = (int)(random_bits() % 2), odd = (int)(random_bits() % 4);
+        int what = (int)(random_bits() % 7), narrow = (int)(random_bits() % 2), odd = (int)(random_bits() % 4);
         draw_list(&current, c->rows, c->dim);
         if (what == 5 && waiting) { /* fetch the announced list, even if rows have changed since */
             waiting = 0;
             for (int h = 0; h < HOLDERS; h++) fetch(&holders[h], &announced, c->dim, narrow, odd);
             compare(holders, HOLDERS, announced.count * c->dim, c, operation);
+            continue;
+        }
+        if (what == 6) { /* training steps: the next list is announced or not, this one is fetched and updated; rows are in both */
+            int ahead = (int)(random_bits() % 2);
+            for (stepping = STEPS; stepping; stepping--, current = following) {
+                draw_list(&following, c->rows, c->dim);
+                for (int h = 0; h < HOLDERS; h++) {
+                    if (ahead && stepping > 1) announce(&holders[h], &following, narrow);
+                    fetch(&holders[h], &current, c->dim, narrow, odd);
+                }
+                compare(holders, HOLDERS, current.count * c->dim, c, operation);
+                for (int h = 0; h < HOLDERS; h++) change(&holders[h], &current, c->dim, narrow, odd, 1);
+            }
             continue;
         }
         if (what >= 4) {

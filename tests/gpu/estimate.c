@@ -56,7 +56,7 @@ static int read_rows(struct run *run) {
 /* Returns a request for a full batch; the last one of an epoch may be shorter. */
 static struct batch_request batch_at(const struct run *run, uint64_t number, int held_out) {
     uint64_t batch = run->source.batch, whole = example_count(&run->source) / batch;
-    return (struct batch_request){(uint32_t)(number / whole), number % whole * batch, batch, held_out, NULL};
+    return (struct batch_request){(uint32_t)(number / whole), number % whole * batch, batch, held_out};
 }
 
 /* Makes two batches in every stage, so that every builder has made at least one. */

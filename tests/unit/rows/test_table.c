@@ -82,7 +82,11 @@ static void test_layout(void **state) {
                                                                                  * padded to a whole line */
     assert_int_equal(96, store_stride(96));
     assert_int_equal(128, store_stride(97));
-    assert_int_equal(256, store_stride(129));
+    assert_int_equal(160, store_stride(129));
+    assert_int_equal(160, store_stride(136)); /* 64 columns of bfloat16 and rowwise_adagrad's sum */
+    assert_int_equal(192, store_stride(170));
+    assert_int_equal(256, store_stride(171));
+    assert_int_equal(384, store_stride(257));
 
     config.optimizer_rule = RULE_ADAM;
     config.optimizer_amsgrad = 1;
