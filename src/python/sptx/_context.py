@@ -146,9 +146,10 @@ class Context:
         self._close_what_waits()
 
     def _close_what_waits(self) -> None:
-        # Every holder of the lock comes here after releasing it, so nothing that is put in line meanwhile is left there.
+        # Every holder of the lock comes here after releasing it, so nothing that is put in line meanwhile is left there. A collection
+        # within a close may come here, too, on the same thread: there is then one mark for each of the two, and each takes one.
         line, lock = self._leaving, self._lock
-        while line:
+        while any(line):
             closing = functools.partial(collections.deque, map(_call, iter(line.popleft, None)), 0)  # up to the mark
             steps = map(_call, (functools.partial(line.append, None), closing, lock.release))
             if not all(map(_call, (functools.partial(lock.acquire, False), functools.partial(list, steps)))):  # in one step
