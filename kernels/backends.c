@@ -89,7 +89,9 @@ static int pack(void *context, unsigned worker) {
         char *packed = p->packed + i * layout->packed;
         char *weights = p->records->weights + i * p->records->weights_stride;
         char *state = p->records->state + i * p->records->state_stride;
-        for (uint32_t f = 0; f < layout->fields; f++) move_field(&layout->field[f], f < RECORD_STATE ? weights : state, packed, p->unpack);
+        for (uint32_t f = 0; f < layout->fields - layout->coarse; f++)
+            move_field(&layout->field[f], f < RECORD_STATE ? weights : state, packed, p->unpack);
+        if (layout->coarse) move_field(record_scale(layout), weights, packed, p->unpack);
     }
     return 0;
 }

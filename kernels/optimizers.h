@@ -1,7 +1,7 @@
 /* optimizers: the rules that turn a row's gradient into its new weights and state. Each rule is one function, compiled
  * by the C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path);
- * rowwise_adagrad's are FBGEMM's (exact_rowwise_adagrad), and ftrl is algorithm 1 of McMahan et al., "Ad click prediction: a view from the
- * trenches" (KDD 2013).
+ * rowwise_adagrad's and rowwise_adam's are FBGEMM's (EXACT_ROWWISE_ADAGRAD, PARTIAL_ROWWISE_ADAM), and ftrl is algorithm 1 of McMahan et
+ * al., "Ad click prediction: a view from the trenches" (KDD 2013).
  *
  * options --(lr, updates before)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
  *
@@ -25,17 +25,19 @@
     X(asgd, RULE_ASGD)                                                                                                 \
     X(rprop, RULE_RPROP)                                                                                               \
     X(rowwise_adagrad, RULE_ROWWISE_ADAGRAD)                                                                           \
-    X(ftrl, RULE_FTRL)
+    X(ftrl, RULE_FTRL)                                                                                                 \
+    X(rowwise_adam, RULE_ROWWISE_ADAM)
 
 #define RULE_ENUMERATOR(name, enumerator) enumerator,
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
 #undef RULE_ENUMERATOR
 
 /* The rules that are kinds of Adam, as bits, for optimizers.def. */
-enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
+enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX | 1 << RULE_ROWWISE_ADAM };
 
-/* The type in which a table stores its weights, or its slots. Rules always compute in float32. */
-enum precision { PRECISION_FLOAT32, PRECISION_BFLOAT16 };
+/* The type in which a table stores its weights, or its slots; slots are never codes (int8, float8). Rules always compute in float32.
+ * The number 2 is left to the "auto" of a configuration. */
+enum precision { PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_INT8 = 3, PRECISION_FLOAT8 };
 
 struct rule_options {
     int rule;
@@ -62,8 +64,8 @@ struct rule_slot {
     int role; /* argument of the rule's function that the slot is: 0..2 for s0..s2 */
 };
 
-/* Is 1 for a rule whose only slot is one float32 for the whole row, whatever the state's precision. */
-#define RULE_BY_ROW(rule) ((rule) == RULE_ROWWISE_ADAGRAD)
+/* Is 1 for a rule whose last slot is one float32 for the whole row, whatever the state's precision. */
+#define RULE_BY_ROW(rule) ((rule) == RULE_ROWWISE_ADAGRAD || (rule) == RULE_ROWWISE_ADAM)
 
 /* Fills slots[] in the order in which a record stores them; returns how many there are (0..3). */
 FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOTS]) {
@@ -92,6 +94,7 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
         if (o->amsgrad) SLOT("max_exp_avg_sq", 0, 2);
         break;
     case RULE_SPARSE_ADAM:
+    case RULE_ROWWISE_ADAM:
         SLOT("exp_avg", 0, 0);
         SLOT("exp_avg_sq", 0, 1);
         break;
@@ -124,6 +127,7 @@ FN int rule_counts(const struct rule_options *o) {
     case RULE_ADAMW:
     case RULE_SPARSE_ADAM:
     case RULE_ADAMAX:
+    case RULE_ROWWISE_ADAM:
     case RULE_ASGD: return 1;
     case RULE_ADAGRAD: return o->lr_decay != 0;
     default: return 0;
@@ -156,13 +160,14 @@ FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
 
-/* rule_row_sum() returns rowwise_adagrad's new sum of a row: the sum before the update, plus the mean of the squares of the
- * gradient's columns; `squares` is their sum. rule_row_rate() returns the row's rate with the new sum. */
-FN float rule_row_sum(float before, float squares, uint32_t dim) {
-    return before + squares / (float)dim;
+/* rule_row_sum() returns the new value of a row's own slot, from the mean of the squares of the gradient's columns; `squares` is their
+ * sum. rowwise_adagrad adds the mean (b = one_minus_b = 1), rowwise_adam keeps a running mean of it. rule_row_rate() returns the row's
+ * rate with the new value. */
+FN float rule_row_sum(const struct rule_step *k, float before, float squares, uint32_t dim) {
+    return k->b * before + k->one_minus_b * (squares / (float)dim);
 }
 FN float rule_row_rate(const struct rule_step *k, float sum) {
-    return k->lr / (sqrtf(sum) + k->eps);
+    return k->lr / (sqrtf(sum) * k->correction + k->eps);
 }
 
 /* Returns adagrad's learning rate, which lr_decay lowers with the number of earlier updates. */
@@ -193,6 +198,7 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
     case RULE_ADADELTA: k.a = (float)o->rho, k.one_minus_a = (float)(1 - o->rho); break;
     case RULE_RMSPROP: k.a = (float)o->alpha, k.one_minus_a = (float)(1 - o->alpha); break;
     case RULE_ADAMW: k.decay = (float)(1 - lr * o->weight_decay); /* fall through */
+    case RULE_ROWWISE_ADAM:
     case RULE_ADAM:
         k.lr = (float)(lr / (1 - pow(o->beta1, t)));
         k.correction = (float)(1 / sqrt(1 - pow(o->beta2, t)));
@@ -206,7 +212,10 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
         k.correction = (float)(1 / (past > 1 ? past : 1));
         break;
     }
-    case RULE_ROWWISE_ADAGRAD: k.decay = k.momentum = 0; break; /* a GPU applies it as sgd at the row's rate */
+    case RULE_ROWWISE_ADAGRAD: /* a GPU applies it as sgd at the row's rate */
+        k.decay = k.momentum = 0;
+        k.b = k.one_minus_b = 1;
+        break;
     default: break;
     }
     return k;
@@ -351,6 +360,14 @@ FN void rule_ftrl(const struct rule_step *k, float g, float *w, float *s0, float
 FN void rule_rowwise_adagrad(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
     (void)s0, (void)s1, (void)s2;
     *w -= k->lr * g;
+}
+
+/* k->lr: the row's own rate (rule_row_rate), with both bias corrections. */
+FN void rule_rowwise_adam(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s1, (void)s2;
+    float mean = *s0 + k->one_minus_a * (g - *s0);
+    *s0 = mean;
+    *w -= k->lr * mean;
 }
 
 #endif

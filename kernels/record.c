@@ -13,7 +13,10 @@ static uint64_t bytes_in_memory(const struct record_layout *layout, enum value_t
 }
 
 static enum value_type type_of(int precision) {
-    return precision == PRECISION_BFLOAT16 ? VALUE_BFLOAT16 : VALUE_FLOAT32;
+    return precision == PRECISION_BFLOAT16 ? VALUE_BFLOAT16
+           : precision == PRECISION_INT8   ? VALUE_INT8
+           : precision == PRECISION_FLOAT8 ? VALUE_FLOAT8
+                                           : VALUE_FLOAT32;
 }
 
 /* Adds a field. It begins where the field before it ends, in the weights' or the state's part. */
@@ -33,16 +36,26 @@ static void add(struct record_layout *layout, const char *name, enum value_type 
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim) {
     struct rule_slot slots[RULE_SLOTS];
     struct record_layout layout = {.dim = dim, .by_row = RULE_BY_ROW(rule->rule), .counted = rule->count_rows != 0};
-    enum value_type weights = type_of(rule->precision), state = layout.by_row ? VALUE_FLOAT32 : type_of(rule->state_precision);
+    enum value_type weights = type_of(rule->precision), state = type_of(rule->state_precision);
     layout.slots = (uint32_t)rule_slots(rule, slots);
-    layout.halves = weights == VALUE_BFLOAT16 || (layout.slots && state == VALUE_BFLOAT16);
+    layout.halves = weights != VALUE_FLOAT32 || (layout.slots > layout.by_row && state == VALUE_BFLOAT16);
     layout.span = (dim + record_grain(&layout) - 1) / record_grain(&layout) * record_grain(&layout);
     add(&layout, "weights", weights, dim, 0);
-    for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, state, layout.by_row ? 1 : dim, slots[i].initial);
+    if (value_is_code(weights)) layout.field[RECORD_WEIGHTS].offset = RECORD_CODES;
+    for (uint32_t i = 0; i < layout.slots; i++) {
+        int of_row = layout.by_row && i + 1 == layout.slots;
+        add(&layout, slots[i].name, of_row ? VALUE_FLOAT32 : state, of_row ? 1 : dim, slots[i].initial);
+    }
     if (layout.counted) add(&layout, "updates", VALUE_UINT32, 1, 0);
+    if (value_is_code(weights)) {
+        struct record_field *scale = &layout.field[layout.fields++];
+        *scale = (struct record_field){"scale", VALUE_FLOAT32, 1, 0, 0, sizeof(float), layout.packed};
+        layout.packed += sizeof(float);
+        layout.coarse = 1;
+    }
     /* a group of columns is read whole: fields begin on groups, and both parts of a record are whole groups */
     INVARIANT(layout.span >= dim && layout.span % record_grain(&layout) == 0);
-    INVARIANT(layout.fields == RECORD_STATE + layout.slots + (layout.counted ? 1 : 0));
+    INVARIANT(layout.fields == RECORD_STATE + layout.slots + (layout.counted ? 1 : 0) + layout.coarse);
     return layout;
 }
 

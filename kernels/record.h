@@ -7,11 +7,17 @@
  *               where it begins and how many bytes it takes
  *   packed      all fields end to end, without padding: what read() and write() use, and a checkpoint holds
  *
- *   field    0        1 .. slots                              last, where rows keep a count
- *   name     weights  the rule's slots, by PyTorch's names    updates
- *   type     by rule_options, float32 or bfloat16             uint32
+ *   field    0        1 .. slots                              next, where rows keep a count    last, of coarse rows
+ *   name     weights  the rule's slots, by PyTorch's names    updates                          scale
+ *   type     by rule_options                                  uint32                           float32
  *
- * A rule with RULE_BY_ROW has one slot of one column, float32, which is not padded.
+ * A rule with RULE_BY_ROW has one column in its last slot, float32, which is not padded.
+ *
+ * Coarse rows (int8, float8) store a code of one byte a column, and one scale a row; a weight is its code's value x the scale
+ * (rounding.h). In memory the weights' part then begins with the scale, so that one request brings both:
+ *
+ *   byte     0        4         16
+ *            [scale | unused  | codes, padded to whole groups and to 16 bytes]
  */
 #ifndef SPTX_RECORD_H
 #define SPTX_RECORD_H
@@ -23,7 +29,7 @@
 
 enum { COLUMNS_MOST = 4096 }; /* most columns of a table */
 
-enum value_type { VALUE_FLOAT32, VALUE_UINT32, VALUE_BFLOAT16 };
+enum value_type { VALUE_FLOAT32, VALUE_UINT32, VALUE_BFLOAT16, VALUE_INT8, VALUE_FLOAT8 };
 
 FN uint64_t value_bytes(enum value_type type) {
     switch (type) {
@@ -33,13 +39,20 @@ FN uint64_t value_bytes(enum value_type type) {
         return 4;
     case VALUE_BFLOAT16:
         return 2;
+    case VALUE_INT8:
+    case VALUE_FLOAT8:
+        return 1;
     }
     return 0;
 }
 
 /* Returns 1 if a field holds numbers; 0 if it is the row's count of updates. */
 FN int value_is_number(enum value_type type) {
-    return type == VALUE_FLOAT32 || type == VALUE_BFLOAT16;
+    return type != VALUE_UINT32;
+}
+/* Returns 1 for the types whose values are codes that a row's scale multiplies. */
+FN int value_is_code(enum value_type type) {
+    return type == VALUE_INT8 || type == VALUE_FLOAT8;
 }
 
 struct record_field {
@@ -47,12 +60,17 @@ struct record_field {
     enum value_type type;
     uint32_t columns; /* number of columns, without padding */
     float initial;    /* first value of every column; not used for weights, which are drawn */
-    uint64_t offset;  /* in memory: bytes from the beginning of the state to the field; 0 for the weights */
+    uint64_t offset;  /* in memory: bytes from the beginning of the state to the field; of weights and scale, from that of the weights' part */
     uint64_t bytes;   /* in memory: bytes of the field, with padding */
     uint64_t packed;  /* in a packed record: bytes from the beginning of the record to the field */
 };
 
-enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 /* the first field of the state */ };
+enum {
+    RECORD_FIELDS = 1 + RULE_SLOTS + 2,
+    RECORD_WEIGHTS = 0,
+    RECORD_STATE = 1, /* the first field of the state */
+    RECORD_CODES = 16 /* offset of a coarse row's codes, which come after its scale */
+};
 
 struct record_layout {
     struct record_field field[RECORD_FIELDS];
@@ -60,9 +78,10 @@ struct record_layout {
     uint32_t dim;     /* columns of the weights, and of every slot unless by_row, without padding */
     uint32_t span;    /* columns with padding, the same in all fields */
     uint32_t slots;   /* 0..3 */
-    uint32_t by_row;  /* 1: the only slot has one column, for the whole row (RULE_BY_ROW) */
-    uint32_t counted; /* 1: the last field is `updates`, the number of the row's updates */
-    uint32_t halves;  /* 1: some field is bfloat16 */
+    uint32_t by_row;  /* 1: the last slot has one column, for the whole row (RULE_BY_ROW) */
+    uint32_t counted; /* 1: the field after the slots is `updates`, the number of the row's updates */
+    uint32_t coarse;  /* 1: weights are codes, and the last field is the row's scale */
+    uint32_t halves;  /* 1: some field is bfloat16, or weights are codes */
     uint64_t packed;  /* bytes of a packed record */
 };
 
@@ -80,10 +99,14 @@ FN const struct record_field *record_slot(const struct record_layout *layout, ui
 }
 /* Returns the field that counts the row's updates. layout->counted must be 1. */
 FN const struct record_field *record_updates(const struct record_layout *layout) {
+    return &layout->field[RECORD_STATE + layout->slots];
+}
+/* Returns the field of a row's scale. layout->coarse must be 1. */
+FN const struct record_field *record_scale(const struct record_layout *layout) {
     return &layout->field[layout->fields - 1];
 }
 
-/* Returns 1 for the weights, the first field; all others are state. */
+/* Returns 1 for the weights, the first field. */
 FN int record_is_weights(const struct record_field *field) {
     return field->packed == 0;
 }
@@ -95,11 +118,12 @@ FN uint32_t record_quads(const struct record_layout *layout) {
 
 /* Return the bytes of the weights, and of the state, in memory. */
 FN uint64_t record_weights_bytes(const struct record_layout *layout) {
-    return layout->field[RECORD_WEIGHTS].bytes;
+    return layout->field[RECORD_WEIGHTS].offset + layout->field[RECORD_WEIGHTS].bytes;
 }
 FN uint64_t record_state_bytes(const struct record_layout *layout) {
-    if (layout->fields <= RECORD_STATE) return 0;
-    const struct record_field *last = &layout->field[layout->fields - 1];
+    uint32_t fields = layout->fields - layout->coarse;
+    if (fields <= RECORD_STATE) return 0;
+    const struct record_field *last = &layout->field[fields - 1];
     return last->offset + last->bytes;
 }
 

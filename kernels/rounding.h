@@ -1,5 +1,5 @@
-/* rounding: values of two bytes. A bfloat16 is the upper half of a float32: the same sign and exponent, and 7 bits of
- * fraction. All arithmetic is float32; a value becomes a bfloat16 only when it is written to a table.
+/* rounding: values of two bytes, and codes of one. A bfloat16 is the upper half of a float32: the same sign and exponent, and 7 bits of
+ * fraction. All arithmetic is float32; a value becomes a bfloat16, or a code, only when it is written to a table.
  *
  * Rounding to nearest would lose every change below 1/512 of a value. So writing rounds stochastically, up or down with
  * chances that make the mean right: 16 random bits are added below the bits that are kept. They depend only on the seed, the step
@@ -72,6 +72,71 @@ FN uint16_t bfloat16_round(float x, uint32_t random16) {
 FN uint16_t bfloat16_nearest(float x) {
     uint32_t bits = bits_of_float(x);
     return bfloat16_round(x, 0x7FFFu + (bits >> 16 & 1));
+}
+
+/* ---- codes: values of one byte, with a scale a row ----
+ *
+ *   type     values of a code                                         largest
+ *   int8     -127 .. 127 (-128 is never written)                      127
+ *   float8   OCP E4M3FN: sign, 4 bits of exponent (bias 7), 3 of      448
+ *            fraction; denormal numbers in steps of 2^-9
+ *
+ * A weight is value x scale, with scale = (largest size of the row's weights) / (largest of the type), so no code saturates. Only exactly
+ * rounded operations are used: the CPU and the GPU get the same bytes.
+ *
+ *   row                                      scale     codes
+ *   largest size below CODE_TINY (8e-31)     0         0: a row of zeros is all zero bytes
+ *   a NaN or an infinity among the weights   NaN       0: every weight of the row is read as NaN until the row is stored again
+ *
+ * A weight / scale within CODE_CLOSE steps of a code gets this code, whatever the draw. So a row that is fetched and stored has the
+ * same bytes again, although the quotient may be wrong by 3 ulp (2.3e-5 steps for a code of 127; the scale is the same to the bit:
+ * fl(fl(fl(m / 127) x 127) / 127) = fl(m / 127) for all 2^23 fractions of m, and so for 448). The change that this loses is
+ * 2^-22 of the row's largest weight, about what float32 loses. */
+
+#define CODE_TINY  0x0D800000u /* bits of 2^-100: a scale that is not 0 is then no denormal number */
+#define CODE_NAN   0x7FC00000u
+#define CODE_CLOSE 0.000030517578125f /* 2^-15 */
+
+/* Returns the scale of a row. largest_bits: the greatest of its weights' bits without signs. */
+FN float code_scale(uint32_t largest_bits, int float8) {
+    const uint32_t most = 0x7F7FFFF0u; /* a little below the largest float32, so that no value x scale is infinite */
+    if (largest_bits >= 0x7F800000u) return float_of_bits(CODE_NAN);
+    if (largest_bits < CODE_TINY) return 0;
+    return float_of_bits(largest_bits < most ? largest_bits : most) / (float8 ? 448.0f : 127.0f);
+}
+
+/* Returns the draw as a number between 0 and 1. 0.5 instead rounds to nearest, and of two equally near codes to the larger one. */
+FN float code_chance(uint32_t random16) {
+    return (float)(2 * random16 + 1) * 0x1p-17f;
+}
+
+/* Returns `size`, a number of steps from 0 on, rounded up or down. */
+FN uint32_t code_steps(float size, float chance) {
+    uint32_t whole = (uint32_t)(int32_t)size;
+    float rest = size - (float)(int32_t)whole;
+    return whole + (rest > 1 - CODE_CLOSE || (rest > CODE_CLOSE && rest >= chance));
+}
+
+/* int8_code() and float8_code() return the code of a weight / scale; int8_value() and float8_value() return a code's value. */
+FN uint8_t int8_code(float x, float chance) {
+    uint32_t steps = code_steps(fabsf(x), chance);
+    steps = steps < 127 ? steps : 127;
+    return (uint8_t)(x < 0 ? 0u - steps : steps);
+}
+FN float int8_value(uint8_t code) {
+    return (float)(int8_t)code;
+}
+FN uint8_t float8_code(float x, float chance) {
+    uint32_t bits = bits_of_float(x), exponent = bits >> 23 & 255, least = 127 - 6;
+    exponent = exponent > least ? exponent : least;
+    uint32_t steps = ((exponent - least) << 3) + code_steps(fabsf(x) * float_of_bits((127 + 127 + 3 - exponent) << 23), chance);
+    steps = steps < 126 ? steps : 126; /* 127 would be a NaN */
+    return (uint8_t)(steps | (bits >> 24 & 128));
+}
+FN float float8_value(uint8_t code) {
+    uint32_t exponent = code >> 3 & 15, fraction = code & 7;
+    float size = exponent ? float_of_bits((exponent + 120) << 23 | fraction << 20) : (float)(int32_t)fraction * 0x1p-9f;
+    return code & 128 ? -size : size;
 }
 
 /* ---- bits ---- */

@@ -125,8 +125,13 @@ enum sptx_place {
 };
 
 /* Number type of stored rows; arithmetic is always float32. A bfloat16 is the upper half of a float32. Writing one rounds up or
- * down at random, so that the expected value is exact; equal calls on tables of equal seeds give equal bytes. */
-enum sptx_dtype { SPTX_FLOAT32 = 0, SPTX_BFLOAT16 = 1, SPTX_AS_WEIGHTS = 2 };
+ * down at random, so that the expected value is exact; equal calls on tables of equal seeds give equal bytes.
+ *
+ * int8 and float8 (OCP E4M3FN) are for weights only: one byte a column, and one float32 scale a row. A value is code x scale; when a
+ * row is written, scale = its largest size / 127 (int8) or / 448 (float8), and codes are rounded up or down at random as bfloat16 is. A row
+ * smaller than 8e-31 becomes zeros, with scale 0. If a value of the row is NaN or infinite, the whole row is read as NaN until it is
+ * stored again, and is not saved. Rows have no view (sptx_table_view). */
+enum sptx_dtype { SPTX_FLOAT32 = 0, SPTX_BFLOAT16 = 1, SPTX_AS_WEIGHTS = 2, SPTX_INT8 = 3, SPTX_FLOAT8 = 4 };
 
 /* How to make a table. Optimizers, their options' names and the defaults are those of PyTorch (torch.optim). Options that the
  * optimizer does not read are ignored; NaN means the optimizer's default. sparse_adam and rprop refuse weight_decay. After lr is
@@ -139,7 +144,7 @@ struct sptx_table_options {
     uint32_t state;         /* enum sptx_place of the optimizer's state */
     uint32_t seed;          /* seed of the first values */
     uint64_t hot_rows;      /* rows below this number are kept on the GPU (of SPTX_PINNED and SPTX_FILE) */
-    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl;
+    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl rowwise_adam;
                              * "none": no update */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
     const char *directory;  /* the directory for working files; NULL: the current one */
@@ -150,7 +155,8 @@ struct sptx_table_options {
     uint32_t count_rows;    /* 1: bias corrections use the number of updates of each row; 0: the number of updates of the whole
                              * table, as PyTorch does */
     uint32_t dtype;         /* enum sptx_dtype of the stored weights; calls take and give float32 in any case */
-    uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS */
+    uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS; float32 beside
+                             * int8 and float8. On a GPU it is never bfloat16 beside other weights */
     uint64_t gpu_rows;      /* number of rows of a pinned table that are copied to the GPU because calls use them often; which ones
                              * is found out while the table is used, and changes no result. 0: none. Not beside hot_rows */
     uint32_t check_finite;  /* 1: sptx_update() refuses gradients with NaN or infinity, and the table is unchanged. They must be in host
@@ -243,7 +249,7 @@ enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *id
                              void *stream);
 
 /* Overwrites rows: row ids[i] = values[i]; values is [count x dim]. If an id repeats, its last values count. In a bfloat16
- * table, values that bfloat16 can represent are stored exactly. */
+ * table, values that bfloat16 can represent are stored exactly; in one of int8 or float8, rows as they were fetched. */
 enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values, enum sptx_memory memory,
                             void *stream);
 
@@ -260,7 +266,7 @@ struct sptx_view {
     uint64_t stride; /* bytes from the beginning of a row to that of the next */
     uint32_t dim;
     uint32_t cuda;   /* 1: `data` is a valid address on the GPU, too */
-    uint32_t dtype;  /* SPTX_FLOAT32 or SPTX_BFLOAT16 */
+    uint32_t dtype;  /* SPTX_FLOAT32 or SPTX_BFLOAT16; weights of int8 and float8 have no view, their state has */
     uint32_t reserved;
 };
 /* Fills a view of "weights", or of an array of optimizer state by PyTorch's name ("exp_avg"). */

@@ -47,13 +47,14 @@ enum { AHEAD = 8 }; /* a row is prefetched this many rows before it is read, sin
 static int fetch_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
     const struct backend_table *table = call->request->table;
-    int halves = cpu_halves(table);
+    enum value_type type = table->spec.layout.field[RECORD_WEIGHTS].type;
     uint64_t first, end, bytes = call->dim * sizeof(float);
     pool_share(call->request->count, worker, call->workers, &first, &end);
     for (uint64_t i = first; i < end; i++) {
         float *to = call->request->values + i * call->dim;
         if (i + AHEAD < end) __builtin_prefetch(cpu_weights(table, call->ids[i + AHEAD]));
-        if (halves) call->backend->rows->widen(cpu_weights(table, call->ids[i]), call->dim, to);
+        if (type == VALUE_BFLOAT16) call->backend->rows->widen(cpu_weights(table, call->ids[i]), call->dim, to);
+        else if (value_is_code(type)) call->backend->rows->open_codes(cpu_weights(table, call->ids[i]), type == VALUE_FLOAT8, call->dim, to);
         else memcpy(to, cpu_weights(table, call->ids[i]), bytes);
     }
     return 0;
@@ -79,7 +80,9 @@ static int store_rows(void *context, unsigned worker) {
         const struct cpu_draws draws = {&table->spec.rounding, DRAW_ROUND_STORE, call->request->global_step, round_row(&table->spec.rounding, row.row), 0};
         const float *values = call->request->values + last * call->dim;
         cpu_before_change(table, row.row);
-        if (cpu_halves(table)) call->backend->rows->write(cpu_weights(table, row.row), values, call->dim, &draws);
+        enum value_type type = table->spec.layout.field[RECORD_WEIGHTS].type;
+        if (type == VALUE_BFLOAT16) call->backend->rows->write(cpu_weights(table, row.row), values, call->dim, &draws);
+        else if (value_is_code(type)) call->backend->rows->close_codes(cpu_weights(table, row.row), type == VALUE_FLOAT8, values, call->dim, &draws);
         else memcpy(cpu_weights(table, row.row), values, call->dim * sizeof *values);
     }
     return 0;
@@ -125,7 +128,8 @@ int cpu_rows_cached(struct backend *backend, const struct backend_table *table, 
 struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table, const struct record_field *field) {
     uint64_t first = table->spec.first_row;
     if (record_is_weights(field))
-        return (struct rows_view){.data = cpu_weights(table, (uint32_t)first), .first = first, .stride = table->weights.stride};
+        return (struct rows_view){
+            .data = (char *)cpu_weights(table, (uint32_t)first) + field->offset, .first = first, .stride = table->weights.stride};
     return (struct rows_view){
         .data = (char *)(table->state_base + first * table->state_stride + field->offset), .first = first, .stride = table->state_stride};
 }

@@ -43,8 +43,8 @@ struct backend_table {
     struct backend_table *next;
 };
 
-/* Return the floats of a row's weights, and of one of its slots. bfloat16 fields are read and written only by cpu_read_row(),
- * cpu_combine_rows(), cpu_apply_rule() and by_id.c. */
+/* Return where a row's weights, and one of its slots, begin. Fields that are not float32 are read and written only by
+ * cpu_read_row(), cpu_combine_rows(), cpu_apply_rule() and by_id.c; codes only by the last two. */
 FN void *cpu_weights(const struct backend_table *t, uint32_t row) {
     return (void *)(t->weights.base + row * t->weights.stride);
 }

@@ -3,6 +3,7 @@
 #include "rows.h"
 
 #include "kernels/losses.h"
+#include "kernels/record.h"
 
 #include <math.h>
 
@@ -535,6 +536,48 @@ static void write_kept(uint16_t *kept, const float *values, uint32_t columns, co
     }
 }
 
+/* ---- codes ---- */
+
+static void open_codes(const void *kept, int float8, uint32_t columns, float *restrict out) {
+    const uint8_t *codes = (const uint8_t *)kept + RECORD_CODES;
+    float scale = *(const float *)kept;
+    if (float8)
+        for (uint32_t j = 0; j < columns; j++) out[j] = float8_value(codes[j]) * scale;
+    else
+        for (uint32_t j = 0; j < columns; j++) out[j] = int8_value(codes[j]) * scale;
+}
+
+/* Makes codes of one tile of columns. */
+INLINE void close_tile(uint8_t *restrict codes, const int float8, float scale, const float *restrict values, uint32_t columns,
+                       const union tile_bits *random) {
+    for (uint32_t j = 0; j < columns; j++) {
+        float of_scale = values[j] / scale, chance = code_chance(random->column[j]);
+        codes[j] = float8 ? float8_code(of_scale, chance) : int8_code(of_scale, chance);
+    }
+}
+
+static void close_codes(void *kept, int float8, const float *values, uint32_t columns, const struct cpu_draws *draws) {
+    uint8_t *codes = (uint8_t *)kept + RECORD_CODES;
+    union tile_bits bits;
+    uint32_t row_key = round_row_key(round_step_key(draws->of, draws->purpose, draws->global_step), draws->row), largest = 0;
+    for (uint32_t j = 0; j < columns; j++) {
+        uint32_t size = bits_of_float(values[j]) & 0x7FFFFFFFu;
+        largest = size > largest ? size : largest;
+    }
+    float scale = code_scale(largest, float8);
+    *(float *)kept = scale;
+    if (!(scale > 0)) {
+        memset(codes, 0, columns);
+        return;
+    }
+    for (uint32_t at = 0; at < columns; at += DRAWN_COLUMNS) {
+        uint32_t count = columns - at < DRAWN_COLUMNS ? columns - at : DRAWN_COLUMNS;
+        words_from(row_key, round_index(draws->of, at, draws->slot), bits.word);
+        if (float8) close_tile(codes + at, 1, scale, values + at, count, &bits);
+        else close_tile(codes + at, 0, scale, values + at, count, &bits);
+    }
+}
+
 /* ---- lock-free ---- */
 
 /* PAIRS: pairs of neighbouring columns that are read or rounded together; PAIRED: number of their columns. */
@@ -679,6 +722,8 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .gain = gain,
     .widen = widen,
     .write = write_kept,
+    .open_codes = open_codes,
+    .close_codes = close_codes,
     .widen_apart = widen_apart,
     .add_apart = add_apart,
     .combine_kept = combine_kept,

@@ -101,6 +101,11 @@ struct cpu_rows {
     void (*write)(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws);
     void (*combine_kept)(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count, uint32_t dim);
 
+    /* For the weights of coarse rows (record.h). `kept` is a row's scale with its codes; float8: the codes are e4m3, otherwise int8.
+     * close_codes() rounds with the random bits of `draws`. */
+    void (*open_codes)(const void *kept, int float8, uint32_t columns, float *out);
+    void (*close_codes)(void *kept, int float8, const float *values, uint32_t columns, const struct cpu_draws *draws);
+
     /* For lock-free training, whose copies of bfloat16 rows have a faster order of columns: of every CPU_APART columns (or half
      * as many) the even ones first. Dot products and sums of two such copies are unaffected. A copy is padded with zeros to a
      * multiple of CPU_APART columns. add_apart() takes a gain in that order, adds it to the row, rounds with the cheap random

@@ -6,16 +6,18 @@
 
 #include <string.h>
 
-/* A field of a row while a rule changes it: in place, or as floats if it is bfloat16. */
+/* A field of a row while a rule changes it: in place, or as floats if it is stored in another type. */
 struct open_field {
     float *values;
-    uint16_t *kept; /* the bfloat16 field; NULL: changed in place */
+    void *kept; /* the stored field; NULL: changed in place */
 };
 
 static struct open_field open_field(const struct cpu_rows *rows, const struct record_layout *layout, uint32_t field, void *at, float *spare) {
-    if (layout->field[field].type != VALUE_BFLOAT16) return (struct open_field){at, NULL};
+    enum value_type type = layout->field[field].type;
+    if (type == VALUE_FLOAT32) return (struct open_field){at, NULL};
     spare += (1 + field) * (uint64_t)layout->span;
-    rows->widen(at, layout->span, spare);
+    if (value_is_code(type)) rows->open_codes(at, type == VALUE_FLOAT8, layout->span, spare);
+    else rows->widen(at, layout->span, spare);
     return (struct open_field){spare, at};
 }
 
@@ -23,7 +25,9 @@ static void close_field(const struct cpu_rows *rows, const struct table_spec *sp
                         uint64_t global_step, uint32_t row) {
     const struct cpu_draws draws = {&spec->rounding, field ? DRAW_ROUND_STATE : DRAW_ROUND_WEIGHTS, global_step,
                                     round_row(&spec->rounding, row), field ? field - RECORD_STATE : 0};
-    if (open->kept) rows->write(open->kept, open->values, spec->layout.span, &draws);
+    enum value_type type = spec->layout.field[field].type;
+    if (open->kept && value_is_code(type)) rows->close_codes(open->kept, type == VALUE_FLOAT8, open->values, spec->layout.span, &draws);
+    else if (open->kept) rows->write(open->kept, open->values, spec->layout.span, &draws);
 }
 
 void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step, struct backend_table *table,
@@ -47,8 +51,9 @@ void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule
     }
     struct rule_step step = memo->step[entry];
     if (layout->by_row) {
-        *role[0] = rule_row_sum(*role[0], cpu_squares(layout->dim, gradient), layout->dim);
-        step.lr = rule_row_rate(&step, *role[0]);
+        float *of_row = open[RECORD_STATE + layout->slots - 1].values;
+        *of_row = rule_row_sum(&step, *of_row, cpu_squares(layout->dim, gradient), layout->dim);
+        step.lr = rule_row_rate(&step, *of_row);
     }
     rows->rule[rule->rule](&step, layout->dim, gradient, open[RECORD_WEIGHTS].values, role[0], role[1], role[2]);
     for (uint32_t f = 0; layout->halves && f < fields; f++) close_field(rows, &table->spec, f, &open[f], global_step, row);

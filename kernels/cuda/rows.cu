@@ -385,7 +385,11 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     if (!table) return -1;
     if (state_halves(layout) && !has_halves(layout)) {
         free(table);
-        return fail("on a GPU no table has bfloat16 state beside float32 weights");
+        return fail("on a GPU no table has bfloat16 state beside weights of another type");
+    }
+    if (layout->coarse) {
+        free(table);
+        return fail("the cuda backend has no rows of int8 and float8; take bfloat16, or the CPU");
     }
     table->stores[0].fd = table->stores[1].fd = -1;
     table->spec = *spec;

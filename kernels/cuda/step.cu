@@ -407,7 +407,7 @@ static __global__ void __launch_bounds__(CTA) finish_rows(const __grid_constant_
             read_record<F, G, B>(record, weights, state, chunk, v);
             read_row<F, G, B>(g, sum, chunk, v.quads);
             scale_row<B>(g, share);
-            change_stored<F, G, B>(record, g, weights, state, updates, chunk, v, {id, work.side});
+            change_stored<F, G, B>(record, g, weights, state, updates, 0, chunk, v, {id, work.side}); /* ranks share out no rule by row */
         }
         write_updates(v, state, updates + 1, tid);
     }
@@ -562,9 +562,10 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
     struct rule_slot slots[RULE_SLOTS];
     view->constants = rule_prepare(rule, lr, updates);
     view->by_row = layout->by_row;
-    view->rule = view->by_row ? RULE_SGD : rule->rule;
-    view->slots = view->by_row ? 0 : (uint32_t)rule_slots(rule, slots);
-    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : view->by_row ? (uint32_t)record_slot(layout, 0)->offset : DRAW_NONE;
+    view->slots = (uint32_t)rule_slots(rule, slots) - layout->by_row;
+    view->rule = view->by_row && !view->slots ? RULE_SGD : rule->rule;
+    view->row_at = view->by_row ? (uint32_t)record_slot(layout, view->slots)->offset : DRAW_NONE;
+    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : DRAW_NONE;
     for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
     for (uint32_t &slot : view->slot_number) slot = 0;
     view->halves = state_halves(layout);

@@ -148,8 +148,9 @@ struct rule_view {
                                    * none */
     uint32_t slot_number[RULE_SLOTS]; /* [role] number of the slot with this role in a record */
     bool halves;                  /* slots are bfloat16 */
-    bool by_row;                  /* records have the row's sum and no slots (RULE_BY_ROW); `rule` is then RULE_SGD */
-    uint32_t count_at;            /* offset in the state of the row's count of updates, or of its sum; DRAW_NONE: rows have neither */
+    bool by_row;                  /* the last slot has one column, and is not in `slots` (RULE_BY_ROW); `rule` is RULE_SGD if it is the only slot */
+    uint32_t row_at;              /* if by_row: offset in the state of the slot of one column */
+    uint32_t count_at;            /* offset in the state of the row's count of updates; DRAW_NONE: rows have none */
 };
 
 struct step_view {
@@ -478,7 +479,7 @@ template <int VEC, bool STATE> struct held_state {
 static __device__ __forceinline__ uint32_t *count_of(const struct step_view &v, char *state) {
     return (uint32_t *)(state + v.rule.count_at);
 }
-/* Returns a row's count of earlier updates, or the bits of its sum. A group must read it, wait for all its threads, and only then change rows. */
+/* Returns a row's count of earlier updates. A group must read it, wait for all its threads, and only then change rows. */
 static __device__ __forceinline__ uint32_t read_updates(const struct step_view &v, char *state) {
     return v.rule.count_at != DRAW_NONE ? *count_of(v, state) : 0;
 }
@@ -647,14 +648,15 @@ static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r
 }
 
 /* Updates B quads of a record by the rule, and writes them back. All threads of the group must have read its count of updates. `updates`: that
- * count, or the bits of the row's new sum. */
+ * count; of_row: the new value of the slot of one column, if there is one. */
 template <class F, int G, int B>
 static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights, char *state,
-                                                     uint32_t updates, uint32_t chunk, const struct step_view &v, const struct named_row &row) {
+                                                     uint32_t updates, float of_row, uint32_t chunk, const struct step_view &v,
+                                                     const struct named_row &row) {
     float4 w[B];
     open_row<F, B>(w, r.weights);
     struct rule_step k = row_constants(v.rule, updates); /* computed early, so that the record's reads need not wait for it */
-    if (v.rule.by_row) k.lr = rule_row_rate(&k, __uint_as_float(updates));
+    if (v.rule.by_row) k.lr = rule_row_rate(&k, of_row);
     change_record<F, G, B, true>(r.state, k, g, w, weights, state, chunk, v, row);
 }
 
@@ -721,6 +723,7 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool squared = v.rule.constants.clip > 0 || v.rule.by_row, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
+    float of_row = updated && v.rule.by_row ? *(const float *)(state + v.rule.row_at) : 0;
     float4 sum[B]; /* computed before the branches below, which rows of one warp may take differently */
     float squares[1] = {0};
     __syncwarp(); /* waits until all threads have read the row's count of updates */
@@ -731,7 +734,7 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     }
     if (squared) group_sum<G, 1>(squares);
     float share = updated ? share_of_row(v, to.starts, item.row, squares[0]) : 1;
-    if (v.rule.by_row) updates = __float_as_uint(rule_row_sum(__uint_as_float(updates), share * share * squares[0], v.dim));
+    if (v.rule.by_row) of_row = rule_row_sum(&v.rule.constants, of_row, share * share * squares[0], v.dim);
 #pragma unroll 1
     for (uint32_t chunk = tid; real && chunk - tid < chunks; chunk += STEP) {
         struct stored_record<F, B> record;
@@ -739,12 +742,13 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
         if (G == 32) gained(chunk, sum);
         if (updated) {
             scale_row<B>(sum, share);
-            change_stored<F, G, B>(record, sum, weights, state, updates, chunk, v, row);
+            change_stored<F, G, B>(record, sum, weights, state, updates, of_row, chunk, v, row);
         } else {
             write_row<F, G, B>(sum, to.kept ? to.kept : to.partials + item.partial * v.span, chunk, v.quads);
         }
     }
-    if (updated) write_updates(v, state, v.rule.by_row ? updates : updates + 1, tid);
+    if (updated) write_updates(v, state, updates + 1, tid);
+    if (updated && v.rule.by_row && tid == 0) *(float *)(state + v.rule.row_at) = of_row;
     return squares[0];
 }
 

@@ -7,7 +7,12 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
-static const char bfloat16[] = "_bfloat16"; /* ending of a bfloat16 field's name in a file */
+/* The types that NumPy lacks, or that mean more than their numbers, by kind: what the file says, and the ending of the field's name. */
+static const struct named_type {
+    char kind;
+    const char *type, *ending;
+} named_types[] = {{'h', "<u2", "_bfloat16"}, {'b', "|i1", "_int8"}, {'B', "|u1", "_float8"}};
+enum { NAMED_TYPES = sizeof named_types / sizeof *named_types };
 enum { MAGIC = 6, ALIGNMENT = 64, HEADER_BYTES = 2048 };
 
 /* ---- reading the header: a Python dict of three keys, as NumPy writes it ---- */
@@ -75,25 +80,22 @@ static int refuse_header(const char *path, const char *what) {
     return fail("'%s' is not a table of this program: %s", path, what);
 }
 
-/* If a name ends with "_bfloat16", removes that ending and returns 1; otherwise returns 0. */
-static int take_ending(char *name) {
-    size_t length = strlen(name), ending = sizeof bfloat16 - 1;
-    if (length <= ending || strcmp(name + length - ending, bfloat16)) return 0;
-    name[length - ending] = 0;
-    return 1;
-}
-
+/* Removes the ending from the name of a field that has one of the named types. */
 static int set_kind(struct npy_field *field, const char *type, const char *path) {
-    if (!strcmp(type, "<f4"))
-        field->kind = 'f';
-    else if (!strcmp(type, "<u4"))
-        field->kind = 'u';
-    else if (!strcmp(type, "<u2") && take_ending(field->name))
-        field->kind = 'h';
-    else
-        return fail("'%s' holds numbers of type '%s', wanted '<f4', '<u4', or '<u2' in a field whose name ends in %s", path, type,
-                    bfloat16);
-    return 0;
+    size_t length = strlen(field->name);
+    if (!strcmp(type, "<f4")) field->kind = 'f';
+    if (!strcmp(type, "<u4")) field->kind = 'u';
+    for (int i = 0; !field->kind && i < NAMED_TYPES; i++) {
+        const struct named_type *named = &named_types[i];
+        size_t ending = strlen(named->ending);
+        if (strcmp(type, named->type) || length <= ending || strcmp(field->name + length - ending, named->ending)) continue;
+        field->kind = named->kind;
+        field->name[length - ending] = 0;
+    }
+    return field->kind ? 0
+                       : fail("'%s' holds numbers of type '%s', wanted '<f4', '<u4', or '<u2', '|i1' or '|u1' in a field whose name ends in "
+                              "_bfloat16, _int8 or _float8",
+                              path, type);
 }
 
 /* Reads a field such as ('weights', '<f4', (400,)), after its opening bracket. */
@@ -146,7 +148,8 @@ static void lay_out(struct npy *npy) {
     npy->record = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {
         npy->field[i].offset = npy->record;
-        npy->record += (uint64_t)npy->field[i].columns * (npy->field[i].kind == 'h' || npy->field[i].kind == 'e' ? 2 : 4);
+        char kind = npy->field[i].kind;
+        npy->record += (uint64_t)npy->field[i].columns * (kind == 'h' || kind == 'e' ? 2 : kind == 'b' || kind == 'B' ? 1 : 4);
     }
 }
 
@@ -237,7 +240,9 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
  * matrix, too. */
 static size_t add_field(char *out, size_t capacity, size_t at, const struct npy_field *field) {
     if (field->kind == 'u' && field->columns == 1) return text_add(out, capacity, at, "('%s', '<u4')", field->name);
-    if (field->kind == 'h') return text_add(out, capacity, at, "('%s%s', '<u2', (%u,))", field->name, bfloat16, field->columns);
+    for (int i = 0; i < NAMED_TYPES; i++)
+        if (field->kind == named_types[i].kind)
+            return text_add(out, capacity, at, "('%s%s', '%s', (%u,))", field->name, named_types[i].ending, named_types[i].type, field->columns);
     return text_add(out, capacity, at, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
 }
 

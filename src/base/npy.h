@@ -3,7 +3,8 @@
  *   structured: descr [('weights','<f4',(D,)),('exp_avg','<f4',(D,)),('updates','<u4')], shape (V,)
  *   plain:      descr '<f4', shape (V, D)
  *
- * NumPy has no bfloat16. A bfloat16 field is stored as ('weights_bfloat16','<u2',(D,)): the upper halves of float32 numbers.
+ * NumPy has no bfloat16. A bfloat16 field is stored as ('weights_bfloat16','<u2',(D,)): the upper halves of float32 numbers. Codes of
+ * coarse rows (kernels/record.h) are ('weights_int8','|i1',(D,)) and ('weights_float8','|u1',(D,)), and ('scale','<f4',(1,)) is last.
  */
 #ifndef SPTX_NPY_H
 #define SPTX_NPY_H
@@ -16,11 +17,11 @@ enum { NPY_FIELDS = 8, NPY_NAME = 32 };
 
 /* A field of an array's records. */
 struct npy_field {
-    char name[NPY_NAME]; /* "" for a plain array; without the ending "_bfloat16" that the file's name has */
+    char name[NPY_NAME]; /* "" for a plain array; without the ending, such as "_bfloat16", that a name in the file has */
     uint32_t columns;    /* number of values in a row; 1 if the field has no shape */
     uint64_t offset;     /* bytes from the start of a record */
-    char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16; 'e' is float16, 'b' int8, 'B' uint8: plain arrays
-                          * of these are only written */
+    char kind;           /* 'f' is float32, 'u' uint32, 'h' bfloat16, 'b' int8, 'B' float8 (e4m3); 'e' is float16: only written. Plain arrays
+                          * of 'b', 'B' (uint8) and 'e' are only written */
 };
 
 /* An array: its form, and its file if npy_open() has mapped it. */
@@ -38,7 +39,7 @@ int npy_open(struct npy *npy, const char *path);
 void npy_close(struct npy *npy);
 /* Returns the field with this name, or NULL. The only field of a plain array is also found as "weights". */
 const struct npy_field *npy_find(const struct npy *npy, const char *name);
-/* Returns the address of a field of a row in the mapped file. It is a multiple of 4, unless the file has a bfloat16 field. */
+/* Returns the address of a field of a row in the mapped file. It is a multiple of 4, if all fields are of kind 'f' or 'u'. */
 const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64_t row);
 
 /* Writes the header for npy->rows rows and the fields' name, columns and kind. Sets the fields' offsets. Returns 0, or -1 after

@@ -22,7 +22,7 @@ enum { TRUTH_AUTO = 2 };
 /* The choices of these keys are enums of the kernels (kernels/backend.h, kernels/optimizers.h). config.def lists their names in
  * the kernels' order and "auto" after them; these are the numbers of "auto". The kernels have no loss of LOSS_HIERARCHICAL: for
  * them it is the logistic loss over other contexts (example_paths). */
-enum { PLACE_AUTO = 3, RULE_AUTO = 12, LAW_AUTO = 3, LOSS_HIERARCHICAL = 5 /* LOSS_KINDS */, LOSS_AUTO, SCORE_AUTO = 2, MATMUL_AUTO = 2 };
+enum { PLACE_AUTO = 3, RULE_AUTO = 13, LAW_AUTO = 3, LOSS_HIERARCHICAL = 5 /* LOSS_KINDS */, LOSS_AUTO, SCORE_AUTO = 2, MATMUL_AUTO = 2 };
 
 /* Choices of the other keys, in the order of their lists in config.def. */
 enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_TRIPLE, MODE_COUNTS, MODE_AUTO }; /* the

@@ -600,7 +600,7 @@ static int check_draws(const struct config *c) {
 
 static int check_optimizer(const struct config *c) {
     const char *rule = config_choice_name("optimizer", "rule", c->optimizer_rule);
-    int adam = c->optimizer_rule >= RULE_ADAM && c->optimizer_rule <= RULE_ADAMAX;
+    int adam = RULES_ALL_ADAMS >> c->optimizer_rule & 1;
     if (c->optimizer_rule == RULE_SGD && c->optimizer_nesterov && c->optimizer_momentum == 0)
         return fail("optimizer.nesterov = yes needs optimizer.momentum above 0");
     if (adam && (c->optimizer_beta1 == 1 || c->optimizer_beta2 == 1))
@@ -608,7 +608,7 @@ static int check_optimizer(const struct config *c) {
                     c->optimizer_beta1, c->optimizer_beta2, rule);
     if (!rules_has(c->optimizer_rule, "weight_decay") && c->optimizer_weight_decay != 0)
         return fail("optimizer.weight_decay = %g: %s has no weight decay; set it to 0, or use %s",
-                    c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam"
+                    c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM || c->optimizer_rule == RULE_ROWWISE_ADAM ? "adam"
                                                      : RULE_BY_ROW(c->optimizer_rule)      ? "adagrad"
                                                      : c->optimizer_rule == RULE_FTRL      ? "optimizer.l2"
                                                                                            : "another rule");
@@ -634,8 +634,10 @@ static int check_ranks(const struct config *c) {
         return fail("device.gpus = %" PRIu64 ", and this run has %u ranks: begin it without mpirun, or leave the key out",
                     c->device_gpus, ranks);
     if (ranks > 1 && RULE_BY_ROW(c->optimizer_rule))
-        return fail("optimizer.rule = rowwise-adagrad needs all columns of a row in one process, and this run has %u ranks, which "
-                    "share them out; set optimizer.rule = adagrad, or begin it without ranks", ranks);
+        return fail("optimizer.rule = %s needs all columns of a row in one process, and this run has %u ranks, which share them out; "
+                    "set optimizer.rule = %s, or begin it without ranks",
+                    config_choice_name("optimizer", "rule", c->optimizer_rule), ranks,
+                    c->optimizer_rule == RULE_ROWWISE_ADAM ? "adam" : "adagrad");
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
     return 0;

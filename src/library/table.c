@@ -78,12 +78,15 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
 }
 
 static int read_precision(struct rule_options *rule, const struct sptx_table_options *o) {
-    if (o->dtype > SPTX_BFLOAT16 || o->state_dtype > SPTX_AS_WEIGHTS)
-        return fail_usage("dtypes are 0 (float32) and 1 (bfloat16), and 2 for a state like the weights, not %u and %u",
-                          o->dtype, o->state_dtype);
-    rule->precision = o->dtype == SPTX_BFLOAT16 ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
-    rule->state_precision = o->state_dtype == SPTX_AS_WEIGHTS ? rule->precision
-                            : o->state_dtype == SPTX_BFLOAT16 ? PRECISION_BFLOAT16
+    static const int precisions[] = {[SPTX_FLOAT32] = PRECISION_FLOAT32, [SPTX_BFLOAT16] = PRECISION_BFLOAT16, [SPTX_INT8] = PRECISION_INT8,
+                                     [SPTX_FLOAT8] = PRECISION_FLOAT8};
+    if (o->dtype > SPTX_FLOAT8 || o->dtype == SPTX_AS_WEIGHTS)
+        return fail_usage("dtype is 0 (float32), 1 (bfloat16), 3 (int8) or 4 (float8), not %u", o->dtype);
+    if (o->state_dtype > SPTX_AS_WEIGHTS)
+        return fail_usage("state_dtype is 0 (float32), 1 (bfloat16) or 2 (as the weights; float32 beside int8 and float8), not %u", o->state_dtype);
+    rule->precision = precisions[o->dtype];
+    rule->state_precision = o->state_dtype != SPTX_AS_WEIGHTS ? precisions[o->state_dtype]
+                            : o->dtype == SPTX_BFLOAT16       ? PRECISION_BFLOAT16
                                                               : PRECISION_FLOAT32;
     return 0;
 }
@@ -412,10 +415,10 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
     return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
-/* Returns a field of numbers with this name. The counts of rows' updates are not in the library's interface. */
+/* Returns the field with this name: weights or a slot. Counts of updates, and scales, are not in the library's interface. */
 static const struct record_field *find_field(const struct sptx_table *table, const char *name) {
     const struct record_field *field = name ? record_field(&table->table.spec.layout, name) : NULL;
-    if (field && value_is_number(field->type)) return field;
+    if (field && field - table->table.spec.layout.field <= table->table.spec.layout.slots) return field;
     fail_usage("the table has no field '%s'; its first is 'weights', then come its rule's slots", name ? name : "NULL");
     return NULL;
 }
@@ -442,6 +445,10 @@ enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, str
     const struct table_spec *spec = &table->table.spec;
     enter(context);
     const struct record_field *field = check_view(out) ? NULL : find_field(table, name);
+    if (field && value_is_code(field->type)) {
+        field = NULL;
+        fail_usage("weights of int8 and float8 are codes with a scale a row, of which there is no view: fetch rows, and store them");
+    }
     if (!field || context->ops->rows_wait(context->backend)) return leave(context, -1);
     struct rows_view view = context->ops->rows_view(context->backend, table->table.store, field);
     const struct sptx_view all = {.data = view.data,

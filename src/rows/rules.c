@@ -30,7 +30,7 @@ struct rule_options rules_defaults(int rule) {
     static const double rates[RULE_COUNT] = {
         [RULE_SGD] = 1e-3,   [RULE_ADAGRAD] = 0.01,     [RULE_ADADELTA] = 1.0, [RULE_RMSPROP] = 0.01, [RULE_ADAM] = 1e-3,
         [RULE_ADAMW] = 1e-3, [RULE_SPARSE_ADAM] = 1e-3, [RULE_ADAMAX] = 2e-3,  [RULE_ASGD] = 0.01,    [RULE_RPROP] = 0.01,
-        [RULE_ROWWISE_ADAGRAD] = 0.01, [RULE_FTRL] = 0.1};
+        [RULE_ROWWISE_ADAGRAD] = 0.01, [RULE_FTRL] = 0.1, [RULE_ROWWISE_ADAM] = 1e-3};
     return (struct rule_options){
         .rule = rule,
         .lr = rates[rule],
@@ -80,7 +80,10 @@ int rules_check(const struct rule_options *o) {
     if (o->rule == RULE_SGD && o->nesterov && o->momentum == 0) return fail_usage("sgd: nesterov needs a momentum above 0");
     if (!rules_has(o->rule, "weight_decay") && o->weight_decay != 0)
         return fail_usage("%s: weight_decay = %g, but it has none; use %s", names[o->rule], o->weight_decay,
-                          o->rule == RULE_SPARSE_ADAM ? "adam" : RULE_BY_ROW(o->rule) ? "adagrad" : o->rule == RULE_FTRL ? "l2" : "another rule");
+                          o->rule == RULE_SPARSE_ADAM || o->rule == RULE_ROWWISE_ADAM ? "adam"
+                          : RULE_BY_ROW(o->rule)                                    ? "adagrad"
+                          : o->rule == RULE_FTRL                                    ? "l2"
+                                                                                    : "another rule");
     if (o->rule == RULE_RPROP && o->step_min > o->step_max)
         return fail_usage("rprop: step_min = %g is above step_max = %g", o->step_min, o->step_max);
     if (rule_counts(o) && o->rule != RULE_ADAGRAD && o->rule != RULE_ASGD && (o->beta1 == 1 || o->beta2 == 1))

@@ -30,7 +30,7 @@ int table_left(const char *file) {
     return file_is_partial(file, working_names[TABLE_TARGET]) || file_is_partial(file, working_names[TABLE_CONTEXT]);
 }
 
-/* Refuses bfloat16 fields if the backend does not support them, or if eight columns that one rounding draw covers would be on
+/* Refuses bfloat16 and coarse fields if the backend does not support them, or if eight columns that one rounding draw covers would be on
  * different ranks. */
 static int check_halves(const struct table *table) {
     if (!table->whole.halves) return 0;
@@ -179,14 +179,14 @@ static void first_records(const struct table *table, char *records, uint64_t cou
                          : i == bias_column(table) ? 1
                                                    : slot->initial;
         for (uint64_t row = 0; row < count; row++)
-            values_write(slot->type, records + row * layout->packed + slot->packed, initial, slot->columns);
+            values_write(layout, slot, records + row * layout->packed, initial, slot->columns);
     }
     const struct record_field *weights = &layout->field[RECORD_WEIGHTS];
     if (!table->biases || ones_column(table) >= weights->columns) return;
     memset(initial, 0, sizeof initial);
     initial[ones_column(table)] = 1;
     for (uint64_t row = 0; row < count; row++)
-        values_write(weights->type, records + row * layout->packed + weights->packed, initial, weights->columns);
+        values_write(layout, weights, records + row * layout->packed, initial, weights->columns);
 }
 
 static int is_idle(const struct table *table, uint64_t row) {
@@ -210,7 +210,7 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
                                                          * draws */
     if (!is_idle(table, row)) table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
     if (table->biases && ones_column(table) < weights->columns) first[ones_column(table)] = 1;
-    values_write(weights->type, record + weights->packed, first, weights->columns);
+    values_write(&table->spec.layout, weights, record, first, weights->columns);
     return 0;
 }
 
@@ -220,7 +220,7 @@ void table_first_record(const struct table *table, uint64_t row, char *record) {
     first_records(table, record, 1);
     if (table->init.kind == INIT_ZEROS) return;
     table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
-    values_write(weights->type, record + weights->packed, first, weights->columns);
+    values_write(&table->spec.layout, weights, record, first, weights->columns);
 }
 
 static int begin_rows(void *context, unsigned worker) {

@@ -367,7 +367,8 @@ static void name_fields(const struct npy *npy, char *out, size_t capacity) {
         const char *name = field->name[0] ? field->name : "(plain array)";
         at = text_add(out, capacity, at, "%s%s", i ? " " : "", name);
         if (field->kind != 'u')
-            at = text_add(out, capacity, at, "[%" PRIu32 "]%s", field->columns, field->kind == 'h' ? " (bfloat16)" : "");
+            at = text_add(out, capacity, at, "[%" PRIu32 "]%s", field->columns,
+                          field->kind == 'h' ? " (bfloat16)" : field->kind == 'b' ? " (int8)" : field->kind == 'B' ? " (float8)" : "");
     }
 }
 

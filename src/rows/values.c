@@ -13,6 +13,10 @@ char values_kind(enum value_type type) {
         return 'u';
     case VALUE_BFLOAT16:
         return 'h';
+    case VALUE_INT8:
+        return 'b';
+    case VALUE_FLOAT8:
+        return 'B';
     }
     return 0;
 }
@@ -29,16 +33,28 @@ void values_of_file(const struct npy_field *field, const void *at, uint32_t firs
     for (uint32_t i = 0; field->kind == 'h' && i < count; i++) out[i] = widened(from + (first + i) * sizeof(uint16_t));
 }
 
-void values_write(enum value_type type, void *at, const float *values, uint32_t count) {
-    char *to = at;
-    if (type == VALUE_FLOAT32) memcpy(to, values, count * sizeof *values);
-    for (uint32_t i = 0; type == VALUE_BFLOAT16 && i < count; i++) {
+void values_write(const struct record_layout *layout, const struct record_field *field, char *record, const float *values, uint32_t count) {
+    char *to = record + field->packed;
+    uint32_t largest = 0;
+    if (field->type == VALUE_FLOAT32) memcpy(to, values, count * sizeof *values);
+    for (uint32_t i = 0; field->type == VALUE_BFLOAT16 && i < count; i++) {
         uint16_t kept = bfloat16_nearest(values[i]);
         memcpy(to + i * sizeof kept, &kept, sizeof kept);
     }
+    if (!value_is_code(field->type)) return;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t size = bits_of_float(values[i]) & 0x7FFFFFFFu;
+        largest = size > largest ? size : largest;
+    }
+    int float8 = field->type == VALUE_FLOAT8;
+    float scale = code_scale(largest, float8);
+    memcpy(record + record_scale(layout)->packed, &scale, sizeof scale);
+    memset(to, 0, count);
+    for (uint32_t i = 0; scale > 0 && i < count; i++)
+        to[i] = (char)(float8 ? float8_code(values[i] / scale, 0.5f) : int8_code(values[i] / scale, 0.5f));
 }
 
-/* float32 and bfloat16: infinity and NaN have an exponent with all bits set. */
+/* float32 and bfloat16: infinity and NaN have an exponent with all bits set. float8: a NaN has all bits set but its sign. */
 int values_finite(const struct record_field *field, const void *at) {
     const char *from = at;
     int bad = 0;
@@ -52,6 +68,7 @@ int values_finite(const struct record_field *field, const void *at) {
         memcpy(&bits, from + i * sizeof bits, sizeof bits);
         bad |= (bits & 0x7F80u) == 0x7F80u;
     }
+    for (uint32_t i = 0; field->type == VALUE_FLOAT8 && i < field->columns; i++) bad |= (from[i] & 0x7F) == 0x7F;
     return !bad;
 }
 

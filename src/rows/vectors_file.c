@@ -195,7 +195,7 @@ static int read_npy(struct vectors_file *file, const char *vocabulary) {
         return fail("'%s' has no words: name the vocabulary of its rows (word TAB count, a line a row) behind it", file->path);
     if (npy_open(&file->npy, file->path)) return -1;
     const struct npy_field *weights = npy_find(&file->npy, "weights");
-    if (!weights || weights->kind == 'u')
+    if (!weights || (weights->kind != 'f' && weights->kind != 'h'))
         return fail("'%s' has no matrix and no field 'weights' of float32 or bfloat16", file->path);
     if (vocab_read_given(&vocab, vocabulary)) return -1;
     file->rows = file->npy.rows;

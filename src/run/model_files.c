@@ -183,7 +183,8 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
     int shared = model->vocab.subwords.rows && part > model->rows; /* every table has the rows of n-grams */
-    if (!result && (!weights || weights->kind == 'u')) result = fail("'%s' has no field 'weights' of float32 or bfloat16", path);
+    if (!result && (!weights || (weights->kind != 'f' && weights->kind != 'h')))
+        result = fail("'%s' has no field 'weights' of float32 or bfloat16", path);
     if (!result && npy->rows != part && (shared || npy->rows != model->rows))
         result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words%s", path, npy->rows,
                        model->directory, model->rows, shared ? ", whose n-grams have others than that (examples.subwords)" : "");

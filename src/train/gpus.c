@@ -145,7 +145,8 @@ static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
     else if (c->negatives_per == PER_BATCH)
         snprintf(why, GPUS_WHY, "batches share their negatives (negatives.per = batch), which only one GPU can train");
     else if (RULE_BY_ROW(c->optimizer_rule))
-        snprintf(why, GPUS_WHY, "optimizer.rule = rowwise-adagrad needs all columns of a row on one GPU");
+        snprintf(why, GPUS_WHY, "optimizer.rule = %s needs all columns of a row on one GPU",
+                 config_choice_name("optimizer", "rule", c->optimizer_rule));
     else if (!strcmp(c->corpus_path, CORPUS_INPUT))
         snprintf(why, GPUS_WHY, "standard input is read by one process");
     else

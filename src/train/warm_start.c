@@ -286,7 +286,7 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     uint32_t count = columns_of(table, filling->grow->vectors.dim);
     if (vectors_file_row(&filling->grow->vectors, from, table->own.first, count, weights)) return -1;
     make_mean(filling->grow, table, row, weights);
-    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, count);
+    values_write(&table->spec.layout, &table->spec.layout.field[RECORD_WEIGHTS], record, weights, count);
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
@@ -296,7 +296,7 @@ static void take_weights(const struct filling *filling, const struct table *tabl
     uint32_t count = columns_of(table, filling->field->columns);
     values_of_file(filling->field, older, table->own.first, count, weights);
     make_mean(filling->grow, table, row, weights);
-    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, count);
+    values_write(&table->spec.layout, &table->spec.layout.field[RECORD_WEIGHTS], record, weights, count);
 }
 
 /* The function `take` of a table_origin, for a run. */

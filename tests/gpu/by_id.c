@@ -251,6 +251,8 @@ void test_by_id(void) {
         {.optimizer = "rowwise_adagrad", .rows = 900, .dim = 128, .hot = 451},
         {.optimizer = "rowwise_adagrad", .rows = 700, .dim = 516, .hot = 10},
         {.optimizer = "rowwise_adagrad", .rows = 800, .dim = 1, .hot = 8},
+        {.optimizer = "rowwise_adam", .rows = 900, .dim = 101, .hot = 451, .clip = 0.5, .count_rows = 1},
+        {.optimizer = "rowwise_adam", .rows = 900, .dim = 128, .hot = 20, .kept = ALL_HALVES},
         {.optimizer = "sgd", .rows = 5000, .dim = 128, .hot = 700, .kept = HALF_WEIGHTS},
         {.optimizer = "sgd", .rows = 300, .dim = 4, .hot = 300, .momentum = 1, .kept = ALL_HALVES},
         {.optimizer = "adagrad", .rows = 2000, .dim = 101, .hot = 1, .clip = 0.5, .kept = HALF_WEIGHTS},

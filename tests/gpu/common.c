@@ -361,6 +361,8 @@ int rule_cases(struct rule_case cases[32]) {
     cases[n].options.lr_decay = 0.1, cases[n].options.initial_accumulator = 0.1, cases[n++].options.count_rows = 1;
     cases[n] = (struct rule_case){"rowwise_adagrad clip", options_of(RULE_ROWWISE_ADAGRAD)};
     cases[n].options.clip = 0.5, cases[n++].options.initial_accumulator = 0.1;
+    cases[n] = (struct rule_case){"rowwise_adam clip counted", options_of(RULE_ROWWISE_ADAM)};
+    cases[n].options.clip = 0.5, cases[n++].options.count_rows = 1;
     cases[n] = (struct rule_case){"rmsprop centered", options_of(RULE_RMSPROP)};
     cases[n++].options.centered = 1;
     cases[n] = (struct rule_case){"rmsprop momentum", options_of(RULE_RMSPROP)};

@@ -29,6 +29,7 @@ void rules64_update(const struct rule_options *options, double lr, uint64_t befo
     for (uint64_t i = 0; i < dim; i++) squares += g[i] * g[i];
     double share = rule_share(k.clip, places, squares);
     for (int s = 0; s < count; s++) role[kinds[s].role] = slots + (uint64_t)s * dim;
-    if (RULE_BY_ROW(options->rule)) k.lr = rule_row_rate(&k, slots[0] = rule_row_sum(slots[0], share * share * squares, (uint32_t)dim));
+    double *of_row = slots + (uint64_t)(count - 1) * dim;
+    if (RULE_BY_ROW(options->rule)) k.lr = rule_row_rate(&k, *of_row = rule_row_sum(&k, *of_row, share * share * squares, (uint32_t)dim));
     updates[options->rule](&k, share, dim, g, w, role[0], role[1], role[2]);
 }

@@ -394,7 +394,7 @@ static void ids_of_any_size_are_sorted(void **state) {
 }
 
 static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop", "adam",
-                                    "adamw", "sparse_adam", "adamax",   "asgd",    "rprop", "rowwise_adagrad", "ftrl"};
+                                    "adamw", "sparse_adam", "adamax",   "asgd",    "rprop", "rowwise_adagrad", "ftrl", "rowwise_adam"};
 enum { RULES = sizeof rules / sizeof *rules };
 
 static char *bytes_of(const char *path, long *length) {
@@ -550,7 +550,7 @@ static void a_save_that_cannot_be_made_says_why(void **state) {
 static void optimizers_and_their_options_have_names(void **state) {
     char said[256] = "";
     for (uint32_t i = 0; sptx_optimizer(i); i++) strcat(strcat(said, sptx_optimizer(i)), " ");
-    assert_string_equal(said, "sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl none ");
+    assert_string_equal(said, "sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl rowwise_adam none ");
     assert_null(sptx_optimizer(UINT32_MAX));
     *said = 0;
     for (uint32_t i = 0; sptx_optimizer_option("rprop", i); i++)
@@ -731,7 +731,10 @@ static void what_is_no_dtype(void **state) {
     options.rows = options.dim = 1;
     options.dtype = SPTX_AS_WEIGHTS;
     assert_int_equal(sptx_table_open(context, &options, &table), SPTX_USAGE);
-    assert_non_null(strstr(sptx_error(context), "dtypes"));
+    assert_non_null(strstr(sptx_error(context), "dtype is"));
+    options.dtype = options.state_dtype = SPTX_INT8;
+    assert_int_equal(sptx_table_open(context, &options, &table), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "state_dtype is"));
     sptx_close(context);
 }
 

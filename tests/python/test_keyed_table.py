@@ -277,6 +277,7 @@ def some_calls(table, random, times):
 
 
 KINDS = [{"evict": None, "capacity": 200}, {"evict": "lru", "dtype": "bfloat16"}, {"evict": "lfu", "admit": 2, "optimizer": "adam"},
+         {"evict": "age", "optimizer": "rowwise_adam", "dtype": "int8", "init": "normal 0 0.1"}, {"evict": "lru", "dtype": "float8"},
          {"evict": "age", "optimizer": "rowwise_adagrad", "admit": 3, "init": "normal 0 0.1"}]
 
 

@@ -343,6 +343,7 @@ def test_optimizers_have_pytorchs_options():
         "rprop": {"eta_minus", "eta_plus", "step_min", "step_max"},
         "rowwise_adagrad": {"initial_accumulator", "eps"},
         "ftrl": {"l1", "l2", "beta"},
+        "rowwise_adam": {"beta1", "beta2", "eps"},
         "none": set()}
     every = set().union(*_options.OPTIMIZERS.values())
     assert every | {"lr", "clip", "count_rows"} == set(_library.NUMBERS + _library.LATER_NUMBERS + _library.FLAGS)

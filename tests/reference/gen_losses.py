@@ -62,6 +62,29 @@ class Ftrl(torch.optim.Optimizer):
 FTRL = (Ftrl, dict(lr=0.2, l1=0.05, l2=0.3, beta=0.5))
 ROWWISE = (RowwiseAdagrad, dict(lr=0.1))
 
+
+class RowwiseAdam(torch.optim.Optimizer):
+    """FBGEMM's partial_rowwise_adam without weight decay, for a parameter of one row."""
+
+    def __init__(self, rows, lr=0.001, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(rows, dict(lr=lr, betas=betas, eps=eps))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            (beta1, beta2), eps = group["betas"], group["eps"]
+            for row in group["params"]:
+                state = self.state[row]
+                step = state["step"] = state.get("step", torch.tensor(0.0)) + 1
+                mean = state.setdefault("exp_avg", torch.zeros_like(row))
+                square = state.setdefault("exp_avg_sq", torch.zeros(1, 1))
+                mean.mul_(beta1).add_((1 - beta1) * row.grad)
+                square.mul_(beta2).add_((1 - beta2) * row.grad.square().mean())
+                row -= group["lr"] * mean / (1 - beta1**step) / ((square / (1 - beta2**step)).sqrt() + eps)
+
+
+ROWWISE_ADAM = (RowwiseAdam, dict(lr=0.02, betas=(0.8, 0.99)))
+
 CASES = {
     "softmax_dot": (SGD, dict(loss="softmax", temperature=0.5)),
     "softmax_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15)),
@@ -88,6 +111,8 @@ CASES = {
     "rowwise_softmax_cosine": (ROWWISE, dict(loss="softmax", score="cosine", temperature=0.15)),
     "ftrl_logistic": (FTRL, dict(loss="logistic")),
     "ftrl_softmax_cosine": ((Ftrl, dict(lr=0.1)), dict(loss="softmax", score="cosine", temperature=0.15)),
+    "rowwise_adam_logistic": (ROWWISE_ADAM, dict(loss="logistic")),
+    "rowwise_adam_windows": (ROWWISE_ADAM, dict(loss="logistic", targets=3)),
     "glove": (ADAGRAD, dict(loss="glove", x_max=2, x_power=0.75, weighted=True)),
     "pooled_contrastive": (ADAGRAD, dict(loss="contrastive", score="cosine", margin=0.2, negative_weight=9, targets=3, pool=True)),
 }

@@ -140,7 +140,8 @@ static int read_rule(struct known *known) {
                  {"ASGD", RULE_ASGD, 1e-2, 1e-8, 0.75, 0},
                  {"Rprop", RULE_RPROP, 1e-2, 1e-8, 0, 0},
                  {"RowwiseAdagrad", RULE_ROWWISE_ADAGRAD, 1e-2, 1e-8, 0, 0},
-                 {"Ftrl", RULE_FTRL, 0.1, 0, 0, 0}};
+                 {"Ftrl", RULE_FTRL, 0.1, 0, 0, 0},
+                 {"RowwiseAdam", RULE_ROWWISE_ADAM, 1e-3, 1e-8, 0, 0}};
     char name[32], mode[16] = "global", reduction[16] = "sum";
     if (sscanf(known->header, "# optimizer %31s", name) != 1)
         return fail("'%s' does not begin with '# optimizer NAME'", known->path);
@@ -178,7 +179,7 @@ static int read_rule(struct known *known) {
         o->count_rows = !strcmp(mode, "row") && rule_counts(o);
         return 0;
     }
-    return fail("'%s' names the optimizer '%s', which is not one of the twelve", known->path, name);
+    return fail("'%s' names the optimizer '%s', which is not one of the thirteen", known->path, name);
 }
 
 static int read_known(struct known *known, const char *path) {

@@ -1,4 +1,5 @@
-"""Access to bfloat16 rows without a copy. NumPy has no bfloat16, so values are read as float32, and the memory itself as uint16."""
+"""Access to bfloat16 rows without a copy. NumPy has no bfloat16, so values are read as float32, and the memory itself as uint16. And the
+values of rows in a file, whatever their type."""
 
 from typing import Any, Iterator, Tuple
 
@@ -11,6 +12,30 @@ from ._views import Rows
 def widened(bits: Any) -> Any:
     """Converts bfloat16 bits, the upper halves of float32, to float32: an array or a single number."""
     return numpy.left_shift(bits, 16, dtype=numpy.uint32).view(numpy.float32)
+
+
+def values_of(records: Any) -> Any:
+    """Converts the weights of records of a table's file to float32 [rows x dim]. Raises KeyError for a field of another name."""
+    name = records.dtype.names[0]
+    stored = records[name]
+    if name == "weights":
+        return stored
+    if name == "weights_bfloat16":
+        return widened(stored)
+    values = {"weights_int8": lambda: stored.view(numpy.int8).astype(numpy.float32), "weights_float8": lambda: _FLOAT8[stored]}[name]()
+    return values * records["scale"]
+
+
+def _float8_values() -> Any:
+    """The 256 values of e4m3 (OCP E4M3FN)."""
+    codes = numpy.arange(256)
+    exponent, fraction = codes >> 3 & 15, codes & 7
+    size = numpy.where(exponent, (8 + fraction) * 2.0 ** (exponent - 10), fraction * 2.0 ** -9)
+    size[codes & 127 == 127] = numpy.nan
+    return numpy.where(codes & 128, -size, size).astype(numpy.float32)
+
+
+_FLOAT8 = _float8_values()
 
 
 class HalfRows:

@@ -45,7 +45,7 @@ class TableOptions(Structure):
         *((name, c_double) for name in LATER_NUMBERS)]
 
 
-DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS follows
+DTYPES = ("float32", "bfloat16", None, "int8", "float8")  # names of enum sptx_dtype; None: SPTX_AS_WEIGHTS
 AS_WEIGHTS = 2
 
 

@@ -10,7 +10,7 @@ import numpy
 from . import _arrays, _compiled, _library
 from ._context import Context, Handle, context_for, count_of, number_of, text_of
 from ._errors import Error
-from ._halves import HalfRows, widened
+from ._halves import HalfRows, values_of
 from ._library import AS_WEIGHTS, DTYPES, PLACES, library
 from ._options import read_options
 from ._saving import Saving
@@ -29,8 +29,9 @@ class Table:
     dim         columns, 1 .. 4096
     optimizer   "sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse_adam", "adamax", "asgd", "rprop": formulas,
                 names and defaults are those of torch.optim; "rowwise_adagrad": FBGEMM's (EXACT_ROWWISE_ADAGRAD), whose state is
-                one float32 a row, in any state_dtype; "ftrl": FTRL-Proximal (McMahan et al. 2013), whose lr is alpha; take
-                init="zeros", since its weights are computed from its state (any other first value counts as if it had been); "none": the table has no update
+                one float32 a row, in any state_dtype; "rowwise_adam": FBGEMM's (PARTIAL_ROWWISE_ADAM), Adam whose second moment is
+                one float32 a row; "ftrl": FTRL-Proximal (McMahan et al. 2013), whose lr is alpha; take init="zeros", since its
+                weights are computed from its state (any other first value counts as if it had been); "none": the table has no update
     lr          learning rate; None: the optimizer's default
     weights     place of the values: "pinned" (host memory that the GPU can address: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
                 the environment when the context is opened, pinned memory, slower, of which PyTorch's is_pinned() is True), "gpu",
@@ -45,10 +46,13 @@ class Table:
                 state, and each row of the table 6 bytes. Not with hot_rows; the table then has no views
     directory   directory of working files; None: the current one
     count_rows  bias corrections count each row's own updates (True) or the table's (False, as PyTorch does)
-    dtype       how the values are kept: "float32", or "bfloat16", half the bytes. What goes in and out is float32; what is
-                written is rounded up or down at random, with the chances that make the mean right, so that no small change is
-                lost. The draws are of seed, row and calls before: the same calls give the same bytes. weights are HalfRows then
-    state_dtype type of the optimizer's state: like dtype; None: as dtype
+    dtype       how the values are kept: "float32"; "bfloat16", half the bytes; "int8" or "float8" (e4m3), a quarter, with one
+                float32 scale a row. What goes in and out is float32; what is written is rounded up or down at random, with the
+                chances that make the mean right, so that no small change is lost. The draws are of seed, row and calls before: the
+                same calls give the same bytes. `weights` are HalfRows if they are bfloat16. int8 and float8: a row's largest value
+                sets its scale, values below 8e-31 become 0, and a NaN or infinity makes the whole row NaN until it is stored
+                again; `weights` raises ValueError (fetch the rows), `state` does not
+    state_dtype type of the optimizer's state: "float32" or "bfloat16"; None: as dtype, float32 beside int8 and float8
     clip        if an id repeats in an update, its summed gradient is scaled down to at most this length; 0: never
     check_finite  True: update() raises ValueError for gradients with NaN or infinity, and the table is unchanged. For gradients on a
                 GPU that is a wait. False: they are not looked at, and such a gradient makes its row NaN or infinite, with most
@@ -124,7 +128,7 @@ class Table:
 
     @property
     def dtype(self) -> str:
-        """"float32" or "bfloat16": the type of the stored values."""
+        """"float32", "bfloat16", "int8" or "float8": the type of the stored values."""
         return self._dtype
 
     @property
@@ -260,7 +264,8 @@ class Table:
     def _own_memory(self) -> List[Tuple[int, int]]:
         """Returns the addresses of the fields in host memory as ranges: a single one if weights and state share records."""
         ranges: List[Tuple[int, int]] = []
-        for view in sorted(map(self._look, self._fields), key=lambda view: view.data or 0):
+        seen = self._fields[self._dtype in ("int8", "float8"):]  # codes have no view
+        for view in sorted(map(self._look, seen), key=lambda view: view.data or 0):
             low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # up to the end of the last record
             if low and ranges and low < ranges[-1][1]:
                 ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
@@ -320,7 +325,8 @@ class Table:
     def save(self, path: Union[str, "os.PathLike[str]"], wait: bool = True, memory: int = 0) -> Optional[Saving]:
         """Writes a NumPy file of a structured type: "weights" and the optimizer's state by PyTorch's names. Whole or not at
         all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it. A field of
-        bfloat16 is called weights_bfloat16 and holds uint16, the upper halves of float32.
+        bfloat16 is called weights_bfloat16 and holds uint16, the upper halves of float32. Codes are called weights_int8 (int8) or
+        weights_float8 (uint8: e4m3); a value is that of its code times the row's `scale`, the last field.
 
         With wait=False it returns a Saving at once, and the file gets the same bytes as with wait=True. Fetch, update and store may
         go on during the save: before they change a row that is not written yet, they copy it. `memory` limits the bytes of such
@@ -363,7 +369,8 @@ class Table:
         options.setdefault("init", "zeros")
         options.setdefault("count_rows", "updates" in fields or not fields)
         if fields and not {"dtype", "state_dtype"} & set(options):
-            options["dtype"], options["state_dtype"] = (DTYPES[any(map(_is_half, some))] for some in (fields[:1], fields[1:]))
+            options["dtype"] = WEIGHTS[fields[0]][0]
+            options["state_dtype"] = "bfloat16" if any(name.endswith("_bfloat16") for name in fields[1:]) else "float32"
         table = cls(rows, dim, optimizer, **options)
         try:
             table._take_file(path, fields)
@@ -389,17 +396,17 @@ class Table:
         if not fields:
             self._store_all(_mapped(path))
         elif self._optimizer == "none":
-            self._store_all(_mapped(path)[fields[0]])
+            self._store_all(_mapped(path))
         else:
             handle = self._open()
             self._context.call(library.sptx_table_load, handle.pointer, path_of(path))
 
     def _store_all(self, values: Any) -> None:
-        """Stores the rows of a host array of the table's shape, in blocks."""
+        """Stores the rows of a host array of the table's shape, or of records of a table's file, in blocks."""
         step = max(1, (16 << 20) // (4 * self._dim))
         for first in range(0, self._rows, step):
             part = values[first:first + step]
-            part = numpy.ascontiguousarray(widened(part) if part.dtype == numpy.uint16 else part, dtype=numpy.float32)
+            part = numpy.ascontiguousarray(values_of(part) if part.dtype.names else part, dtype=numpy.float32)
             self.store(numpy.arange(first, first + len(part)), part)
 
     # ---- the end ----
@@ -439,12 +446,9 @@ class Table:
         raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
 
 
-HALF = "_bfloat16"  # ending of a bfloat16 field's name in a file
-WEIGHTS = (("weights", numpy.float32), ("weights" + HALF, numpy.uint16))  # name and type of a file's first field
-
-
-def _is_half(field: str) -> bool:
-    return field.endswith(HALF)
+# by the name of a file's first field: the table's dtype, and the type of the field's numbers
+WEIGHTS = {"weights": ("float32", numpy.float32), "weights_bfloat16": ("bfloat16", numpy.uint16), "weights_int8": ("int8", numpy.int8),
+           "weights_float8": ("float8", numpy.uint8)}
 
 
 def check_header(file: Any, path: Any) -> None:
@@ -471,7 +475,7 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
     if there != told:  # compared before a table of that size is opened
         raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))
     weights = dtype.names[0] if dtype.names else ""
-    if len(shape) == 1 and (weights, weights and dtype[weights].base) in WEIGHTS:
+    if len(shape) == 1 and weights in WEIGHTS and dtype[weights].base == WEIGHTS[weights][1]:
         shape, fields = shape + (dtype[weights].shape or (1,)), dtype.names
     else:
         fields = () if dtype == numpy.float32 else None
@@ -512,7 +516,7 @@ def place_of(place: Any, what: str) -> int:
 
 def dtype_of(dtype: Any, what: str) -> int:
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ValueError("%s = %r is none of %s" % (what, dtype, ", ".join(DTYPES)))
+        raise ValueError("%s = %r is none of %s" % (what, dtype, ", ".join(filter(None, DTYPES))))
     return DTYPES.index(dtype)
 
 

@@ -69,8 +69,9 @@ static void check_records(const struct rule_options *rule, uint32_t dim, unsigne
 
 static void parts_make_whole_records(void **state) {
     const struct rule_options rules[] = {
-        {.rule = RULE_SGD}, {.rule = RULE_ADAM, .amsgrad = 1, .count_rows = 1}, {.rule = RULE_ADAGRAD}, {.rule = RULE_ROWWISE_ADAGRAD}};
-    for (int i = 0; i < 4; i++)
+        {.rule = RULE_SGD}, {.rule = RULE_ADAM, .amsgrad = 1, .count_rows = 1}, {.rule = RULE_ADAGRAD}, {.rule = RULE_ROWWISE_ADAGRAD},
+        {.rule = RULE_ROWWISE_ADAM, .count_rows = 1}, {.rule = RULE_ROWWISE_ADAM}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         for (unsigned count = 1; count <= 5; count++) {
             check_records(&rules[i], 50, count);
             check_records(&rules[i], 7, count);

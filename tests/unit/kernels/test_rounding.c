@@ -1,5 +1,5 @@
-/* Tests rounding to bfloat16: the result for each kind of value, the mean of random results, and the independence of the random
- * bits. */
+/* Tests rounding to bfloat16 and to codes: the result for each kind of value, the mean of random results, and the independence of the
+ * random bits. */
 #include "kernels/rounding.h"
 
 #include "tests/testing.h"
@@ -50,6 +50,64 @@ static void all_bits_have_the_exact_mean(void **state) {
         for (uint32_t random = 0; random < 65536; random++)
             up += bfloat16_round(float_of_bits(values[v]), random) != values[v] >> 16;
         assert_int_equal(up, values[v] & 0xFFFF);
+    }
+}
+
+/* ---- codes ---- */
+
+static double value64(int float8, uint32_t code) {
+    if (!float8) return (int8_t)code;
+    uint32_t exponent = code >> 3 & 15, fraction = code & 7;
+    double size = exponent ? ldexp(8 + fraction, (int)exponent - 10) : ldexp(fraction, -9);
+    return code & 128 ? -size : size;
+}
+
+static uint32_t code_of(int float8, float x, float chance) {
+    return float8 ? float8_code(x, chance) : int8_code(x, chance);
+}
+
+/* Each value of a code, and what a division by a scale may make of it, is that code again. Values between two codes become one of
+ * the two, and on average, over all random bits, are right to 1/65,536 of the step. */
+static void codes_and_what_is_between_them(void **state) {
+    for (int float8 = 0; float8 < 2; float8++)
+        for (uint32_t code = 0; code < 127; code++) {
+            double value = value64(float8, code), next = value64(float8, code + 1), step = next - value;
+            assert_true((float8 ? float8_value((uint8_t)code) : int8_value((uint8_t)code)) == value);
+            for (int ulp = -3; ulp <= 3; ulp++)
+                for (int e = 0; e < EDGES && code; e++) {
+                    float near = float_of_bits(bits_of_float((float)value) + (uint32_t)ulp);
+                    assert_int_equal(code_of(float8, near, code_chance(edges[e])), code);
+                    assert_int_equal(code_of(float8, -near, code_chance(edges[e])), float8 ? code | 128 : (uint8_t)-code);
+                }
+            if (code == 126 && float8) continue; /* the next code is a NaN */
+            for (int part = 1; part < 8; part += 2) {
+                float between = (float)(value + step * part / 8);
+                uint64_t up = 0;
+                for (uint32_t random = 0; random < 65536; random += 1 + 6 * (code % 5 != 0)) {
+                    uint32_t got = code_of(float8, between, code_chance(random));
+                    assert_true(got == code || got == code + 1);
+                    up += got == code + 1;
+                }
+                if (code % 5 == 0) assert_true(fabs((double)up - part * 8192.0) <= 1);
+                assert_int_equal(code_of(float8, between, 0.5f), code + (part > 4));
+            }
+        }
+}
+
+static void scales_and_their_ends(void **state) {
+    for (int float8 = 0; float8 < 2; float8++) {
+        float most = float8 ? 448 : 127;
+        assert_true(code_scale(bits_of_float(most), float8) == 1 && code_scale(0, float8) == 0);
+        assert_true(code_scale(CODE_TINY - 1, float8) == 0 && code_scale(CODE_TINY, float8) > 1e-33f);
+        assert_true(isfinite(code_scale(0x7F7FFFFF, float8) * most));
+        assert_int_equal(bits_of_float(code_scale(0x7F800000, float8)), CODE_NAN);
+        assert_int_equal(bits_of_float(code_scale(0x7F800001, float8)), CODE_NAN);
+        assert_int_equal(code_of(float8, 1000, 0.5f), float8 ? 126 : 127); /* saturates */
+        assert_int_equal(code_of(float8, -1000, 0.5f), float8 ? 254 : (uint8_t)-127);
+        for (uint32_t bits = 0x3F800000; bits < 0x40000000; bits += 7) { /* a row of its own values has the same scale */
+            float scale = code_scale(bits, float8), again = code_scale(bits_of_float(scale * most), float8);
+            if (scale != again) fail_msg("%08X", bits);
+        }
     }
 }
 
@@ -144,6 +202,8 @@ int main(void) {
         cmocka_unit_test(the_ends_of_the_numbers),
         cmocka_unit_test(nearest_goes_to_even),
         cmocka_unit_test(all_bits_have_the_exact_mean),
+        cmocka_unit_test(codes_and_what_is_between_them),
+        cmocka_unit_test(scales_and_their_ends),
         cmocka_unit_test(bits_know_nothing_of_their_neighbours),
         cmocka_unit_test(ranks_have_the_bits_of_their_own_columns),
         cmocka_unit_test(what_is_rounded_has_its_own_bits),

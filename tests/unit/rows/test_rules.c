@@ -27,6 +27,7 @@ static void each_rule_reads_pytorchs_options(void **state) {
         [RULE_RPROP] = "eta_minus eta_plus step_min step_max ",
         [RULE_ROWWISE_ADAGRAD] = "initial_accumulator eps ",
         [RULE_FTRL] = "l1 l2 beta ",
+        [RULE_ROWWISE_ADAM] = "eps beta1 beta2 ",
     };
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         assert_string_equal(options_of(rule), wanted[rule]);

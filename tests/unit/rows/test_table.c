@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "kernels/backend.h"
+#include "rows/values.h"
 #include "run/model_files.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
@@ -172,6 +173,44 @@ static void test_fields_of_a_rule_by_row(void **state) {
         assert_int_equal(4, record_state_bytes(&layout));
         assert_int_equal(640, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
         assert_int_equal(512 + 32, table_row_bytes(&layout, PLACE_PINNED, PLACE_GPU));
+    }
+}
+
+/* A row's second moment is its last slot, and is not padded. */
+static void test_fields_of_rowwise_adam(void **state) {
+    struct config config = plain_config();
+    config.optimizer_rule = RULE_ROWWISE_ADAM;
+    struct rule_options rule = tables_rule(&config);
+    rule.state_precision = PRECISION_BFLOAT16;
+    struct record_layout layout = record_layout_make(&rule, 10);
+    const struct record_field *mean = record_slot(&layout, 0), *square = record_slot(&layout, 1);
+    assert_int_equal(1, layout.by_row);
+    assert_true(mean->type == VALUE_BFLOAT16 && mean->columns == 10 && mean->bytes == 32 && mean->packed == 40);
+    assert_true(square->type == VALUE_FLOAT32 && square->columns == 1 && square->offset == 32 && square->packed == 60);
+    assert_true(record_updates(&layout)->offset == 36 && record_state_bytes(&layout) == 40 && layout.packed == 68);
+}
+
+/* The scale is before the codes in memory, and last in a file; a record of zeros is a row of zeros. */
+static void test_fields_of_codes(void **state) {
+    struct config config = plain_config();
+    config.optimizer_rule = RULE_ROWWISE_ADAGRAD;
+    struct rule_options rule = tables_rule(&config);
+    for (int precision = PRECISION_INT8; precision <= PRECISION_FLOAT8; precision++) {
+        rule.precision = precision;
+        struct record_layout layout = record_layout_make(&rule, 60);
+        const struct record_field *weights = &layout.field[RECORD_WEIGHTS], *scale = record_scale(&layout);
+        assert_int_equal(precision == PRECISION_INT8 ? VALUE_INT8 : VALUE_FLOAT8, weights->type);
+        assert_true(layout.coarse && layout.fields == 3 && layout.packed == 68 && record_grain(&layout) == 8 && layout.span == 64);
+        assert_true(weights->offset == 16 && weights->bytes == 64 && weights->packed == 0 && record_weights_bytes(&layout) == 80);
+        assert_true(scale->offset == 0 && scale->type == VALUE_FLOAT32 && scale->packed == 64 && record_field(&layout, "scale") == scale);
+        assert_int_equal(4, record_state_bytes(&layout));
+        assert_int_equal(96, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED));
+        float values[60] = {0};
+        char record[68], zeros[68] = {0};
+        memset(record, 1, sizeof record);
+        values_write(&layout, record_slot(&layout, 0), record, values, 1);
+        values_write(&layout, weights, record, values, 60);
+        assert_memory_equal(record, zeros, sizeof record);
     }
 }
 
@@ -590,6 +629,7 @@ int main(void) {
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_fields_of_bfloat16), cmocka_unit_test(test_fields_of_a_rule_by_row),
+        cmocka_unit_test(test_fields_of_rowwise_adam), cmocka_unit_test(test_fields_of_codes),
         cmocka_unit_test(test_layout_lit2vec),
         cmocka_unit_test_setup_teardown(test_unsettled_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_place_names_its_file, set_up, tear_down),
