@@ -383,7 +383,7 @@ enum { STORE_LINE = 128, STORE_SHORT = 32 };
 
 FN uint64_t store_stride(uint64_t record) {
     uint64_t lines = (record + STORE_LINE - 1) / STORE_LINE * STORE_LINE;
-    return (lines - record) * 2 <= record ? lines : (record + STORE_SHORT - 1) / STORE_SHORT * STORE_SHORT;
+    return record >= STORE_LINE && (lines - record) * 2 <= record ? lines : (record + STORE_SHORT - 1) / STORE_SHORT * STORE_SHORT;
 }
 
 struct store_shape {
