@@ -48,7 +48,7 @@ struct sptx_keyed {
     uint32_t dtype, state_dtype; /* as the options say them */
     uint32_t *row, *ids; /* [capacities] rows of a call's keys; the same with spare rows in place of KEYS_NONE */
     uint64_t row_capacity, id_capacity;
-    char *records;       /* [chunk] packed records */
+    char *records;       /* [chunk] packed records; NULL until the first are needed */
     uint64_t chunk;
     uint64_t evicted_most, evicted_count, evicted_capacity, evicted_room; /* most: kept for the caller */
     uint64_t *evicted_key; /* [evicted_count], the first to leave first */
@@ -81,16 +81,15 @@ static int open_keyed(struct sptx_context *context, const struct sptx_table_opti
     keyed->spare = SPARE_BYTES / row > SPARE_MOST ? SPARE_MOST : SPARE_BYTES / row + 1;
     if (!of.rows || of.rows > SPTX_ROWS_MOST - SPARE_MOST)
         return fail_usage("a capacity of %" PRIu64 " is not in 1..%u", of.rows, SPTX_ROWS_MOST - SPARE_MOST);
-    if (keys_init(&keyed->keys, of.rows, keyed->spare, (enum keys_evict)options.evict, options.admit) ||
-        table_open(context, &of, &keyed->keys, keyed->spare, &keyed->table))
-        return -1;
-    const struct record_layout *layout = &keyed->table->table.spec.layout;
-    keyed->chunk = RECORDS_BYTES / layout->packed > keyed->spare ? RECORDS_BYTES / layout->packed : keyed->spare;
     keyed->dtype = of.dtype;
     keyed->state_dtype = of.state_dtype;
     keyed->evicted_most = options.keep_evicted == UINT64_MAX ? EVICTED_BYTES / row + 1 : options.keep_evicted;
-    keyed->records = mem_alloc(keyed->chunk, layout->packed, "records");
-    return keyed->records ? 0 : -1;
+    if (keys_init(&keyed->keys, of.rows, keyed->spare, (enum keys_evict)options.evict, options.admit) ||
+        table_open(context, &of, &keyed->keys, keyed->spare, &keyed->table))
+        return -1;
+    uint64_t packed = keyed->table->table.spec.layout.packed;
+    keyed->chunk = RECORDS_BYTES / packed > keyed->spare ? RECORDS_BYTES / packed : keyed->spare;
+    return 0;
 }
 
 enum sptx_status sptx_keyed_open(struct sptx_context *context, const struct sptx_table_options *rows,
@@ -104,7 +103,6 @@ enum sptx_status sptx_keyed_open(struct sptx_context *context, const struct sptx
     int result = open_keyed(context, rows, options, keyed);
     enum sptx_status status = leave(context, result);
     if (result) {
-        if (keyed->table) sptx_table_close(keyed->table);
         keys_release(&keyed->keys);
         free(keyed);
         return status;
@@ -196,10 +194,16 @@ static int begin_rows(struct sptx_keyed *keyed, const uint64_t *key, const uint3
 
 /* ---- calls ---- */
 
+/* Allocates the memory for records, once. */
+static int reserve_records(struct sptx_keyed *keyed) {
+    if (!keyed->records) keyed->records = mem_alloc(keyed->chunk, keyed->table->table.spec.layout.packed, "records");
+    return keyed->records ? 0 : -1;
+}
+
 static int check_keys(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count) {
     if (check_count(count, "keys") || check_aligned(keys, sizeof *keys, "keys")) return -1;
     if (count && !keys) return fail_usage("%" PRIu64 " keys at NULL", count);
-    return mem_grow(&keyed->row, &keyed->row_capacity, count, sizeof *keyed->row, "rows of keys") ||
+    return reserve_records(keyed) || mem_grow(&keyed->row, &keyed->row_capacity, count, sizeof *keyed->row, "rows of keys") ||
                    mem_grow(&keyed->ids, &keyed->id_capacity, count, sizeof *keyed->ids, "rows of keys")
                ? -1
                : 0;
@@ -610,7 +614,7 @@ static int write_file(struct sptx_keyed *keyed, const char *path, const struct s
     uint64_t *gone = NULL, hash;
     XXH64_state_t *sum = XXH64_createState();
     int64_t rows = keys_list(keys, since ? since->call : 0, &row), left = since && rows >= 0 ? keys_list_gone(keys, since->call, &gone) : 0;
-    int result = sum && rows >= 0 && left >= 0 ? 0 : -1;
+    int result = sum && rows >= 0 && left >= 0 && !reserve_records(keyed) ? 0 : -1;
     head.rows = (uint64_t)rows;
     head.gone = (uint64_t)left;
     for (uint64_t i = 0; i < keys->blocks; i++) head.blocks += (uint64_t)block_is_saved(keys, i, since);
@@ -783,7 +787,7 @@ enum sptx_status sptx_keyed_load(struct sptx_keyed *keyed, const char *path) {
         c.blocks = c.gone + head.gone * sizeof *c.key;
         c.key = mem_alloc(head.rows + head.gone + 1, sizeof *c.key, "the keys of a file");
         c.row = mem_alloc(head.rows + head.gone + 1, sizeof *c.row, "the keys of a file");
-        result = !c.key || !c.row || context->ops->rows_wait(context->backend) || check_changes(keyed, path, &head, &c) ||
+        result = !c.key || !c.row || reserve_records(keyed) || context->ops->rows_wait(context->backend) || check_changes(keyed, path, &head, &c) ||
                          make_changes(keyed, &head, &c)
                      ? -1
                      : 0;

@@ -349,6 +349,14 @@ int table_open(struct sptx_context *context, const struct sptx_table_options *gi
     return 0;
 }
 
+static void free_table(struct sptx_table *table) {
+    struct sptx_table **at = &table->context->tables;
+    while (*at != table) at = &(*at)->next;
+    *at = table->next;
+    table_release(&table->table);
+    free(table);
+}
+
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options, struct sptx_table **out) {
     if (!context) return SPTX_USAGE;
     enter(context);
@@ -356,23 +364,18 @@ enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx
     *out = NULL;
     if (table_open(context, options, NULL, 0, out)) return leave(context, -1);
     if (!table_fill(&(*out)->table, context->pool)) return leave(context, 0);
-    enum sptx_status status = leave(context, -1);
-    sptx_table_close(*out);
+    free_table(*out);
     *out = NULL;
-    return status;
+    return leave(context, -1);
 }
 
 void sptx_table_close(struct sptx_table *table) {
     if (!table) return;
     struct sptx_context *context = table->context;
-    struct sptx_table **at = &context->tables;
-    while (*at != table) at = &(*at)->next;
-    *at = table->next;
     enter(context);
     saving_forget(table);
-    table_release(&table->table);
+    free_table(table);
     leave(context, 0);
-    free(table);
 }
 
 /* ---- properties of a table ---- */

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,11 +41,17 @@ static inline uint64_t home_of(const struct keys *keys, uint64_t key) {
 
 int keys_init(struct keys *keys, uint64_t capacity, uint64_t spare, enum keys_evict evict, uint32_t admit) {
     const char *what = "the index of a table's keys";
+    char needed[32], unused[32];
     *keys = (struct keys){.capacity = capacity, .evict = evict, .admit = admit, .gone_from = UINT64_MAX};
+    keys->blocks = admit > 1 ? capacity / 16 + 1 : 0;
     keys->bits = 4;
     while ((uint64_t)1 << keys->bits < capacity + capacity / 2) keys->bits++;
+    uint64_t bytes = (sizeof *keys->place << keys->bits) + capacity * (sizeof *keys->row + sizeof *keys->draw) + keys->blocks * KEYS_BLOCK;
+    uint64_t most = mem_available(); /* the system would allocate more all the same, and kill the process when it writes there */
+    if (most && bytes > most)
+        return fail("not enough memory for %s: %" PRIu64 " keys need %s, and %s are free", what, capacity, text_of_bytes(needed, bytes),
+                    text_of_bytes(unused, most));
     if (getrandom(&keys->secret, sizeof keys->secret, GRND_NONBLOCK) < 0) keys->secret = (uintptr_t)keys;
-    keys->blocks = admit > 1 ? capacity / 16 + 1 : 0;
     keys->place = mem_zalloc((uint64_t)1 << keys->bits, sizeof *keys->place, what);
     keys->row = mem_zalloc(capacity, sizeof *keys->row, what);
     keys->draw = mem_zalloc(capacity + spare, sizeof *keys->draw, what);

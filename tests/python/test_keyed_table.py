@@ -246,6 +246,11 @@ def test_wrong_options_are_refused(cpu, options, error):
         table_of(cpu, **options)
 
 
+def test_an_index_larger_than_memory_is_refused(cpu):
+    with pytest.raises(MemoryError, match="not enough memory for the index of a table's keys: 4294966270 keys need"):
+        sptx.KeyedTable(4_294_966_270, 1, device=cpu, weights="file", state="file")
+
+
 def test_calls_of_tables_by_number_are_refused(cpu):
     table = table_of(cpu, optimizer="adagrad")
     for call in (lambda: table.weights, lambda: table.prefetch([1]), lambda: table.state, table.cached):
