@@ -102,7 +102,7 @@ def test_random_calls_do_what_a_dict_does(cpu, tmp_path, evict, capacity):
 
 # ---- what changes no byte of a key's row ----
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "float8"])
 def test_neither_order_nor_threads_nor_capacity_change_a_row(dtype):
     keys = RANDOM.integers(0, MOST, 20000, numpy.uint64)
     gradients = RANDOM.standard_normal((3, 20000, 8)).astype(numpy.float32)
@@ -282,13 +282,14 @@ def some_calls(table, random, times):
 
 
 KINDS = [{"evict": None, "capacity": 200}, {"evict": "lru", "dtype": "bfloat16"}, {"evict": "lfu", "admit": 2, "optimizer": "adam"},
+         {"evict": "lru", "optimizer": "rowwise_adam", "dtype": "int8", "admit": 2}, {"evict": "lfu", "optimizer": "ftrl", "state": "file"},
          {"evict": "age", "optimizer": "rowwise_adam", "dtype": "int8", "init": "normal 0 0.1"}, {"evict": "lru", "dtype": "float8"},
          {"evict": "age", "optimizer": "rowwise_adagrad", "admit": 3, "init": "normal 0 0.1"}]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loaded_table_goes_on_as_the_saved_one(cpu, tmp_path, kind):
-    table = table_of(cpu, **{"capacity": 50, "dim": 5, **kind})
+    table = table_of(cpu, **{"capacity": 50, "dim": 5, "directory": tmp_path, **kind})
     some_calls(table, numpy.random.default_rng(1), 40)
     table.lr = 0.25
     table.save(tmp_path / "a")
@@ -305,7 +306,7 @@ def test_a_loaded_table_goes_on_as_the_saved_one(cpu, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_chain_of_changes_is_the_whole_table(cpu, tmp_path, kind):
-    table = table_of(cpu, **{"capacity": 50, "dim": 5, **kind})
+    table = table_of(cpu, **{"capacity": 50, "dim": 5, "directory": tmp_path, **kind})
     some_calls(table, numpy.random.default_rng(1), 20)
     table.save(tmp_path / "base")
     mark = table.mark()
