@@ -499,7 +499,8 @@ static __global__ void __launch_bounds__(THREADS)
     uint64_t all = (uint64_t)c.of[which].list.count * chunks, step = (uint64_t)gridDim.x * THREADS;
     for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < all; i += step) {
         uint32_t place = (uint32_t)(i / chunks), chunk = (uint32_t)(i % chunks), row = c.of[which].list.rows.distinct[place];
-        if (row != DRAW_NONE) give_chunk<F>(out, place, chunk, read_chunk(c.of[which].slots + (uint64_t)(row & ~SINGLE_BIT) * bytes, chunk));
+        const char *from = c.of[which].slots + (uint64_t)(row & ~SINGLE_BIT) * bytes;
+        if (row != DRAW_NONE) give_chunk<F>(out, place, chunk, read_chunk(from, chunk), scale_of<F>(from));
     }
 }
 
@@ -646,7 +647,7 @@ static struct candidates candidates_of(struct by_id *own, const struct rows_requ
 }
 
 static int give(struct backend *b, const struct by_id *own, const struct candidates *c, struct value_view out, cudaStream_t stream) {
-    auto kernel = row_halves(own) ? give_slots<bfloat16_rows> : give_slots<float32_rows>;
+    auto kernel = BY_FORM(own, give_slots);
     int whole;
     kernel<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(*c, slot_bytes(own->set.table, &whole), row_chunks(own), out);
     CK_LAUNCH("give_slots");

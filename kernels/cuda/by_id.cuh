@@ -170,23 +170,85 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
     return value;
 }
 
-/* Converts a chunk of a row's stored weights, and writes it to the caller's values. F is the form of the table's rows
- * (values.cuh) in all kernels of rows by id. */
-template <class F> static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored) {
+/* ---- rows of codes ----
+ *
+ * The form of coarse rows (kernels/record.h). Chunk 0 of the weights' part has the row's scale; each later chunk has the codes of four quads. Only
+ * rows by id have this form: an update opens the row as one of float32 in shared memory. */
+
+template <bool E4M3> struct code_rows {
+    static constexpr int QUADS = 4;
+    static constexpr bool FLOAT8 = E4M3;
+};
+template <class F> static constexpr bool IS_CODES = false;
+template <bool E4M3> static constexpr bool IS_CODES<struct code_rows<E4M3>> = true;
+
+template <class F> static __device__ __forceinline__ void open_codes(float4 (&x)[4], float4 stored, float scale) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        uint32_t word = __float_as_uint((&stored.x)[k]);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            uint8_t code = (uint8_t)(word >> 8 * e);
+            (&x[k].x)[e] = __fmul_rn(F::FLOAT8 ? float8_value(code) : int8_value(code), scale);
+        }
+    }
+}
+
+/* Writes a row's scale and codes; all lanes of a warp call it. quad(q) returns four of the row's columns. row: the key of the row's weights. */
+template <class F, typename Quad>
+static __device__ __forceinline__ void close_codes(char *weights, uint32_t chunks, const struct rounding_keys &row, Quad quad) {
+    uint32_t lane = threadIdx.x & 31, largest = 0;
+    for (uint32_t q = lane; q < 4 * (chunks - 1); q += 32) {
+        float4 x = quad(q);
+#pragma unroll
+        for (int e = 0; e < 4; e++) largest = max(largest, __float_as_uint((&x.x)[e]) & 0x7FFFFFFFu);
+    }
+    for (int width = 16; width; width /= 2) largest = max(largest, __shfl_xor_sync(ALL_LANES, largest, width));
+    float scale = code_scale(largest, F::FLOAT8);
+    for (uint32_t c = lane; c < chunks; c += 32) {
+        uint4 stored = make_uint4(c ? 0 : __float_as_uint(scale), 0, 0, 0);
+        for (int k = 0; c && scale > 0 && k < 4; k++) {
+            float4 x = quad(4 * (c - 1) + k);
+            struct draw4 words = round_words(row.weights, row.group + 2 * (c - 1) + k / 2);
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                float of_scale = __fdiv_rn((&x.x)[e], scale), chance = code_chance(round_bits(words, 4 * (k & 1) + e));
+                (&stored.x)[k] |= (uint32_t)(F::FLOAT8 ? float8_code(of_scale, chance) : int8_code(of_scale, chance)) << 8 * e;
+            }
+        }
+        ((uint4 *)weights)[c] = stored;
+    }
+}
+
+/* ---- stored rows and values ---- */
+
+/* Converts a chunk of a row's stored weights, and writes it to the caller's values. F is the form of the table's rows (values.cuh, or
+ * code_rows) in all kernels of rows by id. scale: of a row of codes. */
+template <class F>
+static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored, float scale = 0) {
     float4 x[F::QUADS];
-    open_chunk(x, stored);
+    if constexpr (IS_CODES<F>) {
+        if (chunk-- == 0) return;
+        open_codes<F>(x, stored, scale);
+    } else {
+        open_chunk(x, stored);
+    }
 #pragma unroll
     for (int k = 0; k < F::QUADS; k++)
         if (4 * (chunk * F::QUADS + k) < to.dim) give_quad(to, row, chunk * F::QUADS + k, x[k]);
+}
+/* Returns the scale of a row in the GPU's memory: 0 if rows have none. */
+template <class F> static __device__ __forceinline__ float scale_of(const char *row) {
+    return IS_CODES<F> ? *(const float *)row : 0;
+}
+static __device__ __forceinline__ float4 take_quad_or_zeros(const struct value_view &from, uint32_t row, uint32_t quad) {
+    return 4 * quad < from.dim ? take_quad(from, row, quad) : make_float4(0, 0, 0, 0);
 }
 /* Reads the columns of one chunk from the caller's values. */
 template <class F>
 static __device__ __forceinline__ void take_chunk_of(const struct value_view &from, uint32_t row, uint32_t chunk, float4 (&x)[F::QUADS]) {
 #pragma unroll
-    for (int k = 0; k < F::QUADS; k++) {
-        uint32_t quad = chunk * F::QUADS + k;
-        x[k] = 4 * quad < from.dim ? take_quad(from, row, quad) : make_float4(0, 0, 0, 0);
-    }
+    for (int k = 0; k < F::QUADS; k++) x[k] = take_quad_or_zeros(from, row, chunk * F::QUADS + k);
 }
 
 /* Two rows of a list, which a warp moves at the same time, each in two halves, so that requests are always waiting on the link. */
@@ -196,30 +258,43 @@ struct row_pair {
     uint32_t place[2]; /* places of the two rows in the list, and so the numbers of their rows in the caller's values */
 };
 
+/* All lanes of the warp call it. Chunk 0 of each row comes with the first chunks, to lane 0, which tells the others the scale. */
 template <class F> static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &out) {
-    for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
+    float scale[2] = {0, 0};
+    for (uint32_t first = 0; first < chunks; first += 64) {
+        uint32_t c = first + (threadIdx.x & 31);
         float4 value[2][2];
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && c + i % 2 * 32 < chunks) value[i / 2][i % 2] = read_chunk(pair.row[i / 2], c + i % 2 * 32);
 #pragma unroll
+        for (int i = 0; IS_CODES<F> && first == 0 && i < 2; i++) scale[i] = __shfl_sync(ALL_LANES, value[i][0].x, 0);
+#pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) give_chunk<F>(out, pair.place[i / 2], c + i % 2 * 32, value[i / 2][i % 2]);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
+                give_chunk<F>(out, pair.place[i / 2], c + i % 2 * 32, value[i / 2][i % 2], scale[i / 2]);
     }
 }
 
 template <class F>
 static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &from,
                                                   const struct rounding_keys &rounding) {
-    for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
-        float4 value[4][F::QUADS];
+    if constexpr (IS_CODES<F>) {
+        for (int i = 0; i < 2; i++)
+            if (pair.row[i])
+                close_codes<F>(pair.row[i], chunks, keys_of_row(rounding, pair.id[i]),
+                               [&](uint32_t quad) { return take_quad_or_zeros(from, pair.place[i], quad); });
+    } else {
+        for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
+            float4 value[4][F::QUADS];
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) take_chunk_of<F>(from, pair.place[i / 2], c + i % 2 * 32, value[i]);
+            for (int i = 0; i < 4; i++)
+                if (pair.row[i / 2] && c + i % 2 * 32 < chunks) take_chunk_of<F>(from, pair.place[i / 2], c + i % 2 * 32, value[i]);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
-                store_chunk(pair.row[i / 2], c + i % 2 * 32, value[i], keys_of_row(rounding, pair.id[i / 2]));
+            for (int i = 0; i < 4; i++)
+                if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
+                    store_chunk(pair.row[i / 2], c + i % 2 * 32, value[i], keys_of_row(rounding, pair.id[i / 2]));
+        }
     }
 }
 
@@ -232,11 +307,18 @@ static inline unsigned row_blocks(const struct backend *b, const struct backend_
     return wanted < most ? wanted : most;
 }
 
-static inline bool row_halves(const struct by_id *own) {
-    return has_halves(&own->set.table->spec.layout);
+/* Returns the kernel for the form of the rows of own->set. */
+#define BY_FORM(own, kernel)                                                                                           \
+    (weights_type(own) == VALUE_BFLOAT16 ? kernel<bfloat16_rows>                                                       \
+     : weights_type(own) == VALUE_INT8   ? kernel<code_rows<false>>                                                    \
+     : weights_type(own) == VALUE_FLOAT8 ? kernel<code_rows<true>>                                                     \
+                                         : kernel<float32_rows>)
+
+static inline enum value_type weights_type(const struct by_id *own) {
+    return own->set.table->spec.layout.field[RECORD_WEIGHTS].type;
 }
 static inline uint32_t row_chunks(const struct by_id *own) {
-    return record_quads(&own->set.table->spec.layout) / (row_halves(own) ? bfloat16_rows::QUADS : float32_rows::QUADS);
+    return (uint32_t)(record_weights_bytes(&own->set.table->spec.layout) / CHUNK_BYTES);
 }
 static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
     return keys_of_step(&own->set.table->spec.rounding, DRAW_ROUND_STORE, own->step);

@@ -123,7 +123,7 @@ static __device__ __forceinline__ void fetch_hot(const struct sorted_view &v, co
             int next = __ffs((int)left) - 1;
             uint32_t to = __shfl_sync(ALL_LANES, p.place, next);
             const char *found = (const char *)__shfl_sync(ALL_LANES, (unsigned long long)row, next);
-            for (uint32_t c = threadIdx.x & 31; c < chunks; c += 32) give_chunk<F>(out, to, c, read_chunk(found, c));
+            for (uint32_t c = threadIdx.x & 31; c < chunks; c += 32) give_chunk<F>(out, to, c, read_chunk(found, c), scale_of<F>(found));
         }
     }
 }
@@ -159,16 +159,12 @@ static __global__ void __launch_bounds__(THREADS) spread_heads(struct sorted_vie
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     store_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view from, struct rounding_keys rounding) {
-    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
+    uint32_t warps = gridDim.x * WARPS;
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.list.count; at += warps) {
         uint32_t key = v.keys[at];
         if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key)) continue; /* this was the last of the row's places */
-        char *row = sorted_row(v, part, at);
-        for (uint32_t c = lane; c < chunks; c += 32) {
-            float4 value[F::QUADS];
-            take_chunk_of<F>(from, v.list.rows.order[at], c, value);
-            store_chunk(row, c, value, keys_of_row(rounding, key));
-        }
+        struct row_pair one = {{sorted_row(v, part, at), NULL}, {key, DRAW_NONE}, {v.list.rows.order[at], 0}};
+        store_pair<F>(one, chunks, from, rounding);
     }
 }
 
@@ -176,7 +172,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 int by_id_fetch_plain(struct backend *b, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, const struct lookups *lookups, struct value_view out, cudaStream_t stream) {
-    auto kernel = row_halves(own) ? fetch_plain<bfloat16_rows> : fetch_plain<float32_rows>;
+    auto kernel = BY_FORM(own, fetch_plain);
     struct lookups none;
     none.count = 0;
     kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, owners, skip, lookups ? *lookups : none,
@@ -186,7 +182,7 @@ int by_id_fetch_plain(struct backend *b, struct by_id *own, const struct id_view
 }
 
 int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *ids, struct value_view from, cudaStream_t stream) {
-    auto kernel = row_halves(own) ? store_few<bfloat16_rows> : store_few<float32_rows>;
+    auto kernel = BY_FORM(own, store_few);
     kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, by_id_weights(&own->set), row_chunks(own), from,
                                                                               rounding_of_store(own));
     CK_LAUNCH("store_few");
@@ -194,7 +190,7 @@ int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *
 }
 
 int by_id_fetch_sorted(struct backend *b, struct by_id *own, struct value_view out, cudaStream_t stream) {
-    auto fetch = row_halves(own) ? fetch_rows<bfloat16_rows> : fetch_rows<float32_rows>;
+    auto fetch = BY_FORM(own, fetch_rows);
     struct sorted_view v = sorted_view(own);
     struct row_part part = by_id_weights(&own->set);
     unsigned blocks = std::min(blocks_for(v.list.count, THREADS), 8 * (unsigned)b->processors);
@@ -207,7 +203,7 @@ int by_id_fetch_sorted(struct backend *b, struct by_id *own, struct value_view o
 }
 
 int by_id_store_sorted(struct backend *b, struct by_id *own, struct value_view from, cudaStream_t stream) {
-    auto kernel = row_halves(own) ? store_sorted<bfloat16_rows> : store_sorted<float32_rows>;
+    auto kernel = BY_FORM(own, store_sorted);
     kernel<<<row_blocks(b, own->set.table, own->set.count), THREADS, 0, stream>>>(
         sorted_view(own), by_id_weights(&own->set), row_chunks(own), from, rounding_of_store(own));
     CK_LAUNCH("store_sorted");
@@ -340,7 +336,7 @@ int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_
 int by_id_store_claimed(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view from, cudaStream_t stream) {
     struct claim_view v;
     if (claim(b, own, r, 1, &v, stream)) return -1;
-    auto kernel = row_halves(own) ? store_claimed<bfloat16_rows> : store_claimed<float32_rows>;
+    auto kernel = BY_FORM(own, store_claimed);
     kernel<<<row_blocks(b, own->set.table, v.count), THREADS, 0, stream>>>(v, by_id_weights(&own->set), row_chunks(own), from,
                                                                            rounding_of_store(own));
     CK_LAUNCH("store_claimed");
@@ -373,6 +369,7 @@ struct update {
     float *partials;
     uint32_t chunks[2];  /* number of chunks of a record in each store: [0] weights, and the state if it is in the same store;
                           * [1] the state in a separate store */
+    uint32_t code_chunks; /* of rows of codes: number of chunks of the scale and the codes */
     uint64_t state_here; /* offset of the state in bytes from the beginning of the record in shared memory */
 };
 
@@ -483,7 +480,54 @@ static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
     }
 }
 
+/* As update_rows, for rows of codes of form F. A warp copies a record to shared memory, opens its weights beside it, updates them by the
+ * float32 rule, closes them, and copies the record back. */
+template <class F, enum update_of OF>
+static __global__ void __launch_bounds__(CTA) update_codes(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
+    extern __shared__ uint4 visited[];
+    uint32_t warp = threadIdx.x / 32, lane = threadIdx.x & 31, stored = u.chunks[0] + u.chunks[1];
+    uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0], step = gridDim.x * (blockDim.x / 32);
+    uint32_t at = blockIdx.x * (blockDim.x / 32) + warp;
+    char *here = (char *)(visited + warp * (stored + v.quads));
+    float *opened = (float *)(here + stored * CHUNK_BYTES);
+    struct coming now, next, later;
+    take_item(now, u, at, count);
+    take_item(next, u, at + step, count);
+    take_places<OF>(now, u);
+    for (; now.real; now = next, next = later, at += step) {
+        take_item(later, u, at + 2 * step, count);
+        take_places<OF>(next, u);
+        const struct item item = now.item;
+        uint32_t id = now.id;
+        bool whole = item.partial == DRAW_NONE;
+        char *home[2] = {row_at(u.weights, id, item.row, cold_first), row_at(u.state, id, item.row, cold_first)};
+        if (whole) {
+            __syncwarp(); /* the previous record has been copied back */
+            bring_part(here, home[0], u.chunks[0]);
+            bring_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
+            __syncwarp();
+            for (uint32_t c = 1 + lane; c < u.code_chunks; c += 32) {
+                float4 x[4];
+                open_codes<F>(x, read_chunk(here, c), scale_of<F>(here));
+                for (uint32_t k = 0; k < 4 && 4 * (c - 1) + k < v.quads; k++) write_quad(opened, 4 * (c - 1) + k, x[k]);
+            }
+            __syncwarp();
+        }
+        struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
+        end_piece<float32_rows, 32, 1>(true, item, (char *)opened, here + u.state_here, {id, SIDE_TARGET}, to, v,
+                                       [&](uint32_t chunk, float4(&sum)[1]) { sum_of_piece<float32_rows, 1, OF>(sum, v, u, now, chunk); });
+        if (!whole) continue;
+        __syncwarp();
+        close_codes<F>(here, u.code_chunks, keys_of_row(v.rounding[SIDE_TARGET], id),
+                       [&](uint32_t quad) { return quad < v.quads ? read_quad(opened, quad) : make_float4(0, 0, 0, 0); });
+        __syncwarp();
+        send_part(here, home[0], u.chunks[0]);
+        send_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
+    }
+}
+
 typedef void update_kernel(const struct step_view, const struct update);
+template <class F> static update_kernel *const updates_of_codes[] = {update_codes<F, OF_PLACES>, update_codes<F, OF_PARTIALS>};
 template <class F, bool VISITS> static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
 
 /* The kernels of an update, with the sizes of their launches. */
@@ -491,6 +535,7 @@ struct launch {
     update_kernel *const *kernels; /* by update_of */
     uint32_t most, bytes;          /* most: largest number of thread blocks; bytes: of shared memory for each thread block */
     cudaStream_t stream;
+    uint32_t warps = CTA / 32;     /* of a thread block */
 };
 
 /* Returns 1 if at least half of the table's records are only in host memory. */
@@ -509,7 +554,7 @@ static struct launch launch_of(const struct backend *b, const struct backend_tab
 }
 
 static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v, const struct update *u) {
-    l->kernels[of]<<<std::min(blocks_for(pieces, CTA / 32), l->most), CTA, l->bytes, l->stream>>>(*v, *u);
+    l->kernels[of]<<<std::min(blocks_for(pieces, l->warps), l->most), 32 * l->warps, l->bytes, l->stream>>>(*v, *u);
     CK_LAUNCH("update_rows");
     return 0;
 }
@@ -521,6 +566,21 @@ static void set_parts(const struct backend_table *table, struct update *u) {
     u->chunks[0] = blocks_for(first, CHUNK_BYTES);
     u->chunks[1] = blocks_for(second, CHUNK_BYTES);
     u->state_here = table->shared ? table->state_offset : u->chunks[0] * CHUNK_BYTES;
+    u->code_chunks = weights / CHUNK_BYTES;
+}
+
+/* Changes the launch to that for rows of codes. Thread blocks have fewer warps where records are wide. */
+static int launch_codes(const struct backend_table *table, const struct update *u, struct launch *l) {
+    const uint32_t always = 48 << 10; /* bytes of shared memory that any thread block may have */
+    uint32_t bytes = (u->chunks[0] + u->chunks[1] + record_quads(&table->spec.layout)) * CHUNK_BYTES;
+    bool float8 = table->spec.layout.field[RECORD_WEIGHTS].type == VALUE_FLOAT8;
+    l->kernels = float8 ? updates_of_codes<code_rows<true>> : updates_of_codes<code_rows<false>>;
+    l->warps = std::min((uint32_t)CTA / 32, std::max(always / bytes, 1u));
+    l->bytes = l->warps * bytes;
+    l->most *= CTA / 32 / l->warps;
+    for (int of = 0; l->bytes > always && of < 2; of++)
+        CK(cudaFuncSetAttribute(l->kernels[of], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)l->bytes));
+    return 0;
 }
 
 static int launch_updates(struct backend *b, struct by_id *own, const struct row_set *set, const struct resident *resident,
@@ -547,6 +607,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     u.partials = (float *)own->partials.data;
     set_parts(r->table, &u);
     struct launch l = launch_of(b, r->table, resident != NULL, &u, stream);
+    if (layout->coarse && launch_codes(r->table, &u, &l)) return -1;
     if (launch_pieces(&l, OF_PLACES, count, &v, &u)) return -1;
     if (count <= UPDATE_PIECE) return 0;
     u.items = u.ids.rows.longs;

@@ -387,10 +387,6 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
         free(table);
         return fail("on a GPU no table has bfloat16 state beside weights of another type");
     }
-    if (layout->coarse) {
-        free(table);
-        return fail("the cuda backend has no rows of int8 and float8; take bfloat16, or the CPU");
-    }
     table->stores[0].fd = table->stores[1].fd = -1;
     table->spec = *spec;
     count_by_row(b, layout, 1);

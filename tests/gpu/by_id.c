@@ -38,7 +38,7 @@ struct case_of {
     const char *optimizer;
     uint32_t rows, dim, hot, momentum, amsgrad, centered, count_rows;
     double clip;
-    enum { WHOLE, HALF_WEIGHTS, ALL_HALVES } kept; /* all float32; bfloat16 weights; bfloat16 weights and state */
+    enum { WHOLE, HALF_WEIGHTS, ALL_HALVES, KEPT_INT8, KEPT_FLOAT8 } kept; /* all float32; bfloat16 weights; bfloat16 weights and state; codes */
 };
 
 static void open_holder(struct holder *h, const struct case_of *c, uint32_t weights, uint32_t state, uint64_t hot) {
@@ -57,7 +57,8 @@ static void open_holder(struct holder *h, const struct case_of *c, uint32_t weig
     options.count_rows = c->count_rows;
     options.amsgrad = c->amsgrad;
     options.centered = c->centered;
-    options.dtype = c->kept ? SPTX_BFLOAT16 : SPTX_FLOAT32;
+    const uint32_t dtypes[] = {SPTX_FLOAT32, SPTX_BFLOAT16, SPTX_BFLOAT16, SPTX_INT8, SPTX_FLOAT8};
+    options.dtype = dtypes[c->kept];
     options.state_dtype = c->kept == ALL_HALVES ? SPTX_BFLOAT16 : SPTX_FLOAT32;
     if (c->momentum) options.momentum = 0.9;
     enum sptx_status status = sptx_table_open(h->context, &options, &h->table);
@@ -148,10 +149,11 @@ static void compare(const struct holder *holders, int count, uint64_t values, co
         if (!(off <= worst)) worst = off;
         apart += !(off < 5e-5);
     }
-    /* Both sides draw the same random bits for rounding to bfloat16, so only a few values differ by some steps. */
-    CHECK(c->kept ? apart <= 0.02 * (double)values && worst < 0.1 : worst < 5e-5,
-          "%s, %u columns%s, operation %d: the GPU is %g from the CPU, and %g of the values are apart", c->optimizer, c->dim,
-          c->kept ? " of bfloat16" : "", operation, worst, apart / (double)values);
+    /* Both sides draw the same random bits for rounding, so only a few values differ by some steps. */
+    const char *const types[] = {"float32", "bfloat16", "bfloat16", "int8", "float8"};
+    CHECK(c->kept ? apart <= 0.02 * (double)values && worst < (c->kept == KEPT_FLOAT8 ? 0.3 : 0.1) : worst < 5e-5,
+          "%s, %u columns of %s, operation %d: the GPU is %g from the CPU, and %g of the values are apart", c->optimizer, c->dim,
+          types[c->kept], operation, worst, apart / (double)values);
     for (int h = 2; h < count; h++)
         CHECK(!memcmp(holders[1].values, holders[h].values, values * sizeof(float)),
               "%s, %u columns, operation %d: %s differs from %s", c->optimizer, c->dim, operation, holders[h].name,
@@ -230,6 +232,51 @@ static void check_bad_ids(struct sptx_context *gpu) {
     close_holder(&h);
 }
 
+/* What is stored has the same bytes on the CPU and on the GPU: stored from the host or the GPU, few rows or many, often or once. */
+static void check_stored_codes(struct sptx_context *cpu, struct sptx_context *gpu) {
+    static const uint32_t dims[] = {1, 5, 16, 64, 127, 130, 600};
+    for (size_t i = 0; i < 2 * sizeof dims / sizeof *dims; i++) {
+        struct case_of c = {.optimizer = "adam", .rows = 2500, .dim = dims[i / 2], .count_rows = 1, .kept = i % 2 ? KEPT_INT8 : KEPT_FLOAT8};
+        struct holder holders[] = {{"cpu", cpu, .on_gpu = 0}, {"gpu", gpu, .on_gpu = 1}, {"pinned", gpu, .on_gpu = 0},
+                                   {"pinned, some hot", gpu, .on_gpu = 1}};
+        for (int h = 0; h < 4; h++) open_holder(&holders[h], &c, h == 1, h == 1, h == 3 ? 700 : 0);
+        for (int round = 0; round < 8; round++) {
+            draw_list(&current, c.rows, c.dim);
+            for (int h = 0; h < 4; h++) change(&holders[h], &current, c.dim, round & 1, 0, 0);
+            for (int h = 0; h < 4; h++) fetch(&holders[h], &current, c.dim, 0, round & 3);
+            for (int h = 1; h < 4; h++)
+                CHECK(!memcmp(holders[0].values, holders[h].values, current.count * c.dim * sizeof(float)),
+                      "%u columns of %s: what is stored differs between the CPU and %s", c.dim, i % 2 ? "int8" : "float8", holders[h].name);
+        }
+        for (int h = 0; h < 4; h++) close_holder(&holders[h]);
+    }
+}
+
+/* The widest records, which need the most shared memory; and a gradient with a NaN, which makes its whole row NaN. */
+static void check_wide_codes(struct sptx_context *cpu, struct sptx_context *gpu) {
+    for (int kind = KEPT_INT8; kind <= KEPT_FLOAT8; kind++) {
+        struct case_of c = {.optimizer = "adam", .rows = 300, .dim = 4096, .amsgrad = 1, .count_rows = 1, .kept = kind};
+        struct holder holders[] = {{"cpu", cpu, .on_gpu = 0}, {"gpu", gpu, .on_gpu = 1}, {"pinned", gpu, .on_gpu = 1}};
+        for (int h = 0; h < 3; h++) open_holder(&holders[h], &c, h == 1, h == 1, 0);
+        current.count = 400;
+        for (uint64_t i = 0; i < current.count; i++) current.ids[i] = current.narrow[i] = (int32_t)(i % c.rows);
+        for (int round = 0; round < 3; round++) {
+            for (uint64_t i = 0; i < current.count * c.dim; i++) current.values[i] = random_float();
+            for (int h = 0; h < 3; h++) change(&holders[h], &current, c.dim, 0, 0, 1);
+            for (int h = 0; h < 3; h++) fetch(&holders[h], &current, c.dim, 0, 0);
+            compare(holders, 3, current.count * c.dim, &c, round);
+        }
+        current.count = 2;
+        current.values[5] = NAN;
+        for (int h = 0; h < 3; h++) change(&holders[h], &current, c.dim, 0, 0, 1);
+        for (int h = 0; h < 3; h++) fetch(&holders[h], &current, c.dim, 0, 0);
+        for (int h = 0; h < 3; h++)
+            for (uint32_t i = 0; i < c.dim; i++)
+                CHECK(isnan(holders[h].values[i]) && isfinite(holders[h].values[c.dim + i]), "%s: a row with a NaN in column %u", holders[h].name, i);
+        for (int h = 0; h < 3; h++) close_holder(&holders[h]);
+    }
+}
+
 void test_by_id(void) {
     static const struct case_of cases[] = {
         {.optimizer = "sgd", .rows = 5000, .dim = 128, .hot = 700},
@@ -262,12 +309,21 @@ void test_by_id(void) {
         {.optimizer = "adamax", .rows = 2900, .dim = 400, .hot = 290, .count_rows = 1, .kept = ALL_HALVES},
         {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 450, .count_rows = 1, .kept = ALL_HALVES},
         {.optimizer = "sparse_adam", .rows = 700, .dim = 516, .hot = 10, .kept = ALL_HALVES},
+        {.optimizer = "sgd", .rows = 5000, .dim = 128, .hot = 700, .kept = KEPT_INT8},
+        {.optimizer = "sgd", .rows = 300, .dim = 4, .hot = 300, .momentum = 1, .kept = KEPT_FLOAT8},
+        {.optimizer = "rowwise_adagrad", .rows = 2000, .dim = 64, .hot = 1, .clip = 0.5, .kept = KEPT_INT8},
+        {.optimizer = "rowwise_adagrad", .rows = 900, .dim = 101, .hot = 451, .kept = KEPT_FLOAT8},
+        {.optimizer = "rowwise_adam", .rows = 900, .dim = 65, .hot = 20, .count_rows = 1, .kept = KEPT_INT8},
+        {.optimizer = "adam", .rows = 700, .dim = 510, .hot = 10, .amsgrad = 1, .count_rows = 1, .kept = KEPT_INT8},
+        {.optimizer = "adamax", .rows = 800, .dim = 1, .hot = 8, .count_rows = 1, .kept = KEPT_FLOAT8},
     };
     struct sptx_context *cpu = open_context("cpu"), *gpu = open_context("cuda");
     cudaStream_t streams[2];
     for (int i = 0; i < 2; i++) check_cuda(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking), "stream");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(cpu, gpu, streams, &cases[i]);
     check_bad_ids(gpu);
+    check_stored_codes(cpu, gpu);
+    check_wide_codes(cpu, gpu);
     for (int i = 0; i < 2; i++) cudaStreamDestroy(streams[i]);
     sptx_close(cpu);
     sptx_close(gpu);

@@ -99,6 +99,32 @@ def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
     assert numpy.array_equal(again.fetch(everything), gpu.fetch(everything))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float8"])
+def test_codes_are_the_same_in_each_place(tmp_path, dtype):
+    """Places and rows kept on the GPU change no byte; what is stored has the CPU's bytes, too, and a GPU's file is read by the CPU."""
+    options = dict(lr=0.1, dtype=dtype, directory=tmp_path)
+    tables = [cuda_table("rowwise_adagrad", weights=weights, state=state, **hot, **options) for weights, state, hot in PLACES]
+    cpu = sptx.Table(ROWS, DIM, "rowwise_adagrad", init="uniform -1 1", device="cpu", **options)
+    everything, first = numpy.arange(ROWS), []
+    for step in range(4):
+        ids = random_ids(3000, step)
+        gradients, values = random_floats(3000, DIM, seed=step), random_floats(ROWS, DIM, seed=step)
+        for table in tables + [cpu]:
+            table.prefetch(ids)
+            table.fetch(ids)
+            table.update(ids, gradients)
+        rows = [table.fetch(everything) for table in tables]
+        assert all(numpy.array_equal(rows[0], other) for other in rows)
+        assert abs(rows[0] - cpu.fetch(everything)).max() < 0.5 and (abs(rows[0] - cpu.fetch(everything)) > 1e-4).mean() < 0.01
+        for table in tables + [cpu]:
+            table.store(everything, values)
+        assert all(numpy.array_equal(table.fetch(everything), cpu.fetch(everything)) for table in tables)
+    tables[0].save(tmp_path / "rows.npy")
+    assert numpy.array_equal(sptx.Table.load(tmp_path / "rows.npy", "rowwise_adagrad", device="cpu").fetch(everything), cpu.fetch(everything))
+    with pytest.raises(sptx.Error, match="bfloat16 state beside"):
+        cuda_table("adam", dtype=dtype, state_dtype="bfloat16")
+
+
 def as_numpy(array):
     return array.cpu().numpy() if isinstance(array, torch.Tensor) else numpy.asarray(array)
 
