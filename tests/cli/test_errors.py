@@ -60,7 +60,7 @@ def test_no_command_shows_all(sptx):
     (["train", "run.ini", "--model.dim=0"], "command line: model.dim = '0' is not a whole number from 1 to 4,096, or auto"),
     (["train", "run.ini", "--optimizer.rule=adagard"],
      "command line: optimizer.rule = 'adagard' is not sgd, adagrad, adadelta, rmsprop, adam, adamw, sparse-adam, adamax, "
-     "asgd, rprop, rowwise-adagrad, ftrl or auto; did you mean 'adagrad'?"),
+     "asgd, rprop, rowwise-adagrad, ftrl, rowwise-adam or auto; did you mean 'adagrad'?"),
     (["train", "run.ini", "--model.dim", "100"],
      "train: '--model.dim 100' has a blank between key and value; write --model.dim=100"),
     (["train", "run.ini", "--dim=100"], "train has no option '--dim'; the key is --model.dim=100"),
