@@ -21,19 +21,19 @@
 
 enum { KEY = 512, TEXT = 1024, TRIES = 40, TRY_MICROSECONDS = 100000 };
 
-/* A rate outside these bounds, in bytes a second, is no measurement of any machine. */
+/* A rate outside these bounds, in bytes a second, cannot have been measured on any machine. */
 static const double slowest = 1e6, fastest = 1e15;
 
 /* ---- a GPU's file ---- */
 
-/* Returns this program's directory below the user's cache directory, for the caller to free; NULL if the environment names none. */
+/* Returns this program's directory in the user's cache directory; the caller frees it. NULL if the environment names no cache directory. */
 static char *cache_directory(void) {
     const char *given = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (given && *given == '/') return file_join(given, "sptx-w2v");
     return home && *home == '/' ? file_join(home, ".cache/sptx-w2v") : NULL;
 }
 
-/* Returns "DIRECTORY/rates-NUMBER.ENDING", for the caller to free; NULL if there is no cache directory. */
+/* Returns "DIRECTORY/rates-NUMBER.ENDING"; the caller frees it. NULL if there is no cache directory. */
 static char *file_of(const char *key, const char *ending) {
     char *directory = cache_directory(), *path = NULL, name[64];
     snprintf(name, sizeof name, "rates-%016" PRIx64 ".%s", (uint64_t)XXH3_64bits(key, strlen(key)), ending);
@@ -57,7 +57,7 @@ static int are_rates(const struct bench_limits *r) {
     return is_rate(r->to) && is_rate(r->from) && is_rate(r->both) && is_rate(r->device);
 }
 
-/* Reads rates from a text. Refuses the text unless writing these rates gives the same bytes. */
+/* Reads rates from the text of a file. Refuses the text unless writing the same rates gives the same bytes. */
 static int parse(const char *key, const char *text, struct bench_limits *rates) {
     char again[TEXT];
     struct bench_limits r;
@@ -95,7 +95,7 @@ static void keep(const char *key, const struct bench_limits *rates) {
     free(path);
 }
 
-/* Waits a few seconds for a lock that another process holds while it measures. Returns 1 if this process got the lock. */
+/* If another process holds the lock while it measures, waits a few seconds for it. Returns 1 if this process now holds the lock. */
 static int take_turn(const char *key, struct lock *lock) {
     char *directory = cache_directory(), *path = file_of(key, "lock"), holder[LOCK_HOLDER];
     int held = 1;
@@ -113,7 +113,7 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
     struct bench_limits measured = {0};
     struct lock lock = {.path = NULL};
     if (find(key, rates)) return;
-    int turn = take_turn(key, &lock); /* if it does not get the lock, it measures all the same */
+    int turn = take_turn(key, &lock); /* measures even if it did not get the lock */
     if (!find(key, rates) && !measure(backend, &measured) && are_rates(&measured)) {
         keep(key, &measured);
         *rates = measured;
@@ -123,8 +123,7 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
 
 /* ---- without a word ---- */
 
-/* Opens a place for error messages that are never read, since rates are optional. If there is no memory for it, the functions
- * below do nothing. */
+/* Catches error messages, which are never shown, since rates are optional. Without memory for it, the functions below do nothing. */
 struct silence {
     struct report *own, *before;
     char key[KEY];
@@ -170,15 +169,15 @@ void rates_get(struct backend *backend, const struct backend_info *info, rates_m
 }
 
 enum {
-    PHASE_STEPS = 20,   /* number of steps for which the time of each phase is measured */
-    RANK_WARM_STEPS = 20, /* number of steps by which ranks estimate how many steps fit into the wanted time */
-    SAMPLE_ROWS = 4096, /* number of rows of a table that are written and read back */
+    PHASE_STEPS = 20,   /* number of steps in which the phases are timed */
+    RANK_WARM_STEPS = 20, /* number of first steps, from which ranks estimate how many fit into the wanted time */
+    SAMPLE_ROWS = 4096, /* number of rows of the table that are written and read back */
 };
-static const double warm_share = 0.1; /* seconds of warming up, as a share of the wanted seconds */
+static const double warm_share = 0.1; /* time of warming up, as a share of the wanted time */
 
 /* ---- the machine ---- */
 
-/* Measures the limits of the GPU, and stores them for plans to use. */
+/* Measures how fast the GPU copies, and stores the result for plans. */
 static int measure_limits(const struct backend_ops *ops, struct backend *backend, const struct backend_info *machine,
                           struct bench_limits *limits) {
     if (!ops->bench_limits) return 0;
@@ -267,8 +266,8 @@ struct training {
     struct steps steps;
     struct bench_training *out;
     struct ranks *ranks;
-    double began, most_seconds; /* when the current measurement began, and how many seconds it may take */
-    uint64_t most_steps;        /* if not 0, the measurement ends after this number of steps, whatever the time */
+    double began, most_seconds; /* when the current measurement began; how many seconds it may take */
+    uint64_t most_steps;        /* if not 0: number of steps after which the measurement ends, whatever the time */
 };
 
 static int prepare(struct training *t) {
@@ -277,17 +276,17 @@ static int prepare(struct training *t) {
     if (session_open(s, c, NULL, t->ranks, NULL)) return -1;
     t->out->plan = s->plan;
     t->out->gpu = s->ops->has_gpu;
-    /* The limits are measured first: their memory is freed before tables take all of the plan's budget. */
+    /* Measured first, since this memory must be freed before tables use all of the plan's budget. */
     if (measure_limits(s->ops, s->backend, &s->machine, &t->out->limits)) return -1;
     planner_set_floor(&t->out->plan, &t->out->limits);
     if (session_tables(s) || session_fill(s)) return -1;
     ranks_patience(t->ranks, c->device_rank_timeout, 1);
     t->steps = session_steps(s);
-    t->steps.end = UINT64_MAX; /* begins another epoch as long as there is time */
+    t->steps.end = UINT64_MAX; /* epochs follow each other as long as there is time */
     return schedule_examples(c, t->steps.per_epoch, t->steps.batch, &t->steps.run);
 }
 
-/* Returns the number of steps that every rank does: as many as the slowest rank can do in `seconds`. */
+/* Returns the number of steps that every rank will do: as many as the slowest rank can in `seconds`. */
 static uint64_t steps_for(const struct training *t, double seconds) {
     double own = (double)t->out->steps / t->out->seconds * seconds, all[ranks_count(t->ranks)];
     ranks_exchange(t->ranks, &own, all, sizeof own);
@@ -308,8 +307,8 @@ static int count_batch(void *user, const struct step_result *r) {
     return 0;
 }
 
-/* Returns how many rows the trained blocks name: their targets and their contexts. With negatives.per = pair all blocks of a
- * window name its middle word, which is then counted once for each pair. */
+/* Returns the number of target and context rows of all trained blocks. With negatives.per = pair each block of a window contains its middle word,
+ * which is then counted once for each pair. */
 static uint64_t rows_named(const struct example_source *s, const struct hogwild_result *r) {
     uint64_t contexts = 1 + (uint64_t)s->negatives;
     if (!s->per_pair) return r->pairs + r->examples * contexts;
@@ -329,7 +328,7 @@ static int count_piece(void *user, const struct hogwild_result *r, double second
     return 0;
 }
 
-/* Returns 1 when the wanted time or number of steps is reached. */
+/* Returns 1 when the wanted time, or number of steps, is over. */
 static unsigned is_over(void *user, int epoch_ended) {
     struct training *t = user;
     t->out->steps++;
@@ -343,7 +342,7 @@ static int stop_if_over(void *user, int epoch_ended, unsigned over) {
 static void say_nothing(void *user, double lr, int last) {
 }
 
-/* Trains for `seconds` or, if `steps` is not 0, for `steps` steps. Sets *out to the counts of this time. */
+/* Trains for `seconds`, or for `steps` steps if that is not 0. *out: what was counted meanwhile. */
 static int run_steps(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     const struct steps_watch watch = {.user = t,
@@ -373,8 +372,8 @@ static int end_phase(struct training *t, double *began, double *phase) {
     return 0;
 }
 
-/* Makes and trains one batch while no other batch is in flight. apart: 1: computes as if this rank's columns were all columns,
- * without waiting for other ranks. The rows then become wrong, which does not matter for measuring times. */
+/* Makes and trains one batch while no other batch is in flight. apart = 1: does not wait for other ranks, as if this rank had all columns. The
+ * rows become wrong, which does not matter when times are measured. */
 static int measure_step(struct training *t, int apart, double *making, double *stepping) {
     struct steps *s = &t->steps;
     struct batch_request batch = steps_batch(s, s->batch);
@@ -393,7 +392,7 @@ static int measure_step(struct training *t, int apart, double *making, double *s
 static int measure_phases(struct training *t) {
     double *phase = t->out->phase, unused = 0;
     int several = ranks_count(t->ranks) > 1;
-    /* A GPU loads a kernel at its first run, and the kernels of apart = 1 have not run yet. */
+    /* A GPU loads a kernel when it first runs, so the kernels of apart = 1 are run once before they are timed. */
     if (several && measure_step(t, 1, &unused, &unused)) return -1;
     for (int i = 0; i < PHASE_STEPS; i++) {
         if (measure_step(t, 0, &phase[PHASE_MAKE], &phase[PHASE_STEP])) return -1;
@@ -430,7 +429,7 @@ int bench_train(struct bench_training *out, struct config *config, double second
 
 enum { WALKS_FIRST = 4096 };
 
-/* Draws walks, doubling their number until a call takes a good part of the time, then repeats that call until the time is over. */
+/* Draws walks in one call, doubles their number until a call takes a good part of the time, then repeats this call until the time is over. */
 static int draw(struct bench_walks *out, const struct session *s, double seconds) {
     const struct walks *w = &s->examples.source.walks;
     uint64_t all = walks_count(w), count = WALKS_FIRST < all ? WALKS_FIRST : all, at = 0, calls = 0;
@@ -444,7 +443,7 @@ static int draw(struct bench_walks *out, const struct session *s, double seconds
             count *= 2;
             continue;
         }
-        if (!calls++) continue; /* the first call of this size only warms up */
+        if (!calls++) continue; /* the first call with this number of walks only warms up */
         out->walks += count;
         out->seconds += took;
     }

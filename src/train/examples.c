@@ -41,7 +41,7 @@ static int make_tables_of_nodes(void *context, unsigned worker) {
     return 0;
 }
 
-/* Makes one alias table a node, from which a walk draws its next arc by weight with a single draw. */
+/* Makes an alias table for each node, by which a walk draws its next arc, in proportion to the weights, with one draw. */
 static int make_arcs(struct examples *examples, const struct graph *graph, struct pool *pool) {
     struct tables t = {.graph = graph};
     for (uint64_t i = 0; i < graph->nodes; i++)
@@ -55,8 +55,7 @@ static int make_arcs(struct examples *examples, const struct graph *graph, struc
 
 /* ---- the graph ---- */
 
-/* Points the example source at the graph. If the graph has weights, also makes the alias tables of its arcs. Returns 0, or -1
- * after fail(). */
+/* Makes the graph the example source's data. If arcs have weights, also makes their alias tables. Returns 0, or -1 after fail(). */
 static int examples_take_graph(struct examples *examples, const struct config *config, const struct graph *graph, struct pool *pool) {
     struct example_source *source = &examples->source;
     struct walks *walks = &source->walks;
@@ -83,20 +82,20 @@ static int examples_take_graph(struct examples *examples, const struct config *c
 uint32_t examples_keep(uint64_t count, uint64_t total, double t) {
     if (t <= 0 || count == 0) return UINT32_MAX;
     double f = (double)count / (double)total, kept = (sqrt(f / t) + 1) * t / f;
-    double threshold = kept * 4294967296.0 - 1; /* a token is kept if its draw is at most the threshold */
+    double threshold = kept * 4294967296.0 - 1; /* a token is kept if its 32-bit draw is at most the threshold */
     return threshold >= 4294967295.0 ? UINT32_MAX : threshold <= 0 ? 0 : (uint32_t)threshold;
 }
 
-/* Returns an alias column that gives row `self` with the chance `share`, otherwise row `other`. Even with a share of 0, one draw
- * in 2^32 gives `self`, which no run can notice. */
+/* Returns an alias column that gives row `self` with probability `share`, otherwise row `other`. Even with a share of 0, one draw in 2^32 gives
+ * `self`, too few to matter. */
 static struct alias column(double share, uint64_t self, uint32_t other) {
     double threshold = floor(share * 4294967296.0 + 0.5) - 1;
     if (threshold >= 4294967295.0) return (struct alias){UINT32_MAX, (uint32_t)self};
     return (struct alias){threshold <= 0 ? 0 : (uint32_t)threshold, other};
 }
 
-/* Makes the alias table by Vose's method (1991). scaled[]: the rows' shares, with mean 1; overwritten. `waiting` contains the
- * columns below 1 at its front, the others at its back; together they never exceed its size. */
+/* Makes the alias table by Vose's method (1991). scaled[]: the rows' shares, with mean 1; overwritten. `waiting` contains the columns whose share
+ * is below 1 at its front, the others at its back. */
 static int vose(struct alias *table, double *scaled, uint64_t rows) {
     uint32_t *waiting = mem_alloc(rows, sizeof *waiting, "the table of negatives");
     uint64_t small = 0, large = rows;
@@ -112,7 +111,7 @@ static int vose(struct alias *table, double *scaled, uint64_t rows) {
         if (scaled[high] < 1) waiting[small++] = high;
         else waiting[--large] = high;
     }
-    /* The columns that are left are 1, except for rounding errors. */
+    /* The remaining columns have share 1, except for rounding errors. */
     while (small > 0) small--, table[waiting[small]] = column(1, waiting[small], 0);
     while (large < rows) table[waiting[large]] = column(1, waiting[large], 0), large++;
     free(waiting);
@@ -144,7 +143,7 @@ static int make_alias(struct examples *examples, const struct vocab *vocab, doub
     int result = -1;
     examples->alias = mem_zalloc(vocab->size, sizeof *examples->alias, "the table of negatives");
     if (!weights || !examples->alias) goto out;
-    for (uint64_t i = 0; i < rows; i++) /* so that a word with count 0 is never drawn, whatever negatives.power is */
+    for (uint64_t i = 0; i < rows; i++) /* a word of count 0 gets weight 0, so that it is never drawn, whatever negatives.power is */
         weights[i] = vocab_count(vocab, i) ? pow((double)vocab_count(vocab, i), power) : 0;
     if (scale_to_mean_one(weights, rows)) {
         fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
@@ -194,7 +193,7 @@ static int check_corpus(const struct example_source *source, const struct vocab 
     if (source->mode == EXAMPLE_TRIPLE)
         return source->sentences ? 0 : fail("no triple of the corpus has a head, a relation and a tail of the vocabulary, so there is nothing "
                                             "to train on; lower corpus.min_count, or check corpus.format");
-    uint64_t own = vocab->lists > 0; /* the first id of each list, which is the list's own row */
+    uint64_t own = vocab->lists > 0; /* 1: the first id of each list is the list's own row */
     const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST || own ? "list" : "line";
     if (longest < 2)
         return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
@@ -206,7 +205,7 @@ static int check_corpus(const struct example_source *source, const struct vocab 
     return 0;
 }
 
-/* Returns the number of rows that the noise distribution can draw. */
+/* Returns how many rows can be drawn as negatives. */
 static uint64_t drawable_rows(const struct example_source *source, const struct vocab *vocab) {
     uint64_t met = 0;
     if (source->noise == NOISE_UNIFORM || source->noise == NOISE_EVERY) return source->rows - source->target_only;
@@ -239,8 +238,7 @@ static int check_negatives(const struct example_source *source, const struct voc
         return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
                     " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
                     drawable, own);
-    if (source->per_batch) own = 0; /* negatives are drawn once for all examples of a batch; each example then ignores negatives
-                                     * that are its own rows */
+    if (source->per_batch) own = 0; /* negatives are drawn for all examples of a batch together; each example ignores those that are its own rows */
     if (source->distinct && slots > drawable - own)
         return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
                     " can be drawn%s; lower negatives.count or set negatives.distinct = no",
@@ -248,7 +246,7 @@ static int check_negatives(const struct example_source *source, const struct voc
     return 0;
 }
 
-/* Refuses a batch whose scores against all entities are too many. config_resolve() has checked batches with fewer negatives. */
+/* Refuses a batch that has too many scores if every entity is a negative. config_resolve() has checked batches with fewer negatives. */
 static int check_scores(const struct config *config, const struct example_source *source) {
     if (source->noise != NOISE_EVERY || config->train_batch == COUNT_AUTO || config->train_batch <= INT32_MAX / source->negatives) return 0;
     return fail("train.batch = %" PRIu64 " with negatives.count = all, which are %" PRIu32
@@ -263,8 +261,8 @@ static int check_lists(const struct config *config, const struct vocab *vocab) {
                 "names");
 }
 
-/* Refuses, with examples.own < 1, a corpus in which no list has an item left for the mean, because all its items are positives.
- * Only the lists' own rows would be trained, although a list is scored with the mean of its items' rows. */
+/* With examples.own < 1, refuses a corpus in which all items of every list are positives, so that none is left for the mean: only the lists' own
+ * rows would be trained, although lists are scored with the mean of their items' rows. */
 static int check_means(const struct config *config, const struct example_source *source) {
     struct example_row row = {.count = source->longest};
     if (config->examples_mode != MODE_USER || config->examples_own == 1) return 0;
@@ -279,10 +277,10 @@ static int check_means(const struct config *config, const struct example_source 
 /* ---- the source ---- */
 
 static uint32_t share_threshold(double share) {
-    return (uint32_t)(share * 4294967296.0); /* the bounds of train.held_out keep it below 2^32 */
+    return (uint32_t)(share * 4294967296.0); /* train.held_out is limited to values for which this is below 2^32 */
 }
 
-/* Sets how triples are trained: a head and a relation are multiplied. */
+/* Sets how heads and relations of triples are multiplied. */
 static void take_triples(struct example_source *source, const struct config *config) {
     enum example_product product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
     if (config->examples_mode != MODE_TRIPLE) return;
@@ -352,7 +350,7 @@ static int make_tables(struct examples *examples, const struct config *config, c
     return 0;
 }
 
-/* Takes the weights of the stream's items. A weight of 0 marks a list's own row. */
+/* Uses the stream's weights as weights of items. A weight of 0 belongs to a list's own row. */
 static int take_weights(struct examples *examples, const struct config *config, const struct idstream *stream) {
     double sum = 0, least = INFINITY, most = 0;
     uint64_t items = 0;
@@ -374,7 +372,7 @@ static int take_weights(struct examples *examples, const struct config *config, 
     return 0;
 }
 
-/* Sets everything that does not depend on the corpus. */
+/* Sets everything that is independent of the corpus. */
 static void begin(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     *examples = (struct examples){0};
     examples->source.rows = vocab_targets(vocab);
@@ -389,7 +387,7 @@ static void begin(struct examples *examples, const struct config *config, const 
     take_keys(&examples->source, config);
 }
 
-/* Checks that the corpus suits the keys, and makes the tables that draws need. */
+/* Checks that the keys fit the corpus, and makes the tables for drawing. */
 static int finish(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     struct example_source *source = &examples->source;
     if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, vocab, source->longest) ||
@@ -449,20 +447,19 @@ double examples_kept(const struct example_source *source, uint64_t row) {
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
-/* Sums over examples of their numbers of blocks, targets, contexts and terms. `square`: sums of the squares of these numbers, or
- * upper bounds of them. */
+/* Sums of the examples' numbers of blocks, targets, contexts and terms. `square`: sums of their squares, or upper bounds of these. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];
 };
 
-/* Returns the expected number of pairs of a sentence of which `kept` words are kept. A pair is two words, in order, the second
- * of which is in the drawn window of the first. kept - i pairs of words are at distance i; such a pair is in a window with the
- * chance (window - i + 1) / window, or always if windows are not shrunk. */
+/* Returns the expected number of pairs of a sentence of which `kept` words are kept. A pair is two words, in order, the second of which is in the
+ * drawn window of the first. At distance i there are kept - i pairs; each is in a window with probability (window - i + 1) / window, or always if
+ * windows are not shrunk. */
 static double window_pairs(double kept, const struct example_source *source) {
     if (kept <= 1) return 0;
     double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
-    double chances = d, distances = ends; /* sums over i = 1 .. d: of the chance, and of the chance x i */
+    double chances = d, distances = ends; /* sums over i = 1 .. d: of this probability, and of i times it */
     if (source->shrink) {
         chances = ((window + 1) * d - ends) / window;
         distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;
@@ -470,7 +467,7 @@ static double window_pairs(double kept, const struct example_source *source) {
     return 2 * (kept * chances - distances);
 }
 
-/* Expected numbers of a sentence: its kept words, their target rows, and the contexts that predict them. */
+/* Expected numbers of a sentence: its kept words, their target rows, and the contexts by which they are predicted. */
 struct kept {
     double words, rows, contexts;
 };
@@ -480,7 +477,7 @@ static struct kept expected_kept(const struct example_source *source, const uint
     if (!source->keep && !source->subwords.starts && !source->paths.starts && !source->documents)
         return (struct kept){(double)length, (double)length, (double)length};
     for (uint64_t i = 0; i < length; i++) {
-        if (example_is_document(source, ids[i])) continue; /* no word: it has no path in a tree */
+        if (example_is_document(source, ids[i])) continue; /* a document's row is not a word, and has no path in a tree */
         double chance = examples_kept(source, ids[i]);
         kept.words += chance;
         kept.rows += chance * (double)example_rows_of(source, ids[i]);
@@ -489,19 +486,18 @@ static struct kept expected_kept(const struct example_source *source, const uint
     return kept;
 }
 
-/* Adds `value` to the sum of a kind. No position makes more than `most` of this kind, so the square of its number is at most
- * `most` x that number. */
+/* Adds `value` to the sum of a kind. No position has more than `most` of it, so the square of its number is at most `most` x the number. */
 static void add_bounded(struct sums *sums, int kind, double value, double most) {
     sums->of[kind] += value;
     sums->square[kind] += value * most;
 }
 
-/* Returns the largest number of contexts that predict a word. */
+/* Returns the most contexts by which one word is predicted. */
 static double most_predicting(const struct example_source *source) {
     return source->paths.starts ? (double)source->paths.most : 1;
 }
 
-/* Adds windows whose middle word predicts the words around it. A word has `rows` rows, and `predicting` contexts predict it. */
+/* Adds windows whose middle word predicts the words around it. A word has `rows` rows, and is predicted by `predicting` contexts. */
 static void add_predicted(const struct example_source *source, double windows, double pairs, double rows, double predicting,
                           struct sums *sums) {
     double most = 2.0 * source->window, negatives = source->negatives;
@@ -517,11 +513,10 @@ static void add_windows(const struct example_source *source, struct kept in, uin
     double kept = in.words, share = kept / (double)length, rows = kept > 0 ? in.rows / kept : 1;
     double predicting = kept > 0 ? in.contexts / kept : 1;
     double most_rows = source->subwords.starts ? (double)source->subwords.most : 1;
-    /* A kept word makes a block unless no other word of its sentence is kept. For short sentences the chance of that is
-     * approximate. */
+    /* A kept word makes a block unless it is the only kept word of its sentence; for short sentences the probability of that is approximate. */
     double windows = length < 2 ? 0 : kept > 2 || source->documents ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
     double pairs = fmax(window_pairs(kept, source), source->documents ? 0 : windows), most = 2.0 * source->window + source->documents;
-    if (source->documents) pairs += windows; /* each window's word is a pair with the document's row, too */
+    if (source->documents) pairs += windows; /* the document's row forms a pair with the word of each window */
     double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
     double contexts = predicting + source->negatives, most_contexts = most_predicting(source) + source->negatives;
     sums->examples += (double)length;
@@ -537,7 +532,7 @@ static void add_windows(const struct example_source *source, struct kept in, uin
 }
 
 static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
-    int by_item = source->mode == EXAMPLE_ITEM; /* the list's own row, at the first position, makes no example */
+    int by_item = source->mode == EXAMPLE_ITEM; /* the first id of a list, the list's own row, makes no example */
     double times = by_item ? (double)length - 1 : example_is_position(source) ? (double)length : 1;
     sums->examples += by_item ? (double)length : times;
     struct example_row row = {.count = length};
@@ -549,7 +544,7 @@ static void add_rows(const struct example_source *source, uint64_t length, struc
     for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
 }
 
-/* Returns the numbers of the largest walk, none of whose words is dropped. A walk visits a node about as often as arcs lead to it. */
+/* Returns the numbers for the largest walk, in which no word is dropped. A walk visits a node about as often as arcs lead to it. */
 static struct sums sum_walk(const struct example_source *source) {
     const struct walks *w = &source->walks;
     struct sums sums = {0};
@@ -589,9 +584,9 @@ static void add_share(struct sums *to, const struct sums *sums, double share) {
     }
 }
 
-/* Splits the examples of the sentences, in order, into batches, and finds the largest batch. */
+/* Divides the examples of the sentences, in order, into batches, and finds the largest batch. */
 struct batches {
-    double examples; /* examples of each batch; the last may have fewer */
+    double examples; /* number of examples of each batch except the last, which may have fewer */
     struct sums open;
     double most[KINDS]; /* largest numbers of all closed batches */
 };
@@ -611,18 +606,16 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
     }
 }
 
-/* Returns the capacity for one kind: the expected number of a batch, plus a margin that one batch in 10^9 exceeds. The expected
- * number is that of the mean batch if examples are shuffled or walks are drawn, otherwise that of the largest batch in file
- * order. The margin is Bernstein's bound for a sum of draws, which holds even if a few examples are far larger than the others.
- * No example makes more than `largest`. */
+/* Returns the capacity for one kind of elements: the expected number in a batch, plus a margin that one batch in 10^9 exceeds. Expected is the
+ * mean over batches if examples are shuffled or walks are drawn, otherwise the largest batch in the file's order. The margin is Bernstein's bound
+ * for a sum of draws, which holds even if a few examples are far larger than the others. No example makes more than `largest`. */
 static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
                                const struct sums *all, int kind, double share, double largest) {
     static const double log_of_chance = 20.7; /* minus the natural logarithm of 1e-9 */
     double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
     double base = share * (source->shuffle || source->walks.length ? mean * batches->examples : batches->most[kind]);
     double variance = batches->examples * fmax(0, share * square - share * share * mean * mean);
-    if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* the sizes of batches do not depend on
-                                                                                        * draws */
+    if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* here the sizes of batches do not depend on draws */
     double third = largest * log_of_chance / 3;
     return fmin(base + third + sqrt(third * third + 2 * variance * log_of_chance), batches->examples * largest);
 }

@@ -17,24 +17,24 @@
 struct copies {
     const struct backend_ops *ops;
     unsigned count, faster; /* faster: factor of the learning rate */
-    uint64_t round;                                  /* number of examples that a copy trains between two merges */
+    uint64_t round;                                  /* number of examples that each copy trains before copies are merged */
     struct backend *backends[COPIES_MOST];           /* the first is the session's */
-    struct backend_table *tables[2][COPIES_MOST];    /* by enum table_side and copy; the first ones are the session's */
+    struct backend_table *tables[2][COPIES_MOST];    /* [table_side][copy]; the first copy's are the session's tables */
     struct backend_copies *merged[2];
-    struct pool *pool; /* a thread for each copy, since a backend's call waits for its GPU */
+    struct pool *pool; /* one thread for each copy, since a call of a backend waits for its GPU */
     const struct hogwild_request *request;
     struct hogwild_result results[COPIES_MOST];
 };
 
 /* ---- opening ---- */
 
-/* MERGES: fewest merges of a run. With fewer, copies would differ too much when they are merged. Examples between two merges are
- * limited by absolute numbers and by numbers for each row of the larger table: below LEAST and LEAST_A_ROW merging takes as long as
- * training; above MOST and MOST_A_ROW training gets no faster (scripts/results/gpus.md). */
+/* MERGES: fewest merges in a run; with fewer, copies would differ too much. The number of examples between two merges has limits that are absolute
+ * and limits for each row of the larger table: below LEAST and LEAST_A_ROW merging takes as long as training; above MOST and MOST_A_ROW training
+ * becomes no faster (scripts/results/gpus.md). */
 enum { MERGES = 40, LEAST = 1 << 18, LEAST_A_ROW = 4, MOST = 1 << 22, MOST_A_ROW = 16 };
 
-/* Returns the number of examples that each of `count` GPUs trains between two merges: train.merge_every or, if that is auto, enough
- * that merging takes a small part of the time. Returns 0 if the run is too short for copies and device.share leaves the choice. */
+/* Returns how many examples each of `count` GPUs trains between two merges: train.merge_every or, if that is auto, so many that merging takes a
+ * small part of the time. Returns 0 if the run is too short for copies and device.share is auto. */
 static uint64_t copies_round_of(const struct session *s, unsigned count) {
     uint64_t rows = s->plan.rows > s->plan.items ? s->plan.rows : s->plan.items;
     uint64_t least = rows * LEAST_A_ROW > LEAST ? rows * LEAST_A_ROW : LEAST, most = rows * MOST_A_ROW > MOST ? rows * MOST_A_ROW : MOST;
@@ -44,11 +44,11 @@ static uint64_t copies_round_of(const struct session *s, unsigned count) {
     return examples < (double)most ? (uint64_t)examples : most;
 }
 
-/* The highest learning rate of a copy: wiki16 trains on a GPU at 0.05, and diverges at 0.1. */
+/* Highest learning rate of a copy: on a GPU wiki16 trains well at 0.05, and diverges at 0.1. */
 static const double RATE_MOST = 0.05;
 
-/* Returns the largest number of copies that may each train with that many times the learning rate (at least 1): above some rate
- * lock-free training on a GPU diverges. */
+/* Returns how many copies, at least 1, may each train with the learning rate times their number: above some rate lock-free training on a GPU
+ * diverges. */
 static unsigned copies_most(const struct config *config) {
     double most = floor(RATE_MOST / config->optimizer_lr + 1e-6);
     return most < 1 ? 1 : most < COPIES_MOST ? (unsigned)most : COPIES_MOST;
@@ -76,7 +76,7 @@ int copies_open(struct copies **out, struct session *s) {
                          c->ops->table_open(c->backends[i], &s->target.spec, &c->tables[TABLE_TARGET][i]) ||
                          c->ops->table_open(c->backends[i], &s->context.spec, &c->tables[TABLE_CONTEXT][i]) ? -1 : 0;
     }
-    for (int side = 0; side < 2 && !result; side++) /* 1: the GPUs cannot address one another's memory */
+    for (int side = 0; side < 2 && !result; side++) /* 1: the GPUs cannot read and write each other's memory */
         result = c->ops->copies_open(c->backends, c->tables[side], c->count, &c->merged[side]);
     if (!result && !(c->pool = pool_open(c->count))) result = -1;
     if (result) copies_close(c);
@@ -132,11 +132,10 @@ int copies_train(struct copies *c, const struct hogwild_request *request, struct
 
 /* ---- runs that only one process trains ---- */
 
-/* How many times as fast one H100 trained the configs of text and graphs lock-free as 2 or 4 GPUs trained them in exact steps
- * (scripts/results/gpus.md). */
+/* How many times as fast one H100 trained lock-free as it, or 2 or 4, trained in exact steps, for texts and graphs (scripts/results/gpus.md). */
 static const double GAIN_OF_WALKS = 4.1, GAIN_OF_TWO = 5.5, GAIN_OF_FOUR = 9.2;
 
-/* Returns 1, with the reason, if the run is of a kind that only one process trains. */
+/* Returns 1, and writes the reason, if only one process can train this kind of run. */
 static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
     uint64_t gpus = c->device_gpus;
     if (c->train_update == UPDATE_HOGWILD)
@@ -156,9 +155,8 @@ static int needs_one_process(const struct config *c, char why[GPUS_WHY]) {
 
 /* ---- exact steps ---- */
 
-/* Fitted to `bench ranks` of 14 configs on one, two and four H100 of one machine (scripts/results/gpus.md). A step takes longer than
- * plain copies of its rows: OF_WINDOWS times for words and walks, OF_ROWS times for all else. On G GPUs it also waits for the others:
- * G x WAIT seconds. */
+/* Fitted to `bench ranks` of 14 configs on one, two and four H100 of one machine (scripts/results/gpus.md). A step takes OF_WINDOWS (words and
+ * walks) or OF_ROWS (all else) times as long as plain copies of its rows; with G GPUs it also waits G x WAIT seconds for the others. */
 static const double OF_WINDOWS = 3.5, OF_ROWS = 1.6, WAIT = 80e-6;
 
 int gpus_seconds(const struct plan *plan, int windows, uint64_t gpus, double *seconds) {
@@ -168,7 +166,7 @@ int gpus_seconds(const struct plan *plan, int windows, uint64_t gpus, double *se
     return 0;
 }
 
-/* Returns the number of GPUs, from 1 to `most`, that is expected to train the plan's steps fastest. */
+/* Returns the number of GPUs, from 1 to `most`, on which the plan's steps are expected to be fastest. */
 static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, char why[GPUS_WHY]) {
     char a[TEXT_BYTES], b[TEXT_BYTES];
     double one, best, all, seconds;
@@ -189,8 +187,7 @@ static uint64_t fastest(const struct plan *plan, int windows, uint64_t most, cha
 
 /* ---- copies ---- */
 
-/* Returns the number of GPUs that train copies of the tables lock-free; 0, with the reason, if copies are not possible or the run
- * is too short for a gain. */
+/* Returns how many GPUs should train copies of the tables lock-free; 0, and the reason, if copies are impossible or the run is too short. */
 static unsigned copies_that_gain(const struct session *s, unsigned gpus, char why[GPUS_WHY]) {
     const struct config *c = s->config;
     const struct plan *plan = &s->plan;

@@ -1,5 +1,5 @@
-/* planner: see planner.h. It uses counts, a few batches, keys and the machine's sizes, and allocates no tables. A change that makes a plan
- * fit is tried before it is advised, or is computed from counted bytes. */
+/* planner: see planner.h. It works from counts, a few batches, keys and the machine's sizes, without allocating tables. Advice for a plan that
+ * does not fit is tried, or computed from counted bytes, before it is given. */
 
 #include "planner.h"
 
@@ -17,52 +17,49 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GPU_STREAM_PART = 4 }; /* the id stream is kept on the GPU if it needs at most 1 / GPU_STREAM_PART of the budget */
+enum { GPU_STREAM_PART = 4 }; /* the id stream is stored on the GPU if it needs at most 1 / GPU_STREAM_PART of the budget */
 
-/* A plan that is being made, and the data from which it is made. */
+/* A plan that is being made, and what it is made from. */
 struct planning {
     struct plan *plan;
     const struct config *config;
     const struct planner_machine *machine;
     const struct examples *examples;
-    struct batch_rows batch;      /* the rows that a batch of plan->batch examples touches */
+    struct batch_rows batch;      /* expected numbers of rows in a batch of plan->batch examples */
     int failed;                   /* 1: a count has failed, after fail() */
     struct example_source source; /* the source that the backend will receive */
     struct rule_options rule;
     int gpu, hogwild;
-    int behind; /* 1: checkpoints are written while training goes on */
-    uint64_t idle; /* number of rows at the end of the target table that no example names */
+    int behind; /* 1: checkpoints are written while training continues */
+    uint64_t idle; /* number of rows at the end of the target table that occur in no example */
     uint64_t budget;          /* bytes of GPU memory that the run may use; 0 without a GPU */
-    uint64_t ordering; /* bytes of scratch for ordering the n-grams' buckets, which is freed before the tables are made */
-    uint64_t unmeasured_host; /* bytes of host memory that no backend counts: the program, the vocabulary, buffers for saving
-                               * tables */
-    struct estimate estimate; /* the backend's estimate for the current values of `plan` */
+    uint64_t ordering; /* bytes of scratch for sorting the n-grams' buckets, freed before tables are allocated */
+    uint64_t unmeasured_host; /* bytes of host memory that no backend counts: the program, the vocabulary, buffers for saving */
+    struct estimate estimate; /* the backend's estimate for `plan` as it is now */
 };
 
 enum {
-    HOGWILD_STEP = 131072,   /* number of positions that count as one step of lock-free training */
+    HOGWILD_STEP = 131072,   /* number of positions that are counted as one step of lock-free training */
     CPU_WINDOW_BATCH = 8192, /* default batch on the CPU, in positions, for a corpus of sentences */
     CPU_ROW_BATCH = 1024,    /* default batch on the CPU, in lists or lines */
-    USER_BATCH = 128,        /* default batch for examples.mode = user, in lists, each of which is an example: many small steps
-                              * learn more than few large ones, also on a GPU */
-    USER_STEPS = 32,         /* fewest steps of an epoch in user mode: with few lists or items the batch is made smaller */
-    USER_LEAST = 16,         /* smallest batch that is made smaller in this way, in examples */
-    SHARED_BATCH = 2048,     /* default batch for user with examples.targets = all, in items, each of which is an example. It is
-                              * larger, since negatives that a batch shares are most of a step's rows */
-    TRIPLE_STEPS = 500,      /* steps of an epoch of triples, by default, if the batch is then between these two sizes: Adagrad,
-                              * whose first steps are as large as its rate, learns few triples in small batches */
+    USER_BATCH = 128,        /* default batch for examples.mode = user, in lists (one example each): many small steps learn more than few large
+                              * ones, also on a GPU */
+    USER_STEPS = 32,         /* fewest steps of an epoch in user mode; with few lists or items the batch is made smaller for it */
+    USER_LEAST = 16,         /* the batch is not made smaller than this number of examples for USER_STEPS */
+    SHARED_BATCH = 2048,     /* default batch for user with examples.targets = all, in items (one example each): larger, since most rows of a step
+                              * are negatives, which the batch shares */
+    TRIPLE_STEPS = 500,      /* triples: number of steps of an epoch with the default batch, within the next two sizes: with small batches Adagrad,
+                              * whose first steps are as large as its rate, learns few triples */
     TRIPLE_LEAST = 128,
     TRIPLE_BATCH = 100000,
-    TRIPLE_SCORES = 1 << 28, /* limit on the scores of a default batch of triples, 1 GiB; TRIPLE_LEAST may exceed it */
-    SHARED_LEAST = 256,      /* smallest batch of items that is made smaller because there are too few for USER_STEPS steps */
+    TRIPLE_SCORES = 1 << 28, /* most scores of a default batch of triples (1 GiB); TRIPLE_LEAST may exceed it */
+    SHARED_LEAST = 256,      /* a batch of items is not made smaller than this for USER_STEPS */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
-    GPU_WORK_PART = 4,        /* train.batch = auto is halved until batches in flight take at most this fraction (1/4) of the GPU
-                               * budget */
-    BEHIND_LEAST = 256 << 20, /* tables of fewer bytes are written so quickly that training waits for a checkpoint */
-    SNAPSHOT_SPARE = 4096,    /* bytes of the GPU for the counts of two snapshots */
-    PROGRAM_BYTES = 22 << 20, /* bytes of the program, its libraries, buffers of files, and memory that the allocator keeps after
-                               * the corpus was read */
+    GPU_WORK_PART = 4,        /* train.batch = auto is halved until batches in flight need at most 1 / GPU_WORK_PART of the GPU budget */
+    BEHIND_LEAST = 256 << 20, /* tables of fewer bytes are written so fast that training waits for a checkpoint */
+    SNAPSHOT_SPARE = 4096,    /* bytes on the GPU for the counts of two snapshots */
+    PROGRAM_BYTES = 22 << 20, /* bytes of the program, its libraries, file buffers, and memory that the allocator keeps after reading the corpus */
 };
 
 /* ---- what the backend says ---- */
@@ -78,7 +75,7 @@ static struct table_spec spec_of(const struct plan *plan, enum table_side side) 
                                .hot_rows = plan->hot_rows};
 }
 
-/* Returns the most bytes of host memory for the snapshot of a table: copies of rows, and the lists that find them. */
+/* Returns the most bytes of host memory that a snapshot of a table needs: copies of rows, and lists to find them. */
 static uint64_t copies_of(const struct planning *p, enum table_side side) {
     struct table_spec spec = spec_of(p->plan, side);
     uint64_t row = table_row_bytes(&spec.layout, spec.weights, spec.state), rows = table_row_count(&spec);
@@ -86,7 +83,7 @@ static uint64_t copies_of(const struct planning *p, enum table_side side) {
     return most + 3 * sizeof(uint32_t) * (most / row) + rows / 8;
 }
 
-/* Adds the memory of snapshots of both tables. With a GPU, the copies are pinned, and the GPU has a bit for each row. */
+/* Adds the memory for snapshots of both tables. On a GPU, the copies are in pinned memory, and the GPU keeps one bit for each row. */
 static void add_snapshots(const struct planning *p, struct estimate *e) {
     uint64_t copies = copies_of(p, TABLE_TARGET) + copies_of(p, TABLE_CONTEXT);
     if (!p->behind) return;
@@ -134,8 +131,7 @@ static uint64_t gpu_needed(const struct planning *p) {
 
 /* ---- the batch ---- */
 
-/* Returns the share of examples that are made into batches: all, or in lock-free training the held-out ones, which are made one
- * at a time. */
+/* Returns which share of the examples is made into batches: 1, or in lock-free training the held-out share, one batch at a time. */
 static double share_made(const struct planning *p) {
     return p->hogwild ? p->config->train_held_out : 1;
 }
@@ -146,8 +142,8 @@ static int is_bounded(const struct planning *p) {
     return example_bound(&p->source, p->source.batch, &most);
 }
 
-/* Returns the expected size of a batch, for batches whose size has no upper bound. It replaces the size of the largest batch
- * until the whole corpus has been read. */
+/* Returns the expected size of a batch whose size has no upper bound; used in place of the largest batch's size until the whole corpus has been
+ * read. */
 static struct example_sizes expected_capacity(const struct planning *p) {
     double share = share_made(p);
     return (struct example_sizes){.blocks = (uint64_t)(p->batch.blocks * share),
@@ -202,16 +198,15 @@ static void settle_batch(struct planning *p) {
 
 /* ---- places ---- */
 
-/* Returns the place that a key of memory.* means. On the CPU, pinned and gpu both mean plain memory. "auto" counts as the host
- * until the batch is known. */
+/* Returns the place that a key of memory.* stands for. On the CPU, pinned and gpu are both plain memory. "auto" is the host until the batch is
+ * known. */
 static enum place settle(const struct planning *p, int wanted) {
     if (wanted == PLACE_FILE) return PLACE_FILE;
     return wanted == PLACE_GPU && p->gpu ? PLACE_GPU : PLACE_PINNED;
 }
 
-/* Puts the corpus on the GPU if the corpus and all other data fit; otherwise the GPU reads it over the link. Ids are read in
- * sequence, which is cheap over the link, so ids may use only a small share of the budget; a graph is read at random. Returns 1
- * if all data fits. */
+/* Puts the corpus on the GPU if everything fits there; otherwise the GPU reads it over the link. An id stream is read sequentially, which is cheap
+ * over the link, so it may only use a small share of the budget; a graph is read at random. Returns 1 if everything fits. */
 static int settle_stream(struct planning *p) {
     int graph = p->source.walks.length > 0;
     p->source.stream_on_host = !graph && example_stream_bytes(&p->source) > p->budget / GPU_STREAM_PART;
@@ -220,8 +215,7 @@ static int settle_stream(struct planning *p) {
     return gpu_needed(p) <= p->budget;
 }
 
-/* Replaces the place "auto" by "gpu" for each table for which the GPU still has room. Contexts are tried first, since a step
- * touches more of them. */
+/* Changes the place "auto" to "gpu" for each table for which the GPU has room. Contexts are tried first, since a step touches more of them. */
 static void settle_auto_places(struct planning *p) {
     const struct config *config = p->config;
     struct plan *plan = p->plan;
@@ -250,11 +244,11 @@ static int fits_with_hot(const struct planning *p, uint64_t rows) {
     return gpu_needed(&tried) <= p->budget;
 }
 
-/* Returns the largest number of hot rows with which the plan fits the GPU budget; 0 also if it does not fit without hot rows. */
+/* Returns the most hot rows with which the plan fits the GPU budget; 0 also if it does not fit without hot rows. */
 static uint64_t planning_fitting_rows(const struct planning *p) {
     uint64_t low = 0, high = p->plan->rows;
     if (fits_with_hot(p, high)) return high;
-    while (high - low > 1) { /* `low` hot rows fit, or low is 0; `high` hot rows do not fit */
+    while (high - low > 1) { /* `low` hot rows fit (or low is 0), `high` do not */
         uint64_t middle = low + (high - low) / 2;
         if (fits_with_hot(p, middle))
             low = middle;
@@ -286,7 +280,7 @@ static void settle_hot_rows(struct planning *p) {
 
 /* ---- adding up ---- */
 
-/* Adds up the bytes of a table's weights and state, by place. *one: 1 if both are in one record. */
+/* Adds up the bytes of a table's weights and state in each place. *one: 1 if both are in one record. */
 static void measure_table(struct plan *plan, int gpu, enum table_side side, uint64_t *weights, uint64_t *state, int *one) {
     struct table_spec spec = spec_of(plan, side);
     struct table_shape shape = table_shape(&spec, gpu);
@@ -312,14 +306,13 @@ static void measure_tables(struct planning *p) {
     measure_table(plan, p->gpu, TABLE_CONTEXT, &plan->context_bytes, &plan->context_state_bytes, &plan->one_record_context);
 }
 
-/* Returns 1 if idle rows may take no memory: on the CPU, with a single rank, unless train.from is set or the target table is in
- * a file. */
+/* Returns 1 if idle rows need no memory: on the CPU, with a single rank, unless train.from is set or the target table is in a file. */
 static int stays_blank(const struct planning *p) {
     const char *from = p->config->train_from;
     return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
 }
 
-/* Sets the plan's columns and record layout to the columns and layout of the rank that has most columns. */
+/* Sets the plan's columns and record layout to those of the rank that has the most columns. */
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;
@@ -329,7 +322,7 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &whole, 1) : 0;
 }
 
-/* Returns the bytes of both tables with another rule; 0 if they are no fewer. */
+/* Returns the bytes of both tables with another optimizer rule; 0 if that saves nothing. */
 static uint64_t bytes_with(const struct planning *p, const struct rule_options *rule) {
     const struct plan *now = p->plan;
     struct planning tried = *p;
@@ -342,7 +335,7 @@ static uint64_t bytes_with(const struct planning *p, const struct rule_options *
     return bytes < plan_table_bytes(now) ? bytes : 0;
 }
 
-/* Computes how small the tables could be, if a GPU has no room for all rows. */
+/* Computes how small the tables could be made, if a GPU cannot store all rows. */
 static void measure_smaller(struct planning *p) {
     struct rule_options halved = p->rule, by_row = p->rule;
     if (!p->gpu || all_on_gpu(p->plan) || p->plan->hot_rows >= p->plan->rows) return;
@@ -352,7 +345,7 @@ static void measure_smaller(struct planning *p) {
     if (p->rule.rule == RULE_ADAGRAD && p->plan->ranks == 1) p->plan->by_row_bytes = bytes_with(p, &by_row);
 }
 
-/* Returns how many of the needed bytes are allocated already; they are not part of the memory that is still available. */
+/* Returns how many of the needed bytes are allocated already, and so no longer part of the available memory. */
 static uint64_t held_already(const struct plan *plan) {
     return plan->vocab_bytes + plan->draw_bytes;
 }
@@ -369,7 +362,7 @@ static void measure_host(struct planning *p) {
     if (before > plan->host_needed) plan->host_needed = before;
 }
 
-/* Returns 1 if the run would fit the host with `dim` columns. */
+/* Returns 1 if a run with `dim` columns would fit into host memory. */
 static int planning_fits_host(const struct planning *p, uint32_t dim) {
     struct planning tried = *p;
     struct plan plan = *p->plan;
@@ -379,7 +372,7 @@ static int planning_fits_host(const struct planning *p, uint32_t dim) {
     return plan.host_needed <= plan.host_available;
 }
 
-/* Returns 1 if weights are float32 now, and the run would fit the host with weights and state in bfloat16. */
+/* Returns 1 if weights are float32, and the run would fit into host memory with weights and state in bfloat16. */
 static int planning_fits_halved(const struct planning *p) {
     struct planning tried = *p;
     if (!p->machine->ops->halves || p->rule.precision == PRECISION_BFLOAT16) return 0;
@@ -391,7 +384,7 @@ static int planning_fits_halved(const struct planning *p) {
 
 enum { LEAST_DIM = 4 };
 
-/* Writes plan->advice: "it needs A of WHAT and B can be had: ", followed by `format`, which says what to change. */
+/* Writes to plan->advice: "it needs A of WHAT and B can be had: ", then `format`, which says what to change. */
 static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
@@ -407,15 +400,15 @@ static void say_advice(const struct planning *p, uint64_t needed, const char *wh
 
 /* ---- the host ---- */
 
-/* Returns the largest number of columns, in steps of LEAST_DIM, with which the tables fit; 0 if even LEAST_DIM columns do not
- * fit. `share`: memory that is available for the tables / memory that they need now. */
+/* Returns the most columns, in steps of LEAST_DIM, with which the tables fit; 0 if none fits. `share`: available memory / memory that the tables
+ * need now. */
 static uint32_t fitting_dim(const struct planning *p, double share) {
     uint32_t dim = (uint32_t)((double)p->plan->dim * share) / LEAST_DIM * LEAST_DIM;
     while (dim && !planning_fits_host(p, dim)) dim = (dim - 1 - dim / 64) / LEAST_DIM * LEAST_DIM;
     return dim;
 }
 
-/* Writes plan->advice for a plan that does not fit the host. */
+/* Writes plan->advice for a plan that does not fit into host memory. */
 static void advise_host(const struct planning *p) {
     const struct plan *plan = p->plan;
     const char *files = p->gpu && p->hogwild ? "set train.update = batch and keep tables in files (memory.target = file)"
@@ -441,8 +434,8 @@ static void advise_host(const struct planning *p) {
 
 /* ---- the GPU ---- */
 
-/* Returns 1 if the plan would fit the budget without hot rows and with the given tables moved off the GPU: the targets if
- * `target` is 1, the contexts if `context` is 1. */
+/* Returns 1 if the plan would fit the GPU budget without hot rows and with tables moved to the host: targets if `target` is 1, contexts if
+ * `context` is 1. */
 static int fits_off_gpu(const struct planning *p, int target, int context) {
     struct planning tried = *p;
     struct plan plan = *p->plan;
@@ -454,18 +447,17 @@ static int fits_off_gpu(const struct planning *p, int target, int context) {
     return planning_gpu(&estimate) <= p->budget;
 }
 
-/* Returns the largest half, quarter, eighth .. of the batch with which the plan would fit the budget; 0 if it fits with none. It
- * assumes that the work memory becomes smaller in proportion. */
+/* Returns the largest half, quarter, eighth .. of the batch with which the plan would fit the budget; 0 if none would. Assumes that work memory
+ * shrinks in proportion. */
 static uint64_t fitting_batch(const struct planning *p) {
     uint64_t work = p->estimate.work.gpu, others = p->plan->gpu_needed - work - p->plan->hot_bytes, asked = p->source.batch;
     if (others > p->budget) return 0;
-    for (uint64_t batch = asked / 2; batch; batch /= 2) /* assume 1/64 more, since not all of the work memory shrinks with the
-                                                         * batch */
+    for (uint64_t batch = asked / 2; batch; batch /= 2) /* 1/64 more, since not all work memory shrinks with the batch */
         if ((double)work / (double)asked * (double)batch + (double)work / 64 <= (double)(p->budget - others)) return batch;
     return 0;
 }
 
-/* Writes plan->advice for a plan that fits the host but not the GPU. */
+/* Writes plan->advice for a plan that fits into host memory but not into the GPU. */
 static void advise_gpu(const struct planning *p) {
     const struct plan *plan = p->plan;
     uint64_t rows = planning_fitting_rows(p), batch = fitting_batch(p), need = plan->gpu_needed;
@@ -484,7 +476,7 @@ static void advise_gpu(const struct planning *p) {
         say_advice(p, need, "the GPU", p->budget, "raise memory.gpu_budget, or lower train.batch or memory.depth");
 }
 
-/* Returns 1 if training is to go on while a checkpoint is written, as far as memory allows. */
+/* Returns 1 if training shall continue while a checkpoint is written, as far as memory allows. */
 static int goes_on(const struct planning *p) {
     struct table_spec target = spec_of(p->plan, TABLE_TARGET), context = spec_of(p->plan, TABLE_CONTEXT);
     uint64_t bytes = table_row_count(&target) * table_row_bytes(&target.layout, target.weights, target.state) +
@@ -493,8 +485,7 @@ static int goes_on(const struct planning *p) {
     return !(p->gpu && p->hogwild) && p->plan->ranks == 1 && bytes >= BEHIND_LEAST;
 }
 
-/* Measures the host's memory. If it is too small for snapshots, and the config does not ask for them, training waits for
- * checkpoints. */
+/* Measures host memory. If it is too small for snapshots that the config does not demand, training waits for checkpoints. */
 static void measure_host_for_checkpoints(struct planning *p) {
     struct plan *plan = p->plan;
     unsigned local = p->machine->local ? p->machine->local : 1;
@@ -517,15 +508,15 @@ static void add_up(struct planning *p) {
     plan->gpu_available = p->budget;
 }
 
-/* Returns a bit mask of enum hogwild_part: which of a table's weights and state have rows in a file. `weights` is the bit of the
- * weights; the state's bit is the next. */
+/* Returns which of a table's weights and state have rows in a file, as bits of enum hogwild_part: `weights` is the bit for the weights, the next
+ * one is for the state. */
 static unsigned parts_in_file(const struct plan *plan, enum table_side side, enum hogwild_part weights) {
     struct table_spec spec = spec_of(plan, side);
     unsigned bits = (spec.weights == PLACE_FILE) | (record_state_bytes(&spec.layout) && spec.state == PLACE_FILE) << 1;
     return spec.hot_rows < spec.rows ? bits << weights : 0;
 }
 
-/* Returns 1, with the reason in plan->advice, if lock-free training cannot reach the rows in their planned places. */
+/* Returns 1, with the reason in plan->advice, if lock-free training cannot reach the rows where the plan stores them. */
 static int is_refused(const struct planning *p) {
     struct hogwild_asked asked = config_hogwild(p->config);
     asked.gpu = p->gpu;
@@ -564,7 +555,7 @@ static void measure_disk(struct planning *p, const struct vocab *vocab) {
 
 /* ---- traffic ---- */
 
-/* Returns the bytes that cross the link for one touch of a row that is not hot. */
+/* Returns the bytes that cross the link each time a row is touched that is not hot. */
 static double link_row(const struct plan *plan, enum table_side side) {
     struct table_spec spec = spec_of(plan, side);
     struct table_shape shape = table_shape(&spec, 1);
@@ -574,8 +565,8 @@ static double link_row(const struct plan *plan, enum table_side side) {
     return (double)bytes;
 }
 
-/* Computes the bytes that every step must move: each distinct record is read and written once, and each further touch of a row
- * reads its weights. */
+/* Computes the bytes that each step must move: every distinct record is read and written once, and each further touch of its row reads the
+ * weights. */
 static void measure_traffic(struct planning *p) {
     struct plan *plan = p->plan;
     double weights = 4.0 * plan->layout.span;
@@ -616,7 +607,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
                    : p->config->examples_mode == MODE_TRIPLE ? p->config->model_tied
                                                              : p->config->examples_own == 1;
     plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
-    int own = vocab->lists || config_has_counts(p->config); /* 1: each line's own row, or each triple's relation, is not counted */
+    int own = vocab->lists || config_has_counts(p->config); /* 1: not counted are lists' own rows, or relations of triples */
     plan->tokens = p->source.tokens - (own ? p->source.sentences : 0);
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
@@ -705,7 +696,7 @@ static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const c
     line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
 }
 
-/* Prints how small the tables of targets and of contexts would be if `key` was set; nothing if bytes is 0. */
+/* Prints how small the tables of targets and of contexts would be with `key`; nothing if bytes is 0. */
 static void print_smaller(const struct plan *plan, int to_stdout, const char *key, uint64_t bytes) {
     char now[TEXT_BYTES], then[TEXT_BYTES];
     if (!bytes) return;
@@ -719,7 +710,7 @@ static int cold_targets(const struct plan *plan) {
     return plan->gpu_available && plan->hot_rows < plan->rows && off_gpu;
 }
 
-static const char counts_lines[] = "runs of pairs"; /* with train.loss = glove, a line of the stream (corpus/counts.h) */
+static const char counts_lines[] = "runs of pairs"; /* with train.loss = glove, what a line of the stream is (corpus/counts.h) */
 
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
@@ -752,7 +743,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
         line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
 }
 
-/* Returns the name of a field's type, in at most three words, to be printed after "optimizer state". */
+/* Returns the name of a field's type, at most three words, for printing after "optimizer state". */
 static const char *name_of(const struct record_layout *layout, uint32_t field) {
     int half = layout->field[field].type == VALUE_BFLOAT16;
     if (field == RECORD_WEIGHTS) return half ? "bfloat16" : "float32";

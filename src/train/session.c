@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets *ops to the backend that trains this config: the CPU backend, if no other one supports all keys of the config. */
+/* Sets *ops to the backend that trains this config: the CPU's if no other one supports all of its keys. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
@@ -45,7 +45,7 @@ static int open_backend(struct session *s) {
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
 }
 
-/* Sets the machine of a plan. A plan needs no GPU, only its memory size. */
+/* Sets the machine for which the plan is made: with a GPU of the given memory size, which need not exist. */
 static int imagine_gpu(struct session *s) {
     char why[256] = "";
     const struct config *c = s->config;
@@ -81,8 +81,8 @@ static int open_corpus(struct session *s) {
 
 /* ---- what may take long, and is a ranks_do() therefore ---- */
 
-/* Looks at the corpus, and stores in the config what was found: the line that the look has printed, and keys that read the same files the
- * same way again. */
+/* Examines the corpus' first lines, and stores what was found in the config: the line that was printed, and keys with which the same files are
+ * read the same way again. */
 static int look_at_corpus(struct session *s, const struct corpus_options *options) {
     struct config *c = s->config;
     if (corpus_find(s->corpus, options, &s->found)) return -1;
@@ -98,7 +98,7 @@ static int look_at_corpus(struct session *s, const struct corpus_options *option
     return 0;
 }
 
-/* Opens the counts of the corpus, or counts. */
+/* Opens or makes the counts of pairs of the corpus. */
 static int find_counts(struct session *s, const char *directory) {
     const struct config *c = s->config;
     const struct counts_wanted wanted = {.text = s->graph.nodes ? NULL : &s->stream,
@@ -107,7 +107,7 @@ static int find_counts(struct session *s, const char *directory) {
                                          .window = s->graph.nodes ? 0 : (uint32_t)c->examples_window,
                                          .together = (uint32_t)c->examples_positives};
     int reused;
-    if (s->stream.weights) { /* an id stream of counts (counts.h), as the command glove makes it */
+    if (s->stream.weights) { /* the corpus itself is an id stream of counts (counts.h), made by the command glove */
         s->counts = s->stream;
         s->stream = (struct idstream){0};
         return 0;
@@ -118,7 +118,7 @@ static int find_counts(struct session *s, const char *directory) {
     return cache_counts(directory, &wanted, s->pool, &s->counts, &reused);
 }
 
-/* Opens the encoded corpus and its vocabulary, or encodes it. */
+/* Opens the encoded corpus and its vocabulary, which it encodes if necessary. */
 static int find_corpus(void *session) {
     struct session *s = session;
     const struct config *c = s->config;
@@ -133,18 +133,18 @@ static int find_corpus(void *session) {
     return config_has_counts(c) ? find_counts(s, directory) : 0;
 }
 
-/* Reads the corpus on all ranks. The first rank encodes it; then the others look for its files, and a machine that does not see
- * them encodes its own. */
+/* Reads the corpus on all ranks. The first rank encodes it; the others then open its files, or, on machines that do not see them, encode their
+ * own. */
 static int read_corpus(struct session *s) {
     int first = ranks_first(s->ranks);
     if (ranks_do(s->ranks, first ? find_corpus : NULL, s)) return -1;
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
-/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is the stream's, or the sum of the
- * vocabulary's counts if that is larger: it may include the counts of an older run, or be that of corpus.vocab. */
+/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is that of the stream or the sum of the vocabulary's
+ * counts, whichever is larger: the counts may include those of an older run, or come from corpus.vocab. */
 static struct data_size size_of(const struct session *s) {
-    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* the first token of each list is its own row */
+    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* number of first tokens of lists, which are the lists' own rows */
     uint64_t tokens = s->stream.tokens - own;
     int text = corpus_formats[s->config->corpus_format].sentences;
     return (struct data_size){.tokens = text && s->vocab.kept > tokens ? s->vocab.kept : tokens,
@@ -153,7 +153,7 @@ static struct data_size size_of(const struct session *s) {
                               .arcs = s->graph.arcs};
 }
 
-/* Sets the defaults that depend on the data's size. Does nothing for a resumed run, which keeps the values that it began with. */
+/* Sets the defaults that depend on the data's size; not for a resumed run, which keeps its values. */
 static int settle_defaults(struct session *s, const char *checkpoint) {
     const struct data_size size = size_of(s);
     return checkpoint ? 0 : defaults_by_size(s->config, &size, s->defaults);
@@ -181,8 +181,8 @@ static int find_examples(void *session) {
     return examples_init(&s->examples, s->config, &s->vocab, s->held_out.lists ? &s->held_out.trained : &s->stream);
 }
 
-/* Returns the rates of the GPU's copies, for the expected speed of a plan. With `measure` = 0 only stored rates are used,
- * because training must begin at once. Lock-free training has no such estimate. */
+/* Returns the speeds of the GPU's copies, for the expected speed of a plan. measure = 0: only stored ones, since training must begin at once. For
+ * lock-free training there is no such estimate. */
 static struct bench_limits find_rates(struct session *s, int measure) {
     struct bench_limits rates = {0};
     if (!s->backend || !s->ops->bench_limits || s->config->train_update != UPDATE_BATCH) return rates;
@@ -193,7 +193,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
     return rates;
 }
 
-/* Finds the values with which rows begin, and which rows are frozen. */
+/* Finds which values rows begin with, and which rows are frozen. */
 static int find_rows(struct session *s, const char *checkpoint) {
     if (frozen_init(&s->frozen, s->config, vocab_targets(&s->vocab))) return -1;
     if (!checkpoint || !s->frozen.known) return warm_start_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
@@ -235,8 +235,8 @@ static int check_ranks(const struct config *config, const struct ranks *ranks) {
                 config->device_ranks, ranks_count(ranks), config->device_ranks);
 }
 
-/* Sets s->grown if a resumed run may have kept words of an older run: they are then read from its own vocab.tsv, since the older
- * run may be gone. */
+/* Sets s->grown if a resumed run may have kept words of an older run: its words are then read from its own vocab.tsv, since the older run may no
+ * longer exist. */
 static int find_grown(struct session *s, const char *checkpoint) {
     int kept = checkpoint ? warm_start_may_keep(s->config) : 0;
     if (kept <= 0) return kept;
@@ -246,8 +246,7 @@ static int find_grown(struct session *s, const char *checkpoint) {
     free(s->grown);
     s->grown = NULL;
     if (there < 0) return -1;
-    s->reads_older = 1; /* on a rank that does not see the run's directory: its words are then found as they were when the run
-                         * began */
+    s->reads_older = 1; /* a rank that does not see the run's directory finds the words as at the beginning of the run */
     return open_source(s);
 }
 
@@ -260,7 +259,7 @@ int session_open(struct session *s, struct config *config, struct gathered *data
                           .cores = ranks ? ranks->cores : 0};
     ranks_patience(ranks, config->device_rank_timeout, 0);
     if (check_ranks(config, ranks)) return -1;
-    /* These checks are made before the corpus is read, which may take an hour. */
+    /* Checked before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s) || ranks_agree(ranks, find_grown(s, checkpoint))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
@@ -274,8 +273,7 @@ int session_settle(struct config *config, struct gathered *data) {
     return result;
 }
 
-/* Sets how many ranks share a machine and its cores. Processes of device.gpus are all on this machine; each process of
- * device.ranks has a machine of its own. */
+/* Sets how many ranks share a machine and its cores: with device.gpus all processes are on this machine, with device.ranks each has its own. */
 static void plan_shares(struct session *s, const struct ranks *ranks) {
     int here = ranks_count(ranks) == 1 && s->config->device_gpus > 1 && !s->config->device_ranks;
     s->local = ranks_count(ranks) > 1 ? ranks->local : here ? config_ranks(s->config) : 1;
@@ -323,7 +321,7 @@ static void note_corpus(const struct session *s) {
         note_triples(s);
         return;
     }
-    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* the first id of a list is its own row */
+    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* number of first ids of lists, which are the lists' own rows */
     int named = s->vocab.lists && (config_has_documents(s->config) || s->vocab.lists < s->stream.sentences); /* lines of one name are one list */
     note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
          text_of_count(sentences, named ? s->vocab.lists : s->stream.sentences), config_lines(s->config),
@@ -339,7 +337,7 @@ static void note_weights(const struct session *s) {
          log ? expm1(e->weights.most) : e->weights.most, log ? " of log(1 + rating)" : "", e->weights.mean, log ? "log" : "linear");
 }
 
-/* Reports how many lists make no example. Not for text, where these are sentences of one word and of no interest. */
+/* Prints how many lists make no example; not for text, where these would just be sentences of one word. */
 static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;
@@ -353,12 +351,12 @@ static void note_too_short(const struct session *s) {
          text_plural(examples->least - own), way_out);
 }
 
-/* Prints the value that train.effort = auto has chosen, and the other one. */
+/* Prints which value train.effort = auto has got, and which the other one is. */
 static void note_effort(const struct session *s) {
     const struct config *c = s->config;
     char negatives[TEXT_BYTES];
     int thorough = c->train_effort == EFFORT_THOROUGH;
-    if (!config_has_lists(c)) return; /* the plan's line "by size" has what effort chooses for triples */
+    if (!config_has_lists(c)) return; /* for triples the plan's line "by size" shows it already */
     note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epoch%s (train.effort = %s)",
          thorough ? "thorough" : "quick", c->model_dim, text_of_count(negatives, c->negatives_count),
          c->negatives_per == PER_BATCH ? "a batch" : "a list", c->train_epochs, text_plural(c->train_epochs),
@@ -377,7 +375,7 @@ void session_print(const struct session *s) {
     planner_print(&s->plan, s->config, 0);
 }
 
-/* Replaces memory.* = auto by the places that the plan has settled. */
+/* Replaces memory.* = auto by the places that the plan has chosen. */
 static void settle_places(struct config *config, const struct plan *plan) {
     int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context, &config->memory_context_state};
     const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
@@ -417,7 +415,7 @@ int session_tables(struct session *s) {
 static int fill_tables(void *session) {
     struct session *s = session;
     int result = warm_start_fill(&s->grow, &s->target, s->pool) || warm_start_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
-    warm_start_release(&s->grow); /* the mapped files are as large as the tables, and no longer needed */
+    warm_start_release(&s->grow); /* these mapped files are as large as the tables, and no longer needed */
     return result;
 }
 

@@ -16,7 +16,7 @@ int pipeline_next(struct pipeline *pipeline, struct step_result *oldest) {
     if (pipeline->in_flight == 0) return 0;
     unsigned stage = (pipeline->next + pipeline->depth - pipeline->in_flight) % pipeline->depth;
     INVARIANT(pipeline->in_flight <= pipeline->depth && stage < pipeline->depth);
-    pipeline->in_flight--; /* also if waiting fails: a stage must not be waited for twice */
+    pipeline->in_flight--; /* even if waiting fails: a stage must not be waited for twice */
     if (pipeline->ops->result(pipeline->backend, stage, oldest)) return -1;
     trace("stage %u: its rows are home; loss %.6g of %" PRIu64 " pairs", stage, oldest->loss, oldest->pairs);
     return 1;
@@ -44,8 +44,8 @@ int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch
     return 0;
 }
 
-/* Lock-free training works in spans of examples that take about piece_seconds each; signals and clocks are checked between two
- * spans. PIECE_FIRST: number of examples of the first span; PIECE_LEAST: fewest of a span. */
+/* Lock-free training works in spans of examples that take about piece_seconds each; between two spans signals and clocks are checked. PIECE_FIRST:
+ * examples of the first span; PIECE_LEAST: fewest of any span. */
 enum { PIECE_FIRST = 65536, PIECE_LEAST = 16384 };
 static const double piece_seconds = 0.25;
 
@@ -55,7 +55,7 @@ uint64_t steps_done(const struct steps *s) {
     return s->state.epoch * s->per_epoch + s->state.position;
 }
 
-/* Returns the share of the run that is done after this number of examples. */
+/* Returns which share of the run is done after `done` examples. */
 static double share_at(const struct steps *s, uint64_t done) {
     return done < s->run ? (double)done / (double)s->run : 1;
 }
@@ -100,8 +100,8 @@ static int empty_pipeline(struct pipeline *pipeline, const struct steps_watch *w
     return more;
 }
 
-/* Starts a batch. If all stages are busy, first waits for the result of the oldest batch. Returns 0; BATCH_STOPPED if the new batch
- * was given up; -1 after fail(). */
+/* Starts a batch. If all stages are busy, waits for the oldest batch first. Returns 0; BATCH_STOPPED if the new batch was given up; -1 after
+ * fail(). */
 static int begin_batch(struct steps *s, const struct steps_watch *watch, struct pipeline *pipeline,
                        const struct batch_request *batch, const struct step_request *step) {
     struct step_result oldest;
@@ -138,7 +138,7 @@ static int train_batches(struct steps *s, const struct steps_watch *watch) {
 
 /* ---- update = hogwild ---- */
 
-/* Trains the next `count` examples, or fewer if asked to stop meanwhile. Sets *trained to the number of examples trained. */
+/* Trains the next `count` examples, or fewer if asked to stop. *trained: how many were trained. */
 static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_t count, uint64_t *trained, double *seconds,
                        double *lr) {
     uint64_t done = steps_done(s);
@@ -163,7 +163,7 @@ static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_
     return watch->took_piece(watch->user, &result, *seconds);
 }
 
-/* Returns the number of examples of the next span, after a span of `piece` examples that took `seconds`. */
+/* Returns the number of examples for the next span, if `piece` examples took `seconds`. */
 static uint64_t next_piece(uint64_t piece, double seconds) {
     if (seconds > 2 * piece_seconds && piece > PIECE_LEAST) return piece / 2;
     return seconds < piece_seconds ? piece * 2 : piece;

@@ -1,9 +1,9 @@
 /* trainer: see trainer.h. Order matters here. Everything that can fail cheaply (keys, corpus, plan, memory) is done first; only
  * then is an older run touched, and it is removed after the new run has a checkpoint.
  *
- *   the directory          is taken for training, and a run that is already there is resumed, replaced or refused
+ *   the directory          locks it for training; resumes, replaces or refuses a run that is already there
  *   between steps          reports, checkpoints, held-out losses
- *   beside training        checkpoints that are written while training goes on
+ *   beside training        checkpoints that are written while training continues
  *   patience               held-out scores, and ending a run that no longer improves
  *   a whole run            from taking the directory to the last line of output; steps.c has the loop over batches
  */
@@ -32,11 +32,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROWS_ASKED = 64, COLUMNS_LEAST = 16 }; /* ROWS_ASKED: most rows that are compared. COLUMNS_LEAST: fewest columns: with
-                                               * fewer, rows of good models have high cosines, too */
+enum { ROWS_ASKED = 64, COLUMNS_LEAST = 16 }; /* ROWS_ASKED: most rows that are compared. COLUMNS_LEAST: with fewer columns, rows of good models
+                                               * have high cosines, too */
 static const double alike = 0.9;
 
-/* Reads a row's weights and scales them to unit length; a row of zeros stays zeros. */
+/* Reads a row's weights, and scales them to length 1; zeros stay zeros. */
 static int read_row(const struct table *table, uint64_t row, char *packed, float *out) {
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     struct npy_field field = {.kind = values_kind(weights->type)};
@@ -48,8 +48,8 @@ static int read_row(const struct table *table, uint64_t row, char *packed, float
     return 0;
 }
 
-/* Returns the mean cosine of all pairs of different rows. The rows have unit length, so the cosines of all ordered pairs add up to
- * |sum of rows|^2 - sum of |row|^2. */
+/* Returns the mean cosine of all pairs of different rows, which have length 1: over all ordered pairs the cosines add up to |sum of rows|^2 - sum
+ * of |row|^2. */
 static double mean_of_pairs(const float *rows, uint64_t count, uint32_t columns) {
     double all = 0, own = 0;
     for (uint32_t i = 0; i < columns; i++) {
@@ -80,7 +80,7 @@ int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, d
     return result;
 }
 
-/* Returns advice for keys other than the learning rate: those against divergence that this run has not set. */
+/* Returns advice against divergence, for keys other than the learning rate that this run has not set. */
 static const char *other_ways(const struct config *c) {
     int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
     char why[HOGWILD_WHY];
@@ -115,27 +115,27 @@ static int say(void *user) {
     return -1;
 }
 
-/* Calls fail() with a message that says that the weights have diverged at `step`, how that was seen (`what`: "the loss is
- * infinite"), which keys to change, and which checkpoint is the last good one. It replaces a message that is already set. All
- * ranks call it together, since the first rank may need long to look for checkpoints. Returns -1. */
+/* Fails, in place of an earlier message, because the weights have diverged at `step`: says how that was seen (`what`: "the loss is infinite"),
+ * which keys to change, and which checkpoint is the last good one. All ranks call it together, since the first rank may look long for checkpoints.
+ * Returns -1. */
 static int diverged_say(const struct config *config, struct ranks *ranks, const char *run, uint64_t step, const char *what) {
     struct diverging diverging = {config, run, step, what};
     return ranks_do(ranks, ranks_first(ranks) ? say : NULL, &diverging);
 }
 
-/* The run directory that the trainer has taken, and the run that was found there. */
+/* The run directory that this trainer has locked, and the run found there. */
 struct trainer_run {
-    struct run_directory run; /* on the first rank, the open directory; on other ranks, only its paths are set */
+    struct run_directory run; /* open on the first rank; on other ranks only its paths are set */
     char *checkpoint;         /* path of the checkpoint to resume from, owned; NULL: a new run */
     struct run_state older;   /* state of that checkpoint */
-    uint64_t kept;            /* value of run.keep in the process that wrote that checkpoint */
+    uint64_t kept;            /* run.keep of the process that wrote that checkpoint */
 };
 
-/* A checkpoint that is written while training goes on. */
+/* A checkpoint that is being written while training continues. */
 struct trainer_behind {
     struct behind work;
-    char *place; /* the directory in which it is written; owned; NULL: none is being written */
-    struct table target, context; /* the tables as they were when it began */
+    char *place; /* directory of the checkpoint that is being written; owned; NULL: none */
+    struct table target, context; /* snapshots of the tables at the checkpoint's step */
     struct checkpoint what;
     uint64_t keep;
     double began;
@@ -146,24 +146,24 @@ struct trainer {
     struct config *config;
     const struct trainer_options *options;
     struct ranks *ranks; /* options->ranks; NULL: this process alone */
-    int impatient;  /* 1: the held-out score has not improved for train.patience epochs */
-    int heard_stop; /* 1: the caller in this process asked to stop, by options->hear or by its flag */
+    int impatient;  /* 1: no better held-out score for train.patience epochs */
+    int heard_stop; /* 1: the caller asked to stop, by options->hear or its flag */
     struct trainer_run claim;
-    struct run_directory *run; /* points into `claim`; only the first rank writes there */
+    struct run_directory *run; /* the directory in `claim`; only the first rank writes there */
     struct session session;
     struct steps steps;
     struct corpus_identity corpus;
     double began, began_training, seconds_before;
-    double beside; /* seconds, since began_training, of work that is not training: held-out losses and checkpoints */
+    double beside; /* seconds, since began_training, spent on other work than training: held-out losses, checkpoints */
     struct checkpoint_due due;
     struct trainer_behind behind;
     char unwritten[4096]; /* why a checkpoint could not be written */
     struct metrics metrics;
 };
 
-enum { NOT_WRITTEN = 1 }; /* result of a checkpoint that is passed over: older ones stay, and training goes on */
+enum { NOT_WRITTEN = 1 }; /* returned if a checkpoint cannot be written: older ones stay, and training continues */
 
-/* Defined below: checkpoints and scores, which the work between steps asks for. */
+/* Defined below; called by the work between steps. */
 static int trainer_begin_checkpoint(struct trainer *t);
 static int trainer_is_writing(const struct trainer *t);
 static int trainer_end_checkpoint(struct trainer *t);
@@ -175,7 +175,7 @@ static int trainer_judge_epoch(struct trainer *t);
 
 /* If several ranks train together, the first rank takes the directory and tells the others; they write nothing there. */
 
-/* Refuses a run whose `latest` names a checkpoint but which has no whole one: it can neither be resumed, nor be replaced without
+/* Refuses a run whose file `latest` names a checkpoint although it contains no whole one: it cannot be resumed, and is replaced only with
  * --overwrite. */
 static int refuse_lost(const char *run) {
     int owner = run_file_owner(run, RUN_LATEST);
@@ -186,8 +186,8 @@ static int refuse_lost(const char *run) {
         run);
 }
 
-/* Finds the checkpoint to resume from; claim->checkpoint stays NULL if a new run begins. Refuses a run that is there if neither
- * --resume nor --overwrite was asked for. */
+/* Finds the checkpoint to resume from; claim->checkpoint stays NULL for a new run. Refuses a run that is already there if neither --resume nor
+ * --overwrite was given. */
 static int find_older(struct trainer_run *claim, const struct trainer_options *options) {
     const char *run = claim->run.path;
     int found = 0;
@@ -208,9 +208,9 @@ static int take_directory(void *user) {
     return run_directory_open(t->run, t->config->run_dir, t->options->resume) || find_older(&t->claim, t->options) ? -1 : 0;
 }
 
-/* Takes config->run_dir and replaces it by its real path, so that all later work is done there even if a link in the given path changes.
- * If it resumes a run, sets the keys that depend on the machine to that run's values. Returns -1 after fail(), on every rank, also if a
- * run is there and neither --resume nor --overwrite was asked for. */
+/* Locks config->run_dir, and replaces it by its real path, so that a link that changes later does not matter. If a run is resumed, sets the keys
+ * that depend on the machine to that run's values. Returns -1 after fail() on every rank, also if a run is there and neither --resume nor
+ * --overwrite was given. */
 static int open_directory(struct trainer *t) {
     struct trainer_run *claim = &t->claim;
     struct ranks *ranks = t->ranks;
@@ -234,13 +234,13 @@ static int open_directory(struct trainer *t) {
 /* ======== between steps ======== */
 
 enum {
-    HELD_OUT_EXAMPLES = 1 << 21, /* most examples of an epoch in which held-out ones are looked for, to measure their loss */
-    RETRY_SECONDS = 60,          /* seconds between two attempts to write the last checkpoint, if the disk gets no space meanwhile */
+    HELD_OUT_EXAMPLES = 1 << 21, /* most examples of an epoch among which held-out ones are searched for measuring their loss */
+    RETRY_SECONDS = 60,          /* seconds between two attempts to write the last checkpoint while the disk stays full */
     LOOK_NANOSECONDS = 200000000,
     MISSING_BYTES = 64 /* bytes of the text of missing_text() */
 };
 
-/* Returns 1 if this process owns the run directory and writes there. */
+/* Returns 1 if this process has locked the run directory and writes there. */
 static int trainer_writes(const struct trainer *t) {
     return ranks_first(t->ranks);
 }
@@ -251,7 +251,7 @@ static double seconds_trained(const struct trainer *t) {
     return t->seconds_before + (progress_now() - t->began_training) - t->beside;
 }
 
-/* Does work that is not training, and does not count its time as training time. */
+/* Does work other than training, whose time is not counted as training time. */
 static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
     double began = progress_now();
     int result = work(t);
@@ -267,14 +267,14 @@ static struct standing trainer_standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
 }
 
-/* If the run directory was moved, continues in its new place; if it was removed, fails. */
+/* Continues in the run directory's new place if it was moved; fails if it was removed. */
 static int trainer_follow(struct trainer *t) {
     int moved = trainer_writes(t) ? run_directory_follow(t->run) : 0;
     if (moved < 0) return -1;
     return moved ? metrics_move(&t->metrics, t->run->place) : 0;
 }
 
-/* Passes the progress to the caller in this process (options->hear), who may ask to stop. */
+/* Tells the caller (options->hear) of the progress; the caller may ask to stop. */
 static void tell(struct trainer *t, double lr) {
     const struct metrics *m = &t->metrics;
     struct sptx_progress told = {.size = sizeof told,
@@ -296,14 +296,14 @@ static void report(void *user, double lr, int last) {
     struct standing now = trainer_standing(t, lr);
     uint64_t before = t->metrics.reports;
     if (trainer_follow(t)) {
-        t->heard_stop = 1; /* the checkpoint that is then written tells why */
+        t->heard_stop = 1; /* the checkpoint that is written next says why */
         return;
     }
     metrics_report(&t->metrics, &now);
     if (t->metrics.reports != before) tell(t, lr);
 }
 
-/* Names the last good checkpoint, which may be the one that is being written. */
+/* Fails, and names the last good checkpoint, which may be the one that is being written. */
 static int say_diverged(struct trainer *t, const char *what) {
     trainer_leave_checkpoint(t);
     return diverged_say(t->config, t->ranks, t->run->place, t->steps.state.step, what);
@@ -320,7 +320,7 @@ static int check_loss(struct trainer *t, double loss, uint64_t terms) {
 static int take_batch(void *user, const struct step_result *r) {
     struct trainer *t = user;
     metrics_add_step(&t->metrics, r);
-    if (!t->steps.state.pairs && r->pairs) { /* the loss of the untrained model: that of the first batch, before any update */
+    if (!t->steps.state.pairs && r->pairs) { /* the untrained model's loss is that of the first batch, before any update */
         struct standing start = {.state = &(struct progress_state){0}, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
         metrics_untrained(&t->metrics, r, &start);
     }
@@ -339,7 +339,7 @@ static int take_piece(void *user, const struct hogwild_result *r, double seconds
 
 /* ---- checkpoints ---- */
 
-/* Returns the bytes of the files of a checkpoint. */
+/* Returns the bytes of a checkpoint's files. */
 static uint64_t trainer_checkpoint_bytes(const struct trainer *t) {
     return table_file_bytes(t->steps.target) + table_file_bytes(t->steps.context) + frozen_bytes(&t->session.frozen);
 }
@@ -353,18 +353,18 @@ static int settle_run(void *user) {
     return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
 }
 
-/* Called after each checkpoint: lets a new run replace the older one. */
+/* Called after each checkpoint: removes the older run that a new run replaces. */
 static int trainer_settle(struct trainer *t) {
     return ranks_do(t->ranks, trainer_writes(t) ? settle_run : NULL, t);
 }
 
-/* Makes the tables and the state ready for a checkpoint of this step. */
+/* Prepares the tables and the state for a checkpoint of this step. */
 static int trainer_ready_checkpoint(struct trainer *t) {
     t->steps.state.seconds = seconds_trained(t);
     return t->steps.ops->drain(t->steps.backend) || ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t) ? -1 : 0;
 }
 
-/* After a checkpoint that failed on all ranks: moves the reason to t->unwritten, so that the ranks can go on. */
+/* Called when a checkpoint has failed on all ranks: moves the reason to t->unwritten, so that training can continue. */
 static int trainer_forgive(struct trainer *t) {
     snprintf(t->unwritten, sizeof t->unwritten, "%s", report_sentence());
     report_clear();
@@ -372,8 +372,8 @@ static int trainer_forgive(struct trainer *t) {
     return NOT_WRITTEN;
 }
 
-/* Writes a checkpoint of this step. All ranks write the tables; only the first rank changes directories. Returns 0; NOT_WRITTEN, with
- * the reason in t->unwritten; -1 after fail(). */
+/* Writes a checkpoint of this step. All ranks write the tables; only the first changes directories. Returns 0; NOT_WRITTEN, with the reason in
+ * t->unwritten; -1 after fail(). */
 static int try_checkpoint(struct trainer *t) {
     double began = progress_now();
     if (trainer_ready_checkpoint(t)) return -1;
@@ -381,7 +381,7 @@ static int try_checkpoint(struct trainer *t) {
     int result = checkpoint_write(t->run->place, &what, t->config->run_keep);
     if (result == TABLE_NOT_FINITE) return say_diverged(t, report_sentence());
     if (ranks_agree(t->ranks, result)) return trainer_forgive(t);
-    if (trainer_settle(t)) return -1; /* a run that is half replaced is made whole by the next process, not by this one */
+    if (trainer_settle(t)) return -1; /* the next process completes the replacement of a run that is half done */
     checkpoint_due_written(&t->due, t->steps.state.step, progress_now() - began, progress_now());
     return 0;
 }
@@ -405,8 +405,8 @@ static int trainer_pass_over(struct trainer *t, uint64_t step) {
     return NOT_WRITTEN;
 }
 
-/* Writes a checkpoint of this step, and waits until it is written. If it cannot be written, for example on a full disk, warns and
- * returns NOT_WRITTEN: older checkpoints stay, and training goes on. Returns 0, or -1 after fail(). */
+/* Writes a checkpoint of this step, and waits until it is written. If that fails, for example because the disk is full, warns and returns
+ * NOT_WRITTEN: older checkpoints stay, and training continues. Returns 0, or -1 after fail(). */
 static int trainer_write_checkpoint(struct trainer *t) {
     if (trainer_end_checkpoint(t)) return -1;
     int result = try_checkpoint(t);
@@ -415,15 +415,14 @@ static int trainer_write_checkpoint(struct trainer *t) {
 
 /* ---- the last checkpoint ---- */
 
-/* The wait for a disk that has space again. */
+/* State of waiting until the disk has space again. */
 struct awaiting {
     struct trainer *t;
-    double until;     /* time of progress_now() at which the last checkpoint is given up */
-    int asked_before; /* 1: a signal had stopped the run already; a second one then ends the process at once */
+    double until;     /* time (progress_now()) at which it gives the last checkpoint up */
+    int asked_before; /* 1: a signal has already stopped the run, so a second one ends the process at once */
 };
 
-/* Waits until the last checkpoint may be tried again: the disk has more space, or a minute has passed. Returns 0, or 1 if it is given
- * up. */
+/* Waits until the last checkpoint may be tried again, because the disk has more space or a minute has passed. Returns 0, or 1 to give it up. */
 static int await_disk(void *user) {
     const struct awaiting *w = user;
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
@@ -443,7 +442,7 @@ static int await_disk(void *user) {
     return 0;
 }
 
-/* Writes the last checkpoint of a run. If it cannot be written, tries again for run.retry_seconds. Returns 0, or -1 after fail(). */
+/* Writes the run's last checkpoint. If it cannot be written, tries again for run.retry_seconds. Returns 0, or -1 after fail(). */
 static int trainer_write_last(struct trainer *t) {
     if (trainer_end_checkpoint(t)) return -1;
     struct awaiting waiting = {t, progress_now() + t->config->run_retry_seconds, interrupt_asked()};
@@ -456,7 +455,7 @@ static int trainer_write_last(struct trainer *t) {
     return result;
 }
 
-/* Work to do after a step, as bits. If one rank wants it, all ranks do it, after the same step. */
+/* Work to do after a step, as bits. All ranks do it after the same step, as soon as one rank wants it. */
 enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2, WISH_WRITTEN = 4 };
 
 static unsigned wishes(void *user, int epoch_ended) {
@@ -468,14 +467,14 @@ static unsigned wishes(void *user, int epoch_ended) {
         if (behind_is_done(&t->behind.work)) own |= WISH_WRITTEN;
         else checkpoint_due_busy(&t->due, progress_now());
     }
-    /* Only the clock of the rank that writes decides. */
+    /* Only the clock of the rank that writes checkpoints decides. */
     if (trainer_writes(t) && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }
 
 /* ---- held-out loss ---- */
 
-/* Measures the loss of the held-out examples (train.held_out), if there are any. No batch may be in flight. */
+/* Measures the loss of held-out examples (train.held_out), if there are any. No batch may be in flight. */
 static int trainer_measure_held_out(struct trainer *t) {
     uint64_t most = t->steps.per_epoch < HELD_OUT_EXAMPLES ? t->steps.per_epoch : HELD_OUT_EXAMPLES;
     struct step_request request = {.target = t->steps.target->store,
@@ -502,7 +501,7 @@ static int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* Does the work that is due at the end of an epoch, and the work that a signal or the caller has asked for. */
+/* Does what is due at the end of an epoch, and what a signal or the caller has asked for. */
 static int between(void *user, int epoch_ended, unsigned wished) {
     struct trainer *t = user;
     int finished = steps_done(&t->steps) >= t->steps.run;
@@ -519,8 +518,8 @@ static int between(void *user, int epoch_ended, unsigned wished) {
 
 /* ======== beside training ======== */
 
-/* The checkpoint has the rows (table_snapshot) and the state.ini of the step at which it began, so its files have the same bytes as if
- * training had waited. Only one checkpoint is written at a time. */
+/* The checkpoint contains rows (table_snapshot) and state.ini of the step at which it began, so its files are the same as if training had waited.
+ * Only one checkpoint is written at a time. */
 
 static int write_snapshots(void *user) {
     struct trainer_behind *w = user;
@@ -556,7 +555,7 @@ static int trainer_is_writing(const struct trainer *t) {
     return t->behind.place != NULL;
 }
 
-/* Begins a checkpoint that is written while training goes on, or writes it at once if the plan has no memory for that. */
+/* Begins a checkpoint that is written while training continues, or writes it at once if the plan has no memory for that. */
 static int trainer_begin_checkpoint(struct trainer *t) {
     if (!t->session.plan.snapshot_bytes) return trainer_write_checkpoint(t);
     if (trainer_end_checkpoint(t) || trainer_ready_checkpoint(t)) return -1;
@@ -570,7 +569,7 @@ static int trainer_begin_checkpoint(struct trainer *t) {
     return 0;
 }
 
-/* Waits until the checkpoint that is being written, if any, is written; warns if it could not be. */
+/* Waits until the current checkpoint, if any, is written; warns if that failed. */
 static int trainer_end_checkpoint(struct trainer *t) {
     struct trainer_behind *w = &t->behind;
     if (!trainer_is_writing(t)) return 0;
@@ -600,8 +599,8 @@ static void trainer_leave_checkpoint(struct trainer *t) {
 /* ======== patience ======== */
 
 /* If train.patience is set, a checkpoint is written and scored after each epoch. The run ends when the score has not improved for that many
- * epochs, and its best checkpoint is the result. The state.ini of each checkpoint has the scores so far, so that a resumed run makes
- * the same decisions as a run that was not killed. */
+ * epochs, and its best checkpoint is the result. Each state.ini contains the scores so far, so that a resumed run decides as it would have without
+ * being killed. */
 
 /* Returns 1 if the run is scored after each epoch (train.patience). */
 static int trainer_is_judged(const struct trainer *t) {
@@ -615,7 +614,7 @@ struct judging {
     struct trainer_score score;
 };
 
-/* Asks the caller of the trainer (options->judge) for the score of the checkpoint that was just written. */
+/* Asks the trainer's caller (options->judge) for the score of the newest checkpoint. */
 static int judge_checkpoint(void *user) {
     struct judging *j = user;
     const struct trainer *t = j->t;
@@ -650,8 +649,7 @@ static void look_at_patience(struct trainer *t) {
     t->impatient = t->steps.state.worse_epochs >= t->config->train_patience;
 }
 
-/* A lock-free epoch over little text may end at the same step as the epoch before; it then has no checkpoint of its own and is
- * not scored. */
+/* With little text a lock-free epoch may end at the same step as the one before; it then has no checkpoint of its own, and no score. */
 static int trainer_judge_epoch(struct trainer *t) {
     struct trainer_score score;
     if (t->steps.state.step == t->steps.state.judged_step) return 0;
@@ -670,7 +668,7 @@ static int trainer_judge_epoch(struct trainer *t) {
     return ranks_do(t->ranks, trainer_writes(t) ? amend : NULL, t);
 }
 
-/* Scores the checkpoint of an epoch if a process wrote it, but was killed before it scored it. */
+/* Scores an epoch's checkpoint that was written by a process that was killed before it scored it. */
 static int trainer_judge_left(struct trainer *t) {
     const struct progress_state *state = &t->steps.state;
     if (!trainer_is_judged(t) || !state->step) return 0;
@@ -682,17 +680,16 @@ static int trainer_judge_left(struct trainer *t) {
 static int end_at_best(void *user) {
     struct trainer *t = user;
     const struct progress_state *state = &t->steps.state;
-    int over = t->impatient || state->best_step != state->step; /* 0: the last epoch was the best, so more epochs may be added
-                                                                 * later */
+    int over = t->impatient || state->best_step != state->step; /* 0: the last epoch was the best one, so more epochs may still be trained later */
     return checkpoint_end_at(t->run->place, state->best_step, over ? state->step : 0);
 }
 
-/* Ends a run that was scored after each epoch: its best checkpoint becomes the result, and later checkpoints are removed. */
+/* Ends a run that was scored after each epoch: its best checkpoint is the result, and later ones are removed. */
 static int trainer_end_at_best(struct trainer *t) {
     const struct progress_state *state = &t->steps.state;
     int items = t->session.held_out.lists > 0;
     if (trainer_end_checkpoint(t)) return -1;
-    if (!state->best_step) return trainer_write_last(t); /* too few examples for a step, or no checkpoint could be written */
+    if (!state->best_step) return trainer_write_last(t); /* there was no checkpoint to score: too few examples for a step, or the disk was full */
     note("best       checkpoint-%" PRIu64 " of the %" PRIu64 " step%s: held-out %s %.4f", state->best_step, state->step,
          text_plural(state->step), items ? "recall@20" : "loss a pair", items ? state->best : -state->best);
     if (t->options->score) *t->options->score = (struct trainer_score){state->best, (uint64_t)items};
@@ -703,7 +700,7 @@ static int trainer_end_at_best(struct trainer *t) {
 
 /* ---- getting ready ---- */
 
-/* Does everything up to opening the tables. Nothing of an older run is changed. */
+/* Does everything before the tables are opened, without changing anything of an older run. */
 static int prepare(struct trainer *t) {
     struct session *s = &t->session;
     if (session_open(s, t->config, t->options->data, t->ranks, t->claim.checkpoint)) return -1;
@@ -720,8 +717,8 @@ static int prepare(struct trainer *t) {
 
 /* ---- training ---- */
 
-/* Warns if the rows in which answers are searched hardly differ: rows of documents; for other corpora context rows if lists have
- * rows of their own or if heads and tails have the same rows, otherwise target rows. */
+/* Warns if the rows among which answers are searched hardly differ: rows of documents; context rows for other corpora whose lists have rows or
+ * whose heads and tails share rows; otherwise target rows. */
 static int watch_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
     int user = config_has_lists(t->config), documents = config_has_documents(t->config);
@@ -763,7 +760,7 @@ static int train(struct trainer *t) {
     copies_close(t->steps.copies);
     t->steps.copies = NULL;
     report_live("");
-    if (t->impatient && stopped > 0) stopped = 0; /* train.patience ended the run: a normal end, not an interruption */
+    if (t->impatient && stopped > 0) stopped = 0; /* train.patience has ended the run: that is a normal end */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
     if (!stopped && watch_rows(t)) stopped = -1;
     t->steps.state.finished = !stopped;
@@ -795,8 +792,8 @@ static void note_end(const struct trainer *t) {
 
 /* ---- the start ---- */
 
-/* Loads a run to resume. Returns 1 if it is finished already, after doing the removals that a killed process may have left
- * undone; 0 if it can train; -1 after fail(). */
+/* Loads a run to resume it. Returns 1 if it is finished already, after removing what a killed process has left; 0 if it can be trained; -1 after
+ * fail(). */
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     t->steps.state = older->progress;
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;
@@ -829,7 +826,7 @@ static int describe_run(void *user) {
 
 /* ---- the whole ---- */
 
-/* Trains, once the tables are filled or loaded. */
+/* Trains to the end of the run; the tables are filled or loaded. */
 static int train_to_end(struct trainer *t) {
     int stopped = ranks_do(t->ranks, trainer_writes(t) ? describe_run : NULL, t) ? -1 : train(t);
     if (stopped) return stopped;
@@ -840,7 +837,7 @@ static int train_to_end(struct trainer *t) {
     return metrics_complete(&t->metrics);
 }
 
-/* Fills or loads the tables. Returns 1 if the run is finished already, 0 if it can train, -1 after fail(). */
+/* Fills or loads the tables. Returns 1 if the run is finished already; 0 if it can be trained; -1 after fail(). */
 static int start(struct trainer *t) {
     const struct trainer_run *claim = &t->claim;
     if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->steps.per_epoch, t->steps.batch, t->ranks))

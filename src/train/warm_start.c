@@ -15,7 +15,7 @@
 
 /* ---- opening ---- */
 
-/* Refuses a train.from inside run.dir: the run would overwrite the files that it reads. */
+/* Refuses a train.from in run.dir, since the run would overwrite the files that it reads. */
 static int refuse_itself(const struct config *config, const char *path) {
     char *from = realpath(path, NULL), *run = realpath(config->run_dir, NULL);
     size_t length = run ? strlen(run) : 0;
@@ -32,7 +32,7 @@ static int check_dim(const struct config *config, uint32_t dim) {
                 config->train_from, dim, config->model_dim, dim);
 }
 
-/* Refuses other keys of n-grams than the older run's, because its n-gram rows would not fit. */
+/* Refuses keys of n-grams that differ from the older run's, since its n-grams' rows would not fit. */
 static int check_subwords(const struct config *config, const struct model *run) {
     const struct subword_form own = config_subwords(config), *older = &run->vocab.subwords.form;
     int shared = run->vocab.subwords.starts != NULL;
@@ -47,8 +47,7 @@ static int check_subwords(const struct config *config, const struct model *run) 
     return 0;
 }
 
-/* Refuses an older run of triples whose rows were trained to be multiplied in another way, or whose entities have rows in another
- * table. */
+/* Refuses an older run of triples whose rows were multiplied differently in training, or whose entities have rows in other tables. */
 static int check_triples(const struct config *config, const struct model *run) {
     int product = run->product == PRODUCT_REAL ? TRAIN_REAL : TRAIN_COMPLEX, other = product != (int)config->train_product;
     if (config->examples_mode != MODE_TRIPLE || run->mode != MODE_TRIPLE) return 0;
@@ -65,8 +64,8 @@ static int open_run(struct warm_start *grow) {
     return check_subwords(grow->config, &grow->run) || check_triples(grow->config, &grow->run) ? -1 : 0;
 }
 
-/* Opens the source by its kind: a directory is a run; a .bin of fastText is read like a run; any other file has vectors, and an
- * npy needs a second file for its words. */
+/* Opens the source according to its kind: a directory is a run; fastText's .bin is read like a run; any other file contains vectors, and an npy
+ * needs a second file with its words. */
 static int open_source(struct warm_start *grow) {
     int directory = grow->path_count == 1 ? directory_exists(grow->paths[0]) : 0;
     int fasttext = grow->path_count == 1 && !directory ? fasttext_file_is(grow->paths[0]) : 0;
@@ -127,7 +126,7 @@ static const struct words *words_of(const struct warm_start *grow) {
     return grow->kind == WARM_RUN ? &grow->run.vocab.words : &grow->vectors.words;
 }
 
-/* A row of an n-gram bucket starts from the row of the same bucket. */
+/* The row of an n-gram bucket begins with the row of the same bucket. */
 static void find_buckets(struct warm_start *grow) {
     const struct subwords *own = &grow->vocab->subwords, *older = &grow->run.vocab.subwords;
     for (uint64_t row = grow->rows; row < vocab_targets(grow->vocab); row++) grow->row[row] = WORDS_ABSENT;
@@ -152,23 +151,23 @@ static void find_older_rows(struct warm_start *grow) {
     }
 }
 
-/* Returns the table that a word's vector is put into: the target table, except for items if lists have rows of their own (of documents
- * only if their words have no target rows): their vectors are contexts. `export` writes the same rows, so a file that it wrote is read back into the same table. */
+/* Returns the table in which a word's vector from a file is used: the target table, except for items whose lists have rows of their own (for
+ * documents only if words have no target rows), which are contexts. `export` writes from the same table, so its files are read back into it. */
 static enum table_side vector_side(const struct warm_start *grow, uint64_t row) {
     int item = row < grow->rows - grow->vocab->lists, contexts = !config_has_documents(grow->config) || !config_trains_words(grow->config);
     return grow->vocab->lists && item && contexts ? TABLE_CONTEXT : TABLE_TARGET;
 }
 
-/* Returns 1 if a row starts from the source. A row that the older run never trained gets first values instead, so that it is
- * still recognized as untrained later (list_scores.h). So does the context row of an item that was a list in the older run. */
+/* Returns 1 if a row begins with the source's values. A row that the older run never trained gets new first values instead, so that it is still
+ * recognized as untrained (list_scores.h); so does the context row of an item that was a list in the older run. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
     if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* rows of n-grams have no contexts */
     return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
 }
 
-/* Decides whether contexts that are nodes of a Huffman tree can start from the source. Nodes have no names, so they can only be
- * matched if both runs have the same tree, which follows from the vocabulary. */
+/* Decides whether context rows that belong to nodes of a Huffman tree begin with the source's values. Nodes have no names, so both runs must have
+ * the same tree, which depends on the vocabulary. */
 static int compare_trees(struct warm_start *grow) {
     int own = config_has_tree(grow->config), older = grow->kind == WARM_RUN && grow->run.tree;
     grow->targets_alone = own != older || (own && vocab_fingerprint(grow->vocab) != grow->run.state.corpus.vocab);
@@ -179,7 +178,7 @@ static int compare_trees(struct warm_start *grow) {
                        : "nodes of the tree of another vocabulary");
 }
 
-/* Freezes all rows that start from the source. */
+/* Freezes all rows that begin with values of the source. */
 static void freeze_known(const struct warm_start *grow, struct frozen *frozen) {
     for (uint64_t row = 0; row < vocab_targets(grow->vocab); row++)
         for (enum table_side side = TABLE_TARGET; side <= TABLE_CONTEXT; side++)
@@ -215,7 +214,7 @@ static int match(void *user) {
                 grow->config->train_from, grow->rows - grow->vocab->older);
 }
 
-/* Returns a hash of the source's contents and of the rows that were found. */
+/* Returns a hash of the source's contents and of the rows found for this run's words. */
 static uint64_t fingerprint(const struct warm_start *grow) {
     const struct run_state *state = &grow->run.state;
     const struct file_map *map = grow->vectors.format == VECTORS_NPY ? &grow->vectors.npy.map : &grow->vectors.map;
@@ -224,7 +223,7 @@ static uint64_t fingerprint(const struct warm_start *grow) {
     return rows ^ state->target.xxh64 ^ 3 * state->context.xxh64;
 }
 
-/* Checks that all ranks have the same source. */
+/* Fails unless all ranks have the same source. */
 static int check_alike(const struct warm_start *grow, struct ranks *ranks) {
     if (ranks_count(ranks) == 1) return 0;
     uint64_t own = fingerprint(grow), first = own;
@@ -238,7 +237,7 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
     grow->rows = vocab->size;
     if (ranks_do(ranks, match, &(struct matching){grow, frozen})) return -1;
     if (check_alike(grow, ranks)) return -1;
-    vocab_release(&grow->run.vocab); /* freed before the tables are allocated, since that is when memory is short */
+    vocab_release(&grow->run.vocab); /* freed before tables are allocated, since then memory is shortest */
     vectors_file_drop_words(&grow->vectors);
     return 0;
 }
@@ -247,12 +246,12 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
 
 struct filling {
     const struct warm_start *grow;
-    const struct npy_field *field; /* field of the source's record that contains the first copied bytes */
-    int state;                     /* 1: whole records are copied, with their state; 0: only weights */
+    const struct npy_field *field; /* the field of the source's records from which copying starts */
+    int state;                     /* 1: copies whole records with their state; 0: only weights */
 };
 
-/* If a word had no n-grams in the source and has some now, multiplies its row by the number of its rows. The n-grams' rows begin
- * near zero, so the mean of all its rows is then the old vector. */
+/* If a word has n-grams now but had none in the source, multiplies its row by its number of rows: the n-grams' rows begin near zero, so the mean
+ * of all its rows is then the old vector. */
 static void make_mean(const struct warm_start *grow, const struct table *table, uint64_t row, float *weights) {
     const struct subwords *subwords = &grow->vocab->subwords;
     if (!grow->scaled || table->side != TABLE_TARGET || row >= grow->rows) return;
@@ -271,13 +270,13 @@ static int check_finite(const struct filling *filling, const struct table *table
     return 0;
 }
 
-/* Returns how many of this rank's columns the source has: columns of biases (train.loss = glove) may be missing there. They begin as in a new run. */
+/* Returns how many of this rank's columns the source contains. Columns of biases (train.loss = glove) may be missing; they begin as in a new run. */
 static uint32_t columns_of(const struct table *table, uint32_t columns) {
     uint32_t first = table->own.first, count = table->own.count;
     return columns <= first ? 0 : columns - first < count ? columns - first : count;
 }
 
-/* The function `take` of a table_origin, for a file of vectors. */
+/* `take` of a table_origin whose source is a file of vectors. */
 static int take_vector(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
@@ -290,7 +289,7 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* Copies a row's weights, converting between float32 and bfloat16 if the types differ; to bfloat16 they are rounded to nearest. */
+/* Copies a row's weights, converting between float32 and bfloat16 if necessary (to bfloat16 by rounding to nearest). */
 static void take_weights(const struct filling *filling, const struct table *table, uint64_t row, const void *older, char *record) {
     float weights[COLUMNS_MOST];
     uint32_t count = columns_of(table, filling->field->columns);
@@ -299,7 +298,7 @@ static void take_weights(const struct filling *filling, const struct table *tabl
     values_write(&table->spec.layout, &table->spec.layout.field[RECORD_WEIGHTS], record, weights, count);
 }
 
-/* The function `take` of a table_origin, for a run. */
+/* `take` of a table_origin whose source is a run. */
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
@@ -310,8 +309,8 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* Returns 1 if the optimizer's state can be copied, too: if records have the same fields, and the rule does not count the run's
- * steps. That count begins at 0 again, so the rule would treat averages over many steps as averages over a few. */
+/* Returns 1 if the optimizer's state can be copied, too: records must have the same fields, and the rule must not depend on the number of the
+ * run's steps. That number begins at 0 again, so the rule would treat averages over many steps as averages over a few. */
 static int takes_state(const struct table *table, const struct npy *npy) {
     return table->whole.fields > RECORD_STATE && table_has_fields(table, npy) &&
            (table->rule.count_rows || !rule_counts(&table->rule));
