@@ -3,10 +3,10 @@
  *   example  a block: T target rows against C context rows, the first P of them positive; all T x C pairs are trained
  *   batch    the blocks of consecutive examples; each distinct row in it gets exactly one optimizer update
  *
- * Calls work on batches. A batch passes make_batch -> step in a stage (one of `depth`), and result() waits for it. A call may
- * return before its work is done. If a backend has nothing to do in a call, the call is an empty function, so callers never ask
- * which backend they use. Batches of the same tables are stepped one after the other: each sees the rows as the batch before it
- * left them. Every function returns 0, or -1 after fail().
+ * Calls work on batches. A batch is in a stage (there are `depth` of them): make_batch() and step() work on it, and result() waits for it. A call may
+ * return before its work is done. Where a backend has nothing to do, its function is empty, so callers need not ask which backend they use. Batches
+ * of the same tables are stepped one after the other: each uses the rows as the previous batch has changed them. Every function returns 0, or -1
+ * after fail().
  *
  * Pointers given to a backend are the caller's and outlive it unless said otherwise. C headers: .cu files include this inside extern "C".
  */
@@ -37,34 +37,34 @@ enum { BACKEND_STAGES = 8 };
 
 /* ---- the machine ---- */
 
-/* The ways in which the GPUs of several ranks exchange partial dot products: by writing into each other's memory, by NCCL, or through the host. */
+/* How the GPUs of several ranks exchange partial dot products: in each other's memory, by NCCL, or through the host. */
 enum exchange_way { EXCHANGE_AUTO, EXCHANGE_GPU, EXCHANGE_NCCL, EXCHANGE_HOST };
 
-/* The type of the factors in a step's matrix products on a GPU (step_shared.cu). TF32: a float32 rounded to 11 bits, as tensor
- * cores multiply it. Searches and the CPU backend always multiply float32. */
+/* Type of the factors of matrix products in a step on a GPU (step_shared.cu). TF32: float32 rounded to 11 bits, as tensor cores multiply it.
+ * Searches and the CPU backend always multiply float32. */
 enum matmul_type { MATMUL_FLOAT32, MATMUL_TF32 };
 
 struct backend_options {
-    unsigned threads;      /* number of threads of the host; 0: one thread a core */
-    unsigned index;        /* number of the GPU; the CPU backend does not read it */
+    unsigned threads;      /* threads of the host; 0: one for each core */
+    unsigned index;        /* number of the GPU; ignored by the CPU backend */
     unsigned depth;        /* number of stages, 1..BACKEND_STAGES */
-    uint64_t gpu_budget;   /* most bytes of GPU memory that the backend may allocate; UINT64_MAX: all bytes that are free, less a reserve */
+    uint64_t gpu_budget;   /* most bytes of GPU memory that the backend may allocate; UINT64_MAX: all free ones, less a reserve */
     enum matmul_type matmul;
-    struct ranks *ranks;   /* the processes of the run; each of them has some columns of every row, and step() sums dot products
-                            * over them. NULL: this process has all columns */
-    enum exchange_way exchange; /* used by several ranks with GPUs; EXCHANGE_AUTO: the first of these ways that works between the ranks */
+    struct ranks *ranks;   /* processes of the run, each with some columns of every row; step() sums dot products over them. NULL: this process has
+                            * all columns */
+    enum exchange_way exchange; /* for several ranks with GPUs; EXCHANGE_AUTO: the first way that works between them */
 };
 
 struct backend_info {
     char name[128];      /* for people: "CPU, 2 threads, AVX2"; "NVIDIA H200" */
     unsigned threads;
     unsigned processors;          /* number of the GPU's multiprocessors */
-    uint64_t gpu_total, gpu_free; /* bytes of GPU memory in all, and free ones; 0 without a GPU */
-    uint64_t gpu_used, host_used; /* bytes that this backend has allocated on the GPU, and in host memory (without files).
-                                   * With a GPU, host_used is all host memory that the GPU reads, the caller's arrays included */
-    int managed;         /* 1: rows on the host are managed memory; 0: they are pinned, or there is no GPU */
+    uint64_t gpu_total, gpu_free; /* bytes of GPU memory, and of these the free ones; 0 without a GPU */
+    uint64_t gpu_used, host_used; /* bytes that this backend has allocated on the GPU; in host memory, without files. With a GPU, host_used is all
+                                   * host memory that the GPU reads, including the caller's arrays */
+    int managed;         /* 1: rows on the host are in managed memory; 0: they are pinned, or there is no GPU */
     int runs;            /* 1: this program contains kernels that run on the GPU */
-    char link[64];       /* the GPU's connection: "PCIe 5.0 x16"; "" if it is unknown */
+    char link[64];       /* the GPU's connection, as in "PCIe 5.0 x16"; "": unknown */
     char driver[64];     /* version of the GPU's driver: "570.86.15"; "" if it is unknown */
 };
 
@@ -76,8 +76,8 @@ FN uint64_t backend_gpu_budget(uint64_t gpu_free) {
 
 /* ---- tables ----
  *
- * A row is a record (record.h). If weights and state have the same place they share a record; otherwise they are two stores
- * with the same row numbers. Records are padded (store_stride() below).
+ * A row is a record (record.h). If weights and state are in the same place, they share a record; otherwise there are two stores with the same row
+ * numbers. Records are padded (store_stride() below).
  *
  *   one store   [weights span][slot 0 span]..[slot n-1 span][updates] padding
  *   two stores  [weights span] padding | [slot 0 span]..[updates] padding
@@ -87,17 +87,16 @@ enum place { PLACE_PINNED, PLACE_GPU, PLACE_FILE };
 struct table_spec {
     const char *name; /* "target" or "context"; for error messages */
     uint64_t rows;      /* ids of rows are below this number */
-    uint64_t first_row; /* lowest id of a row: the table has rows first_row .. rows - 1; 0: rows 0 .. rows - 1 */
+    uint64_t first_row; /* lowest id of a row; the table has rows first_row .. rows - 1 */
     struct record_layout layout;
-    struct rounding rounding; /* how bfloat16 fields are rounded; used only if layout.halves is 1 */
+    struct rounding rounding; /* how bfloat16 fields are rounded, if layout.halves is 1 */
     enum place weights, state;
-    const char *file_path; /* PLACE_FILE: a path; the working file is created in its directory, and has no name */
-    uint64_t hot_rows;     /* rows first_row .. hot_rows - 1 of a store in pinned memory or a file are kept on the GPU. The CPU
-                            * backend ignores this */
-    uint64_t gpu_cache;    /* most rows of a store in pinned memory that are kept on the GPU because calls by id use them often; 0: none. A table has
-                            * this or hot_rows, not both; batches refuse a table that has it. The CPU backend ignores this */
-    const uint32_t *frozen; /* [table_frozen_words] bit map of rows; if a row's bit is set, no step changes its weights or state; NULL: no row is
-                             * frozen. Owned by the caller; must exist as long as the table. On a GPU only exact steps support it */
+    const char *file_path; /* PLACE_FILE: the working file is created, without a name, in the directory of this path */
+    uint64_t hot_rows;     /* rows first_row .. hot_rows - 1 of a store in pinned memory or a file are kept on the GPU; ignored by the CPU backend */
+    uint64_t gpu_cache;    /* most rows of a store in pinned memory that are kept on the GPU because calls by id use them often; 0: none. Excludes
+                            * hot_rows; such a table cannot be used in batches. Ignored by the CPU backend */
+    const uint32_t *frozen; /* [table_frozen_words] bit map of frozen rows, whose weights and state no step changes; NULL: none. Owned by the
+                             * caller, as long as the table exists. On a GPU only exact steps support it */
 };
 
 /* Returns how many rows the table has. */
@@ -114,35 +113,34 @@ FN int table_is_frozen(const struct table_spec *spec, uint32_t row) {
 
 /* ---- a batch ---- */
 
-enum { BATCH_STOPPED = 1 }; /* result of make_batch() if it was asked to stop, and made no batch */
+enum { BATCH_STOPPED = 1 }; /* returned by make_batch() if it was asked to stop and has made no batch */
 
 struct batch_request {
     uint32_t epoch;
-    uint64_t first, count; /* examples at places first .. first + count - 1 of the order of one epoch */
-    int held_out;          /* 1: the batch has only held-out examples; 0: only examples that are not held out */
+    uint64_t first, count; /* the examples at places first .. first + count - 1 in the epoch's order */
+    int held_out;          /* 1: only the held-out ones of these examples; 0: only the others */
 };
 
-/* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block,
- * which has no target and no positive. Each other block, of which there is at least one, belongs to an example: it has one target
- * and one context, the positive, or the targets and contexts of a triple (example_put_triple()). */
+/* Negatives that all examples of a batch share (example_source.per_batch). They are the contexts of the batch's first block, which has no target
+ * and no positive. There is at least one other block. Each belongs to an example and has one target and one context, the positive, or the targets
+ * and contexts of a triple (example_put_triple()). */
 struct shared_negatives {
     uint32_t count; /* number of negatives; 0: negatives are not shared */
-    int masked;     /* 1: if a negative is an example's own positive, the example's loss leaves it out */
+    int masked;     /* 1: a negative that is an example's own positive is left out of that example's loss */
 };
 
-/* A batch as plain arrays, in the order of its examples. make_batch() builds it, or a caller passes it to set_batch(). */
+/* A batch as plain arrays, in the order of its examples: made by make_batch(), or passed to set_batch() by a caller. */
 struct batch_view {
     uint64_t blocks;
     const uint64_t *target_starts;  /* [blocks + 1] targets of block b: target_ids[target_starts[b]] .. target_ids[target_starts[b + 1] - 1] */
     const uint64_t *context_starts; /* [blocks + 1] the same for context_ids */
-    const uint32_t *positives;      /* [blocks] P: the block's first P contexts are positive */
+    const uint32_t *positives;      /* [blocks] how many of the block's contexts are positives: the first P */
     const uint32_t *target_ids, *context_ids;
-    const float *weights; /* [contexts] weights of positives (losses.h); the entries of negatives are not read. NULL: every positive weighs 1 */
+    const float *weights; /* [contexts] weights of positives (losses.h); those of negatives are not read. NULL: every positive weighs 1 */
     struct example_pool pool;
     struct shared_negatives shared;
 };
-/* Checks a batch with shared negatives. Returns 0 if its blocks have the form that struct shared_negatives describes, or if no
- * negatives are shared; -1 after fail(). */
+/* Returns 0 if no negatives are shared, or if the batch's blocks have the form that struct shared_negatives describes; -1 after fail(). */
 int shared_negatives_check(const struct batch_view *view);
 
 /* How to step a batch. */
@@ -150,37 +148,37 @@ struct step_request {
     struct backend_table *target, *context; /* two different tables */
     const struct rule_options *rule;
     struct loss_options loss;
-    double lr;       /* the learning rate of this step, after the schedule */
-    uint64_t global_step; /* number of steps of the run before this one */
-    int mean;        /* 1: gradients are divided by the number of the batch's blocks (window mode with per_pair has a block for
-                      * each target); 0: they are summed */
-    int loss_only;   /* 1: the loss is computed, and nothing is changed */
-    int apart;       /* 1: dot products are not summed over ranks; used to measure the time of a step without the exchange */
+    double lr;       /* learning rate of this step, after the schedule */
+    uint64_t global_step; /* number of earlier steps of the run */
+    int mean;        /* 1: gradients are divided by the batch's number of blocks (in window mode with per_pair: one block for each target); 0: they
+                      * are summed */
+    int loss_only;   /* 1: only the loss is computed, and no row changes */
+    int apart;       /* 1: does not sum dot products over the ranks, to measure the time of a step without this exchange */
 };
 
 struct step_result {
     double loss;       /* sum of the losses of all pairs */
     uint64_t examples; /* number of blocks */
-    uint64_t pairs;    /* number of pairs of a target (or a pool of targets) with a positive: the unit of speed */
-    uint64_t terms;    /* number of scores: T x C for a block, C for a block of pooled targets */
-    uint64_t words;    /* number of corpus positions of the batch, including positions whose words were dropped */
-    uint64_t link_bytes; /* bytes moved between host and GPU, in both directions */
+    uint64_t pairs;    /* number of pairs of a target (or a pool of targets) with a positive, in which speed is measured */
+    uint64_t terms;    /* number of scores: T x C for a block, C if its targets are pooled */
+    uint64_t words;    /* number of corpus positions of the batch, including those of dropped words */
+    uint64_t link_bytes; /* bytes copied between host and GPU, in both directions */
 };
 
-/* A request for lock-free training, as word2vec trains, of the examples at places first .. first + count - 1 of the epoch's order (hogwild.h). */
+/* A request to train, lock-free like word2vec, the examples at places first .. first + count - 1 in the epoch's order (hogwild.h). */
 struct hogwild_request {
     struct backend_table *target, *context;
     const struct rule_options *rule;
     struct loss_options loss;
     uint32_t epoch;
     uint64_t first, count;
-    double lr_first, lr_last; /* learning rates of the first and the last example; the rate falls linearly between them */
-    uint64_t global_step;     /* number of examples that the run has trained before `first` */
-    unsigned workers;         /* most workers at the same time; 1: examples are trained one after the other; 0: the backend chooses */
+    double lr_first, lr_last; /* learning rates of the first and last example; linear in between */
+    uint64_t global_step;     /* number of examples that the run has trained before these */
+    unsigned workers;         /* most workers at the same time; 1: examples are trained in order; 0: the backend chooses */
 };
 struct hogwild_result {
-    uint64_t done; /* number of examples trained, from `first` on: `count`, or fewer if a signal or the caller asked to stop
-                    * (interrupt.h; only the CPU backend stops early) */
+    uint64_t done; /* number of examples trained: `count`, or fewer if a signal or the caller asked to stop (interrupt.h; only the CPU backend
+                    * stops early) */
     uint64_t words, examples, pairs; /* numbers for all trained examples */
     double loss;                     /* sum of the losses of the terms of the sampled examples */
     uint64_t sampled_examples, sampled_pairs, sampled_terms;
@@ -189,30 +187,29 @@ struct hogwild_result {
 
 /* ---- rows by id: other people's models ----
  *
- * Ids may be in any order and may repeat. Host memory may be used again when a call returns. Arrays in the GPU's memory are read
- * and written in the order of `stream`; if all arrays of a call are there, it returns at once.
+ * Ids may be in any order and may repeat. The caller may change its host arrays as soon as a call returns. Arrays in GPU memory are read and written
+ * in the order of `stream`; if all arrays of a call are there, it returns at once.
  */
 struct rows_request {
     struct backend_table *table;
-    const void *ids;   /* [count] ids of id_bits bits each. On the GPU: int32 or int64, in the caller's array. On the host:
-                        * uint32, in the memory that rows_ids() returned, and each must be a row of the table */
+    const void *ids;   /* [count] ids of id_bits bits each. On the GPU: int32 or int64 in the caller's array. On the host: uint32 in memory from
+                        * rows_ids(), and each a row of the table */
     uint64_t count;
     unsigned id_bits;  /* 32 or 64 */
     int ids_on_gpu, values_on_gpu;
-    float *values;     /* [count x dim] rows: fetch writes them, store reads them; update reads gradients */
+    float *values;     /* [count x dim] rows: written by a fetch, read by a store; gradients, read by an update */
     void *stream;      /* a cudaStream_t; NULL: the default stream. The CPU backend has no streams */
-    const struct rule_options *rule; /* this field and the ones below are for updates; a store reads only global_step of them */
+    const struct rule_options *rule; /* only for updates, like the fields below; a store uses only global_step */
     double lr;
-    uint64_t global_step; /* for an update: number of earlier updates of the table; for a store: number of earlier updates and
-                           * stores (DRAW_ROUND_STORE) */
+    uint64_t global_step; /* number of earlier updates of the table; for a store, of earlier updates and stores (DRAW_ROUND_STORE) */
 };
 
-/* The values of one field, in the rows of a table that are in host memory. */
+/* Where the values of a field are, for those rows of a table that are in host memory. */
 struct rows_view {
-    void *data;     /* address of the field in row `first`; NULL: no row is on the host */
-    uint64_t first; /* id of the first row in host memory; rows with lower ids are on the GPU, or not in this table */
-    uint64_t stride; /* bytes from a row's field to the next row's field */
-    int gpu_reads;   /* 1: a GPU can read and write this memory, at these addresses */
+    void *data;     /* address of the field in row `first`; NULL: no row is in host memory */
+    uint64_t first; /* lowest id in host memory; rows below it are on the GPU, or not in this table */
+    uint64_t stride; /* bytes from one row's field to the next one's */
+    int gpu_reads;   /* 1: a GPU can read and write this memory at these addresses */
 };
 
 /* ---- exact nearest rows ---- */
@@ -223,14 +220,14 @@ struct topk_request {
     const float *queries; /* [query_rows x dim] on the host */
     uint64_t query_rows;
     uint32_t dim, k;
-    const uint64_t *banned_starts; /* [query_rows + 1] query q must not return rows banned[banned_starts[q]] ..
-                                    * banned[banned_starts[q + 1] - 1]; NULL: no row is banned */
+    const uint64_t *banned_starts; /* [query_rows + 1] rows banned[banned_starts[q]] .. banned[banned_starts[q + 1] - 1] are never answers to query
+                                    * q; NULL: none */
     const uint32_t *banned;        /* row ids, rising within a query */
-    uint32_t *ids;                 /* result: [query_rows x k] row ids; DRAW_NONE in the last places if there are fewer than k rows */
-    float *scores;                 /* result: [query_rows x k] scores, falling; if scores are equal, the row with the lower id is first */
-    const float *than;             /* [query_rows] not NULL: count rows, instead of finding them; k, ids and scores are not used */
-    uint64_t *above, *level;       /* result, with `than`: [query_rows] number of rows, except banned ones, whose score is above
-                                    * than[query], and number whose score equals it */
+    uint32_t *ids;                 /* result [query_rows x k] row ids; DRAW_NONE after the last one if there are fewer than k */
+    float *scores;                 /* result [query_rows x k] scores, falling; of equal scores, the lower id is first */
+    const float *than;             /* [query_rows] if not NULL: rows are counted instead of found; k, ids and scores are not used */
+    uint64_t *above, *level;       /* result of counting [query_rows]: number of rows, without banned ones, whose score is above than[query]; whose
+                                    * score is equal to it */
 };
 
 /* ---- the memory that a run takes ---- */
@@ -240,38 +237,37 @@ struct memory_bytes {
     uint64_t gpu, pinned, host, file; /* pinned: host memory that the GPU reads; host: all other host memory */
 };
 
-/* The tables, examples and options of a run, which are known before anything is opened. */
+/* What is known of a run before anything is opened: tables, examples, options. */
 struct estimate_request {
     struct table_spec target, context;
-    const struct example_source *source; /* the field `batch` must be set; arrays are not read */
+    const struct example_source *source; /* its `batch` must be set; its arrays are not read */
     unsigned depth, threads;
     unsigned processors; /* number of the GPU's multiprocessors; 0: unknown */
     const struct rule_options *rule;
     struct loss_options loss;
-    unsigned ranks;      /* number of ranks; if there are several, the layouts have the columns of one rank */
+    unsigned ranks;      /* number of ranks; if there are several, the layouts are for one rank's columns */
     int frozen_targets, frozen_contexts; /* 1: the table has a bit map of frozen rows */
-    int hogwild;         /* 1: lock-free training; then only held-out examples are made into batches, one batch at a time */
+    int hogwild;         /* 1: lock-free training, in which only held-out examples are made into batches, one at a time */
 };
 
 /* Upper bounds of the bytes that the backend allocates. */
 struct estimate {
-    struct memory_bytes tables; /* rows of both tables; hot rows count as gpu */
-    struct memory_bytes source; /* copies of the arrays from which examples are made; the caller's arrays are not counted */
+    struct memory_bytes tables; /* rows of both tables; hot rows are counted as gpu */
+    struct memory_bytes source; /* copies of the arrays for making examples; the caller's arrays are not counted */
     struct memory_bytes work;   /* batches in flight, scratch, and buffers for copying rows */
-    struct memory_bytes fixed;  /* threads, and the driver's memory: the same for every run */
+    struct memory_bytes fixed;  /* threads and the driver's memory, which are the same for every run */
 };
 
 struct backend_ops {
     const char *name; /* its name in device.backend: "cpu" or "cuda" */
-    int has_gpu;      /* 1: tables and batches, and the ids and values of a rows_request, can be on a GPU, whose memory has a
-                       * budget, and a request has a stream; 0: all memory is the host's */
-    int halves;       /* 1: tables may have bfloat16 fields; 0: callers must refuse such tables */
-    /* Returns 1 if this machine can open the backend; otherwise 0, and the reason is a sentence in `why` or, if `why` is NULL, kept as by fail(). */
+    int has_gpu;      /* 1: tables, batches and requests may be on a GPU, which has a memory budget and streams; 0: all memory is the host's */
+    int halves;       /* 1: tables may have bfloat16 fields; 0: callers must refuse these */
+    /* Returns 1 if this machine can open the backend; otherwise 0, and writes a sentence with the reason to `why`, or, if `why` is NULL, stores it
+     * like fail(). */
     int (*present)(char *why, size_t capacity);
-    /* Describes this machine's devices in info[..], at most `capacity` of them, without opening them. Returns how many devices
-     * there are, or -1 after fail(). */
+    /* Describes this machine's devices, without opening them, in info[..], at most `capacity`. Returns the number of devices, or -1 after fail(). */
     int (*devices)(struct backend_info *info, int capacity);
-    /* Computes upper bounds of the memory, without using a device. It cannot fail, even for a backend that this machine cannot open. */
+    /* Computes upper bounds of the memory, without a device; works even if this machine cannot open the backend. */
     void (*estimate)(const struct estimate_request *request, struct estimate *estimate);
     int (*open)(struct backend **backend, const struct backend_options *options);
     void (*close)(struct backend *backend);
@@ -284,63 +280,60 @@ struct backend_ops {
     int (*table_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
     int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
 
-    /* A snapshot lets one thread, the reader, read a table's rows with the values that they had when the snapshot began. The reader
-     * reads them in rising order, while calls go on to change the table: before a call changes a row that the reader has not read
-     * yet, the backend copies the row. A table has at most one snapshot.
+    /* A snapshot lets one thread, the reader, read a table's rows, in rising order, as they were when the snapshot began, while calls continue to
+     * change the table: before a call changes a row that the reader has not read yet, the backend copies it. A table has at most one snapshot.
      *
-     * snapshot_begin() waits for all stages and requests. most: limit on the bytes of these copies; a call that would exceed it
-     * waits for the reader. Any thread may call snapshot_stop(), when the reader will read no more rows: calls then no longer copy
-     * rows or wait. snapshot_end() frees the snapshot; only the thread that makes the backend's other calls may call it. It does
-     * nothing if the table has no snapshot. */
+     * snapshot_begin() waits for all stages and requests. most: limit of the bytes of copies; a call that would exceed it waits for the reader.
+     * snapshot_stop(), from any thread, says that the reader is done, so that calls neither copy rows nor wait. snapshot_end() frees the snapshot,
+     * if there is one; only the thread that makes the backend's other calls may call it. */
     int (*snapshot_begin)(struct backend *backend, struct backend_table *table, uint64_t most);
     int (*snapshot_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
     void (*snapshot_stop)(struct backend_table *table);
     void (*snapshot_end)(struct backend *backend, struct backend_table *table);
 
     int (*source)(struct backend *backend, const struct example_source *source); /* called once, before the first make_batch() */
-    /* Returns 0; -1 after fail(); BATCH_STOPPED if a signal or the caller asks to stop (interrupt.h): the stage then has no
-     * batch. Only the CPU backend stops, only in a batch for training (held_out = 0), and only if there is one rank. */
+    /* Returns 0; -1 after fail(); BATCH_STOPPED, without a batch, if a signal or the caller asks to stop (interrupt.h). Only the CPU backend
+     * stops, only in batches for training (held_out = 0), and only with one rank. */
     int (*make_batch)(struct backend *backend, unsigned stage, const struct batch_request *request);
     int (*set_batch)(struct backend *backend, unsigned stage, const struct batch_view *view);
-    int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* the view is valid until the stage makes its next batch */
-    /* Copies the batch's rows to where they are trained, trains them, and copies them back. */
+    int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* the view is valid until the stage's next batch is made */
+    /* Trains the batch in the stage: copies its rows to where they are trained, and back. */
     int (*step)(struct backend *backend, unsigned stage, const struct step_request *request);
     int (*result)(struct backend *backend, unsigned stage, struct step_result *result);
-    int (*drain)(struct backend *backend); /* waits until all stages are done and all rows in host memory have their newest values */
+    int (*drain)(struct backend *backend); /* waits until all stages are done and all rows in host memory are up to date */
 
-    /* For requests whose ids are on the host: sets *ids to memory of the backend for the `count` ids of the next request. The
-     * caller writes the ids there; the memory is valid until that request returns. */
+    /* For a request with ids on the host: sets *ids to memory for its `count` ids, which the caller writes. It is valid until that request
+     * returns. */
     int (*rows_ids)(struct backend *backend, uint64_t count, uint32_t **ids);
     int (*rows_fetch)(struct backend *backend, const struct rows_request *request);
     int (*rows_prefetch)(struct backend *backend, const struct rows_request *request); /* does not read request->values */
     int (*rows_update)(struct backend *backend, const struct rows_request *request);
     int (*rows_store)(struct backend *backend, const struct rows_request *request);
     int (*rows_wait)(struct backend *backend); /* waits until all requests are done; returns -1 after fail() if an id on the GPU was not a row */
-    /* Returns where a field of the table's rows in host memory is. `field`: one of the fields of the table's layout. */
+    /* Returns where `field`, one of the table's layout, is for the rows in host memory. */
     struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table, const struct record_field *field);
 
-    /* Writes to rows[..] the ids of rows that table_spec.gpu_cache keeps on the GPU now, in any order, at most `most` of them.
-     * Sets *count to how many it wrote. */
+    /* Writes to rows[..] which rows table_spec.gpu_cache keeps on the GPU now, in any order, at most `most`; *count: how many. */
     int (*rows_cached)(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 
-    /* Draws walks first .. first + count - 1 of an epoch over the source's graph. ids: [count x length] on the host; NULL: the
-     * walks are drawn into the backend's memory, to measure the time. Returns when all are drawn. */
+    /* Draws walks first .. first + count - 1 of an epoch over the source's graph. ids: [count x length] on the host; NULL: they stay in the
+     * backend's memory, to measure the time. Returns when all are drawn. */
     int (*draw_walks)(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
     int (*topk)(struct backend *backend, const struct topk_request *request);
-    /* Spreads rows over a graph (finished.h). Returns 1, and changes nothing, if the GPU does not have enough free memory. */
+    /* Spreads rows over a graph (finished.h). Returns 1, without a change, if the GPU has not enough free memory. */
     int (*filter)(struct backend *backend, const struct filter_request *request);
 
-    /* Rows for lists that training never saw (finished.h). fold_open() copies the problem's arrays; it returns 1, with nothing
-     * opened, if the GPU does not have enough free memory. */
+    /* Solver for rows of new lists (finished.h). fold_open() copies the problem's arrays; it returns 1, and opens nothing, if the GPU has not
+     * enough free memory. */
     int (*fold_open)(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
     int (*fold_solve)(struct backend_fold *fold, const struct fold_lists *lists);
     void (*fold_close)(struct backend_fold *fold);
 
-    /* Copies of one table on several GPUs, NULL without one (hogwild.h): tables[i] belongs to backends[i], and all tables have the same spec.
-     * copies_open() copies the rows of tables[0] to the others; it returns 1, with nothing opened, if some rows are not on the GPUs
-     * or the GPUs cannot address one another's memory. No other call on these backends may run meanwhile. */
+    /* Copies of one table on several GPUs (hogwild.h); NULL for a backend without a GPU. tables[i] belongs to backends[i]; all have the same spec.
+     * copies_open() copies the rows of tables[0] to the others; it returns 1, and opens nothing, if some rows are not on the GPUs or the GPUs
+     * cannot address each other's memory. No other call on these backends may run at the same time. */
     int (*copies_open)(struct backend *const *backends, struct backend_table *const *tables, unsigned count, struct backend_copies **copies);
     int (*copies_merge)(struct backend_copies *copies);
     void (*copies_close)(struct backend_copies *copies); /* NULL: does nothing */
@@ -352,30 +345,30 @@ struct backend_ops {
 
 extern const struct backend_ops backend_cpu, backend_cuda;
 
-/* The rows that a batch touches, and its blocks: means over a few batches, spread over an epoch, which host_count_rows() makes. */
+/* Rows that a batch touches, and its blocks: means over a few batches from all parts of an epoch, found by host_count_rows(). */
 struct touched_rows {
-    double all, cold;               /* rows, each as often as the batch names it; cold: those with ids of at least `hot` */
+    double all, cold;               /* all: rows, counted once for each occurrence; cold: those with ids of at least `hot` */
     double distinct, distinct_cold; /* rows, each once */
 };
 struct batch_rows {
-    double blocks, pairs, terms; /* without the block of negatives that a batch shares; terms: as in example_sizes */
+    double blocks, pairs, terms; /* not counting the block of negatives that a batch shares; terms: as in example_sizes */
     struct touched_rows targets, contexts;
 };
-/* Counts batches of source->batch examples. Held-out examples count as others do. Returns 0, or -1 after fail(). */
+/* Counts the rows of batches of source->batch examples; held-out examples are counted, too. Returns 0, or -1 after fail(). */
 int host_count_rows(const struct example_source *source, uint64_t hot, struct batch_rows *mean);
 
 /* ---- all backends (backends.c) ---- */
 
-extern const struct backend_ops *const backends[]; /* best first; NULL ends the list; any machine can open the last backend */
+extern const struct backend_ops *const backends[]; /* best first, ends with NULL; any machine can open the last one */
 
 const struct backend_ops *backend_named(const char *name); /* NULL if no backend has this name */
-const struct backend_ops *backend_best(void);              /* the first one that this machine can open */
+const struct backend_ops *backend_best(void);              /* returns the first of these that this machine can open */
 const struct backend_ops *backend_without_gpu(void);       /* the first that needs no GPU */
 
 /* ==== stores ====
  *
- * How a table's records are laid out in memory; backends and plans use the same rule. Weights and state share a record
- * if they have the same place; otherwise they are two stores with the same row numbers (drawn at table_spec). */
+ * How a table's records are laid out in memory, for backends and plans. Weights and state share a record if they are in the same place; otherwise
+ * there are two stores with the same row numbers (drawn at table_spec). */
 
 /* Alignment of records, in bytes. Memory delivers a line of 128 bytes at a time, so records begin on lines, unless that would add more than half
  * of a record. Then they begin at multiples of 32: a record of 136 bytes occupies 160. */
@@ -389,13 +382,13 @@ FN uint64_t store_stride(uint64_t record) {
 struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, with padding */
-    uint64_t gpu_rows; /* rows first_row .. gpu_rows - 1 are on the GPU: for the gpu place all rows, for the others the hot rows */
-    uint64_t on_gpu, on_host; /* numbers of rows on the GPU and on the host */
+    uint64_t gpu_rows; /* rows below this number are on the GPU: with place gpu all rows, otherwise the hot rows */
+    uint64_t on_gpu, on_host; /* number of rows on the GPU; on the host */
 };
 
 struct table_shape {
-    unsigned stores;  /* 1: weights and state share a record; 2: store[1] holds the state */
-    uint64_t weights; /* bytes of the weights; if the record is shared, the state begins after them */
+    unsigned stores;  /* 1: weights and state share a record; 2: the state is in store[1] */
+    uint64_t weights; /* bytes of the weights; in a shared record, the state follows them */
     uint64_t state;   /* bytes of the state; 0: records have no state */
     struct store_shape store[2];
 };
@@ -412,8 +405,8 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     return shape;
 }
 
-/* Returns the shape of a table's stores. `gpu`: 1 if the backend has a GPU. Without a GPU, the places pinned and gpu both mean
- * plain host memory, and no row is hot. */
+/* Returns the shape of a table's stores. gpu: 1 if the backend has a GPU; without one, the places pinned and gpu are both plain host memory, and
+ * no row is hot. */
 FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
     struct table_shape shape;
     const struct record_layout *layout = &spec->layout;
@@ -430,50 +423,49 @@ FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
 
 /* ==== measuring ====
  *
- * Calls that only measurements use, of a backend with a GPU (bench_transfer and bench_limits of backend_ops). One copies
- * rows between a table and an array on the GPU; the other makes plain copies, whose speed is the limit.
+ * Calls for measuring, of a backend with a GPU (bench_transfer and bench_limits of backend_ops). One copies rows between a table and an array on the
+ * GPU; the other makes plain copies, which are the upper limit of its speed.
  *
- * Times are medians of BENCH_REPEATS copies, after BENCH_WARM copies that are not counted. They are from the call to the last
- * byte, and include sending ids from the host.
+ * Times are medians of BENCH_REPEATS copies, after BENCH_WARM that are not counted: from the call to the last byte, including sending ids from the
+ * host.
  */
 
 enum { BENCH_REPEATS = 11, BENCH_WARM = 3 };
 
-/* The order of a transfer's ids: random; sorted; or random, and sorted by the GPU within the measured time. */
+/* Order of the ids: random; sorted; or random, and sorted by the GPU as part of the measured time. */
 enum bench_order { BENCH_RANDOM, BENCH_SORTED, BENCH_SORTING };
 
 struct bench_request {
     struct backend_table *table; /* in any place; without state */
-    uint64_t rows;               /* number of distinct rows, drawn at random from the table */
+    uint64_t rows;               /* number of distinct rows that are copied, drawn at random */
     enum bench_order order;
 };
 struct bench_times {
-    double to, from; /* seconds: table to array, and array to table */
-    double both;     /* seconds: both directions at once, with two arrays; 0 for the file place, whose rows the host's threads copy */
+    double to, from; /* seconds from the table to the array; from the array to the table */
+    double both;     /* seconds for both directions at once, with two arrays; 0 for tables in files, whose rows the host's threads copy */
 };
 
-/* Bytes per second of plain copies: from host to GPU; from GPU to host; both at once, added; and within the GPU, where each byte
- * counts twice, as read and as written. */
+/* Bytes a second of plain copies: from host to GPU; from GPU to host; both at once, added; within the GPU, where each byte is counted as read and
+ * as written. */
 struct bench_limits {
     double to, from, both, device;
 };
 
 /* ==== for backends: the host's threads ====
  *
- * Work that backends give to threads of the host: the first touch of memory, packing and unpacking rows, and copying
- * rows to and from a mapped file. It is plain C, which C++ files include, too. */
+ * Work of the host's threads for backends: zeroing memory, packing and unpacking rows, copying rows to and from a mapped file. Plain C, which C++
+ * files can include. */
 
 struct pool; /* src/base/pool.h */
 
-/* Zeroes memory. Each thread zeroes its part, so that every page is allocated. */
+/* Zeroes memory by all threads, so that every page is allocated. */
 int host_zero(struct pool *pool, void *memory, uint64_t bytes);
 
 /* Returns 0 if the table has rows first .. first + count - 1; -1 after fail(). */
 int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count);
 
-/* Records in memory, padded with zeros to the layout's span. weights: the first row's weights; state: the first row's first
- * slot; strides: bytes from row to row. host_pack() copies them to packed records (pool = NULL: by the calling thread alone),
- * host_unpack() copies packed records to them. */
+/* Records in memory, padded with zeros to the layout's span. weights: address of the first row's weights; state: of its first slot; strides: bytes
+ * from row to row. host_pack() copies these to packed records (pool = NULL: by the calling thread only), host_unpack() does the reverse. */
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;
@@ -481,12 +473,12 @@ struct host_records {
 int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, void *packed);
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, const void *packed);
 
-/* For `count` rows of `stride` bytes: host_gather() copies row ids[i] of `home` to place i of `rows`; host_scatter() copies
- * place i of `rows` to row ids[i] of `home`. */
+/* For rows of `stride` bytes: host_gather() copies row ids[i] of `home` to row i of `rows`, host_scatter() copies row i of `rows` to row ids[i] of
+ * `home`. */
 int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride);
 int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride);
 
-/* Opens a pool of `threads` threads (0: one a core), for files that cannot include src/base/pool.h. */
+/* Opens a pool of threads (0: one for each core); for files that cannot include src/base/pool.h. */
 struct pool *host_pool_open(unsigned threads);
 void host_pool_close(struct pool *pool);
 unsigned host_pool_threads(const struct pool *pool);

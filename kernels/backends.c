@@ -1,4 +1,4 @@
-/* backends: the list of all backends. They are chosen here, by name or as the best of this machine. */
+/* backends: the list of all backends; chooses one by name, or the best one for this machine. */
 #include "backend.h"
 
 #include "base/pool.h"
@@ -37,7 +37,7 @@ struct zeroing {
 
 static int zero(void *context, unsigned worker) {
     const struct zeroing *z = context;
-    const uint64_t page = 2 << 20; /* huge pages are not split, so that no two threads fault the same one */
+    const uint64_t page = 2 << 20; /* whole huge pages, so that no two threads fault the same one */
     uint64_t first, end;
     pool_share((z->bytes + page - 1) / page, worker, z->threads, &first, &end);
     first *= page;
@@ -96,7 +96,7 @@ static int pack(void *context, unsigned worker) {
     return 0;
 }
 
-enum { FEW_BYTES = 1 << 16 }; /* fewer bytes are copied by one thread: waking the others would take as long */
+enum { FEW_BYTES = 1 << 16 }; /* with fewer bytes, waking other threads would take as long as copying */
 
 int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, void *packed) {
     if (count * layout->packed < FEW_BYTES) pool = NULL;
@@ -118,8 +118,8 @@ struct moving {
     unsigned threads;
 };
 
-/* A short row at a random address is read with one cache miss after the other unless its lines are prefetched: 16 threads copy 32,768 rows
- * of 752 B into 11 GB in 0.8 ms with prefetching and in 1.6 ms without. Long rows are prefetched by the processor itself. */
+/* A short row at a random address is read with one cache miss after another unless its lines are prefetched: 16 threads copy 32,768 rows of 752 B
+ * into 11 GB in 0.8 ms with prefetching and in 1.6 ms without. The processor itself prefetches long rows. */
 enum { ROWS_AHEAD = 4, SHORT_ROW = 1024, CACHE_LINE = 64 };
 
 static void ask_for(const char *row, uint64_t bytes, int out) {

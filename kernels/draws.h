@@ -36,21 +36,21 @@ enum draw_purpose {
     DRAW_INIT_CONTEXT,
     DRAW_GENERATE, /* synthetic corpora */
     DRAW_WALK,
-    DRAW_ROUND_WEIGHTS, /* this purpose and the next two are no Philox draws: rounding.h mixes its random bits from them. This
-                         * one: weights that a step or an update by id changes */
+    DRAW_ROUND_WEIGHTS, /* the random bits of this purpose and the next two are made in rounding.h, not by Philox. This one: weights that a step or
+                         * an update by id changes */
     DRAW_ROUND_STATE,
     DRAW_ROUND_STORE,   /* rows that a caller stores by id */
-    DRAW_TUNE           /* values of keys that a trial of `tune` uses */
+    DRAW_TUNE           /* the values of keys in a trial of `tune` */
 };
 
-enum { DRAW_ATTEMPTS = 256 }; /* most attempts to draw an allowed negative; then its slot stays empty */
+enum { DRAW_ATTEMPTS = 256 }; /* most attempts to draw an allowed negative for a slot; after them it stays empty */
 #define DRAW_NONE 0xFFFFFFFFu /* an empty slot: no row has this id */
 
 FN struct draw4 draw_at(uint32_t seed, uint32_t purpose, uint64_t position, uint32_t epoch, uint32_t index) {
     return portable_philox(seed, purpose, (uint32_t)position, (uint32_t)(position >> 32), epoch, index);
 }
 
-/* Returns the 32-bit word of one position. Four consecutive positions share a draw, one word each. */
+/* Returns the word of one position in a draw; four consecutive positions share a draw. */
 FN uint32_t draw_word_of(struct draw4 drawn, uint64_t position) {
     uint32_t even = position & 2 ? drawn.word[2] : drawn.word[0], odd = position & 2 ? drawn.word[3] : drawn.word[1];
     return position & 1 ? odd : even;
@@ -63,17 +63,17 @@ FN uint64_t draw_pair(struct draw4 drawn, unsigned half) {
     return (uint64_t)drawn.word[2 * half] << 32 | drawn.word[2 * half + 1];
 }
 
-/* Returns the 64 bits of one slot. Two neighbouring slots share a draw: slot s has half s % 2. */
+/* Returns the 64 bits of one slot in a draw; two neighbouring slots share a draw: slot s uses half s % 2. */
 FN uint64_t draw_half(struct draw4 drawn, uint32_t slot) {
     return slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0);
 }
 
-/* Returns the index of the NEGATIVE draw for a slot at an attempt. The slot uses half slot % 2 of that draw. */
+/* Returns the index of the draw for a slot's negative at an attempt; the slot uses half slot % 2 of it. */
 FN uint32_t draw_negative_index(uint32_t slot, uint32_t attempt) {
     return slot / 2 + (attempt << 20);
 }
 
-/* Returns a uniform number in 0 .. n - 1, made from 64 random bits (Lemire 2019 without the rejection, so biased by less than n / 2^64). */
+/* Returns a uniform number in 0 .. n - 1 from 64 random bits (Lemire 2019, without rejection: biased by less than n / 2^64). */
 FN uint64_t draw_below(uint64_t bits, uint64_t n) {
     return portable_mul_high(bits, n);
 }
@@ -83,16 +83,15 @@ FN uint32_t draw_window(uint32_t bits, uint32_t window) {
     return 1 + (uint32_t)((uint64_t)bits * window >> 32);
 }
 
-/* A column of Vose's alias table. It stands for two rows: a random coin of at most `threshold` chooses the row whose id is the
- * column's number, a larger coin the row `other`. */
+/* A column of Vose's alias table, which stands for two rows: a random number of at most `threshold` chooses the row with the column's number, a
+ * larger one the row `other`. */
 struct alias {
-    uint32_t threshold; /* in units of 2^-32; 0xFFFFFFFF if the column has only one row (`other` is then the same row) */
+    uint32_t threshold; /* in units of 2^-32; 0xFFFFFFFF if the column has only one row, which is then also `other` */
     uint32_t other;
 };
 
-/* Returns a row, drawn with a chance proportional to count ^ negatives.power. The high part of bits x rows chooses a column of
- * the table; the low part is the coin that chooses between its two rows. A mask makes this choice without a branch, since a
- * mispredicted branch would cost more than the whole draw. */
+/* Returns a row, drawn with probability proportional to count ^ negatives.power. The high part of bits x rows chooses a column of the table, the
+ * low part one of its two rows. A mask does this without a branch, since a mispredicted branch would take longer than the whole draw. */
 FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) {
     uint64_t column = portable_mul_high(bits, rows);
     uint32_t coin = (uint32_t)(bits * rows >> 32);
@@ -101,9 +100,9 @@ FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) 
     return ((uint32_t)column & own) | (at.other & ~own);
 }
 
-/* Returns 2^x, for 0 <= x < 64. It uses only fused multiply-adds, so that host and device compute the same bits. */
+/* Returns 2^x, for 0 <= x < 64, by fused multiply-adds only, so that host and device compute the same bits. */
 FN double draw_exp2(double x) {
-    /* factors of the exponential series, for Horner's scheme: 1 / 20! .. 1 / 0! */
+    /* 1 / 20! .. 1 / 0!: coefficients of the exponential series, for Horner's scheme */
     const double factors[] = {
         4.110317623312165e-19, 8.22063524662433e-18, 1.5619206968586225e-16, 2.8114572543455206e-15,
         4.779477332387385e-14, 7.647163731819816e-13, 1.1470745597729725e-11, 1.6059043836821613e-10,
@@ -116,7 +115,7 @@ FN double draw_exp2(double x) {
     return sum * (double)((uint64_t)1 << whole);
 }
 
-/* Returns k in 1 .. rows - 1, with the probability ln(1 + 1/k) / ln rows: k is the floor of rows^u, where u is uniform in [0, 1). */
+/* Returns k in 1 .. rows - 1 with probability ln(1 + 1/k) / ln rows: the floor of rows^u, where u is uniform in [0, 1). */
 FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
     double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);
     uint64_t k = (uint64_t)draw_exp2(portable_mul(u, log2_rows));
@@ -129,7 +128,7 @@ FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
  * and again until the result is below n (Black and Rogaway, CT-RSA 2002). */
 struct shuffle {
     uint64_t n;
-    uint32_t bits; /* number of bits of one half of the network's numbers */
+    uint32_t bits; /* bits of one half of the network's numbers */
     uint32_t key[4];
 };
 
@@ -149,9 +148,8 @@ FN uint32_t shuffle_mix(uint32_t x, uint32_t key) {
     return x ^ x >> 16;
 }
 
-/* Returns the place of item i in the permutation. If i is not below n, returns i itself: applying the network again and again
- * might never give a number below n. There are eight rounds: with four rounds, neighbours in a list of 16 ended up at some
- * distances 10% more often than at others. */
+/* Returns the place of item i in the permutation; i itself if i is not below n, since the network might never give a number below n then. There
+ * are eight rounds: with four rounds, neighbours in a list of 16 ended up at some distances 10% more often than at others. */
 FN uint64_t shuffle_at(const struct shuffle *s, uint64_t i) {
     if (i >= s->n) return i;
     uint32_t mask = (uint32_t)(((uint64_t)1 << s->bits) - 1);

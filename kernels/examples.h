@@ -1,6 +1,6 @@
-/* examples: turns (epoch, example number) into a block of row ids. With draws.h it defines a batch completely. Both compilers
- * compile it, so a batch has the same ids on the CPU and on a GPU, and lock-free training trains the same blocks. Callers divide
- * the work differently (a CPU thread, a GPU thread, a warp); which rows they find is defined here. */
+/* examples: turns (epoch, example number) into a block of row ids. Together with draws.h it defines batches completely. The C compiler and nvcc
+ * compile it, so a batch has the same ids on the CPU and on a GPU, and lock-free training trains the same blocks. Callers only divide the work
+ * differently: a CPU thread, a GPU thread, a warp. */
 #ifndef SPTX_KERNELS_EXAMPLES_H
 #define SPTX_KERNELS_EXAMPLES_H
 
@@ -12,7 +12,7 @@
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM, EXAMPLE_TRIPLE };
 enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM, NOISE_EVERY };
 
-/* How a triple's head and relation become one vector, which predicts the tail:
+/* How a triple's head and relation are multiplied to one vector u, which predicts the tail:
  *
  *   REAL      column by column: u = head x relation (DistMult, CP)
  *   COMPLEX   columns j and j + dim / 2 are the real and the imaginary part of a complex number: u = head x relation (ComplEx)
@@ -21,20 +21,18 @@ enum example_product { PRODUCT_NONE, PRODUCT_REAL, PRODUCT_COMPLEX };
 
 /* The sizes of one example, or of a batch. */
 struct example_sizes {
-    uint64_t blocks, targets, contexts, terms; /* terms: the sum over blocks of targets x contexts */
+    uint64_t blocks, targets, contexts, terms; /* terms: targets x contexts, summed over blocks */
 };
 
-/* How a block's targets are pooled: its T target rows are added, with weights, to one vector, and only the C scores of this
- * vector are trained. The head and the relation of a triple are multiplied instead of added. */
+/* How a block's targets are pooled to one vector: its T target rows are added, with weights (a triple's head and relation are multiplied instead),
+ * and only the C scores of this vector are trained. */
 struct example_pool {
     int on;    /* 1: targets are pooled; 0: all T x C pairs are trained */
-    enum example_product product; /* PRODUCT_NONE: targets are added; otherwise a head and a relation are multiplied, and of the
-                                   * fields below only `tied` is used */
-    int tied;  /* 1: heads are rows of the context table, as tails are; 0: heads are rows of the target table, as relations are */
-    float own; /* weight of the block's first target row; the other rows share 1 - own equally. 0: each row weighs 1 / T */
-    int whole; /* 1: each row gets the vector's whole gradient, as in word2vec.c's CBOW; 0: each row gets its weight x the gradient */
-    int sum;   /* 1: the vector is the sum of the rows, without weights, and each row gets 1 / T of its gradient, as with
-                * gensim's cbow_mean=0; `whole` is then 0 */
+    enum example_product product; /* PRODUCT_NONE: targets are added; otherwise head and relation are multiplied, and only `tied` is used below */
+    int tied;  /* 1: heads are rows of the context table, like tails; 0: of the target table, like relations */
+    float own; /* weight of the block's first target row; the others share 1 - own equally. 0: all weigh 1 / T */
+    int whole; /* 1: each row gets the vector's whole gradient, as in word2vec.c's CBOW; 0: the gradient x the row's weight */
+    int sum;   /* 1: rows are added without weights, and each gets 1 / T of the gradient, as with gensim's cbow_mean=0; `whole` is 0 then */
 };
 
 FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, uint32_t i) {
@@ -43,13 +41,13 @@ FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, 
     return i ? (1.0f - pool->own) / (float)(targets - 1) : pool->own;
 }
 
-/* Returns the factor of the vector's gradient with which target row i is changed. */
+/* Returns by which factor of the vector's gradient target row i changes. */
 FN float example_pool_share(const struct example_pool *pool, uint32_t targets, uint32_t i) {
     if (pool->sum) return 1.0f / (float)targets;
     return pool->whole ? 1.0f : example_pool_weight(pool, targets, i);
 }
 
-/* Returns how many vectors a block trains with its contexts: 1 if targets are pooled, otherwise one for each target row. */
+/* Returns how many vectors of a block are trained with its contexts: 1 if targets are pooled, otherwise one for each target row. */
 FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;
 }
@@ -63,10 +61,10 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
  *               its window
  */
 struct example_subwords {
-    const uint64_t *starts; /* [words + 1] word w has rows rows[starts[w]] .. rows[starts[w + 1] - 1]; NULL: each word has one row */
-    const uint32_t *rows;   /* [listed] for each word: its own row, then the rows of its n-grams */
+    const uint64_t *starts; /* [words + 1] rows of word w: rows[starts[w]] .. rows[starts[w + 1] - 1]; NULL: each word has one row */
+    const uint32_t *rows;   /* [listed] each word's own row, then the rows of its n-grams */
     uint64_t words, listed; /* listed: length of `rows`, which is starts[words] */
-    uint64_t most;          /* number of rows of the word that has most */
+    uint64_t most;          /* most rows that any word has */
     int by_window;
 };
 
@@ -77,14 +75,14 @@ struct example_subwords {
  *   negatives   nodes after which it continues with code 1, word after word
  */
 struct example_paths {
-    const uint64_t *starts; /* [2 x words + 1] word w: its nodes with code 0 begin at nodes[starts[2 w]], those with code 1 at
-                             * nodes[starts[2 w + 1]]; NULL: there is no tree, and a word's context is its own row */
+    const uint64_t *starts; /* [2 x words + 1] the nodes of word w's path with code 0 begin at nodes[starts[2 w]], those with code 1 at
+                             * nodes[starts[2 w + 1]]; NULL: no tree: a word's context is its own row */
     const uint32_t *nodes;  /* [listed] context rows */
     uint64_t words, listed; /* listed: length of `nodes`, which is starts[2 x words] */
     uint64_t most;          /* number of nodes of the longest path */
 };
 
-/* Returns 1 if the row's bit is set in a bit map: bits[row / 32] has the row in bit row % 32. Returns 0 if `bits` is NULL. */
+/* Returns the row's bit in a bit map: bit row % 32 of bits[row / 32]; 0 if `bits` is NULL. */
 FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
 }
@@ -110,51 +108,50 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
 struct example_source {
-    const uint32_t *ids;    /* [tokens] row ids, which exist in both tables, sentence after sentence; NULL: walks that are not drawn yet */
+    const uint32_t *ids;    /* [tokens] row ids, sentence after sentence, each a row of both tables; NULL: walks that are not drawn yet */
     const uint64_t *starts; /* [sentences + 1] first token of each sentence; starts[sentences] is `tokens` */
-    const float *weights;   /* [tokens] weights of items as positives, before they are multiplied by weight_scale; NULL: every item weighs 1 */
-    float weight_scale;     /* 1 / mean of the items' weights, so that the mean weight of an epoch's positives is 1 */
+    const float *weights;   /* [tokens] weights of items as positives, before multiplication by weight_scale; NULL: all are 1 */
+    float weight_scale;     /* 1 / mean of the items' weights, so that an epoch's positives have mean weight 1 */
     uint64_t tokens, sentences;
-    struct walks walks;             /* if walks.length is above 0, the sentences are walks over a graph */
-    uint64_t first, first_sentence; /* lowest token and lowest sentence that ids and starts contain; 0 except for drawn walks */
+    struct walks walks;             /* if walks.length is above 0, sentences are walks over a graph */
+    uint64_t first, first_sentence; /* first token and first sentence that ids and starts contain; 0 except for drawn walks */
     uint64_t longest; /* number of tokens of the longest sentence; 0: unknown */
     uint64_t rows;        /* number of rows of each table */
-    uint64_t target_only; /* number of rows of lists, relations or n-grams, which are never contexts; they are the last rows */
+    uint64_t target_only; /* number of last rows that are never contexts: of lists, relations or n-grams */
     struct example_subwords subwords;
     struct example_paths paths; /* used only with WINDOW */
     enum example_mode mode;
-    int documents; /* only with WINDOW: 1: the first id of each sentence is its document's row and no word */
+    int documents; /* WINDOW only: 1: the first id of each sentence is its document's row, not a word */
     uint32_t window;
     int shrink, shuffle_items, shuffle;
-    const uint32_t *keep; /* [rows] subsampling: a word is kept if its draw is at most keep[id]; NULL: all words are kept */
+    const uint32_t *keep; /* [rows] a word is kept if its draw is at most keep[id] (subsampling); NULL: all words are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
-    int reciprocal; /* for TRIPLE: 1: each triple is also trained from tail to head; 0: only from head to tail */
-    const uint32_t *known; /* for LIST with targets_all: bit map of rows; a position whose row's bit is set makes no example;
-                            * NULL: all positions make one */
+    int reciprocal; /* TRIPLE only: 1: each triple is also trained from tail to head */
+    const uint32_t *known; /* LIST with targets_all: bit map of rows; positions with these rows make no example; NULL: all do */
     struct example_pool pool;
-    uint32_t pooled; /* for lists and lines: most rows of a pool; 0: no limit */
+    uint32_t pooled; /* lists and lines: most rows of a pool; 0: no limit */
     uint32_t negatives;
-    int per_pair, per_batch, exclude, distinct; /* per_batch: 1 only with ITEM and TRIPLE, and always with TRIPLE */
+    int per_pair, per_batch, exclude, distinct; /* per_batch: 1 always with TRIPLE, perhaps with ITEM, otherwise 0 */
     enum noise_distribution noise;
-    const struct alias *alias; /* for NOISE_UNIGRAM: [rows] the alias table; its last `target_only` columns are not used */
-    double log2_rows;          /* for NOISE_LOG_UNIFORM: log2 of the number of rows that can be drawn */
+    const struct alias *alias; /* NOISE_UNIGRAM: [rows] alias table; its last `target_only` columns are not used */
+    double log2_rows;          /* NOISE_LOG_UNIFORM: log2 of the number of rows that can be drawn */
     uint32_t seed;
-    uint32_t held_out; /* an example is held out if its 32-bit draw is below this number; 0: no example is held out */
-    int stream_on_host; /* 1: ids and starts stay in host memory, even if the backend has a GPU */
-    uint64_t batch; /* number of examples of a full batch; it also decides how an epoch's shorter last batch is made; 0: unknown */
-    /* If batches are counted before they are filled: the sizes for which a stage has memory from the start; zeros: unknown. */
+    uint32_t held_out; /* an example is held out if its 32-bit draw is below this number; 0: none is */
+    int stream_on_host; /* 1: ids and starts stay in host memory even if the backend has a GPU */
+    uint64_t batch; /* number of examples of a full batch; whether batches are counted depends on it, also for an epoch's shorter last one; 0: unknown */
+    /* For batches that are counted before they are filled: sizes for which each stage allocates memory at the start; zeros: unknown. */
     struct example_sizes capacity;
 };
 
 /* ---- examples of an epoch ---- */
 
-/* Returns 1 if each example is a corpus position; 0 if each is a sentence, list or line. */
+/* Returns 1 if examples are corpus positions; 0 if they are sentences, lists or lines. */
 FN int example_is_position(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW || s->mode == EXAMPLE_ITEM || (s->mode == EXAMPLE_LIST && s->targets_all);
 }
 
-/* Returns how many examples a triple makes: one in each direction that is trained. */
+/* Returns how many examples a triple makes: one for each direction that is trained. */
 FN uint64_t example_directions(const struct example_source *s) {
     return s->reciprocal ? 2 : 1;
 }
@@ -164,20 +161,20 @@ FN uint64_t example_count(const struct example_source *s) {
     return example_is_position(s) ? s->tokens : s->sentences;
 }
 
-/* Returns the shuffled order of an epoch: the example at its place e is shuffle_at(order, e). */
+/* Returns the shuffled order of an epoch: at place e is example shuffle_at(order, e). */
 FN struct shuffle example_order(const struct example_source *s, uint32_t epoch) {
     return shuffle_make(example_count(s), draw_at(s->seed, DRAW_SHUFFLE, 0, epoch, 0));
 }
 
-/* Returns 1 if the example is held out. `example` is its number, not its place in the epoch's order. All examples of a batch are
- * held out, or none is. Both directions of a triple are held out, or neither is. */
+/* Returns 1 if the example (its number, not its place in the epoch's order) is held out. A batch contains only held-out examples or none. The two
+ * directions of a triple are held out together. */
 FN int example_held_out(const struct example_source *s, uint64_t example) {
     uint64_t number = s->mode == EXAMPLE_TRIPLE ? example / example_directions(s) : example;
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, number, 0) < s->held_out;
 }
 
-/* Returns the bytes of the arrays that stay on the host if stream_on_host is set: a corpus's ids, starts of sentences and weights, or a
- * graph's arcs. A graph's array of where each node's arcs begin is always on the GPU, since every step of a walk reads it. */
+/* Returns the bytes of the arrays that stay on the host with stream_on_host: a corpus's ids, starts and weights, or a graph's arcs. The index of a
+ * graph's arcs by node is always on the GPU, since every step of a walk reads it. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
@@ -187,7 +184,8 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
 
 /* ---- words of shared rows ---- */
 
-/* Returns 1 if a window's targets are the rows of the word at its position and its positives are the words around it (n-grams without by_window). */
+/* Returns 1 if the word at a window's position predicts the words around it: its rows are the targets, they are the positives (n-grams without
+ * by_window). */
 FN int example_predicts_window(const struct example_source *s) {
     return s->subwords.starts && !s->subwords.by_window;
 }
@@ -197,8 +195,7 @@ FN uint64_t example_rows_of(const struct example_source *s, uint32_t word) {
     return s->subwords.starts ? portable_load64_at(s->subwords.starts, word + 1) - portable_load64_at(s->subwords.starts, word) : 1;
 }
 
-/* The block of a window with `around` kept words: example_window_positives() returns its number of positives, the other function
- * its number of slots for negatives. */
+/* Return, for the block of a window with `around` kept words, the number of positives, and the number of slots for negatives. */
 FN uint32_t example_window_positives(const struct example_source *s, uint32_t around) {
     return s->subwords.by_window ? 1 : around;
 }
@@ -208,7 +205,7 @@ FN uint64_t example_window_negatives(const struct example_source *s, uint32_t ar
 
 /* ---- paths in a tree ---- */
 
-/* A word's path. Its nodes with code c (0 or 1) are nodes[first[c]] .. nodes[first[c] + count[c] - 1]. */
+/* A word's path in the tree. Nodes at which it takes code c (0 or 1) are nodes[first[c]] .. nodes[first[c] + count[c] - 1]. */
 struct example_path {
     uint64_t first[2];
     uint32_t count[2];
@@ -224,7 +221,7 @@ FN struct example_path example_path(const struct example_source *s, uint32_t wor
     return path;
 }
 
-/* Returns how many contexts predict a word: 1, its own row; or, with a tree, the number of nodes of its path. */
+/* Returns by how many contexts a word is predicted: 1, its own row, or with a tree the number of nodes on its path. */
 FN uint32_t example_contexts_of(const struct example_source *s, uint32_t word) {
     struct example_path path;
     if (!s->paths.starts) return 1;
@@ -249,7 +246,7 @@ FN uint64_t example_sentence_of(const struct example_source *s, uint64_t positio
 
 /* ---- documents ---- */
 
-/* Returns 1 if the id is a document's row. Subsampling always drops it, since it is no word of a window. */
+/* Returns 1 if the id is a document's row, which is not a word: subsampling always drops it. */
 FN int example_is_document(const struct example_source *s, uint32_t id) {
     return s->documents && id >= s->rows - s->target_only;
 }
@@ -261,8 +258,8 @@ FN uint32_t example_document(const struct example_source *s, uint64_t sentence) 
 
 /* ---- walks ---- */
 
-/* Returns a source whose sentences are the walks `drawn`. ids: [walks x length] the walks' nodes; starts: [walks + 1] each
- * walk's first position. Only positions of these walks may be used with it. */
+/* Returns a source whose sentences are the walks `drawn`. ids: [walks x length] nodes; starts: [walks + 1] each walk's first position. May only be
+ * used for positions of these walks. */
 FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids, const uint64_t *starts) {
     struct example_source own = *s;
     own.first_sentence = drawn.first;
@@ -306,24 +303,24 @@ FN struct example_source example_of_walks(const struct example_source *s, struct
  */
 
 struct example_row {
-    uint64_t start, count, target; /* the list or line has items start .. start + count - 1; its item number `target` is the
-                                    * target, all other items are the others */
-    uint64_t item;                 /* ITEM: place of the positive among the others */
-    uint64_t wanted, negatives;    /* wanted: number of positives; 0: the row makes no example. negatives: number of slots for negatives */
-    uint64_t targets, pooled;      /* targets: number of target rows; the last `pooled` of them are the pool. If the row's target
-                                    * is a target row, it is before the pool */
-    int replacement, split;        /* split: 1: the other items of the list are shuffled; the first are the positives, the
-                                    * rest is the pool, whose mean is part of the list's vector */
+    uint64_t start, count, target; /* items of the list or line: start .. start + count - 1; item number `target` is the target, the others are
+                                    * "the others" */
+    uint64_t item;                 /* ITEM: index of the positive among the others */
+    uint64_t wanted, negatives;    /* wanted: number of positives; 0: no example is made. negatives: number of slots for negatives */
+    uint64_t targets, pooled;      /* targets: number of target rows; the last `pooled` of them are the pool, after the row's own target if that is
+                                    * one */
+    int replacement, split;        /* split: 1: the others are shuffled; the first ones are positives, the rest is the pool, whose mean is part of
+                                    * the list's vector */
 };
 
-/* Returns the number of positives of a row with `others` other items. */
+/* Returns the number of positives for a row with `others` other items. */
 FN uint64_t example_wanted(const struct example_source *s, uint64_t others) {
     if (s->mode == EXAMPLE_ITEM) return 1;
     if (s->positives) return s->positives;
     return s->pool.on ? others - others / 2 : others;
 }
 
-/* Sets the sizes of the example that a list or line of row->count items makes. */
+/* Computes the sizes of the example of a list or line with row->count items. */
 FN void example_row_sizes(const struct example_source *s, struct example_row *row) {
     uint64_t others = row->count ? row->count - 1 : 0;
     row->wanted = example_wanted(s, others);
@@ -336,15 +333,14 @@ FN void example_row_sizes(const struct example_source *s, struct example_row *ro
     row->negatives = s->per_batch ? 0 : s->per_pair ? row->wanted * s->negatives : s->negatives;
 }
 
-/* Returns 1 if a block can hold the row's example. The number of negatives is limited because the index of a draw has 20 bits for slot / 2. */
+/* Returns 1 if the row's example fits into a block. The number of negatives is limited since the index of a draw has 20 bits for slot / 2. */
 #define EXAMPLE_MOST_POSITIVES (UINT32_MAX / 2)
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21)
 FN int example_row_fits(const struct example_row *row) {
     return row->wanted <= EXAMPLE_MOST_POSITIVES && row->pooled <= EXAMPLE_MOST_POSITIVES && row->negatives <= EXAMPLE_MOST_NEGATIVES;
 }
 
-/* Returns the example that list or line number `number` makes. If examples are positions, `number` is the sentence that contains
- * position `example`. */
+/* Returns the example of list or line `number`. If examples are positions, `number` is the sentence that contains position `example`. */
 FN struct example_row example_row(const struct example_source *s, uint64_t number, uint64_t example, uint32_t epoch) {
     struct example_row row;
     row.start = portable_load64(s->starts + number);
@@ -358,7 +354,7 @@ FN struct example_row example_row(const struct example_source *s, uint64_t numbe
     return row;
 }
 
-/* The item at a place among the row's others: the first function returns its corpus position, the second its id. */
+/* Return the corpus position, and the id, of the item at a place among the row's others. */
 FN uint64_t example_other_at(const struct example_row *row, uint64_t place) {
     return row->start + place + (place >= row->target);
 }
@@ -366,16 +362,15 @@ FN uint32_t example_other(const struct example_source *s, const struct example_r
     return portable_load32(s->ids + example_other_at(row, place));
 }
 
-/* Makes the item at place `place` among the row's others the block's positive j. weights: its weight is written to weights[j];
- * NULL: no weight is written. */
+/* Makes the item at `place` among the row's others positive j of the block. weights: gets the positive's weight at weights[j]; may be NULL. */
 FN void example_put_positive(const struct example_source *s, const struct example_row *row, uint64_t place, uint64_t j,
                              uint32_t *contexts, float *weights) {
     contexts[j] = example_other(s, row, place);
     if (weights) weights[j] = portable_load_float(s->weights + example_other_at(row, place)) * s->weight_scale;
 }
 
-/* Floyd's sample: returns `last`. Positive j is drawn among the others at places 0 .. last; if an earlier positive has the drawn
- * place, positive j is the one at place `last`. With replacement, it is drawn among all others. */
+/* Floyd's sample: returns `last`. Positive j is drawn among the others at places 0 .. last; if an earlier positive has that place, it is the one
+ * at place `last`. With replacement, it is drawn among all others. */
 FN uint64_t example_positive_last(const struct example_row *row, uint32_t j) {
     return row->count - 1 - row->wanted + j;
 }
@@ -383,8 +378,8 @@ FN uint64_t example_positive_place(const struct example_row *row, uint64_t bits,
     return draw_below(bits, row->replacement ? row->count - 1 : example_positive_last(row, j) + 1);
 }
 
-/* Returns the drawn order of the others of a row that is split: the items at its first places are positives, the next ones are
- * the pool. The second function returns target row i. */
+/* Returns the shuffled order of the others of a split row: the first ones are positives, the next ones are the pool. The second function returns
+ * target row i. */
 FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example, uint32_t epoch) {
     return shuffle_make(row->count - 1, draw_at(s->seed, DRAW_POSITIVE, example, epoch, 0));
 }
@@ -400,8 +395,8 @@ FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
     return 0;
 }
 
-/* Draws all positives of a row that is not split, in one thread. `contexts` contains places until all are drawn, then ids; if a row has
- * fewer than 2^32 items, places fit into 32 bits. weights: the positives' weights are written here; NULL: they are not written. */
+/* Draws all positives of a row that is not split, in one thread. `contexts` contains places until all are drawn, then ids (places fit into 32
+ * bits, since a row has fewer than 2^32 items). weights: gets their weights; may be NULL. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
                           uint32_t epoch, uint32_t *contexts, float *weights) {
     uint32_t wanted = (uint32_t)row->wanted;
@@ -434,12 +429,12 @@ FN void example_positives(const struct example_source *s, const struct example_r
  * Negatives may then be an example's positive: with `exclude`, a step leaves them out of that example's sum.
  */
 
-/* Returns how many negatives all examples of a batch share; 0 without per_batch. */
+/* Returns how many negatives the examples of a batch share; 0 without per_batch. */
 FN uint32_t example_batch_negatives(const struct example_source *s) {
     return s->per_batch ? s->negatives : 0;
 }
 
-/* Return the numbers of target rows and of context rows of each example, if a batch shares its negatives. */
+/* Return the numbers of target rows and context rows of each example of a batch that shares its negatives. */
 FN uint32_t example_shared_targets(const struct example_pool *pool) {
     return pool->product && !pool->tied ? 2 : 1;
 }
@@ -447,12 +442,12 @@ FN uint32_t example_shared_contexts(const struct example_pool *pool) {
     return pool->product && pool->tied ? 2 : 1;
 }
 
-/* Returns draw number `attempt` of a slot and its neighbour, which share it. */
+/* Returns draw number `attempt` of a slot and of its neighbour, which share it. */
 FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot, uint32_t attempt) {
     return draw_at(s->seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
 }
 
-/* Returns the row that a slot gets from its draw. */
+/* Returns the row that a slot gets from a draw. */
 FN uint32_t example_negative_of(const struct example_source *s, struct draw4 drawn, uint32_t slot) {
     uint64_t bits = draw_half(drawn, slot);
     uint64_t rows = s->rows - s->target_only;
@@ -466,7 +461,7 @@ FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uin
     return example_negative_of(s, example_negative_draws(s, epoch, example, slot, attempt), slot);
 }
 
-/* The positives and targets of a block: its negatives must be other rows. Empty if the source has exclude = 0. */
+/* The positives and targets of a block, which its negatives must not be. Empty with exclude = 0. */
 struct example_own {
     const uint32_t *positives, *others; /* others: all targets but the first one */
     uint32_t count, others_count;
@@ -490,10 +485,10 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 
 /* ---- bounds ---- */
 
-#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* most terms of a batch of windows whose sizes are not counted but padded to
-                                                 * upper bounds: half of the padded terms are empty */
+#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* batches of windows with more terms are counted; smaller ones are padded to upper bounds,
+                                                 * although half of their terms are then empty */
 
-/* Returns upper bounds of the sizes of one example, without the negatives that a batch shares. */
+/* Returns upper bounds of the sizes of one example, without negatives that a batch shares. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, predicted = s->paths.starts ? s->paths.most : 1, positives;
@@ -527,14 +522,14 @@ FN int example_one_target(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW ? s->per_pair && !s->pool.on : !s->pool.on && !s->per_batch;
 }
 
-/* Returns 1 if every block has one vector, so that its contexts' gradients are coefficient x vector. */
+/* Returns 1 if every block has one vector; a context's gradient is then coefficient x vector. */
 FN int example_one_vector(const struct example_source *s) {
     return example_one_target(s) || (s->pool.on && !s->per_batch);
 }
 
-/* Sets *most to upper bounds of the sizes of `count` examples, and returns 1, if the bounds are close to the sizes of a real
- * batch. A stage on a GPU then has memory for the bounds, and its batches are not counted. Otherwise returns 0; so always for
- * pools of lists, which are as long as their lists, and for words of several rows. */
+/* Sets *most to upper bounds of the sizes of `count` examples and returns 1, if they are close to a batch's real sizes: on a GPU a stage then has
+ * memory for the bounds, and batches are not counted. Otherwise returns 0, for example for pools of lists, which are as long as their lists, and
+ * for words of several rows. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     struct example_sizes one = example_most(s);
     int window = s->mode == EXAMPLE_WINDOW;
@@ -550,7 +545,7 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
     return 1;
 }
 
-/* Returns 0 if a block can hold the row's example; -1 after fail(). */
+/* Returns 0 if the row's example fits into a block; -1 after fail(). */
 int example_check_row(const struct example_row *row);
 
 /* ==== strips ====
@@ -561,16 +556,16 @@ int example_check_row(const struct example_row *row);
  *       |  .  a  .  b  c  .  [word]  d  .  e  f  .  .  .  |
  *             <--- walk by -1 ---  --- walk by 1 --->           . : dropped by subsampling, or after a walk's end
  *
- * Every position whose word is kept makes an example. That word is the one positive; the kept words within the drawn window on each
- * side are the targets, in order. Dropped words make no example, and are not counted in a window. With shuffle_items the strip's
- * items are in the epoch's drawn order instead of the corpus's.
+ * Each position whose word is kept makes an example: that word is the one positive; the kept words in the drawn window on each side are the targets,
+ * in order. Dropped words make no example, and do not count for a window's width. With shuffle_items the strip's items are in a random order for each
+ * epoch.
  *
  *   per_pair   blocks of a window          slots of negatives
  *   0          one, T x (1 + count)        0 .. count - 1
  *   1          one a target, T = 1         target j: j * count .. j * count + count - 1
  *
- * With documents the first position of a strip is dropped, and block targets begin with the document's row. It alone makes a block
- * if no word is in the window.
+ * With documents the first position of a strip makes no example, and targets begin with the document's row, which is a target even if no word is in
+ * the window.
  *
  * Positions are counted over the whole corpus, and all draws use them, so results do not depend on where a strip's ids are stored.
  */
@@ -578,7 +573,7 @@ int example_check_row(const struct example_row *row);
 struct strip {
     const uint32_t *ids;  /* indexed by corpus position */
     uint64_t start, end;  /* the strip's positions [start, end) */
-    struct shuffle items; /* with shuffle_items: the order of the items of the strip (the ids that the windows of a batch run over) in this epoch */
+    struct shuffle items; /* with shuffle_items: random order of the strip's items in this epoch */
 };
 
 /* Returns the strip of sentence, list or line `number`. */
@@ -597,10 +592,10 @@ FN uint32_t strip_id(const struct example_source *s, const struct strip *strip, 
     return portable_load32(strip->ids + strip->start + shuffle_at(&strip->items, position - strip->start));
 }
 
-/* Random words for positions. One Philox call makes the words of four neighbouring positions, so the last result is kept. */
+/* Random words for positions. One Philox call makes those of four neighbouring positions, so the last result is kept. */
 struct strip_draws {
     struct draw4 drawn;
-    uint64_t group; /* position / 4; UINT64_MAX: nothing is kept yet */
+    uint64_t group; /* position / 4 of that result; UINT64_MAX: none yet */
 };
 FN struct strip_draws strip_draws(void) {
     struct strip_draws none;
@@ -616,24 +611,23 @@ FN uint32_t strip_draw(const struct example_source *s, struct strip_draws *draws
     return draw_word_of(draws->drawn, position);
 }
 
-/* Returns 1 if a word with this threshold is kept. `drawn`: the random word of its position. */
+/* Returns 1 if a word with this threshold is kept. drawn: random word of its position. */
 FN int strip_keeps(uint32_t threshold, uint32_t drawn) {
     return drawn <= threshold;
 }
 
-/* Returns the id at a position, or DRAW_NONE if subsampling drops it. For a thread that visits positions in order. */
+/* Returns the id at a position, or DRAW_NONE if subsampling drops it; for threads that visit positions in order. */
 FN uint32_t strip_word(const struct example_source *s, const struct strip *strip, uint64_t position, uint32_t epoch, struct strip_draws *draws) {
     uint32_t id = strip_id(s, strip, position), threshold;
     if (example_is_document(s, id)) return DRAW_NONE;
     if (!s->keep || id == DRAW_NONE) return id;
     threshold = portable_load32(s->keep + id);
-    if (threshold == UINT32_MAX) return id; /* this word is always kept, so nothing is drawn */
+    if (threshold == UINT32_MAX) return id; /* this word is always kept: no draw is needed */
     return strip_keeps(threshold, strip_draw(s, draws, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
 }
 
-/* Returns the id at a position of sentence `number`, or DRAW_NONE if subsampling drops it. For a lane of a warp that reads one
- * word. It finds the strip only with shuffle_items, because kernels that hold rows in registers have no register left for it
- * (windows at 128 columns spilled 128 bytes). */
+/* Returns the id at a position of sentence `number`, or DRAW_NONE if subsampling drops it; for a lane of a warp, which reads one word. Looks for
+ * the strip only with shuffle_items, since kernels that hold rows in registers have none left for it (windows at 128 columns spilled 128 bytes). */
 FN uint32_t strip_word_alone(const struct example_source *s, uint64_t number, uint64_t position, uint32_t epoch) {
     uint32_t id;
     if (s->shuffle_items) {
@@ -647,17 +641,17 @@ FN uint32_t strip_word_alone(const struct example_source *s, uint64_t number, ui
     return strip_keeps(portable_load32(s->keep + id), draw_word(s->seed, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
 }
 
-/* Returns how many words a window has on each side. `drawn`: the random word of its position. */
+/* Returns how many words a window has on each side. drawn: random word of its position. */
 FN uint32_t strip_width(const struct example_source *s, uint32_t drawn) {
     return s->shrink ? draw_window(drawn, s->window) : s->window;
 }
 
-/* Returns strip_width() for a position, for a caller that needs only this one. */
+/* Returns strip_width() of a position, for callers that need only this one. */
 FN uint32_t strip_window(const struct example_source *s, uint64_t position, uint32_t epoch) {
     return strip_width(s, s->shrink ? draw_word(s->seed, DRAW_WINDOW, position, epoch) : 0);
 }
 
-/* A walk over a strip's kept words in one direction. The word at its first position is not visited. */
+/* A walk over the kept words of a strip in one direction, starting after its first position. */
 struct strip_walk {
     uint64_t at; /* the position last visited */
     int by;      /* 1 or -1 */

@@ -1,6 +1,5 @@
-/* finished: what is computed from rows that were trained, by both backends: the exact score of a nearest row (search); rows of nodes
- * spread over their graph (filter); a row for a list that training never saw (fold_in). Nothing here changes a trained row.
- */
+/* finished: what both backends compute from trained rows: the exact score of a nearest row (search), rows of nodes spread over their graph (filter),
+ * a row for a new list (fold_in). Nothing here changes a trained row. */
 #ifndef SPTX_FINISHED_H
 #define SPTX_FINISHED_H
 
@@ -13,17 +12,17 @@
  *
  * The score of a row, defined so that the exact nearest rows are the same, to the bit, on every machine.
  *
- * A matrix product adds up in an order that depends on its shape: on the threads that share a search, on slices, on how many
- * queries are asked at once. Products therefore only preselect: a row is skipped if its product shows that it is no answer, and all
- * other rows are scored by search_score(), which adds in one order. The answers are as if every row were scored that way.
+ * The order in which a matrix product is added up depends on its shape: on the number of threads, slices and queries. So products only preselect: a
+ * row is skipped if its product shows that it is not an answer, and all others are scored by search_score(), which always adds in the same order. The
+ * answers are as if every row were scored that way.
  *
  *   |product - sum| <= search_margin(..)      of float32 products in any order
  */
 
-enum { SEARCH_LANES = 32 }; /* number of sums that are added side by side, one for each lane of a GPU's warp; lane i adds every 32nd column */
+enum { SEARCH_LANES = 32 }; /* sums that are added in parallel, one in each lane of a GPU's warp: lane i adds every 32nd column */
 
-/* Returns the sum of a[i] x b[i] in float64: each lane adds its columns in order, then lanes are added by halves. A product of
- * two float32 is exact in float64, so fused multiply-adds give the same sum. */
+/* Returns the sum of a[i] x b[i] in float64: each lane adds its columns in order, then the lanes' sums are added pairwise. A product of two
+ * float32 is exact in float64, so fused multiply-adds change nothing. */
 FN double search_sum(const float *a, const float *b, uint32_t dim) {
     double sum[SEARCH_LANES] = {0};
     uint32_t i = 0;
@@ -39,9 +38,9 @@ FN float search_score(const float *query, const float *row, uint32_t dim) {
     return (float)search_sum(query, row, dim);
 }
 
-/* Returns an upper bound of the difference between a float32 product of a query with a row and that row's score. The bound has two terms: a
- * rounding error for each column, doubled; and what may be lost in numbers below the smallest float32. query_squares: the query's squared
- * length. row_squares: the row's squared length or a larger number; it may be a float32 sum. Returns infinity if a product could overflow. */
+/* Returns an upper bound of the difference between a row's score and its float32 product with a query: a rounding error for each column, doubled,
+ * plus what may be lost below the smallest float32. query_squares: squared length of the query; row_squares: that of the row or more, perhaps a
+ * float32 sum. Infinity if a product could overflow. */
 FN float search_margin(uint32_t dim, double query_squares, float row_squares) {
     double lengths = sqrt(query_squares) * sqrt((double)row_squares + 1e-30), columns = (double)dim + 8;
     if (!(lengths < 1e36)) return INFINITY;
@@ -63,12 +62,12 @@ FN float search_margin(uint32_t dim, double query_squares, float row_squares) {
 
 enum { FILTER_TERMS = 10 };
 
-/* A graph, and the rows to spread over it. The arrays are the caller's, on the host. */
+/* A graph, and the rows to spread over it. The caller owns the arrays, which are on the host. */
 struct filter_request {
     const uint64_t *starts;     /* [nodes + 1] node v has arcs starts[v] .. starts[v + 1] - 1 */
     const uint32_t *neighbours; /* [arcs] */
     const float *weights;       /* [arcs]; NULL: all are 1 */
-    float loop;                 /* weight of each node's arc to itself: 1, or the factor by which the caller scaled the weights */
+    float loop;                 /* weight of the added arc from each node to itself: 1, or the factor by which the caller has scaled the weights */
     uint64_t nodes, arcs;
     float *x; /* [nodes x dim] replaced by the result */
     uint32_t dim;
@@ -77,14 +76,14 @@ struct filter_request {
 /* Returns (-1)^i c_i for term i. */
 double filter_coefficient(int term);
 
-/* Returns one value of M X. x: of X; spread: of A X; all: the sum of the node's row of A. */
+/* Returns one value of M X. x: the value of X; spread: of A X; all: sum of the node's row of A. */
 FN float filter_product(float x, float spread, float all) {
     return 0.8f * x - spread / all;
 }
 
 /* ==== fold_in ====
  *
- * A row for a list that training never saw: minimizes the loss of losses.h by that row alone, with items' rows fixed.
+ * Computes a row for a new list: the one that minimizes the loss of losses.h while the items' rows stay as they are.
  *
  *   start       the sum of the rows of the list's items, scaled to unit length
  *   a score     `length` x (the list's direction . an item's row)
@@ -93,21 +92,21 @@ FN float filter_product(float x, float spread, float all) {
  * Positives are the list's items, each as often as the list names it. Negatives are the same items for all lists. Division by the
  * sum of coefficients makes the step's size independent of the loss, its temperature and the list's length.
  *
- * Every sum has one order. So on one backend a list's direction is the same to the bit whatever other lists are solved with it.
+ * Sums are always added in the same order, so on one backend a list's direction does not depend on the other lists that are solved with it.
  */
 
-/* most distinct items in the lists of one call; a single list with more items has a call of its own */
+/* most distinct items of the lists of one call; a single list with more items is solved in its own call */
 enum { FOLD_ITEMS = 1 << 16 };
 
-/* The problem that is the same for all lists. The backend copies the arrays. If scores are cosines, rows have length 1. */
+/* What is the same for all lists. The backend copies the arrays. For cosines, rows have length 1. */
 struct fold_problem {
     const float *negatives; /* [count x dim] */
-    const uint32_t *ids;    /* [count] the item that each negative is; rising */
+    const uint32_t *ids;    /* [count] which item each negative is, rising */
     uint32_t count, dim, steps;
     struct loss_options loss;
-    int exclude;        /* 1: a list's loss leaves out negatives that are items of the list */
-    float per_negative; /* factor by which the coefficients of negatives are multiplied */
-    float length;       /* length that a list's final row will have; the directions computed here have length 1 */
+    int exclude;        /* 1: negatives that are items of a list are left out of its loss */
+    float per_negative; /* factor of the negatives' coefficients */
+    float length;       /* length of a list's final row (the directions computed here have length 1) */
     float item_length;  /* typical length of an item's row */
 };
 
@@ -117,12 +116,12 @@ struct fold_lists {
     const uint32_t *item_ids; /* [item_count] the item of each row */
     uint64_t item_count;
     const uint64_t *starts;   /* [count + 1] items of list i: places[starts[i]] .. places[starts[i + 1] - 1] */
-    const uint32_t *places;   /* for each item of each list: the index of its row in `items` */
+    const uint32_t *places;   /* index in `items` of the row of each item of each list */
     uint64_t count;
-    float *directions; /* result: [count x dim]; zeros for a list without items, and for a list whose items' rows add up to zeros */
+    float *directions; /* result [count x dim]; zeros for a list without items, or whose items' rows add up to zeros */
 };
 
-/* Returns the first place in ids[count], which are sorted, whose id is at least `id`; `count` if all ids are lower. */
+/* Returns the index of the first of the sorted ids[count] that is at least `id`; `count` if there is none. */
 FN uint32_t fold_first_place(const uint32_t *ids, uint32_t count, uint32_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {

@@ -43,12 +43,12 @@
 #include "portable.h"
 
 enum {
-    HOGWILD_LOSS_EVERY = 64,     /* the loss of one example in this many is computed; a power of two */
-    HOGWILD_LOSS_OF_ALL = 16384, /* a request of fewer examples computes the loss of every example */
-    HOGWILD_NODE_AT_ONCE = 4,    /* number of a GPU's workers that may change a tree's node at the same time, each by its whole gradient */
+    HOGWILD_LOSS_EVERY = 64,     /* one example in this many is chosen to compute its loss; a power of two */
+    HOGWILD_LOSS_OF_ALL = 16384, /* requests of fewer examples compute every example's loss */
+    HOGWILD_NODE_AT_ONCE = 4,    /* how many of a GPU's workers may change a tree's node at the same time by its whole gradient */
 };
 
-/* Returns the change of the learning rate from one example to the next. */
+/* Returns by how much the learning rate changes from one example to the next. */
 FN float hogwild_slope(const struct hogwild_request *r) {
     return r->count ? (float)((r->lr_last - r->lr_first) / (double)r->count) : 0.0f;
 }
@@ -58,70 +58,70 @@ FN float hogwild_rate(float lr_first, float slope, uint64_t i) {
     return fmaf(slope, (float)i, lr_first);
 }
 
-/* Returns a bit mask: the loss of an example is computed if its number in the request has none of these bits. */
+/* Returns a bit mask: the loss of an example is computed if its number in the request has none of these bits set. */
 FN uint32_t hogwild_loss_mask(uint64_t count) {
     return count < HOGWILD_LOSS_OF_ALL ? 0 : HOGWILD_LOSS_EVERY - 1;
 }
 
-/* Returns 1 if every update only adds coefficient x the other row of the pair; then a row's updates can be added in any order. */
+/* Returns 1 if every update only adds coefficient x the other row of a pair, so that a row's updates may be added in any order. */
 FN int hogwild_is_linear(const struct rule_options *rule) {
     return rule->rule == RULE_SGD && rule->weight_decay == 0;
 }
 
-/* Returns the share of its gradient by which a tree's node is changed. Frequent nodes have low ids: about one window in id + 1
- * contains the node. `limit`: HOGWILD_NODE_AT_ONCE / number of workers. */
+/* Returns the share of its gradient by which a tree's node changes. Frequent nodes have low ids: about one window in id + 1 contains the node.
+ * limit: HOGWILD_NODE_AT_ONCE / number of workers. */
 FN float hogwild_node_share(float limit, uint32_t node) {
     return fminf(1.0f, limit * ((float)node + 1.0f));
 }
 
-/* Adds the result of one worker's examples to `sum`. */
+/* Adds one worker's result to `sum`. */
 void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 
 /* ---- what it refuses ---- */
 
-/* The parts of both tables: each has a key of its own in [memory], which says where it is stored. */
+/* Parts of the two tables; for each a key of [memory] says where it is stored. */
 enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
 
-/* The options that a caller wants lock-free training to have, for hogwild_refuses(). A field that is 0 is never a reason to refuse. */
+/* What a caller wants of lock-free training, for hogwild_refuses(). Fields that are 0 are never a reason to refuse. */
 struct hogwild_asked {
-    struct rule_options rule; /* of its fields only the rule, momentum, clip, weight_decay and lr_decay are read */
-    const char *rule_name;    /* the value of optimizer.rule, for the message; NULL: unknown */
+    struct rule_options rule; /* only the rule, momentum, clip, weight_decay and lr_decay are read */
+    const char *rule_name;    /* value of optimizer.rule, for the message; NULL: unknown */
     struct loss_options loss;
     const char *loss_name, *score_name; /* the values of train.loss and train.score */
-    uint32_t columns;   /* of both tables' rows; for LOSS_GLOVE with the two of the biases */
+    uint32_t columns;   /* columns of both tables' rows; for LOSS_GLOVE including the two of the biases */
     int halves;         /* 1: weights or state are bfloat16 */
-    int mean;           /* 1: gradients are to be averaged over a batch */
-    unsigned ranks;     /* number of ranks that train together; 0 or 1: only this process */
-    int gpu;            /* 1: training is to run on a GPU */
+    int mean;           /* 1: gradients shall be averaged over a batch */
+    unsigned ranks;     /* number of ranks; 0 or 1: only this process */
+    int gpu;            /* 1: on a GPU */
     int frozen;         /* 1: a table has frozen rows */
-    unsigned in_file;   /* the bit 1 << p is 1 if part p of the tables (enum table_part) has rows in a file */
+    unsigned in_file;   /* bit p is 1 if part p (enum hogwild_part) has rows in a file */
 };
 
-enum { HOGWILD_FIT_COLUMNS = 512 }; /* most columns that a GPU trains lock-free with LOSS_GLOVE: a warp holds the target's row in registers */
+enum { HOGWILD_FIT_COLUMNS = 512 }; /* most columns for LOSS_GLOVE lock-free on a GPU, since a warp holds the target's row in registers */
 
 enum { HOGWILD_WHY = 512 }; /* bytes of the longest message */
 
-/* Returns 1 if lock-free training cannot do what is asked; then `why` is a sentence that says the reason and what to set
- * instead. Otherwise returns 0. All limits of lock-free training are decided here. */
+/* Returns 1 if lock-free training cannot do what is asked, and writes a sentence with the reason, and what to set instead, to `why`; otherwise 0.
+ * All limits of lock-free training are here. */
 int hogwild_refuses(const struct hogwild_asked *asked, char why[HOGWILD_WHY]);
 
 /* ==== copies ====
  *
- * How several GPUs of one process train a model lock-free. Each has a copy of both tables and trains its own examples. From
- * time to time the copies are merged: then all have the same rows again.
+ * How several GPUs of one process train a model lock-free. Each has a copy of both tables, on which it trains its own examples. From time to time the
+ * copies are merged, so that all have the same rows again.
  *
  *   base        a row as it was after the last merge
  *   change      row of a copy - base
  *   merged row  base + (sum of the changes, copy after copy) / (number of copies that changed it)
  *
- * Each group of four columns is merged by itself. Averaging divides the progress by the number of copies, so each copy trains with
- * the learning rate times that number. The tables have no optimizer state (sgd), and all rows are on the GPUs.
+ * Each group of four columns is merged on its own. Averaging divides the progress by the number of copies, so each copy trains with that many times
+ * the learning rate. The tables have no optimizer state (sgd), and all rows are on the GPUs.
  */
 
 enum { COPIES_MOST = 16, COPIES_GROUP = 4 };
 
-/* Merges a group of columns. rows: [count x COPIES_GROUP] the group's values in each copy. base: the values after the last merge;
- * receives the merged values. */
+/* Merges a group of columns. rows: [count x COPIES_GROUP] its values in each copy. base: its values after the last merge, replaced by the merged
+ * ones. */
 FN void copies_merge_group(float base[COPIES_GROUP], const float *rows, unsigned count) {
     float sum[COPIES_GROUP] = {0};
     unsigned changed = 0;

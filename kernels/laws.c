@@ -1,6 +1,5 @@
-/* laws: functions of the headers of this folder that only the host calls: whether an example's size is allowed (examples.h), the
- * thresholds of biased walks (walks.h), the coefficients of the filter (finished.h), and what lock-free training refuses
- * (hogwild.h). Nothing here reads or changes a row. */
+/* laws: functions of this folder's headers that only the host calls: is an example's size allowed (examples.h), thresholds of biased walks
+ * (walks.h), coefficients of the filter (finished.h), what lock-free training refuses (hogwild.h). They neither read nor change rows. */
 #include "backend.h"
 #include "examples.h"
 #include "finished.h"
@@ -34,7 +33,7 @@ int shared_negatives_check(const struct batch_view *view) {
     return fail("a batch of shared negatives has one block of them, then a block for each item or triple");
 }
 
-/* Returns the threshold that a random 32-bit number does not exceed with this chance. */
+/* Returns the threshold that a random 32-bit number does not exceed with probability `chance`. */
 static uint32_t threshold(double chance) {
     double drawn = chance * 4294967296.0 - 1;
     return drawn >= 4294967295.0 ? UINT32_MAX : drawn <= 0 ? 0 : (uint32_t)drawn;
@@ -83,7 +82,7 @@ void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one) {
 
 #define REFUSE(...) return text_add(why, HOGWILD_WHY, 0, __VA_ARGS__) > 0
 
-/* Each rank has some columns of all rows, so a dot product needs all ranks at once: only exact steps do that. */
+/* Each rank has some columns of all rows, so a dot product needs all ranks at the same time, which only exact steps provide. */
 static int refuses_ranks(const struct hogwild_asked *a, char *why) {
     if (a->ranks < 2) return 0;
     REFUSE("train.update = hogwild trains in one process, and this run has %u ranks, which train exact steps together; set "
@@ -91,8 +90,8 @@ static int refuses_ranks(const struct hogwild_asked *a, char *why) {
            a->ranks);
 }
 
-/* Only sgd and adagrad may train lock-free: a race would tear the state of other rules. Momentum is refused, since it moves a
- * row in every step, and lock-free training has no steps. */
+/* Only sgd and adagrad may train lock-free, since races would damage the state of other rules. Momentum is refused since it changes rows in every
+ * step, and lock-free training has no steps. */
 static int refuses_rule(const struct hogwild_asked *a, char *why) {
     if (a->rule.rule != RULE_SGD && a->rule.rule != RULE_ADAGRAD)
         REFUSE("train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",
@@ -123,7 +122,7 @@ static int refuses_loss(const struct hogwild_asked *a, char *why) {
            a->loss_name ? a->loss_name : "another", a->score_name ? a->score_name : "other scores", 1 / loss_inverse_temperature(&a->loss));
 }
 
-/* Writes to `keys` the settings that move these parts from their files to pinned memory. */
+/* Writes to `keys` the settings that store these parts in pinned memory instead of files. */
 static void add_places(unsigned in_file, char keys[128]) {
     static const char *const names[HOGWILD_PARTS] = {"target", "target_state", "context", "context_state"};
     size_t used = 0;
@@ -131,7 +130,7 @@ static void add_places(unsigned in_file, char keys[128]) {
         if (in_file >> part & 1) used = text_add(keys, 128, used, "%smemory.%s = pinned", used ? ", " : "", names[part]);
 }
 
-/* The GPU's kernels must be able to read and write every row at any time, in whichever memory it is. */
+/* The GPU's kernels must be able to read and write every row at any time. */
 static int refuses_gpu(const struct hogwild_asked *a, char *why) {
     char keys[128];
     if (!a->gpu) return 0;

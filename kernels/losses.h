@@ -46,10 +46,10 @@
  *   d loss / d s = sigmoid(s) - y       the pair's coefficient
  */
 
-/* Returns e^x to 2 ulp, with x limited to [-87, 88]. It has no branches or calls, so compilers vectorize a loop over it. The
- * method is that of Cephes' expf: x = n ln 2 + r; a polynomial gives e^r, and n is added to the exponent bits. */
+/* Returns e^x to 2 ulp, for x limited to [-87, 88], without branches or calls, so that compilers vectorize loops over it. As in Cephes' expf: x =
+ * n ln 2 + r, a polynomial gives e^r, and n is added to the exponent bits. */
 FN float sgns_exp(float x) {
-    const float round = 12582912.0f; /* 1.5 x 2^23: adding it leaves the nearest integer in the low bits */
+    const float round = 12582912.0f; /* 1.5 x 2^23: after adding it, the low bits contain the nearest integer */
     union {
         uint32_t i;
         float f;
@@ -67,19 +67,19 @@ FN float sgns_exp(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    power.i = (uint32_t)((int32_t)n + 127) << 23; /* any value will do if x is NaN: p is then NaN */
+    power.i = (uint32_t)((int32_t)n + 127) << 23; /* if x is NaN any value is good enough, since p is NaN then */
     return p * power.f;
 }
 
-/* Returns sigmoid(s) - y, computed from e^-|s| so that neither tail loses its digits. */
+/* Returns sigmoid(s) - y, from e^-|s| so that both tails keep their digits. */
 FN float sgns_coefficient(float s, float y) {
     float a = s < 0 ? s : -s, e = sgns_exp(a);
     float top = s < 0 ? e : 1.0f;
     return top / (1.0f + e) - y;
 }
 
-/* These two give the loss softplus(s) - y s = linear + log(1 + tail). Callers multiply the factors (1 + tail) of many pairs in a
- * double and take one logarithm: each factor is at most 2, so 512 of them cannot overflow. */
+/* Return two parts of the loss softplus(s) - y s = linear + log(1 + tail). Callers multiply the factors (1 + tail) of many pairs in a double and
+ * take one logarithm: each factor is at most 2, so 512 of them cannot overflow. */
 FN float sgns_loss_linear(float s, float y) {
     return (s > 0 ? s : 0) - y * s;
 }
@@ -92,25 +92,24 @@ enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE, LOSS_G
 enum { LOSS_KINDS = LOSS_GLOVE + 1 };
 enum loss_score { SCORE_DOT, SCORE_COSINE };
 
-/* The options of a loss. If all are 0, the loss is word2vec's. */
+/* The options of a loss. All zeros: word2vec's loss. */
 struct loss_options {
     enum loss_kind kind;
     enum loss_score score;
-    float temperature;     /* scores are divided by it; 0: as 1 */
+    float temperature;     /* number by which scores are divided; 0: 1 */
     float margin;          /* for contrastive */
     float negative_weight; /* for softmax and contrastive */
-    float negative_power;  /* for softmax: factor K of the logarithm over negatives, which then does not contain the positive; 0:
-                            * softmax without this factor */
-    int weighted;          /* 1: positives have weights, which the batch contains; 0: every positive weighs 1 */
+    float negative_power;  /* softmax: factor K of the logarithm over negatives, from which the positive is then left out; 0: plain softmax */
+    int weighted;          /* 1: the batch has weights of positives; 0: every positive weighs 1 */
     float x_max, x_power;  /* for glove */
-    float cubes;           /* for targets that are multiplied: factor of the penalty of cubes */
+    float cubes;           /* if targets are multiplied: factor of the penalty of cubes */
 };
 
 FN float loss_inverse_temperature(const struct loss_options *o) {
     return o->temperature > 0 ? 1.0f / o->temperature : 1.0f;
 }
 
-/* Returns 1 for the logistic loss of dot products without temperature and without weights: every backend has faster code for it. */
+/* Returns 1 for the logistic loss of dot products without temperature or weights, for which backends have faster code. */
 FN int loss_is_plain(const struct loss_options *o) {
     return o->kind == LOSS_LOGISTIC && o->score == SCORE_DOT && loss_inverse_temperature(o) == 1.0f && !o->weighted;
 }
@@ -122,13 +121,12 @@ FN float loss_weight(const float *weights, uint32_t i) {
 
 /* ---- cosines ---- */
 
-/* Returns 1 / |row|, computed from the sum of the row's squares. Returns 0 for a row of zeros, which has no direction: its
- * cosines and its gradient are then 0. */
+/* Returns 1 / |row| from the sum of the row's squares; 0 for a row of zeros, whose cosines and gradient are then 0. */
 FN float loss_inverse_length(float squares) {
     return squares > 1e-24f ? 1.0f / sqrtf(squares) : 0.0f;
 }
 
-/* Returns the factor of a row in its own gradient. coefficients_x_cosines: the sum over its pairs of coefficient x cosine. */
+/* Returns the factor of a row in its own gradient. coefficients_x_cosines: coefficient x cosine, summed over its pairs. */
 FN float loss_own(float coefficients_x_cosines, float inverse_length) {
     return -coefficients_x_cosines * inverse_length * inverse_length;
 }
@@ -138,8 +136,8 @@ FN float loss_own(float coefficients_x_cosines, float inverse_length) {
  * `inverse` is 1 / temperature. Coefficients below are d loss / d z; d loss / d s is `inverse` times that.
  */
 
-/* A running sum of softplus(x) that computes one logarithm for 512 terms. It multiplies the terms' factors, each at most 2, so
- * the product stays far below the largest double. */
+/* A running sum of softplus(x) that computes one logarithm for 512 terms: it multiplies their factors, each at most 2, so that the product stays
+ * far below the largest double. */
 struct loss_sum {
     double linear, product, logs;
     uint32_t factors;
@@ -160,25 +158,24 @@ FN double loss_of_sum(const struct loss_sum *sum) {
     return sum->linear + sum->logs + log(sum->product);
 }
 
-/* Returns `weight` x the sum, and sets the sum to zero. */
+/* Returns `weight` x the sum, and resets the sum to zero. */
 FN double loss_take_weighted(struct loss_sum *sum, float weight) {
     double loss = (double)weight * loss_of_sum(sum);
     *sum = loss_sum_of_none();
     return loss;
 }
 
-/* softmax: returns the exponential of a negative's score, relative to `most`, the greatest score of a negative. The negative's
- * share is this exponential / the sum of all negatives' exponentials. */
+/* softmax: returns the exponential of a negative's score relative to `most`, the largest score of a negative. */
 FN float loss_power(float s, float most, float inverse) {
     return sgns_exp((s - most) * inverse);
 }
-/* softmax: returns the number with which each positive's z is compared: the logarithm of the negatives' weighted exponentials
- * or, with a negative_power, of their mean. */
+/* softmax: returns the number to which each positive's z is compared: the logarithm of the sum of the negatives' weighted exponentials, or, with a
+ * negative_power, of their mean. */
 FN float loss_against(const struct loss_options *o, float powers, float most, float inverse, uint32_t negatives) {
     float weight = o->negative_power > 0 ? 1.0f / (float)negatives : o->negative_weight;
     return logf(weight * powers) + most * inverse;
 }
-/* softmax: returns the coefficient of a positive. `above`: its z minus the result of loss_against(). */
+/* softmax: returns the coefficient of a positive. above: its z minus loss_against(). */
 FN float loss_pulled(const struct loss_options *o, float above) {
     return o->negative_power > 0 ? -1.0f : sgns_coefficient(above, 1.0f);
 }
@@ -196,12 +193,12 @@ FN float loss_of_positive(const struct loss_options *o, float z, float against) 
  *   target row   vector, its bias, 1
  *   context row  vector, 1, its bias
  *
- * The column of ones never moves: its sum of squared gradients begins at LOSS_GLOVE_STILL, and adagrad divides by the root of that sum. The sum
- * of a bias begins at 1, and all others at optimizer.initial_accumulator, as in GloVe's program. loss_fit() returns the coefficient of a
- * score, and sets *loss. GloVe limits each column's gradient to LOSS_GLOVE_CLIP; here the coefficient is limited, so that none is infinite. */
+ * The column of ones never changes: its sum of squared gradients begins at LOSS_GLOVE_STILL, and adagrad divides by the root of that sum. The sum
+ * of a bias begins at 1, and all others at optimizer.initial_accumulator, as in GloVe's program. loss_fit() returns the coefficient of a score,
+ * and sets *loss. GloVe limits each column's gradient to LOSS_GLOVE_CLIP; here the coefficient is limited, so that none is infinite. */
 enum { LOSS_GLOVE_BIASES = 2, LOSS_GLOVE_CLIP = 100 };
 #define LOSS_GLOVE_STILL 1e38f
-FN float loss_log(float x) { /* as sgns_exp(): Cephes' logf, without branches. x: above 0; below FLT_MIN it counts as that */
+FN float loss_log(float x) { /* like sgns_exp(): Cephes' logf, without branches. x must be above 0; below FLT_MIN it is treated as FLT_MIN */
     union {
         uint32_t i;
         float f;
@@ -233,8 +230,8 @@ FN float loss_fit(float s, float log_x, float share, float *loss) {
     return c > LOSS_GLOVE_CLIP ? (float)LOSS_GLOVE_CLIP : c < -LOSS_GLOVE_CLIP ? -(float)LOSS_GLOVE_CLIP : c;
 }
 
-/* contrastive. The first function returns how far a negative's score is above the margin. The second returns the weight of a
- * negative whose score is above it; `positives`: the sum of the positives' weights. */
+/* contrastive: return how far a negative's score is above the margin, and the weight of a negative whose score is above it. positives: sum of the
+ * positives' weights. */
 FN float loss_past(const struct loss_options *o, float s) {
     float past = s - o->margin;
     return past > 0 ? past : 0.0f;

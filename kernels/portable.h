@@ -1,6 +1,6 @@
-/* portable: lets the C compiler and nvcc compile the same headers. All code that differs between host and device is here. FN
- * marks a function for both. FN_RARE marks one that is called rarely: the host's compiler does not inline it into the loops that
- * call it. portable_philox() is the same counter-based function, from Random123 in C and from cuRAND in CUDA. */
+/* portable: lets the C compiler and nvcc compile the same headers; all code that differs between host and device is here. FN marks a function for
+ * both. FN_RARE marks one that is called so rarely that the host's compiler must not inline it into loops. portable_philox() is Random123's
+ * function in C and cuRAND's in CUDA. */
 #ifndef SPTX_PORTABLE_H
 #define SPTX_PORTABLE_H
 
@@ -43,7 +43,7 @@ FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
     return (uint64_t)(((unsigned __int128)a * b) >> 64);
 #endif
 }
-/* Returns a x b, rounded. No compiler fuses it with an addition, so host and device get the same bits. */
+/* Returns a x b, rounded. It is never fused with an addition, so host and device get the same bits. */
 FN double portable_mul(double a, double b) {
 #ifdef __CUDA_ARCH__
     return __dmul_rn(a, b);
@@ -52,8 +52,8 @@ FN double portable_mul(double a, double b) {
     return product;
 #endif
 }
-/* Return a quotient, and a root; on a GPU they may be wrong by 2 ulp. Exact ones cost a GPU a dozen instructions each, and a call if an
- * operand is zero or nearly zero: with Adamax (2,829,853 x 200) the first kernel of a step took 1.42 ms with exact ones, and takes 1.15 ms. */
+/* Return a quotient, and a root; on a GPU they may be wrong by 2 ulp. Exact ones need a dozen instructions each there, and a call if an operand is
+ * (nearly) zero: with Adamax (2,829,853 x 200) the first kernel of a step took 1.42 ms with exact ones, and takes 1.15 ms now. */
 FN float portable_divide(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fdividef(a, b);
@@ -70,7 +70,7 @@ FN float portable_sqrt(float x) {
     return sqrtf(x);
 #endif
 }
-/* Load memory that no thread writes at the same time. */
+/* Load memory that no thread is writing at the same time. */
 FN uint32_t portable_load32(const uint32_t *from) {
 #ifdef __CUDA_ARCH__
     return __ldg(from);
@@ -93,8 +93,8 @@ FN uint64_t portable_load64(const uint64_t *from) {
 #endif
 }
 
-/* Loads item `at` of an array of which only the items around `at` may be in memory. `base` is the address that item 0 would
- * have. It is used as a number, since C has no pointer to a place outside an array. */
+/* Loads item `at` of an array of which only some items may be in memory. base: address that item 0 would have; a number, since C has no pointer to
+ * a place outside of an array. */
 FN uint32_t portable_load32_at(const uint32_t *base, uint64_t at) {
     return portable_load32((const uint32_t *)((uintptr_t)base + (uintptr_t)at * sizeof *base));
 }

@@ -1,14 +1,14 @@
 /* ranks: several processes that train one run together, on one machine or several, started by mpirun.
  *
- * Every rank owns a range of the columns of all rows of both tables, with their optimizer state. All ranks make the same
- * batches; each computes its columns' part of every dot product, and the parts are summed:
+ * Each rank stores a range of columns of all rows of both tables, with their optimizer state. All ranks make the same batches; each computes a
+ * partial sum of every dot product over its columns, and these are added up:
  *
  *              rank 0        rank 1       rank 2
  *   row     | 0 .. 19     | 20 .. 35   | 36 .. 49 |        ranks_columns(50, 4, 3, number)
  *   dot        part 0   +    part 1   +   part 2           ranks_sum(): in this order on every rank, the same bits
  *
- * A process that was not started by mpirun is a single rank, and so is NULL: every call here then returns at once. The thread
- * that opened the ranks makes all calls that ranks make together, in the same order on each rank.
+ * A process that was not started by mpirun is a single rank, and NULL stands for one, too: all calls then return at once. The thread that opened the
+ * ranks makes all calls that ranks make together, in the same order on each rank.
  */
 #ifndef SPTX_RANKS_H
 #define SPTX_RANKS_H
@@ -17,25 +17,25 @@
 #include <stdint.h>
 
 struct ranks {
-    unsigned number, count; /* number: this rank's number, 0 .. count - 1; count: how many ranks there are */
-    unsigned local, place;  /* local: number of ranks on this machine, including this one; place: this rank's number among them, from 0 */
-    unsigned patience;      /* seconds to wait for another rank; 0: no limit */
+    unsigned number, count; /* number: this rank's, 0 .. count - 1; count: of all ranks */
+    unsigned local, place;  /* local: number of ranks on this machine, with this one; place: this rank's number among these, from 0 */
+    unsigned patience;      /* how many seconds to wait for another rank; 0: no limit */
     int steps;              /* 1: the run's steps have begun */
-    unsigned cores;         /* number of cores of this rank, of those that the ranks may use; 0 for a single rank: all cores */
-    int over;               /* 1: all ranks have agreed that they fail; no rank waits any more */
+    unsigned cores;         /* number of cores for this rank; 0 for a single rank: all cores */
+    int over;               /* 1: all ranks have agreed to fail, and none waits any more */
     int *codes;             /* [count] where ranks_agree() collects exit codes */
     float *parts;           /* [part_capacity] where ranks_sum() collects partial sums */
     uint64_t part_capacity;
-    struct group *group;    /* connects the processes (ranks/group.h); NULL for a single rank */
-    const struct group_ops *calls; /* sends messages between ranks; NULL for a single rank */
+    struct group *group;    /* connection of the processes (ranks/group.h); NULL for a single rank */
+    const struct group_ops *calls; /* functions that send messages between ranks; NULL for a single rank */
 };
 
 /* Returns 1 if a launcher such as mpirun started this process. */
 int ranks_launched(void);
 
-/* Joins the ranks that mpirun started together. All processes must run the same command, `what` ("sptx-w2v 1.2.3 train"). If one of them
- * does not join within half a minute, this process ends with an error message. With several ranks, only the first one prints messages from
- * now on; if they fail, ranks_close() prints its error. Returns -1 after fail(). The caller calls ranks_close() in any case. */
+/* Joins the ranks that mpirun started together. All processes must run the same command, `what` ("sptx-w2v 1.2.3 train"). If one of them does not
+ * join within half a minute, this process ends with an error message. Of several ranks only the first one prints messages from then on; if they
+ * fail, ranks_close() prints its error. Returns -1 after fail(). The caller calls ranks_close() in any case. */
 int ranks_open(struct ranks *ranks, const char *what);
 void ranks_close(struct ranks *ranks);
 
@@ -47,13 +47,13 @@ static inline int ranks_first(const struct ranks *ranks) {
     return !ranks || ranks->number == 0;
 }
 
-/* Sets the seconds to wait for another rank (device.rank_timeout; 0: no limit). `steps`: 1 when the run's steps begin. Before
- * they begin the limit is at least RANKS_START_SECONDS, since each rank opens devices and files at its own speed; work that may
- * take even longer is run by ranks_do(). Does nothing for NULL. */
+/* Sets how many seconds to wait for another rank (device.rank_timeout; 0: no limit). steps = 1: the run's steps begin now; before, the limit is at
+ * least RANKS_START_SECONDS, since ranks open devices and files at different speeds. Work that may take longer is run by ranks_do(). Does nothing
+ * for NULL. */
 enum { RANKS_START_SECONDS = 60 };
 void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps);
 
-/* Bytes that each of several ranks needs for messages and for the library that sends them. */
+/* Bytes that a rank, if there are several, needs for messages and the library that sends them. */
 enum { RANKS_BYTES = 32 << 20 };
 
 /* ---- who owns which columns ---- */
@@ -62,60 +62,59 @@ struct columns {
     uint32_t first, count;
 };
 
-/* Returns the columns of rank `number` of `count`; dim >= count. They are whole groups of `grain` columns (record_grain()) if
- * there are as many groups as ranks. No rank has more columns than rank 0. */
+/* Returns the columns of rank `number` of `count` (at most dim): whole groups of `grain` columns (record_grain()) if there are enough groups for
+ * all ranks. No rank has more columns than rank 0. */
 struct columns ranks_columns(uint32_t dim, uint32_t grain, unsigned count, unsigned number);
 
 /* ---- together ---- */
 
-/* Tells all ranks whether all of them may continue. Returns 0 if every rank's `result` is 0. Otherwise every rank gets -1 after
- * fail(), with the message of the first rank that failed; unless this is rank 0, the message names the rank.
+/* Lets all ranks know whether all can continue. Returns 0 if every rank's `result` is 0. Otherwise returns -1 after fail() on every rank, with the
+ * message of the first rank that failed, which is named unless it is rank 0.
  *
  * If a rank does not call within `patience`, all ranks end with an error that names it. If a rank fails and the others do not call
  * within some seconds, it prints its own message and ends all of them.
  */
 int ranks_agree(struct ranks *ranks, int result);
 
-/* Lets ranks go on after a failure on which all of them have agreed. All ranks call it. */
+/* Lets ranks continue after a failure on which they have agreed. All ranks call it. */
 static inline void ranks_forgive(struct ranks *ranks) {
     if (ranks) ranks->over = 0;
 }
 
-/* Work of this rank that may be slow, such as reading a disk. It runs on a thread of its own, while the caller's thread tells
- * the other ranks that this rank is alive. */
+/* Work of this rank that may take long, such as reading a disk. It runs in its own thread, while the caller's thread tells the other ranks that
+ * this rank is alive. */
 struct ranks_work {
     int (*work)(void *user);
     void *user;
-    void *report; /* destination of messages of the thread that began the work */
+    void *report; /* where the work's messages are stored: the state of the thread that began it */
     pthread_t thread;
     int begun, done, result; /* done: 1: the work is done; set last, by the work's thread */
 };
 void ranks_begin(struct ranks_work *work, int (*what)(void *user), void *user);
 
-/* Waits until every rank's work (NULL: no work) is done, then agrees as ranks_agree() does. Work may take longer than
- * `patience`; but if a rank gives no sign of life for that time, all ranks end with an error that names it. A result above 0 is
- * no failure: all ranks get the largest result. */
+/* Waits until the work of all ranks (NULL: no work) is done, then agrees like ranks_agree(). Work may take longer than `patience`, but if a rank
+ * gives no sign of life for that time, all ranks end with an error that names it. Results above 0 are no failures: all ranks get the largest. */
 int ranks_meet(struct ranks *ranks, struct ranks_work *work, int result);
 /* Runs the work (NULL: no work) and calls ranks_meet(). */
 int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user);
 
-/* Sums values[count] over all ranks; each gets the same bits. */
+/* Sums values[count] over all ranks; all get the same bits. */
 int ranks_sum(struct ranks *ranks, float *values, uint64_t count);
 
-/* Sends `size` bytes of every rank to all ranks. They are received in `all`, in rank order. */
+/* Sends `size` bytes of each rank to all ranks, which receive them in `all`, in rank order. */
 void ranks_exchange(struct ranks *ranks, const void *own, void *all, uint64_t size);
 
-/* Returns the bits that are set in any rank's `bits`. */
+/* Returns the bits that are set in `bits` of at least one rank. */
 unsigned ranks_any(struct ranks *ranks, unsigned bits);
 
 /* Copies the first rank's bytes to all ranks. */
 void ranks_share(struct ranks *ranks, void *bytes, uint64_t size);
 
-/* Sends sizes[number] bytes of every rank (below 2 GiB in all) to the first rank, which receives them in `all`, in rank order.
- * On the other ranks `all` is NULL. */
+/* Sends sizes[number] bytes of each rank (in all below 2 GiB) to the first rank, which receives them in `all`, in rank order; on other ranks `all`
+ * is NULL. */
 void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_t *sizes);
 
-/* Sends sizes[r] bytes to each rank r; `own` has them in rank order. Receives come[r] bytes from each rank r in `others`, in rank order. */
+/* Sends sizes[r] bytes to each rank r, from `own` in rank order; receives come[r] bytes from each rank r in `others`, in rank order. */
 void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, void *others, const uint64_t *come);
 
 /* Sends bytes from one rank to another. Does nothing on other ranks, or if both are the same rank. */

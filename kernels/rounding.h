@@ -21,18 +21,18 @@
 
 #include <string.h>
 
-enum { ROUND_GROUP = 8 }; /* number of columns whose random bits are made together; in a table they occupy 16 bytes */
+enum { ROUND_GROUP = 8 }; /* number of columns for which random bits are made at a time; in a table they occupy 16 bytes */
 
-/* The values that determine the random bits for all rows of a table. */
+/* What the random bits for all rows of a table depend on. */
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: target table, or a table that is not part of a run; 1: context table */
-    uint32_t column; /* number, in the whole row, of the first column that this process has: a multiple of ROUND_GROUP */
+    uint32_t column; /* this process's first column, counted in the whole row: a multiple of ROUND_GROUP */
     const uint32_t *rows; /* [rows] the number that stands for each row: of a table by key a hash of the row's key, so that where a key's
                            * row is changes no bit. NULL: its own number. A GPU uses its own number in any case */
 };
 
-/* Returns the number that stands for a row. */
+/* Returns the number by which a row is known to the random bits. */
 FN uint32_t round_row(const struct rounding *r, uint32_t row) {
     return r->rows ? r->rows[row] : row;
 }
@@ -54,12 +54,12 @@ FN float bfloat16_value(uint16_t kept) {
     return float_of_bits((uint32_t)kept << 16);
 }
 
-/* Bits of a float32 whose upper half is the largest finite bfloat16. Larger finite numbers are cut off to it, since they could
- * not be rounded to a finite value above. Infinity stays infinity, and a NaN stays a NaN, because a bit of its fraction is set. */
+/* Bits of a float32 whose upper half is the largest finite bfloat16. Larger finite numbers become this one, since they could not be rounded up to
+ * a finite value. Infinity stays infinity, and a NaN stays a NaN, because a bit of its fraction is set. */
 #define BFLOAT16_LARGEST 0x7F7F0000u
 #define BFLOAT16_NAN     0x00400000u
 
-/* Returns x rounded stochastically by 16 random bits. A value that is already a bfloat16 does not change. */
+/* Returns x rounded stochastically, by 16 random bits. Values that are already bfloat16 do not change. */
 FN uint16_t bfloat16_round(float x, uint32_t random16) {
     uint32_t bits = bits_of_float(x), size = bits & 0x7FFFFFFFu;
     if (size < BFLOAT16_LARGEST) bits += random16;
@@ -67,8 +67,8 @@ FN uint16_t bfloat16_round(float x, uint32_t random16) {
     return (uint16_t)(bits >> 16);
 }
 
-/* Returns x rounded to the nearest bfloat16; of two equally near ones, to the even one. For values that are written once, such
- * as first values and exports. The largest finite numbers stay finite. */
+/* Returns x rounded to the nearest bfloat16, of two equally near ones to the even one; for values that are written once, such as first values and
+ * exports. The largest finite numbers stay finite. */
 FN uint16_t bfloat16_nearest(float x) {
     uint32_t bits = bits_of_float(x);
     return bfloat16_round(x, 0x7FFFu + (bits >> 16 & 1));
@@ -149,7 +149,7 @@ FN uint32_t round_mix(uint32_t x) {
     return x ^ x >> 16;
 }
 
-/* The first function returns the key of a step, made of (seed, purpose, table, global step); the second returns the key of a row in that step. */
+/* Return the key of a step, made from (seed, purpose, table, global step), and the key of a row in that step. */
 FN uint32_t round_step_key(const struct rounding *r, uint32_t purpose, uint64_t global_step) {
     uint32_t key = round_mix(r->seed ^ (purpose << 8 | r->table));
     return round_mix(round_mix(key + (uint32_t)global_step) + (uint32_t)(global_step >> 32));
@@ -169,12 +169,12 @@ FN uint32_t round_more(uint32_t word, uint32_t factor) {
 #define ROUND_THIRD  0xC2B2AE3Du
 #define ROUND_FOURTH 0x27D4EB2Fu
 
-/* Returns the index of the group of eight columns whose first is `column`, counted from this process's first column. */
+/* Returns the index of the group of eight columns that begins at `column`, counted from this process's first column. */
 FN uint32_t round_index(const struct rounding *r, uint32_t column, uint32_t slot) {
     return (r->column + column) / ROUND_GROUP | slot << 16;
 }
 
-/* Returns the random words of group `index` of a row, whose key is row_key. */
+/* Returns the random words for group `index` of the row with this key. */
 FN struct draw4 round_words(uint32_t row_key, uint32_t index) {
     struct draw4 words;
     words.word[0] = round_mix(row_key + index * ROUND_STEP);
@@ -184,7 +184,7 @@ FN struct draw4 round_words(uint32_t row_key, uint32_t index) {
     return words;
 }
 
-/* Returns the 16 random bits of column `column` from the words of its group. */
+/* Returns the 16 random bits for column `column` from the words of its group. */
 FN uint32_t round_bits(struct draw4 words, uint32_t column) {
     uint32_t pair = column % ROUND_GROUP / 2, low = pair & 1 ? words.word[1] : words.word[0],
              high = pair & 1 ? words.word[3] : words.word[2], word = pair & 2 ? high : low;
@@ -193,7 +193,7 @@ FN uint32_t round_bits(struct draw4 words, uint32_t column) {
 
 /* ---- bits for lock-free training, which rounds two or four columns at a time ---- */
 
-/* Returns the random bits of columns 2 x pair (lower half) and 2 x pair + 1 (upper half) of a row, whose key is row_key. */
+/* Returns the random bits for columns 2 x pair (lower half) and 2 x pair + 1 (upper half) of the row with this key. */
 FN uint32_t round_pair(uint32_t row_key, uint32_t pair) {
     uint32_t x = row_key + pair * ROUND_STEP;
     x ^= x >> 15;

@@ -37,28 +37,28 @@
 
 #include "draws.h"
 
-enum { WALK_TRIES = 4096 }; /* most refused candidates of a step, plus one more for each arc of its node */
+enum { WALK_TRIES = 4096 }; /* after so many refused candidates, plus one for each arc of the node, a step is drawn exactly */
 
-/* A graph and how it is walked. The arrays are the caller's. */
+/* A graph, and how walks over it are drawn. The caller owns the arrays. */
 struct walks {
     const uint64_t *starts;     /* [nodes + 1] node v has arcs starts[v] .. starts[v + 1] - 1 */
     const uint32_t *neighbours; /* [arcs] rising within a node */
-    const struct alias *alias;  /* [arcs] with weights: each node's alias table, in which `other` counts from the node's first
-                                 * arc; NULL: all arcs weigh the same */
+    const struct alias *alias;  /* [arcs] for weights: each node's alias table, in which `other` is relative to the node's first arc; NULL: all
+                                 * arcs weigh the same */
     uint64_t nodes, arcs;
-    uint32_t length;            /* nodes of a walk; 0: there is no graph, examples come from a corpus */
-    uint32_t per_node;          /* walks that begin at each node in an epoch */
+    uint32_t length;            /* nodes of a walk; 0: no graph: examples come from a corpus */
+    uint32_t per_node;          /* number of walks that begin at each node in an epoch */
     int biased;                 /* 1: the biases of node2vec; 0: first order */
-    int mutual;                 /* 1: undirected, so every arc has one in the other direction */
-    uint32_t back, near_, away; /* thresholds, of 2^32, for accepting a candidate: the way back; a neighbour of `before`; any other node */
-    float aside;                /* the part of the way back's bias above the largest other bias, in units of that bias */
+    int mutual;                 /* 1: undirected: each arc has one in the opposite direction */
+    uint32_t back, near_, away; /* thresholds, times 2^32, for accepting a candidate: the way back; a neighbour of `before`; any other node */
+    float aside;                /* how much the way back's bias exceeds the largest other bias, in units of the latter */
 };
 
-/* Sets the biases. `aside` is used only for undirected graphs without weights: there every step has a way back, and its arc
- * weighs as much as the others. */
+/* Sets the biases. `aside` is used only for undirected graphs without weights, where every step has a way back whose arc weighs as much as the
+ * others. */
 void walks_set_biases(struct walks *walks, double p, double q, int directed);
 
-/* A node; its arcs are first .. first + degree - 1. */
+/* A node, whose arcs are first .. first + degree - 1. */
 struct walk_node {
     uint32_t id, degree;
     uint64_t first;
@@ -79,7 +79,7 @@ FN uint32_t walk_start(const struct walks *w, uint32_t seed, uint64_t number, ui
     return (uint32_t)shuffle_at(&order, number - pass * w->nodes);
 }
 
-/* Returns a random neighbour, by the arcs' weights. If all arcs weigh the same, the word `first` alone chooses. */
+/* Returns a random neighbour, in proportion to the arcs' weights. If all weigh the same, only the word `first` is used. */
 FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, uint32_t first, uint32_t second) {
     uint64_t bits = (uint64_t)first << 32 | second;
     uint32_t place = w->alias ? draw_alias(bits, w->alias + node->first, node->degree) : (uint32_t)((uint64_t)first * node->degree >> 32);
@@ -99,7 +99,7 @@ FN int walk_has_arc(const struct walks *w, const struct walk_node *from, uint32_
     return low < end && portable_load32(w->neighbours + low) == to;
 }
 
-/* Returns the next node of a first-order walk. `drawn` must be kept between the steps that share a draw. */
+/* Returns the next node of a first-order walk. `drawn` must be kept for the next steps, which share a draw. */
 FN uint32_t walk_step(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t step,
                       const struct walk_node *at, struct draw4 *drawn) {
     uint32_t shared = w->alias ? 1 : 3; /* how many other steps share a draw */
@@ -108,7 +108,7 @@ FN uint32_t walk_step(const struct walks *w, uint32_t seed, uint64_t number, uin
     return walk_neighbour(w, at, step & 1 ? drawn->word[2] : drawn->word[0], step & 1 ? drawn->word[3] : drawn->word[1]);
 }
 
-/* Returns 1 if an arc leads from `from` to `to`. If arcs are mutual, the node with fewer arcs is searched. */
+/* Returns 1 if an arc leads from `from` to `to`. If arcs are mutual, the arcs of the node with fewer are searched. */
 FN int walk_are_linked(const struct walks *w, const struct walk_node *from, uint32_t to) {
     struct walk_node other;
     if (!w->mutual) return walk_has_arc(w, from, to);
@@ -116,13 +116,13 @@ FN int walk_are_linked(const struct walks *w, const struct walk_node *from, uint
     return other.degree < from->degree ? walk_has_arc(w, &other, from->id) : walk_has_arc(w, from, to);
 }
 
-/* Returns the threshold of candidate `x`: it is accepted if a random 32-bit number is at most that. */
+/* Returns the threshold of candidate `x`, which is accepted if a random 32-bit number is at most that. */
 FN uint32_t walk_threshold(const struct walks *w, const struct walk_node *before, uint32_t x) {
     if (x == before->id) return w->back;
     return w->near_ != w->away && walk_are_linked(w, before, x) ? w->near_ : w->away;
 }
 
-/* Returns 1 if candidate `x` is accepted. `drawn`: random 32 bits; most values decide without a search for an arc. */
+/* Returns 1 if candidate `x` is accepted. drawn: 32 random bits, most of which decide without searching for an arc. */
 FN int walk_takes(const struct walks *w, const struct walk_node *before, uint32_t x, uint32_t drawn) {
     uint32_t least = w->near_ < w->away ? w->near_ : w->away;
     return (x != before->id && drawn <= least) || drawn <= walk_threshold(w, before, x);
@@ -140,22 +140,21 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
 
 /* ---- a step with too many refused candidates ---- */
 
-/* Rejection sampling draws a step's next node. Returns after how many refused candidates the node is drawn exactly instead, which
- * costs as much as one candidate for each arc. */
+/* Returns after how many refused candidates a step is drawn exactly, which takes as long as one candidate for each arc. */
 FN uint32_t walk_most_tries(const struct walk_node *at) {
     return at->degree < DRAW_NONE - WALK_TRIES ? WALK_TRIES + at->degree : DRAW_NONE;
 }
 
-/* Returns a number proportional to the chance that a candidate is `x` and is accepted; `share` is proportional to the chance that x is
- * drawn. For the way back it adds w->aside, the part of its bias that walk_try() draws first (0 if the graph has weights). */
+/* Returns a number proportional to the probability that a candidate is `x` and accepted; `share` is proportional to that of drawing x. For the way
+ * back adds w->aside, the part of its bias that walk_try() draws first (0 if the graph has weights). */
 FN double walk_mass(const struct walks *w, const struct walk_node *before, uint32_t x, double share) {
     double taken = (double)walk_threshold(w, before, x) + 1;
     if (x == before->id) taken += portable_mul((double)w->aside, 4294967296.0);
     return portable_mul(share, taken);
 }
 
-/* Adds up walk_mass() of the node's arcs in order, and returns the neighbour at which *sum exceeds `stop`, or else the last one.
- * With weights it visits the columns of the node's alias table, each of which has two neighbours. */
+/* Adds up walk_mass() over the node's arcs in order, and returns the neighbour at which *sum exceeds `stop`, or else the last one. With weights it
+ * goes through the node's alias table, whose columns have two neighbours each. */
 FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop, double *sum) {
     uint32_t x = DRAW_NONE;
     *sum = 0;
@@ -172,7 +171,7 @@ FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, c
     return x;
 }
 
-/* Returns the next node of a biased walk that came from `before` to `at`, in one draw with the distribution of walk_try(). */
+/* Returns the next node of a biased walk from `before` to `at`, by one draw, with the same distribution as walk_try(). */
 FN_RARE uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
                               const struct walk_node *at, const struct walk_node *before) {
     double all, passed, u = (double)(draw_pair(draw_at(seed, DRAW_WALK, number, epoch, tries), 0) >> 11) * (1.0 / 9007199254740992.0);
@@ -182,13 +181,13 @@ FN_RARE uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_
 
 /* ---- a walk ---- */
 
-/* A walk that is being drawn: `at` is its node number `step`, counted from 0. */
+/* A walk while it is drawn: `at` is its node number `step`, from 0. */
 struct walk {
     uint64_t number;
     struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
     struct draw4 drawn;
     uint32_t step, tries;
-    uint32_t refused; /* number of candidates of the next step that were refused so far */
+    uint32_t refused; /* number of candidates for the next step that were refused so far */
 };
 
 FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch) {
@@ -207,7 +206,7 @@ FN uint32_t walk_biased_step(const struct walks *w, uint32_t seed, uint32_t epoc
     return walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
 }
 
-/* Tries one more step, whose candidate may be refused. Returns 0 if the walk has ended. */
+/* Tries to draw one more step; the candidate may be refused. Returns 0 if the walk has ended. */
 FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
     uint32_t next;
     if (walk->step + 1 >= w->length || !walk->at.degree) return 0;
@@ -222,7 +221,7 @@ FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk
     return 1;
 }
 
-/* Writes DRAW_NONE to the places of ids [length] behind node number `last`, at which the walk ended. */
+/* Writes DRAW_NONE to ids [length] after node number `last`, at which the walk has ended. */
 FN void walk_end(const struct walks *w, uint32_t last, uint32_t *ids) {
     for (uint32_t step = last + 1; step < w->length; step++) ids[step] = DRAW_NONE;
 }
@@ -246,7 +245,7 @@ FN uint64_t walks_positions(const struct walks *w) {
     return walks_count(w) * w->length;
 }
 
-/* The walks [first, end) that hold positions [from, from + count). */
+/* The walks [first, end) that contain positions [from, from + count). */
 struct walk_range {
     uint64_t first, end;
 };
@@ -256,7 +255,7 @@ FN struct walk_range walks_of(const struct walks *w, uint64_t from, uint64_t cou
     range.end = (from + count + w->length - 1) / w->length;
     return range;
 }
-/* Returns the most walks that `count` consecutive positions can touch. */
+/* Returns the most walks of which `count` consecutive positions can be part. */
 FN uint64_t walks_at_most(const struct walks *w, uint64_t count) {
     return count / w->length + 2;
 }

@@ -18,7 +18,7 @@
 
 /* ---- stores ---- */
 
-/* Maps memory of zeros; in huge pages if the system has them, because a table's rows are used in random order. */
+/* Maps memory of zeros, in huge pages if the system allows, because a table's rows are used in random order. */
 static int map_memory(struct cpu_store *store, const char *name) {
     void *base = mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -28,8 +28,8 @@ static int map_memory(struct cpu_store *store, const char *name) {
     return 0;
 }
 
-/* Maps a new file without a name in the directory of `path`. Since it has no name, it is not confused with another file, and the
- * system removes it when the process ends. */
+/* Creates a file without a name in the directory of `path`, and maps it. So it cannot be mistaken for another file, and the system removes it when
+ * the process ends. */
 static int map_file(struct cpu_store *store, const char *path) {
     int fd = file_open_unnamed(path);
     if (fd < 0) return -1;
@@ -150,7 +150,7 @@ static int present(char *why, size_t capacity) {
     return 1;
 }
 
-/* Describes the processor as one device, with as many threads as it has cores. */
+/* Describes the processor as one device, whose threads are its cores. */
 static int devices(struct backend_info *out, int capacity) {
     struct backend_options options = {.threads = 0, .depth = 1};
     struct backend *backend;

@@ -1,5 +1,5 @@
-/* batch: makes a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then copied one after the other, so
- * that the arrays are the same for any number of workers. */
+/* batch: makes a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then copied in order, so that the result does not
+ * depend on the number of workers. */
 #include "cpu.h"
 
 #include "base/interrupt.h"
@@ -15,10 +15,10 @@
 
 /* ==== walks over a graph ====
  *
- * Draws several walks together, since each of their steps waits for memory that is in no cache. */
+ * Draws several walks at the same time, since each step of a walk waits for memory that is not in the cache. */
 
 enum {
-    SIDE_BY_SIDE = 16, /* walks that a worker draws together, one step of each in turn */
+    SIDE_BY_SIDE = 16, /* walks that a worker draws at the same time: one step of each in turn */
     WALKS_AT_ONCE = 256
 };
 
@@ -57,7 +57,7 @@ struct drawing {
     struct backend *backend;
     uint32_t epoch;
     uint64_t first, count;
-    uint32_t *ids; /* [count x length]; NULL: the walks are not wanted */
+    uint32_t *ids; /* [count x length] where to store the walks' nodes; NULL: they are not needed */
     _Atomic uint64_t taken;
 };
 
@@ -79,8 +79,8 @@ int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint
 
 /* ==== blocks of examples ====
  *
- * Builds examples as blocks of row ids, from the id stream (or a graph) and from draws. kernels/examples.h says what each draw decides. An
- * example's block depends on nothing else: neither on its batch, nor on the worker, nor on earlier examples. */
+ * Builds examples as blocks of row ids, from the id stream (or a graph) and from draws. kernels/examples.h says what each draw decides. A block
+ * depends on nothing else: not on its batch, the worker, or earlier examples. */
 
 /* ---- arrays ---- */
 
@@ -111,11 +111,11 @@ struct build {
     struct cpu_blocks *blocks;
     uint32_t epoch;
     int held_out;
-    uint64_t before; /* number of an example - its number in this build */
+    uint64_t before; /* difference between an example's number in the epoch and its number in this build */
     uint64_t count;  /* number of examples */
 };
 
-/* Begins a block of an example. It may get at most t targets and c contexts. */
+/* Begins a block of an example, with memory for at most t targets and c contexts. */
 static struct cpu_block *begin_block(const struct build *build, uint64_t example, uint64_t t, uint64_t c) {
     struct cpu_blocks *b = build->blocks;
     if (mem_grow(&b->block, &b->block_capacity, b->count + 1, sizeof *b->block, "a batch's examples") ||
@@ -139,10 +139,10 @@ static void end_block(const struct build *build, struct cpu_block *block) {
 
 /* ---- negatives ---- */
 
-enum { TOGETHER = 16 }; /* number of slots whose first draws are made together */
+enum { TOGETHER = 16 }; /* number of slots whose first draws are made at the same time */
 
-/* Makes the first draws of slots slot .. slot + count - 1; two slots share a draw. It prefetches the column of the alias table
- * that each draw names, since a column is seldom in a near cache: one wait for all columns is shorter than a wait for each. */
+/* Makes the first draws of slots slot .. slot + count - 1 (two slots share a draw), and prefetches for each the column of the alias table that it
+ * selects: the columns are seldom in the cache, and one wait for all of them is shorter than many. */
 static void draw_together(const struct build *build, uint64_t example, uint32_t slot, uint32_t count, struct draw4 *drawn) {
     const struct example_source *s = build->source;
     for (uint32_t half = slot / 2; half <= (slot + count - 1) / 2; half++) {
@@ -153,7 +153,7 @@ static void draw_together(const struct build *build, uint64_t example, uint32_t 
     }
 }
 
-/* Appends the negatives of slots slot .. slot + count - 1 to the block's contexts, which so far are only positives. */
+/* Appends the negatives of slots slot .. slot + count - 1 to the block's contexts, which are only positives so far. */
 static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot, uint32_t count) {
     const struct example_source *s = build->source;
     uint32_t *contexts = build->blocks->context + block->contexts, positives = block->c, first = slot;
@@ -190,7 +190,7 @@ static void add_kept(struct cpu_piece *p, uint32_t id, uint64_t position) {
     p->at[p->count++] = position;
 }
 
-/* Reverses the kept words before the piece, which were found from last to first. */
+/* Reverses the order of the kept words before the piece, which were found from last to first. */
 static void turn_round(struct cpu_piece *p) {
     for (uint64_t i = 0; i < p->count / 2; i++) {
         uint64_t j = p->count - 1 - i, at = p->at[i];
@@ -200,13 +200,13 @@ static void turn_round(struct cpu_piece *p) {
     }
 }
 
-/* Fills the piece with the kept words at positions first .. end - 1 of one strip, and with at most `window` kept words before and after them. */
+/* Fills the piece with the kept words at positions first .. end - 1 of one strip, and at most `window` kept words before and after. */
 static int fill_piece(const struct build *build, const struct strip *strip, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     struct cpu_piece *p = build->piece;
     struct strip_draws draws = strip_draws();
     struct strip_walk back = {first, -1}, on = {first - 1, 1};
-    uint64_t most = build->count + 2 * (uint64_t)s->window + 1, behind = 0; /* with window 0 one word may follow, too */
+    uint64_t most = build->count + 2 * (uint64_t)s->window + 1, behind = 0; /* even with window 0, one word after the positions is needed */
     uint32_t id;
     if (mem_reserve(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
         mem_reserve(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
@@ -233,7 +233,7 @@ static void add_rows(const struct build *build, struct cpu_block *block, uint32_
 
 /* ---- paths in a tree ---- */
 
-/* Returns how many contexts predict words first .. end - 1 of the piece, except word `but`. */
+/* Returns the number of contexts by which words first .. end - 1 of the piece, without word `but`, are predicted. */
 static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t end, uint64_t but) {
     uint64_t contexts = 0;
     for (uint64_t i = first; i < end; i++)
@@ -241,7 +241,7 @@ static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t 
     return contexts;
 }
 
-/* Appends to the block's contexts those nodes of a word's path whose code is `code`. */
+/* Appends to the block's contexts the nodes of a word's path at which the path takes code `code`. */
 static void add_nodes(const struct build *build, struct cpu_block *block, uint32_t word, int code) {
     const struct example_source *s = build->source;
     const struct example_path path = example_path(s, word);
@@ -251,8 +251,8 @@ static void add_nodes(const struct build *build, struct cpu_block *block, uint32
     block->c += path.count[code];
 }
 
-/* Appends the contexts that predict words first .. end - 1 of the piece, except word `but`: the words themselves, as positives;
- * or the nodes of their paths. */
+/* Appends the contexts by which words first .. end - 1 of the piece, without word `but`, are predicted: the words themselves as positives, or the
+ * nodes of their paths. */
 static void add_predicted(const struct build *build, struct cpu_block *block, uint64_t first, uint64_t end, uint64_t but) {
     const uint32_t *id = build->piece->id;
     int paths = build->source->paths.starts != NULL;
@@ -269,8 +269,8 @@ static void add_predicted(const struct build *build, struct cpu_block *block, ui
 
 /* ---- blocks of windows ---- */
 
-/* Appends the block of a window if words have several rows each. The window's words are words first .. end - 1 of the piece;
- * word `middle` is the one at its position. */
+/* Appends the block of a window in which words have several rows each: words first .. end - 1 of the piece; `middle` is the word at the window's
+ * position. */
 static int add_pooled_window(const struct build *build, uint64_t middle, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -290,8 +290,8 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     return 0;
 }
 
-/* Appends the blocks of a window: one block, or a block for each pair if pairs have negatives of their own. middle: index, in
- * the piece's kept words, of the word at the window's position. document: row of the window's document, if it has one. */
+/* Appends the blocks of a window: one block, or one for each pair if each pair has its own negatives. middle: index, among the piece's kept words,
+ * of the word at the window's position. document: row of the window's document, if any. */
 static int add_window(const struct build *build, uint64_t middle, uint32_t width, uint32_t document) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -315,7 +315,7 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
     return 0;
 }
 
-/* Appends the blocks of the windows at positions first .. end - 1, which are in one sentence. */
+/* Appends the blocks of the windows at positions first .. end - 1, all in one sentence. */
 static int add_windows(const struct build *build, uint64_t number, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -404,7 +404,7 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
     return 0;
 }
 
-/* Draws the walks that contain these positions, and makes examples of them as of any sentences. */
+/* Draws the walks that contain these positions, and makes examples of them as of sentences. */
 static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
     const struct example_source *s = build->source;
     const struct walks *w = &s->walks;
@@ -443,7 +443,7 @@ struct making {
     struct cpu_chunk *chunk; /* [chunks] */
     uint64_t chunks;
     _Atomic uint64_t taken;
-    atomic_int stopped; /* 1: the batch is given up, since a signal or the caller asked to stop */
+    atomic_int stopped; /* 1: the batch is given up because of a signal or the caller */
 };
 
 static int build_chunks(void *context, unsigned worker) {
@@ -472,7 +472,7 @@ static int lay_out_chunks(void *context, unsigned worker) {
         const struct cpu_chunk *from = &build->chunk[chunk];
         const struct cpu_blocks *blocks = &from->blocks;
         struct cpu_block *block = stage->all.block + from->first_block;
-        /* chunks follow each other without gaps, and the last one ends where the batch ends */
+        /* chunks follow each other without gaps, and the last one ends at the end of the batch */
         INVARIANT(from->first_block + blocks->count == (chunk + 1 < build->chunks ? from[1].first_block : stage->all.count));
         INVARIANT(from->first_target + blocks->targets == (chunk + 1 < build->chunks ? from[1].first_target : stage->all.targets));
         INVARIANT(from->first_context + blocks->contexts == (chunk + 1 < build->chunks ? from[1].first_context : stage->all.contexts));
@@ -500,7 +500,7 @@ static int grow_blocks(struct cpu_stage *stage, uint64_t blocks, uint64_t target
                : 0;
 }
 
-/* Computes for each occurrence the number of its block, and for each block the index of its first coefficient. */
+/* Computes the number of each occurrence's block, and the index of each block's first coefficient. */
 int cpu_index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
     if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t), "a batch's examples") ||
@@ -622,31 +622,31 @@ int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *
 
 /* ==== frozen rows ====
  *
- * Leaves out of a batch what cannot change a row, if rows of a table are frozen (table_spec).
+ * If rows are frozen (table_spec), leaves out of a batch the pairs that cannot change any row.
  *
  * A pair of a frozen target with a frozen context changes nothing. In a block
  *
- *   targets that change   contexts that change   the part that is kept
+ *   non-frozen targets    non-frozen contexts    pairs that are kept
  *   none                  none                   nothing
- *   none                  some                   all its targets x the contexts that change
- *   some                  none                   the targets that change x all its contexts
- *   some                  some                   all of it
+ *   none                  some                   all its targets x non-frozen contexts
+ *   some                  none                   non-frozen targets x all its contexts
+ *   some                  some                   all
  *
- * Every row that changes keeps all its places and pairs, in order, so its bytes are the same as after the whole batch. If a tenth
- * of a run's words is new, about a fifth of the pairs is kept. The loss is that of the kept pairs.
- * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line applies to them.
- * Shared negatives are one product with all targets, so nothing is left out of such a batch.
+ * A row that changes keeps all its pairs, in order, so it becomes the same as after the whole batch. If a tenth of a run's words is new, about a
+ * fifth of the pairs is kept. The loss is that of the kept pairs. Losses that compare a pair with others of its block, and pooled targets, need whole
+ * blocks: for them only the first line of the table applies. With shared negatives, which are multiplied with all targets at once, nothing is left
+ * out.
  */
 
-/* Returns how many of these rows can change. */
+/* Returns how many of these rows are not frozen. */
 static uint32_t count_changing(const struct table_spec *spec, const uint32_t *ids, uint32_t count) {
     uint32_t changing = 0;
     for (uint32_t i = 0; i < count; i++) changing += !table_is_frozen(spec, ids[i]);
     return changing;
 }
 
-/* Copies ids to `to`: all ids or, if `changing` is 1, only ids of rows that can change. Returns how many ids were copied.
- * weights: [count] the ids' weights, copied to weights_to in the same way; NULL: ids have no weights. */
+/* Copies ids to `to`: all, or with changing = 1 only those of rows that are not frozen. Returns how many were copied. weights: [count] the ids'
+ * weights, copied to weights_to likewise; NULL: no weights. */
 static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing,
                          float *weights_to, const float *weights) {
     uint32_t moved = 0;
@@ -658,7 +658,7 @@ static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint
     return moved;
 }
 
-/* Appends the kept part of a block after the kept parts of earlier blocks. */
+/* Appends the pairs of a block that are kept to those of earlier blocks. */
 static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs, int weighted) {
     const struct table_spec *target = &request->target->spec, *context = &request->context->spec;
     const uint32_t *targets = left->target + block.targets, *contexts = left->context + block.contexts;
@@ -668,7 +668,7 @@ static void leave_out(struct cpu_blocks *left, struct cpu_block block, const str
     if (!t && !c) return;
     if (some_contexts) {
         uint32_t changing = count_changing(context, contexts, block.positives);
-        block.predicted -= block.positives - changing; /* either all nodes of a tree can change, or none */
+        block.predicted -= block.positives - changing; /* the nodes of a tree are frozen all or not at all */
         block.positives = changing;
     }
     block.t = move_ids(target, left->target + left->targets, targets, block.t, some_targets, NULL, NULL);
@@ -687,26 +687,26 @@ int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *req
     cpu_blocks_clear(&stage->all);
     for (uint64_t i = 0; i < blocks; i++) leave_out(&stage->all, stage->all.block[i], request, by_pairs, stage->weighted);
     if (cpu_index_batch(stage)) return -1;
-    stage->result.examples = examples; /* a mean divides by all examples of the batch */
+    stage->result.examples = examples; /* a mean is still over all examples of the batch */
     return 0;
 }
 
 /* ==== what batches touch ==== */
 
 enum {
-    COUNTED_BATCHES = 16, /* most batches that are counted; of large batches fewer, so that they have about COUNTED_EXAMPLES together */
+    COUNTED_BATCHES = 16, /* most batches that are counted; fewer if batches are large, so that about COUNTED_EXAMPLES are counted in all */
     COUNTED_EXAMPLES = 1 << 16,
-    COUNTED_FIRST = 64,      /* number of examples that are built in the first call; each later call builds twice as many, .. */
-    COUNTED_TOGETHER = 1024, /* .. up to this number, since memory for a whole batch is not planned yet */
-    COUNTED_MOST = 1 << 18   /* most examples of a batch that are counted; add_rest() estimates the others */
+    COUNTED_FIRST = 64,      /* number of examples that are built first; each later time twice as many, up to COUNTED_TOGETHER */
+    COUNTED_TOGETHER = 1024, /* most examples that are built together, since memory for a whole batch is not planned yet */
+    COUNTED_MOST = 1 << 18   /* most examples of a batch that are counted; the rest is estimated by add_rest() */
 };
-#define COUNTED_SECONDS 5 /* longest time that is spent on counting, since the steps of a walk may be refused thousands of times */
+#define COUNTED_SECONDS 5 /* longest time spent on counting, since a walk's step may be drawn thousands of times before it is accepted */
 
-/* A table's rows that the batch has touched: bit id % 64 of word id / 64. */
+/* Bit map of a table's rows that the batch has touched: row id is bit id % 64 of word id / 64. */
 struct touched {
     uint64_t *bits;
     struct touched_rows *rows;
-    struct touched_rows older, newer; /* *rows when half to a quarter of the examples were counted; when all to half were */
+    struct touched_rows older, newer; /* older: rows counted when a quarter to half of the examples were; newer: when half to all were */
 };
 
 static void touch(struct touched *touched, const uint32_t *ids, uint64_t count, uint64_t hot) {
@@ -721,8 +721,8 @@ static void touch(struct touched *touched, const uint32_t *ids, uint64_t count, 
     rows->all += (double)count;
 }
 
-/* Adds the rows of a batch's blocks, which are built a few at a time. Returns how many examples were counted, 0 after fail(). `noted`: the
- * number of examples when sides[].older was noted. */
+/* Counts the rows of a batch's blocks, which are built a few at a time. Returns how many examples were counted, 0 after fail(). *noted: how many
+ * were when sides[].older was set. */
 static uint64_t count_batch(const struct example_source *s, uint32_t epoch, uint64_t first, uint64_t hot, struct touched sides[2],
                             struct batch_rows *sum, double until, uint64_t *noted) {
     struct cpu_piece piece = {0};
@@ -752,8 +752,8 @@ static uint64_t count_batch(const struct example_source *s, uint32_t epoch, uint
     return result ? 0 : done;
 }
 
-/* Estimates the examples of a batch that were not counted. Blocks, terms and rows grow in proportion to the examples. Different rows grow
- * at the rate at which the examples after number `noted` added them: that is more than will come, since more and more rows are met again. */
+/* Estimates the part of a batch that was not counted. Blocks, terms and rows grow in proportion to examples; different rows at the rate at which
+ * the examples after number `noted` added them, which is an upper bound, since more and more rows have been met before. */
 static void add_rest(const struct example_source *s, uint64_t done, uint64_t noted, struct touched sides[2], struct batch_rows *sum) {
     double more = (double)s->batch / (double)done, left = (double)(s->batch - done) / (double)(done - noted), rows = (double)s->rows;
     for (int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
-/* estimate: lists every array that the backend keeps, in one place. From these lists it computes how much memory a run will need
- * before anything is allocated, allocates the arrays, counts their bytes, and frees them. */
+/* estimate: lists every array of the backend in one place. With these lists it computes the memory of a run in advance, allocates the arrays,
+ * counts their bytes, and frees them. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -10,16 +10,16 @@
 
 enum {
     ARRAYS = 13, /* most arrays of a list */
-    /* mem_grow() allocates, for an array of unknown size, at least this many items, and this multiple of the items that are needed. */
+    /* For an array of unknown size, mem_grow() allocates at least this many items, and this multiple of those needed. */
     GROWN_LEAST = 64,
     GROWN_TIMES = 2
 };
 
 struct array {
     void *block;    /* address of the array's pointer */
-    uint64_t *capacity; /* number of items for which the array has memory */
+    uint64_t *capacity; /* number of items for which memory is allocated */
     uint64_t size;  /* bytes of an item */
-    uint64_t need;  /* number of items that is enough; 0: unknown */
+    uint64_t need;  /* number of items that will be needed; 0: unknown */
 };
 struct list {
     struct array array[ARRAYS];
@@ -83,11 +83,11 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     return list;
 }
 
-/* `learn`: 1 for exact steps with a loss other than word2vec's. */
+/* learn = 1: exact steps with a loss other than word2vec's. */
 static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn, int halves) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
-    uint64_t blocks = each->blocks ? each->blocks : 1; /* each->blocks is 0 before a source is known */
+    uint64_t blocks = each->blocks ? each->blocks : 1; /* each->blocks is 0 while no source is set */
     uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* numbers of one block */
     uint64_t vectors = c ? scores / c : 0; /* number of vectors of a block: 1 if targets are pooled */
     uint64_t examples = lock_free ? sizes->piece : 0;
@@ -213,7 +213,7 @@ static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
         *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += shape.store[i].on_host * shape.store[i].stride;
 }
 
-/* Returns the bytes of a batch's chunks. If examples differ in size, arrays grow while they are filled, to at most twice their content. */
+/* Returns the bytes of a batch's chunks. If examples differ in size, their arrays grow while they are filled, to at most twice what is needed. */
 static uint64_t chunk_bytes(const struct cpu_sizes *sizes) {
     struct cpu_chunk chunk = {.first_block = 0};
     struct list list = {.count = 0};

@@ -1,11 +1,11 @@
-/* hogwild: lock-free training, as kernels/hogwild.h defines it. Workers take stretches of examples and change rows as
- * they go. If two workers change a row at once, one of the changes may be lost, so runs differ in their last digits.
+/* hogwild: lock-free training, as kernels/hogwild.h defines it. Each worker trains spans of examples and changes rows at once. If two workers change
+ * a row at the same time, one change may be lost, so runs differ in their last digits.
  *
- * Dot products and coefficients of a block are computed first, then each of its rows is updated. The rows of a few blocks
- * ahead are prefetched: the tables are larger than the caches, and a negative's row is nearly always a miss.
+ * A block's dot products and coefficients are computed first, then each of its rows is updated. Rows are prefetched a few blocks ahead: tables are
+ * larger than the caches, which nearly never contain a negative's row.
  *
- * Rows of bfloat16 are copied to floats first. Their changes are summed in other memory; then each row is read again, changed, rounded and
- * stored in one pass: as with float32, only a race with another worker can lose a change.
+ * Rows of bfloat16 are copied to floats first. Changes are summed separately; then each row is read again, changed, rounded and stored in one pass,
+ * so that, as with float32, a change is lost only if another worker stores the row at the same moment.
  */
 #include "cpu.h"
 
@@ -18,42 +18,42 @@
 #include <string.h>
 
 enum {
-    STRETCH = 4096,      /* number of examples that a worker takes at a time */
-    AHEAD = 3,           /* a block's rows are prefetched this many blocks before it is trained */
-    AHEAD_TARGETS = 3,   /* a block's targets are prefetched only if there are at most this many; the targets of a window are
-                          * still in the cache from the previous word */
+    STRETCH = 4096,      /* number of examples that a worker trains before it asks for more */
+    AHEAD = 3,           /* how many blocks ahead a block's rows are prefetched */
+    AHEAD_TARGETS = 3,   /* a block's targets are prefetched only if there are so few: the targets of a window are still in the cache from the
+                          * previous word */
     AHEAD_CONTEXTS = 64, /* most contexts of a block that are prefetched */
-    BAND = 64,           /* number of targets of a wide or pooled block that are updated together */
+    BAND = 64,           /* targets of a wide or pooled block that are updated together */
 };
 
 struct hogwild {
     struct backend *backend;
     const struct hogwild_request *request;
-    uint32_t dim;     /* number of columns of dot products and sums; for bfloat16 that of the float32 copies
-                       * (cpu_rows.widen_apart), which are padded with zeros */
-    uint32_t columns; /* number of columns of a bfloat16 row, with padding */
+    uint32_t dim;     /* columns of dot products and sums; for bfloat16, columns of the float32 copies (cpu_rows.widen_apart), padded with zeros */
+    uint32_t columns; /* columns of a bfloat16 row, including padding */
     uint64_t span;
     int halves; /* 1: the tables' weights are bfloat16 */
-    int linear; /* 1: the rule is linear (hogwild_is_linear) and no row is frozen */
-    int fits;   /* 1: counts are fitted by rows->fit(), since all fields are float32, no row is frozen, and nothing but the sums changes a rate */
+    int linear; /* 1: the rule is linear (hogwild_is_linear), and no row is frozen */
+    int fits;   /* 1: counts are trained by rows->fit(): all fields are float32, no row is frozen, and the learning rate depends on nothing but the
+                 * sums */
     float lr_first, slope;
     uint32_t loss_mask;
     _Atomic uint64_t taken;
 };
 
-/* The examples that a worker builds and trains together. */
+/* Examples that a worker builds and trains together. */
 struct piece {
     const struct cpu_blocks *blocks;
-    uint64_t first; /* number, in the request, of the first example */
+    uint64_t first; /* number of the first example in the request */
     struct cpu_scratch *scratch;
     struct cpu_memo memo; /* valid for one learning rate only */
     float rate;
 };
 
-/* Pointers to the rows of a block; for bfloat16 tables, to float32 copies of the rows, and `gain` is then the changes of the contexts. */
+/* Pointers to the rows of a block. For bfloat16 tables they point to float32 copies, and `gain` contains the changes of contexts. */
 struct rows {
     float **targets, **contexts;
-    float *gain; /* [C x span]; NULL: float32 rows are changed in place */
+    float *gain; /* [C x span] changes of contexts; NULL: float32 rows are changed in place */
 };
 
 /* ---- one block ---- */
@@ -80,7 +80,7 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                : 0;
 }
 
-/* The vectors of a block: the rows of its targets; or the one vector that they are pooled to. */
+/* The vectors of a block: its target rows, or the one vector to which they are pooled. */
 struct vectors {
     const float *const *of;
     uint32_t count;
@@ -89,7 +89,7 @@ struct vectors {
     float *row;      /* memory for one more row */
 };
 
-/* Returns the vectors of a block. *pooled points to the pooled vector, if there is one. */
+/* Returns the vectors of a block. *pooled: pointer to the pooled vector, if there is one. */
 static struct vectors vectors_of(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets, uint32_t count,
                                  const float **pooled) {
     const struct example_pool *pool = &run->backend->source.pool;
@@ -97,7 +97,7 @@ static struct vectors vectors_of(const struct hogwild *run, struct cpu_scratch *
     const float *const *of = (const float *const *)targets;
     if (!pool->on) return (struct vectors){of, count, 0, scratch->gradient, scratch->gradient + count * run->span};
     const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
-    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; the other rows, of equal weight, are summed in one pass */
+    uint32_t apart = pool->own > 0; /* 1: the first row has its own weight; the others have equal weights and are summed in one pass */
     memset(scratch->gradient, 0, run->span * sizeof(float));
     if (apart) rows->combine(scratch->gradient, &first, 0, of, 1, run->dim);
     rows->combine(scratch->gradient, &others, 0, of + apart, count - apart, run->dim);
@@ -105,13 +105,13 @@ static struct vectors vectors_of(const struct hogwild *run, struct cpu_scratch *
     return (struct vectors){pooled, 1, 1, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
 }
 
-/* Returns the share of a target in the change of its vector. */
+/* Returns with which factor the change of its vector is added to a target. */
 static float share_of(const struct hogwild *run, const struct cpu_block *block, uint32_t target) {
     return run->backend->source.pool.on ? example_pool_share(&run->backend->source.pool, block->t, target) : 1;
 }
 
-/* Updates the rows of a block with many contexts or with a pooled vector: eight contexts at a time with the old vectors, whose
- * changes are summed in other memory. */
+/* Updates the rows of a block with many contexts or with a pooled vector, eight contexts at a time, from the old vectors, whose changes are summed
+ * separately. */
 static void move_wide(const struct hogwild *run, const struct cpu_block *block, const struct vectors *v, float **targets,
                       float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -137,7 +137,7 @@ static void move_wide(const struct hogwild *run, const struct cpu_block *block, 
 
 /* ---- rows of bfloat16 ---- */
 
-/* Sums the changes of a block's vectors and contexts, all computed from the old rows: eight contexts and BAND vectors at a time. */
+/* Sums the changes of a block's vectors and contexts, all from old rows, eight contexts and BAND vectors at a time. */
 static void gain_all(const struct hogwild *run, const struct cpu_block *block, const struct vectors *v, const struct rows *of, const float *factors) {
     const float *const *contexts = (const float *const *)of->contexts;
     float *moved[BAND], *gained[CPU_ROWS_CONTEXTS], some[BAND * CPU_ROWS_CONTEXTS];
@@ -155,7 +155,7 @@ static void gain_all(const struct hogwild *run, const struct cpu_block *block, c
     }
 }
 
-/* Adds a change to a row of the table, rounded if the row is bfloat16. */
+/* Adds a change to a row of the table; rounds if the row is bfloat16. */
 static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain, uint32_t key) {
     run->backend->rows->add_apart(cpu_weights(table, row), gain, run->columns, round_row_key(key, row));
 }
@@ -168,7 +168,7 @@ static void move_halves(const struct hogwild *run, const struct piece *piece, co
     uint32_t keys[2] = {round_step_key(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, global_step),
                         round_step_key(&request->context->spec.rounding, DRAW_ROUND_WEIGHTS, global_step)};
     run->backend->rows->coefficients(logits, v->count, block->c, block->positives, -lr);
-    if (!block->c) return; /* without contexts no row changes, and v->gradient is not set */
+    if (!block->c) return; /* without contexts no row changes, and v->gradient is undefined */
     gain_all(run, block, v, of, logits);
     for (uint32_t c = 0; c < block->c; c++) add_gain(run, request->context, contexts[c], of->gain + c * run->span, keys[1]);
     for (uint32_t t = 0; t < block->t; t++) {
@@ -185,14 +185,14 @@ static void learn_counts(const struct hogwild *run, const struct piece *piece, c
     if (!((piece->first + block->example) & run->loss_mask)) piece->scratch->part.loss += loss;
 }
 
-/* Copies the block's rows for the tables' snapshots, if there are any. Optimizer rules do not need it: cpu_apply_rule() copies their rows. */
+/* Copies the block's rows for the tables' snapshots, if there are any. Not needed with optimizer rules, since cpu_apply_rule() does it. */
 static void before_changes(const struct hogwild *run, const struct cpu_blocks *blocks, const struct cpu_block *block) {
     const struct hogwild_request *request = run->request;
     for (uint32_t t = 0; request->target->snapshot && t < block->t; t++) cpu_before_change(request->target, blocks->target[block->targets + t]);
     for (uint32_t c = 0; request->context->snapshot && c < block->c; c++) cpu_before_change(request->context, blocks->context[block->contexts + c]);
 }
 
-/* Trains a block of LOSS_GLOVE: CPU_FIT contexts at a time, while the rows of the next block come nearer. */
+/* Trains a block by LOSS_GLOVE, CPU_FIT contexts at a time, while the rows of the next block are prefetched. */
 static void fit_block(const struct hogwild *run, struct piece *piece, uint64_t number, float lr) {
     const struct hogwild_request *request = run->request;
     const struct cpu_blocks *blocks = piece->blocks;
@@ -219,7 +219,7 @@ static void fit_block(const struct hogwild *run, struct piece *piece, uint64_t n
     if (!((piece->first + block->example) & run->loss_mask)) piece->scratch->part.loss += loss;
 }
 
-/* Updates the rows of a block by any rule: gradients of all vectors first, then each context's update, then each target's. */
+/* Updates the rows of a block by any optimizer rule: first computes the gradients of all vectors, then updates contexts, then targets. */
 static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, const struct vectors *v,
                          float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -270,7 +270,7 @@ static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scra
     return (struct rows){(float **)rows, (float **)rows + block->t, NULL};
 }
 
-/* Copies bfloat16 rows to floats, and lists the copies instead. Rules need columns in their order; sums do not. */
+/* Copies bfloat16 rows to floats, and lists pointers to the copies instead. Rules need the columns in order; sums do not. */
 static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, struct rows *of) {
     const struct cpu_rows *rows = run->backend->rows;
     uint64_t places = (uint64_t)block->t + block->c;

@@ -1,4 +1,4 @@
-/* level_plain: for processors for which rows.c is compiled only once, with the compiler's default instructions. */
+/* level_plain: for other processors, for which rows.c is compiled only once, with the compiler's default instructions. */
 #include "rows.h"
 
 extern const struct cpu_rows cpu_rows_base;

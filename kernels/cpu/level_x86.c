@@ -1,4 +1,4 @@
-/* level_x86: chooses the version of rows.c that this x86-64 processor can run fastest. */
+/* level_x86: chooses the fastest version of rows.c that this x86-64 processor can run. */
 #include "rows.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ extern const struct cpu_rows cpu_rows_base, cpu_rows_v3, cpu_rows_v4;
 
 const struct cpu_rows *cpu_rows_best(void) {
     const struct cpu_rows *levels[] = {&cpu_rows_base, &cpu_rows_v3, &cpu_rows_v4};
-    const char *most = getenv("SPTX_LEVEL"); /* for tests: the name of the highest level that may be used */
+    const char *most = getenv("SPTX_LEVEL"); /* for tests: name of the highest level to use */
     int best = 0;
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) best = 1;

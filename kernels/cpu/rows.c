@@ -1,4 +1,4 @@
-/* rows: see rows.h. The Makefile compiles this file once for each processor level: CPU_LEVEL names the table of functions, and compiler
+/* rows: see rows.h. The Makefile compiles this file once for each processor level: CPU_LEVEL is the name of its table of functions, and compiler
  * flags allow the level's instructions. Vectors are the compiler's vector types (CPU_LANES floats), so one source serves all levels. */
 #include "rows.h"
 
@@ -9,10 +9,10 @@
 
 #define LANES CPU_LANES
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef float vec4 __attribute__((vector_size(16), aligned(4), may_alias)); /* for the last columns of a row, which are too few for a vector */
+typedef float vec4 __attribute__((vector_size(16), aligned(4), may_alias)); /* for a row's last columns, which are too few for a whole vector */
 
 #define INLINE static inline __attribute__((always_inline))
-#define TILE   3 /* TILE x TILE sums and two rows fit into 16 registers */
+#define TILE   3 /* so that TILE x TILE sums and two rows fit into 16 registers */
 
 INLINE vec load(const float *p) {
     return *(const vec *)p;
@@ -22,7 +22,7 @@ INLINE void store(float *p, vec v) {
     *(vec *)p = v;
 }
 
-/* Returns the sum of all lanes of `v` and of `more`, adding the upper half to the lower half until one lane is left. */
+/* Returns the sum of all lanes of `v` and `more`: the upper half is added to the lower half until one lane is left. */
 INLINE float sum_lanes(vec v, vec4 more) {
     union {
         vec all;
@@ -77,8 +77,8 @@ static void dots(const float *const *t, uint32_t nt, const float *const *c, uint
     if (nt - i == 1) dots_band(t + i, 1, c, nc, dim, out + i * stride, stride);
 }
 
-/* Number of queries computed together. Each has VECTORS sums a panel: enough independent sums to hide the latency of an
- * addition, and with one column of each query and one vector of the panel they just fill the registers. */
+/* Number of queries computed together. Each has VECTORS sums for a panel: enough independent sums to hide the latency of an addition; with one
+ * column of each query and one vector of the panel they just fill the registers. */
 enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = LANES == 16 ? 8 : LANES == 8 ? 3 : 1 };
 
 INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out, uint64_t stride, const int add) {
@@ -121,7 +121,7 @@ static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint
     for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < positives; c++) {
-            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are too small to matter in the sum that it is added to */
+            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are too small to matter in the sums */
             logits[(uint64_t)t * c_count + c] -= scale;
         }
 }
@@ -145,8 +145,8 @@ static double loss(const float *logits, uint32_t t_count, uint32_t c_count, uint
 
 /* ==== losses of a target's scores, positives first (kernels/losses.h) ====
  *
- * Each function replaces scores by `factor` x their coefficients (of z), and returns the loss. weights: [positives]; NULL: all weigh 1, and
- * the loss needs fewer logarithms. Sums have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
+ * Each function replaces scores by `factor` x their coefficients (of z), and returns the loss. weights: [positives]; NULL: all are 1, which saves
+ * logarithms. Each sum is made of LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
 
 enum { LOSS_LANES = 16 };
 
@@ -184,8 +184,8 @@ static inline double learn_logistic(float *score, uint32_t positives, uint32_t n
     return weighted + loss_of_sum(&loss);
 }
 
-/* Leave the negatives with id `own` out of a sum. The first function sets their scores to LEFT_OUT, which adds nothing to a loss,
- * and returns how many there are; the second sets their exponentials or coefficients to 0. */
+/* Leave the negatives with id `own` out of a sum. The first function sets their scores to LEFT_OUT, which adds nothing to a loss, and returns
+ * their number; the second sets their exponentials or coefficients to 0. */
 #define LEFT_OUT (-1e30f)
 static inline uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
     uint32_t left = 0;
@@ -197,8 +197,8 @@ static inline void clear_left_out(float *power, const uint32_t *ids, uint32_t co
     for (uint32_t i = 0; i < count; i++) power[i] = ids[i] == own ? 0 : power[i];
 }
 
-/* powers: [slots] the negatives' scores. ids: [slots] ids of the negatives, of which those equal to `own` are left out; NULL: no
- * negative is left out. Without negatives, the loss and all coefficients are 0. */
+/* powers: [slots] scores of the negatives. ids: [slots] their ids; those equal to `own` are left out; NULL: none is. Without negatives, the loss
+ * and all coefficients are 0. */
 static inline double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, const float *weights,
                                    float *powers, const uint32_t *ids, uint32_t slots, uint32_t own, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();
@@ -228,8 +228,8 @@ static inline double learn_softmax(const struct loss_options *o, float *score, u
     return weighted + loss_of_sum(&loss);
 }
 
-/* Replaces the scores of an example's positive and of the negatives that its batch shares by coefficients, for the softmax and
- * the logistic loss. Negatives with id `own` are left out. */
+/* For softmax and logistic loss: replaces the scores of an example's positive, and of the negatives that its batch shares, by coefficients.
+ * Negatives with id `own` are left out. */
 static inline double learn_shared(const struct loss_options *o, float *positive, const float *weight, float *scores,
                                   const uint32_t *ids, uint32_t count, uint32_t own, float scale) {
     float inverse = loss_inverse_temperature(o), factor = scale * inverse;
@@ -240,8 +240,8 @@ static inline double learn_shared(const struct loss_options *o, float *positive,
     return loss;
 }
 
-/* spare: [2 x negatives] first half: the negatives' coefficients summed over the positives, since their scores are still needed;
- * second half: their coefficients for one positive. */
+/* spare: [2 x negatives] first half: the negatives' coefficients, summed over the positives while the scores are still needed; second half: their
+ * coefficients for one positive. */
 static inline double learn_bpr(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse,
                                float factor, float *restrict spare) {
     struct loss_sum loss = loss_sum_of_none();
@@ -287,8 +287,8 @@ static inline double learn_glove(const struct loss_options *o, float *score, uin
 
 /* ---- GloVe, lock-free ---- */
 
-/* Return 1 / sqrt(x) to 5e-6 of itself, which no rate needs better: half the exponent is a start, and each step of Newton's
- * method squares the error. Compilers divide by a root instead, which takes twice as long. */
+/* Return 1 / sqrt(x) with a relative error of 5e-6, enough for a learning rate: starts from half the exponent, and each step of Newton's method
+ * squares the error. Compilers would divide by a root, which takes twice as long. */
 typedef int32_t vec_exponents __attribute__((vector_size(4 * LANES)));
 typedef int32_t vec4_exponents __attribute__((vector_size(16)));
 INLINE vec inverse_root(vec x) {
@@ -302,7 +302,7 @@ INLINE vec4 inverse_root4(vec4 x) {
     return y * (1.5f - half * y * y);
 }
 
-#define FIT_LEAST 1e-30f /* the sums of the columns that pad a row are 0, and so are their gradients */
+#define FIT_LEAST 1e-30f /* keeps the sums of padding columns above 0; their gradients are 0 */
 #define FIT_COLUMNS(type, root)                                                                                        \
     do {                                                                                                               \
         type own = *(type *)(w + j), other = *(type *)(x + j), of_own = c * other, of_other = c * own;                 \
@@ -333,8 +333,8 @@ static double fit(const struct loss_options *o, const struct cpu_fit *f, float l
     return all;
 }
 
-/* Replaces scores[t_count x c_count] by `scale` x their coefficients, for any loss, and returns the loss. weights: [positives] or
- * NULL. spare: [2 x c_count] scratch. */
+/* For any loss: replaces scores[t_count x c_count] by `scale` x their coefficients, and returns the loss. weights: [positives] or NULL. spare: [2
+ * x c_count] scratch. */
 static inline double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                            const float *weights, float scale, float *spare) {
     float inverse = loss_inverse_temperature(o), factor = scale * inverse;
@@ -372,8 +372,8 @@ static void scale_scores(float *values, const float *t_factors, uint32_t t_count
         for (uint32_t c = 0; c < c_count; c++) values[(uint64_t)t * c_count + c] *= t_factors[t] * c_factors[c];
 }
 
-/* Functions over the columns of a row. Each works on columns from j on in units of `type` (a vector, four floats, or one float)
- * and returns the first column that is left. They are called in that order. */
+/* Functions over the columns of a row. Each works on columns from j on, in units of `type` (a vector, four floats, one float), and returns the
+ * first column that is left for the next one. */
 #define COLUMNS(name, type)                                                                                            \
     INLINE uint32_t combine_##name(uint32_t j, uint32_t dim, float *sum, const float *factors,                         \
                                    const float *const *rows, const int count) {                                        \
@@ -455,7 +455,7 @@ static void spread(const float *restrict row, const float *factors, float *const
     if (count == 1) spread_rows(row, factors, sums, 1, dim);
 }
 
-/* in_place: `gained` is not read, and the contexts change. */
+/* in_place: the contexts themselves change, and `gained` is not used. */
 INLINE void gain_columns(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts, float *const *gained,
                          const int in_place, const int nc, uint32_t dim, const float *factors, int new_moved, int new_gained) {
     const float *context[CPU_ROWS_CONTEXTS];
@@ -483,12 +483,12 @@ static void gain(const float *const *targets, float *const *moved, uint32_t nt, 
 
 /* ==== bfloat16 fields (kernels/rounding.h) ====
  *
- * The only code of the CPU backend that knows how such a field is stored. Loops are plain C, which the compiler vectorizes. Random
- * bits are stored in the order of their columns; this needs a processor that stores the lower byte first. */
+ * Only this part of the CPU backend knows how such a field is stored. Loops are plain C, which the compiler vectorizes. Random bits are stored in
+ * the order of columns, for processors that store the lower byte first. */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lower half of a word is the first column's");
 
-enum { DRAWN = 16, DRAWN_COLUMNS = DRAWN * ROUND_GROUP }; /* groups of columns whose random bits are made together */
+enum { DRAWN = 16, DRAWN_COLUMNS = DRAWN * ROUND_GROUP }; /* groups of columns for which random bits are made at the same time */
 
 static void widen(const uint16_t *restrict kept, uint32_t columns, float *restrict out) {
     for (uint32_t j = 0; j < columns; j++) out[j] = bfloat16_value(kept[j]);
@@ -519,7 +519,7 @@ INLINE void round_vector(uint16_t *kept, vec values, const uint16_t *random) {
     *(vec_kept *)kept = __builtin_convertvector(bits >> 16, vec_kept);
 }
 
-/* Random bits for a tile of columns, seen as 32-bit words or as 16 bits a column. */
+/* Random bits for a tile of columns: as 32-bit words, or as 16 bits for each column. */
 union tile_bits {
     uint32_t word[DRAWN_COLUMNS / 2];
     uint16_t column[DRAWN_COLUMNS];
@@ -580,11 +580,11 @@ static void close_codes(void *kept, int float8, const float *values, uint32_t co
 
 /* ---- lock-free ---- */
 
-/* PAIRS: pairs of neighbouring columns that are read or rounded together; PAIRED: number of their columns. */
+/* PAIRS: pairs of neighbouring columns that are read or rounded at the same time; PAIRED: their number of columns. */
 enum { PAIRS = LANES, PAIRED = 2 * LANES };
 typedef uint32_t vec_pairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
-/* Reads PAIRED columns, as one vector of even and one of odd columns. A pair of columns is one 32-bit lane, so nothing moves between lanes. */
+/* Reads PAIRED columns: even ones to one vector, odd ones to the other. A pair of columns is one 32-bit lane, so nothing moves between lanes. */
 INLINE void read_pairs(const uint16_t *kept, vec_bits *even, vec_bits *odd) {
     vec_bits pairs = *(const vec_pairs *)kept;
     *even = pairs << 16;
@@ -606,7 +606,7 @@ INLINE int any_lane(vec_signed lanes) {
     return some != 0;
 }
 
-/* Adds the random bits. If no value is near the largest bfloat16, which is nearly always so, it skips the checks of each lane. */
+/* Adds the random bits. Skips the checks of each lane if no value is near the largest bfloat16, as nearly always. */
 INLINE void round_pairs(vec_bits *even, vec_bits *odd, vec_bits random) {
     vec_bits low = random & 0xFFFFu, high = random >> 16;
     vec_signed one = (vec_signed)(*even & 0x7FFFFFFFu), other = (vec_signed)(*odd & 0x7FFFFFFFu);
@@ -650,7 +650,7 @@ INLINE void add_some(uint16_t *kept, const float *gain, uint32_t row_key, uint32
     }
 }
 
-/* The last columns may be fewer than CPU_APART; they are first copied to an array padded with zeros. */
+/* The last columns may be fewer than CPU_APART; they are first copied into an array padded with zeros. */
 static void widen_apart(const uint16_t *kept, uint32_t columns, float *out) {
     uint16_t last[CPU_APART] = {0};
     uint32_t j = 0;

@@ -1,5 +1,5 @@
-/* rows: arithmetic on rows, compiled once for each processor level (rows.c) and chosen at run time. Every sum is added in one
- * order, whatever the tile or the thread: lanes over columns, then the lanes as a tree, then the last columns. */
+/* rows: arithmetic on rows, compiled once for each processor level (rows.c) and chosen at run time. Every sum is always added in the same order,
+ * for any tile or thread: columns in lanes, then the lanes as a tree, then the last columns. */
 #ifndef SPTX_CPU_ROWS_H
 #define SPTX_CPU_ROWS_H
 
@@ -12,13 +12,13 @@
 /* most contexts of one call of gain() */
 enum { CPU_ROWS_CONTEXTS = 8 };
 
-/* lock-free training pads its copies of bfloat16 rows to a multiple of this number of columns */
+/* float32 copies of bfloat16 rows in lock-free training are padded to a multiple of this number of columns */
 enum { CPU_APART = 32 };
 
-/* number of rows of a panel, which is stored column after column: panel[column x CPU_PANEL + row] */
+/* rows of a panel, which is stored column by column: panel[column x CPU_PANEL + row] */
 enum { CPU_PANEL = 32 };
 
-/* The keys and numbers that determine the random bits for rounding one field of one row. */
+/* What the random bits for rounding a field of a row depend on: keys and numbers. */
 struct cpu_draws {
     const struct rounding *of;
     enum draw_purpose purpose;
@@ -26,14 +26,14 @@ struct cpu_draws {
     uint32_t row, slot;
 };
 
-/* A target with contexts, for fit(): their float32 rows, sums of squared gradients, and counts. */
+/* A target and its contexts for fit(): their float32 rows, sums of squared gradients, and counts. */
 enum { CPU_FIT = 64 };
 struct cpu_fit {
     float *weights, *sums;                  /* [span] of the target */
     float *const *context_weights, *const *context_sums; /* [count] */
     const float *counts;                    /* [count] */
-    uint32_t count, span;                   /* count: at most CPU_FIT; span: a multiple of 4 */
-    const char *const *ahead;               /* [ahead_count] addresses of ahead_bytes bytes each, which will be needed soon */
+    uint32_t count, span;                   /* count: at most CPU_FIT; span: columns of a row, a multiple of 4 */
+    const char *const *ahead;               /* [ahead_count] addresses of ahead_bytes bytes each to prefetch, for the next block */
     uint32_t ahead_count, ahead_bytes;
 };
 
@@ -44,14 +44,14 @@ struct cpu_rows {
     void (*dots)(const float *const *targets, uint32_t t_count, const float *const *contexts, uint32_t c_count, uint32_t dim,
                  float *logits, uint64_t stride);
 
-    /* out[q x stride + r] = dot(queries[q], row r of the panel), summed over columns in order. add: 1: the sums begin with the
-     * values in `out`; 0: they begin with zero. */
+    /* out[q x stride + r] = dot(queries[q], row r of the panel), summed over columns in order. add = 1: sums begin with the values in `out`; add =
+     * 0: with zero. */
     void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out, uint64_t stride, int add);
 
-    /* Replaces logits[t_count x c_count] by scale x (sigmoid(logit) - y); y = 1 for the first `positives` of each row, 0 for the others. */
+    /* Replaces logits[t_count x c_count] by scale x (sigmoid(logit) - y), where y is 1 for the first `positives` of each row, otherwise 0. */
     void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);
 
-    /* Returns the sum of the losses of logits. Called before coefficients replace the logits. */
+    /* Returns the sum of the losses of logits; to be called before coefficients replace them. */
     double (*loss)(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives);
 
     /* For any loss of losses.h: replaces scores[t_count x c_count] by scale x their coefficients. Returns the sum of the losses.
@@ -59,14 +59,13 @@ struct cpu_rows {
     double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     const float *weights, float scale, float *spare);
 
-    /* The softmax of losses.h, for one target with shared negatives: replaces *positive and scores[count] by scale x their
-     * coefficients. weight: the positive's weight; NULL: 1. A negative with the id `own` is left out of every sum, and gets
-     * coefficient 0. Returns the loss. */
+    /* Softmax of losses.h, for one target with shared negatives: replaces *positive and scores[count] by scale x their coefficients. weight: the
+     * positive's weight; NULL: 1. Negatives with id `own` are left out of every sum, and get coefficient 0. Returns the loss. */
     double (*learn_shared)(const struct loss_options *loss, float *positive, const float *weight, float *scores,
                            const uint32_t *ids, uint32_t count, uint32_t own, float scale);
 
-    /* Trains one target with its contexts by LOSS_GLOVE and adagrad, one context after the other: each changes the target's row and its own.
-     * A step is lr x gradient / sqrt(sum): the sums are so far from 0 that eps changes nothing. Returns the sum of the losses. */
+    /* Trains one target with its contexts by LOSS_GLOVE and adagrad: each context in turn changes the target's row and its own. A step is lr x
+     * gradient / sqrt(sum), without eps, since the sums are far from 0. Returns the sum of the losses. */
     double (*fit)(const struct loss_options *loss, const struct cpu_fit *fit, float lr);
 
     /* squares[i] = dot(rows[i], rows[i]) */
@@ -75,28 +74,25 @@ struct cpu_rows {
     /* values[t x c_count + c] *= t_factors[t] x c_factors[c] */
     void (*scale)(float *values, const float *t_factors, uint32_t t_count, const float *c_factors, uint32_t c_count);
 
-    /* sum[dim] += factors[i x stride] x rows[i], for rising i. */
+    /* sum[dim] += factors[i x stride] x rows[i], for i in rising order. */
     void (*combine)(float *sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count, uint32_t dim);
 
-    /* sums[i][dim] += factors[i] x row, for rising i. */
+    /* sums[i][dim] += factors[i] x row, for i in rising order. */
     void (*spread)(const float *row, const float *factors, float *const *sums, uint64_t count, uint32_t dim);
 
     /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; gained[c] += sum over t of the same factor x
      * targets[t]. c_count <= CPU_ROWS_CONTEXTS.
      *
-     * gained: memory of its own, or `contexts` itself. If it is `contexts`, the contexts change; a row that occurs there several
-     * times gets the sum of each of its places.
+     * gained: separate memory, or `contexts` itself, which then change; a row that occurs there several times gets the sum of each occurrence.
      *
-     * moved: memory of its own, or `targets` itself; then a row that occurs there twice is read, at its second place, as the
-     * first place has changed it.
+     * moved: separate memory, or `targets` itself; the second occurrence of a row is then read as the first one has changed it.
      *
-     * new_moved, new_gained: 1: the sums begin at zero, whatever the arrays contain; 0: they begin at the arrays' values.
-     * new_gained is 0 if contexts change. */
+     * new_moved, new_gained = 1: sums begin at zero; 0: at the values in the arrays. new_gained must be 0 if contexts change. */
     void (*gain)(const float *const *targets, float *const *moved, uint32_t t_count, const float *const *contexts,
                  float *const *gained, uint32_t c_count, uint32_t dim, const float *factors, int new_moved, int new_gained);
 
-    /* For bfloat16 fields. `kept` is such a field, from its first column on. widen() converts it to floats; write() rounds
-     * floats with the random bits of `draws`. combine_kept() does the work of combine() for bfloat16 fields. */
+    /* For bfloat16 fields; `kept` is such a field, from its first column on. widen() converts it to floats; write() rounds floats with the random
+     * bits of `draws`; combine_kept() does the same as combine() for bfloat16 fields. */
     void (*widen)(const uint16_t *kept, uint32_t columns, float *out);
     void (*write)(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws);
     void (*combine_kept)(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count, uint32_t dim);

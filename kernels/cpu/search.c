@@ -1,6 +1,6 @@
-/* search: exact top-k, and exact ranks, by matrix products over slices of the base rows. A slice's products fit the cache, and one
- * comparison with the worst score that a query still keeps rejects nearly all of them. The other rows are scored again with a fixed
- * order of summation (kernels/finished.h), so that a query's answer depends neither on the number of threads nor on other queries. */
+/* search: exact top-k, and exact ranks, by matrix products over slices of the base rows. A slice's products fit into the cache, and comparing them
+ * with the worst score that a query still keeps excludes nearly all rows. The others get the exact score of kernels/finished.h, so that a query's
+ * answer depends neither on the number of threads nor on other queries. */
 #include "cpu.h"
 #include "rows.h"
 
@@ -16,9 +16,9 @@
 enum {
     SLICE_ROWS = 1024,    /* number of base rows of one product */
     CHUNK_QUERIES = 256,  /* most queries of one product: 1 MiB */
-    KEPT_BYTES = 8 << 20, /* most bytes of candidates that a worker keeps; a chunk of one query may need more */
+    KEPT_BYTES = 8 << 20, /* most bytes of candidates that a worker keeps; exceeded only by a chunk of one query */
     SCAN = 32,            /* number of products that are compared together */
-    FEW_QUERIES = 4       /* with fewer queries, copying rows into panels would take longer than it saves */
+    FEW_QUERIES = 4       /* with fewer queries it is not worth the time to copy rows into panels */
 };
 
 struct candidate {
@@ -29,23 +29,23 @@ struct candidate {
 struct search_job {
     const struct topk_request *request;
     const struct cpu_rows *rows;
-    uint64_t k;                /* the request's k, but at most the number of base rows */
-    uint64_t chunk, chunks;    /* number of queries of a chunk, and number of chunks */
-    uint64_t parts;            /* number of parts into which the base rows are divided */
-    struct candidate *partial; /* if parts > 1: [query_rows x parts x k] the candidates of each part, best first */
+    uint64_t k;                /* the request's k, or the number of base rows if that is less */
+    uint64_t chunk, chunks;    /* chunk: queries of a chunk; chunks: number of chunks */
+    uint64_t parts;            /* number of parts into which the base rows are divided for threads */
+    struct candidate *partial; /* if parts > 1: [query_rows x parts x k] candidates of each part, best first */
     uint64_t *partial_counts;  /* [query_rows x parts] */
     _Atomic uint64_t next;
 };
 
-/* The k best answers to a query so far, as a heap whose first entry is the worst of them. */
+/* The k best answers to a query so far: a heap whose first entry is the worst of them. */
 struct kept {
     struct candidate *heap; /* [k] */
     uint64_t count;
-    float worst;    /* the score that a new answer must exceed; -infinity while there are fewer than k answers */
+    float worst;    /* a new answer must have a higher score; -infinity while there are fewer than k answers */
     double squares; /* squared length of the query */
 };
 
-/* Returns 1 if a is a worse answer than b: a lower score, or the same score and a higher id. */
+/* Returns 1 if a is a worse answer than b: its score is lower, or equal with a higher id. */
 static int worse(struct candidate a, struct candidate b) {
     return a.score < b.score || (a.score == b.score && a.id > b.id);
 }
@@ -62,7 +62,8 @@ static void sift_down(struct candidate *heap, uint64_t count, uint64_t at) {
 
 static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
     struct candidate found = {score, id};
-    INVARIANT(kept->count <= k && (kept->count < k || score >= kept->worst)); /* a full heap only gets what belongs in it */
+    INVARIANT(kept->count <= k && (kept->count < k || score >= kept->worst)); /* a full heap is only given answers that are better than its worst
+                                                                               * one */
     if (kept->count < k) {
         uint64_t at = kept->count++;
         for (; at && worse(found, kept->heap[(at - 1) / 2]); at = (at - 1) / 2) kept->heap[at] = kept->heap[(at - 1) / 2];
@@ -76,7 +77,7 @@ static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
 
 /* ---- a slice ---- */
 
-/* Consecutive base rows that are multiplied by one product. */
+/* Consecutive base rows whose products are computed together. */
 struct slice {
     const float *rows; /* [count x dim] */
     uint64_t first, count;
@@ -90,7 +91,7 @@ static struct slice open_slice(const struct search_job *job, uint64_t first, uin
         const float *at = slice.rows + row * r->dim;
         float squares;
         job->rows->dots(&at, 1, &at, 1, r->dim, &squares, 1);
-        if (squares > slice.squares) slice.squares = squares; /* a row with NaN is left out: it is never found */
+        if (squares > slice.squares) slice.squares = squares; /* rows with NaN are ignored: they are never answers */
     }
     return slice;
 }
@@ -103,8 +104,8 @@ struct desk {
     const float *slice_rows[SLICE_ROWS];
 };
 
-/* Copies rows into a panel, and pads it with rows of zeros. It copies a few columns of every row at a time, so that the written
- * part stays in the cache. */
+/* Copies rows into a panel, padded with rows of zeros. Copies a few columns of all rows at a time, so that the part that is written stays in the
+ * cache. */
 static void fill_panel(float *panel, const float *rows, uint64_t count, uint32_t dim) {
     enum { PIECE = 8 };
     for (uint32_t first = 0; first < dim; first += PIECE) {
@@ -147,8 +148,7 @@ static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) 
     return 0;
 }
 
-/* Scores a row, and keeps it if its score is above the worst kept one. Ids rise within a part, so of two rows with equal scores
- * the one with the lower id is kept. */
+/* Computes a row's exact score, and keeps the row if it beats the worst kept one. Ids rise within a part, so of equal scores the lower id is kept. */
 static void score_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row, struct kept *kept) {
     const struct topk_request *r = job->request;
     uint32_t id = (uint32_t)(slice->first + row);
@@ -157,7 +157,7 @@ static void score_row(const struct search_job *job, const struct slice *slice, u
     if (score > kept->worst) keep(kept, job->k, score, id);
 }
 
-/* Scores the rows of a slice whose products do not rule them out. A product that is NaN does not rule out its row. */
+/* Computes the exact scores of those rows of a slice that their products do not exclude; a product of NaN excludes no row. */
 static void scan(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products, struct kept *kept) {
     float margin = search_margin(job->request->dim, kept->squares, slice->squares);
     for (uint64_t i = 0; i < slice->count; i += SCAN) {
@@ -175,12 +175,12 @@ static void scan(const struct search_job *job, const struct slice *slice, uint64
 
 /* ---- counting ---- */
 
-/* Number of scores above topk_request.than, and number of scores equal to it. */
+/* How many scores are above topk_request.than, and how many are equal to it. */
 struct count {
     uint64_t above, level;
 };
 
-/* Counts a row. If its product differs from `than` by at most the margin, its exact score decides. */
+/* Counts a row by its product, or, if that is within the margin of `than`, by its exact score. */
 static inline void count_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row, float product,
                              float margin, struct count *count) {
     const struct topk_request *r = job->request;
@@ -191,7 +191,7 @@ static inline void count_row(const struct search_job *job, const struct slice *s
     count->level += score == than;
 }
 
-/* Counts the rows of a slice, except banned ones, for a query. Workers may count different slices for the same query at the same time. */
+/* Counts the rows of a slice for a query, except banned ones. Workers may do this at the same time for different slices. */
 static void count_slice(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products, double squares) {
     const struct topk_request *r = job->request;
     float margin = search_margin(r->dim, squares, slice->squares), least = r->than[query] - margin;
@@ -203,7 +203,7 @@ static void count_slice(const struct search_job *job, const struct slice *slice,
         for (uint64_t j = i; may && j < i + n; j++) count_row(job, slice, query, j, products[j], margin, &all);
     }
     for (uint64_t i = r->banned_starts ? r->banned_starts[query] : 0; r->banned_starts && i < r->banned_starts[query + 1]; i++) {
-        uint64_t row = r->banned[i] - slice->first; /* wraps to a large number if the row is in an earlier slice */
+        uint64_t row = r->banned[i] - slice->first; /* a row of an earlier slice wraps to a large number */
         if (row < slice->count) count_row(job, slice, query, row, products[row], margin, &banned);
     }
     __atomic_fetch_add(&r->above[query], all.above - banned.above, __ATOMIC_RELAXED);
@@ -226,7 +226,7 @@ static void write_answer(const struct topk_request *request, uint64_t query, con
     }
 }
 
-/* Writes the candidates that were kept for one query of a chunk to the answer or, if the base rows have several parts, to `partial`. */
+/* Writes the candidates kept for a query to the answer or, if the base rows have several parts, to `partial`. */
 static void hand_over(struct search_job *job, struct kept *kept, uint64_t query, uint64_t part) {
     qsort(kept->heap, kept->count, sizeof *kept->heap, best_first);
     if (job->parts == 1) {
@@ -278,7 +278,7 @@ static int search_work(void *context, unsigned worker) {
     return result;
 }
 
-/* Merges the parts' answers to each query. There are several parts only if there are fewer queries than threads. */
+/* Merges the parts' answers to each query; there are several parts only if queries are fewer than threads. */
 static int merge_parts(struct search_job *job) {
     uint64_t capacity = job->parts * job->k;
     struct candidate *all = mem_alloc(capacity, sizeof *all, "the best rows of a search");
@@ -297,7 +297,7 @@ static int merge_parts(struct search_job *job) {
     return 0;
 }
 
-/* Divides the work into chunks of queries, so that every thread gets one, and into parts of the base rows if there are fewer queries than threads. */
+/* Divides the work so that every thread has some: into chunks of queries and, if queries are fewer than threads, into parts of the base rows. */
 static void divide(struct search_job *job, unsigned workers) {
     const struct topk_request *r = job->request;
     uint64_t capacity = KEPT_BYTES / (job->k * sizeof(struct candidate)), each = (r->query_rows + workers - 1) / workers;
@@ -342,33 +342,33 @@ int cpu_topk(struct pool *pool, const struct topk_request *request) {
 
 /* ==== rows spread over a graph ====
  *
- * Spreads rows over a graph (kernels/finished.h), sixteen columns at a time, because sixteen floats are one cache line. It
- * needs 256 bytes a node besides the rows. The result is the same with any number of threads. */
+ * Spreads rows over a graph (kernels/finished.h), sixteen columns at a time, since sixteen floats are one cache line. Needs 256 bytes for each
+ * node besides the rows. The result does not depend on the number of threads. */
 
 enum {
     COLUMNS = 16,    /* number of columns that are computed at a time */
-    GRAIN = 1 << 10, /* number of nodes that a worker takes at a time */
-    AHEAD = 16       /* the row of an arc's neighbour is prefetched this many arcs before it is read */
+    GRAIN = 1 << 10, /* number of nodes that a worker computes before it asks for more */
+    AHEAD = 16       /* how many arcs ahead a neighbour's row is prefetched */
 };
 
 typedef float lanes[COLUMNS];
 
 struct filter {
     const struct filter_request *graph;
-    uint32_t first, columns;           /* columns first .. first + columns - 1 are computed now */
-    lanes *older, *newer, *half, *sum; /* [nodes] each: terms T_(i-2) and T_(i-1) of the series; M T_(i-1); the sum of the series */
+    uint32_t first, columns;           /* the columns that are computed now: first .. first + columns - 1 */
+    lanes *older, *newer, *half, *sum; /* [nodes] each: terms T_(i-2) and T_(i-1) of the series, M T_(i-1), and the sum of the series so far */
     int term;
     double factor; /* factor of the current term: (-1)^i c_i */
     void (*work)(struct filter *f, uint64_t node);
-    _Atomic uint64_t next; /* the first node that no worker has taken yet */
+    _Atomic uint64_t next; /* the next node for a worker */
 };
 
 static float weight_of(const struct filter *f, uint64_t arc) {
     return f->graph->weights ? f->graph->weights[arc] : 1;
 }
 
-/* Computes a node's row of A times `in`, and returns the sum of A's row. The neighbours' rows are at random addresses, so the
- * rows of later arcs are prefetched, also those of the next nodes' arcs. */
+/* Computes a node's row of A times `in`, and returns the sum of A's row. Neighbours' rows are at random addresses, so they are prefetched some
+ * arcs ahead, even those of the next nodes. */
 static float gather(const struct filter *f, const lanes *in, uint64_t node, lanes out) {
     const struct filter_request *graph = f->graph;
     float all = graph->loop;
@@ -388,7 +388,7 @@ static void multiply_columns(const struct filter *f, const lanes *in, uint64_t n
     for (int i = 0; i < COLUMNS; i++) out[i] = filter_product(in[node][i], out[i], all);
 }
 
-/* Returns the address of the current columns in a node's row. */
+/* Returns where the current columns of a node's row are. */
 static float *row_of(const struct filter *f, uint64_t node) {
     return f->graph->x + node * f->graph->dim + f->first;
 }
@@ -415,7 +415,7 @@ static void halve_next(struct filter *f, uint64_t node) {
     multiply_columns(f, f->newer, node, f->half[node]);
 }
 
-/* Computes a node's next term of the series. It overwrites the term before the last one. */
+/* Computes a node's next term of the series, in place of the term before the last one. */
 static void find_next(struct filter *f, uint64_t node) {
     lanes twice;
     multiply_columns(f, f->half, node, twice);
@@ -480,8 +480,8 @@ int cpu_filter(struct backend *backend, const struct filter_request *request) {
 
 /* ==== rows of new lists ====
  *
- * The CPU's part of kernels/finished.h. A worker solves a block of lists together, so that it reads a negative's row once
- * for all of them. Scores and gradients are products of matrices, for which the negatives are kept in two orders of panels:
+ * The CPU's part of kernels/finished.h. A worker solves several lists (a block) together, and reads a negative's row once for all of them. Scores and
+ * gradients are matrix products, for which the negatives are stored twice, in panels:
  *
  *   by_row      [padded / CPU_PANEL][dim x CPU_PANEL]       scores: panels of CPU_PANEL negatives
  *   by_column   [columns / CPU_PANEL][padded x CPU_PANEL]   gradients: panels of CPU_PANEL columns
@@ -489,14 +489,14 @@ int cpu_filter(struct backend *backend, const struct filter_request *request) {
 
 enum {
     BLOCK_LISTS = 16,
-    CHUNK = 256 /* number of negatives of one product for gradients; their part of a panel, 32 KiB, fits into a first-level cache */
+    CHUNK = 256 /* number of negatives in one product for gradients: their part of a panel, 32 KiB, fits into a first-level cache */
 };
 
 struct backend_fold {
     struct backend *backend;
-    struct fold_problem problem; /* of its arrays only `ids` is used after opening */
+    struct fold_problem problem; /* after opening, only its array `ids` is used */
     uint32_t *ids;
-    uint32_t padded, columns; /* padded: number of negatives; columns: number of columns; both rounded up to whole panels */
+    uint32_t padded, columns; /* padded: number of negatives, columns: number of columns, both rounded up to whole panels */
     float *by_row, *by_column;
 };
 
@@ -552,12 +552,12 @@ struct block {
     const struct cpu_rows *rows;
     uint64_t first;       /* number of the block's first list */
     uint32_t count;       /* number of lists in the block */
-    float *scores;        /* [BLOCK_LISTS x padded] for each list: the scores of the negatives, then their coefficients */
-    uint8_t *excluded;    /* [BLOCK_LISTS x padded] 1: the list leaves this negative out */
+    float *scores;        /* [BLOCK_LISTS x padded] the scores of the negatives for each list, later their coefficients */
+    uint8_t *excluded;    /* [BLOCK_LISTS x padded] 1: the negative is an item of the list, and left out */
     float *directions;    /* [BLOCK_LISTS x columns] */
-    float *gains;         /* [BLOCK_LISTS x columns] gradient of each list: sum of coefficient x item's row */
-    float *line, *spare;  /* line: [positives + negatives] scores of one list, then coefficients; spare: scratch of twice that length */
-    const float **items;  /* [positives] pointers to the rows of one list's items */
+    float *gains;         /* [BLOCK_LISTS x columns] gradient of each list's row: sum of coefficient x item's row */
+    float *line, *spare;  /* line: [positives + negatives] one list's scores, then coefficients; spare: scratch twice as long */
+    const float **items;  /* [positives] pointers to the rows of a list's items */
     uint64_t line_capacity, spare_capacity, items_capacity;
 };
 
@@ -566,7 +566,7 @@ static uint32_t positives_of(const struct block *b, uint32_t list) {
     return (uint32_t)(start[1] - start[0]);
 }
 
-/* Sets b->items to the rows of a list's items. */
+/* Lists pointers to the rows of a list's items in b->items. */
 static void point_at_items(struct block *b, uint32_t list) {
     const uint32_t *places = b->lists->places + b->lists->starts[b->first + list];
     for (uint32_t i = 0; i < positives_of(b, list); i++) b->items[i] = b->lists->items + (uint64_t)places[i] * b->fold->problem.dim;
@@ -628,7 +628,7 @@ static void score_negatives(struct block *b) {
         b->rows->products(directions, b->count, fold->by_row + (uint64_t)first * dim, dim, b->scores + first, fold->padded, 0);
 }
 
-/* Adds to each list's gradient the sum of coefficient x row over the negatives. */
+/* Adds coefficient x row, summed over the negatives, to each list's gradient. */
 static void gain_from_negatives(struct block *b) {
     const struct backend_fold *fold = b->fold;
     const float *coefficients[BLOCK_LISTS];
@@ -641,8 +641,8 @@ static void gain_from_negatives(struct block *b) {
         }
 }
 
-/* Replaces a list's scores of the negatives by coefficients, and sets its gradient to the positives' part. Returns the sum of
- * the absolute values of all coefficients. */
+/* Replaces the scores of a list's negatives by coefficients, and sets its gradient to the positives' part. Returns the sum of the absolute values
+ * of all coefficients. */
 static float coefficients(struct block *b, uint32_t list) {
     const struct fold_problem *p = &b->fold->problem;
     uint32_t positives = positives_of(b, list), kept = positives;
@@ -736,8 +736,7 @@ static int solve_some(void *context, unsigned worker) {
 
 int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists) {
     struct solving solving = {.fold = fold, .lists = lists};
-    uint64_t each = lists->count / pool_threads(fold->backend->pool) + 1; /* if there are few lists, blocks are smaller, so that
-                                                                           * each thread gets some lists */
+    uint64_t each = lists->count / pool_threads(fold->backend->pool) + 1; /* with few lists, blocks are smaller, so that every thread has some */
     solving.grain = each < BLOCK_LISTS ? each : BLOCK_LISTS;
     return lists->count ? pool_run(fold->backend->pool, solve_some, &solving) : 0;
 }

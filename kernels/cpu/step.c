@@ -2,15 +2,15 @@
  *
  *   1  by block      logits from old rows, loss, coefficients; each target occurrence's gradient, from old contexts.
  *                    If all blocks have the same negatives: by products of matrices
- *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
- *   3  by target     the occurrences' gradients summed in batch order; rule, in place
+ *   2  by context    sums coefficients x old targets over the row's occurrences, in batch order; updates the row
+ *   3  by target     sums the occurrences' gradients, in batch order; updates the row
  *
- * If ranks share the columns, each rank computes a part of each logit: 1 then makes two passes over the blocks, and between them
- * all logits are summed over the ranks. With clip, 2 and 3 need the norms of rows that occur more than once in the batch: a first
- * pass over the rows computes their squares, which are summed over the ranks, and a second pass updates.
+ * If ranks share the columns, each computes a partial sum of each logit: 1 then passes over the blocks twice, and in between the logits are summed
+ * over the ranks. With clip, 2 and 3 need the norms of rows that occur more than once: a first pass over the rows computes their squares, which are
+ * summed over the ranks, and a second one updates.
  *
- * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers), which sorts
- * that row's occurrences; sums have one order, so results are the same with any number of workers.
+ * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers), which sorts its occurrences;
+ * sums are always added in the same order, so results do not depend on the number of workers.
  */
 #include "cpu.h"
 
@@ -27,7 +27,7 @@ struct side {
     const uint32_t *ids; /* [places] */
     uint64_t places;
     struct backend_table *table;
-    /* Returns a row's gradient, summed over its places; in scratch->gradient if there are several. */
+    /* Returns a row's gradient, summed over its places (in scratch->gradient if there are several). */
     const float *(*gradient)(struct step *step, const struct cpu_named_row *row, struct cpu_scratch *scratch);
 };
 
@@ -40,42 +40,42 @@ struct step {
     int plain;  /* 1: word2vec's loss of dot products */
     int halves; /* 1: weights of either table are bfloat16 */
     const struct side *side; /* the side whose rows are updated now */
-    float *squares; /* [side's places] for each row with several places, the squared norm of its gradient, at its first place; or NULL */
+    float *squares; /* [side's places] the squared norm of the gradient of each row with several places, at its first place; or NULL */
     float scale;
     uint32_t dim;
     uint64_t span;
     _Atomic uint64_t taken;
 };
 
-/* Returns 1 if the vectors of blocks are bfloat16 rows. */
+/* Returns 1 if the blocks' vectors are bfloat16 rows. */
 static inline int cpu_kept_vectors(const struct step *step) {
     return cpu_halves(step->request->target) && !step->stage->pool.on;
 }
 
-/* Returns a block's scores [vectors x C]: first logits, then coefficients of dot products. */
+/* Returns a block's scores [vectors x C]: first logits, later coefficients of dot products. */
 static inline float *cpu_block_logits(const struct step *step, uint64_t number) {
     return step->backend->shared.coefficients + step->stage->logit_starts[number];
 }
-/* For cosine scores, return the arrays behind the logits. They hold each place's sum of squares; pass 1 replaces it by the factor
- * with which the row itself is added to its gradient. A pooled block's vector uses the place of its first target. */
+/* For cosines, return the arrays after the logits: for each place the row's sum of squares, which pass 1 replaces by the factor of the row in its
+ * own gradient. A pooled block's vector uses the place of its first target. */
 static inline float *cpu_target_lengths(const struct step *step) {
     return step->backend->shared.coefficients + step->stage->all.logits;
 }
 static inline float *cpu_context_lengths(const struct step *step) {
     return cpu_target_lengths(step) + step->stage->all.targets;
 }
-/* Returns how many floats of `coefficients` are summed over ranks. */
+/* Returns how many floats of `coefficients` must be summed over ranks. */
 static inline uint64_t cpu_batch_logits(const struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     return all->logits + (step->request->loss.score == SCORE_COSINE ? all->targets + all->contexts : 0);
 }
 
-/* Returns the weights of positives, from the context at `place` on; NULL: all weigh 1. */
+/* Returns the weights of positives, from the context at `place` on; NULL: all are 1. */
 static inline const float *cpu_positive_weights(const struct step *step, uint64_t place) {
     return step->request->loss.weighted && step->stage->weighted ? step->stage->all.weight + place : NULL;
 }
 
-/* Lists pointers to the vectors that a block multiplies with its contexts: its target rows in the table, or its pooled vector. */
+/* Lists pointers to the vectors that a block multiplies with its contexts: its target rows, or its pooled vector. */
 static inline void cpu_block_vectors(const struct step *step, uint64_t number, const void **out) {
     const struct cpu_block *block = &step->stage->all.block[number];
     const uint32_t *targets = step->stage->all.target + block->targets;
@@ -94,7 +94,7 @@ static inline void cpu_block_vectors(const struct step *step, uint64_t number, c
  * cosines are converted to those of dot products, and to a factor of each row in its own gradient (losses.h).
  */
 
-/* Pointers to a block's vectors and context rows, in a worker's scratch; `vectors`: how many vectors. */
+/* Pointers to a block's vectors (`vectors` is their number) and context rows, in a worker's scratch. */
 struct block_rows {
     const float **vector, **context;
     uint32_t vectors;
@@ -149,7 +149,7 @@ static void invert(float *squares, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) squares[i] = loss_inverse_length(squares[i]);
 }
 
-/* Replaces 1 / length of a block's rows by the factor of each row in its own gradient, from coefficient x cosine of the pairs. */
+/* Replaces each row's 1 / length by the row's factor in its own gradient, computed from coefficient x cosine of its pairs. */
 static void make_own(const float *products, float *t_lengths, uint32_t t_count, float *c_lengths, uint32_t c_count) {
     for (uint32_t t = 0; t < t_count; t++) {
         float sum = 0;
@@ -163,7 +163,7 @@ static void make_own(const float *products, float *t_lengths, uint32_t t_count, 
     }
 }
 
-/* Computes loss and coefficients from dot products and squares. `work` holds the block's cosines, later cosine x coefficient. */
+/* Computes loss and coefficients from dot products and squares. work: the block's cosines, later cosine x coefficient. */
 static double learn_cosines(struct step *step, const struct cpu_block *block, uint32_t vectors, float *scores, float *work) {
     const struct cpu_rows *rows = step->backend->rows;
     float *t_lengths = cpu_target_lengths(step) + block->targets, *c_lengths = cpu_context_lengths(step) + block->contexts;
@@ -201,7 +201,7 @@ static int learn_scores(struct step *step, uint64_t number, const struct block_r
 
 /* ---- gradients of targets ---- */
 
-/* Computes the gradient of a vector from the context rows as they were before this step. */
+/* Computes the gradient of a vector from the old context rows. */
 static void vector_gradient(const struct step *step, uint64_t number, const struct block_rows *of_block, uint32_t vector, float *gradient) {
     const struct cpu_rows *rows = step->backend->rows;
     const struct cpu_block *block = &step->stage->all.block[number];
@@ -211,7 +211,7 @@ static void vector_gradient(const struct step *step, uint64_t number, const stru
         rows->combine(gradient, cpu_target_lengths(step) + block->targets + vector, 1, of_block->vector + vector, 1, step->dim);
 }
 
-/* Distributes the pooled vector's gradient, which is at its block's first target, to the block's target rows. */
+/* Distributes the gradient of a pooled vector, stored at its block's first target, to the block's target rows. */
 static void share_gradient(const struct step *step, const struct cpu_block *block, float *gradient) {
     const struct example_pool *pool = &step->stage->pool;
     for (uint32_t t = block->t; t-- > 0 && !pool->whole;) {
@@ -233,7 +233,7 @@ static void target_gradients(const struct step *step, uint64_t number, const str
 
 /* ---- the pass ---- */
 
-/* Computes for each block the dot products, or loss and gradients, or both while its rows are in the cache. */
+/* Computes, for each block, dot products (dot = 1), loss and gradients (learn = 1), or both while its rows are in the cache. */
 static int work_blocks(struct step *step, unsigned worker, int dot, int learn) {
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
     struct block_rows rows;
@@ -288,8 +288,8 @@ static int cpu_pass_blocks(struct step *step) {
  */
 
 enum {
-    TILE = 64,  /* examples whose scores a worker computes together: 2 MB of scores with 8,192 negatives */
-    DEPTH = 256, /* terms of a product at a time, so that a panel, 32 KB, stays in the nearest cache */
+    TILE = 64,  /* examples whose scores a worker computes together: 2 MB with 8,192 negatives */
+    DEPTH = 256, /* terms of a product at a time: a panel of them, 32 KB, stays in the nearest cache */
     FACTORS = 2  /* rows that are multiplied: a head and a relation */
 };
 
@@ -299,20 +299,20 @@ static uint64_t whole_panels(uint64_t rows) {
     return (rows + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL;
 }
 
-/* The arrays of one batch. A panel stores CPU_PANEL floats side by side, for each term of a product's sum. */
+/* The arrays of one batch. A panel stores CPU_PANEL floats side by side for each term of a product's sum. */
 struct product {
     struct step *step;
-    enum example_product of; /* how the two rows of an example's target are multiplied; PRODUCT_NONE: the target is one row */
+    enum example_product of; /* how the two rows of an example's target are multiplied; PRODUCT_NONE: a target is one row */
     const struct example_pool *pool;
-    uint64_t examples, negatives, width; /* width: number of columns, rounded up to whole panels; stride: number of negatives,
-                                          * rounded up to whole panels; the additional ones are zeros */
+    uint64_t examples, negatives, width; /* width: columns, rounded up to whole panels; stride: negatives, rounded up to whole panels, padded with
+                                          * zeros */
     uint64_t stride;
     float *scores;           /* [examples x stride] Z, then C */
     float *target;           /* [examples x width] U */
-    float *target_columns;   /* [width / CPU_PANEL][examples x CPU_PANEL] the columns of U, in panels */
-    float *negative_rows;    /* [stride / CPU_PANEL][dim x CPU_PANEL] the rows of V, in panels */
-    float *negative_columns; /* [width / CPU_PANEL][stride x CPU_PANEL] the columns of V, in panels */
-    float *target_inverse, *negative_inverse; /* [examples], [negatives] 1 / length; 1 for dot products */
+    float *target_columns;   /* [width / CPU_PANEL][examples x CPU_PANEL] panels of the columns of U */
+    float *negative_rows;    /* [stride / CPU_PANEL][dim x CPU_PANEL] panels of the rows of V */
+    float *negative_columns; /* [width / CPU_PANEL][stride x CPU_PANEL] panels of the columns of V */
+    float *target_inverse, *negative_inverse; /* [examples] and [negatives] 1 / length; 1 for dot products */
     float *target_gradient, *context_gradient;
     const uint32_t *target_ids, *context_ids;
     _Atomic uint64_t taken;
@@ -351,7 +351,7 @@ static int grow(struct product *p, int loss_only) {
     return 0;
 }
 
-/* Copies a row into column panels of `rows` rows each, as row `at`. */
+/* Copies a row into panels of columns, as row `at` of `rows`. */
 static void put_columns(const struct product *p, const float *row, float *panels, uint64_t rows, uint64_t at) {
     for (uint64_t column = 0; column < p->width; column += CPU_PANEL)
         memcpy(panels + (column * rows + at * CPU_PANEL), row + column, CPU_PANEL * sizeof(float));
@@ -367,7 +367,7 @@ static void read_row(const struct product *p, const struct backend_table *table,
     else memcpy(row, cpu_weights(table, id), dim * sizeof(float));
 }
 
-/* Scales a row to length 1 if scores are cosines. Returns 1 / its old length, or 1 for dot products. */
+/* For cosines: scales a row to length 1, and returns 1 / its old length; for dot products returns 1. */
 static float make_unit(const struct product *p, float *unit) {
     const struct step *step = p->step;
     const float *row = unit;
@@ -383,12 +383,12 @@ static float read_unit(const struct product *p, const struct backend_table *tabl
     return make_unit(p, unit);
 }
 
-/* Returns the place of an example's positive among the contexts. */
+/* Returns the index of an example's positive among the contexts. */
 static uint64_t positive_place(const struct product *p, uint64_t i) {
     return p->negatives + i * example_shared_contexts(p->pool);
 }
 
-/* The two rows of the target of example i, head and relation, in a worker's scratch; and where their gradients are written. */
+/* The two rows of example i's target, head and relation, in a worker's scratch, and where their gradients are written. */
 struct factors {
     float *row[FACTORS], *gradient[FACTORS];
 };
@@ -405,7 +405,7 @@ static struct factors read_factors(const struct product *p, uint64_t i, struct c
     return f;
 }
 
-/* The value of a column of a row, and the value of the column's partner (kernels/triples.h). */
+/* A column's value in a row, and the value of the column's partner (kernels/triples.h). */
 struct number {
     float own, partner;
 };
@@ -436,7 +436,7 @@ static void read_targets(const struct product *p, uint64_t first, uint64_t end, 
     }
 }
 
-/* Reads the negatives of one panel of rows; rows of zeros follow the last negative. */
+/* Reads the negatives of one panel; rows after the last negative are zeros. */
 static void read_negatives(const struct product *p, uint64_t panel, float *unit) {
     float *rows = p->negative_rows + panel * CPU_PANEL * p->step->dim;
     for (uint64_t r = 0, at = panel * CPU_PANEL; r < CPU_PANEL; r++, at++) {
@@ -461,7 +461,7 @@ static int read_rows(void *context, unsigned worker) {
 
 /* ---- products ---- */
 
-/* out[rows x width] = factors [rows x count] x a matrix of `count` rows, whose columns are in panels. */
+/* out[rows x width] = factors [rows x count] x a matrix of `count` rows, given as panels of columns. */
 static void multiply(const struct product *p, const float *const *factors, uint32_t rows, const float *columns, uint64_t count,
                      uint64_t panel_rows, uint64_t first, float *out) {
     for (uint64_t column = 0; column < p->width; column += CPU_PANEL)
@@ -469,7 +469,7 @@ static void multiply(const struct product *p, const float *const *factors, uint3
                                          out + column, p->width, first > 0);
 }
 
-/* Sets gradient[span] to (g - (g.unit) unit) x inverse for cosines, or to g for dot products. */
+/* Sets gradient[span]: for cosines (g - (g.unit) unit) x inverse, for dot products g. */
 static void through_length(const struct product *p, const float *g, const float *unit, float inverse, float *gradient) {
     const struct step *step = p->step;
     float along = 0;
@@ -489,7 +489,7 @@ static void score_tile(const struct product *p, uint64_t first, uint64_t count) 
                                          p->scores + first * p->stride + at, p->stride, 0);
 }
 
-/* Writes the negatives' part of the gradients of a tile's targets to gains[count x width]. */
+/* Writes the negatives' part of the gradients of a tile of targets to gains[count x width]. */
 static void gain_of_tile(const struct product *p, uint64_t first, uint64_t count, float *gains) {
     const float *factors[TILE];
     for (uint64_t k = 0; k < p->negatives; k += DEPTH) {
@@ -503,7 +503,7 @@ struct positive {
     float inverse, score, coefficient; /* inverse: 1 / length of the positive's row; 1 for dot products */
 };
 
-/* Replaces an example's scores by coefficients. unit[width] receives the row of its positive. */
+/* Replaces an example's scores by coefficients. unit[width]: receives the row of its positive. */
 static struct positive learn_example(const struct product *p, uint64_t i, float *unit) {
     const struct step *step = p->step;
     const struct cpu_rows *rows = step->backend->rows;
@@ -527,7 +527,7 @@ static void add_cubes(const struct product *p, const float *row, float *gradient
     }
 }
 
-/* Writes the gradients of an example's head and relation. gain[width]: the gradient of their product. */
+/* Writes the gradients of an example's head and relation. gain[width]: gradient of their product. */
 static void gain_factors(const struct product *p, uint64_t i, const float *gain, struct cpu_scratch *scratch) {
     struct factors f = read_factors(p, i, scratch);
     uint32_t dim = p->step->dim;
@@ -542,7 +542,7 @@ static void gain_factors(const struct product *p, uint64_t i, const float *gain,
     }
 }
 
-/* Adds the positive's contribution to the target's gradient, and writes the positive's gradient. */
+/* Adds the positive's part to the target's gradient, and writes the positive's own gradient. */
 static void gain_positive(const struct product *p, uint64_t i, const struct positive *positive, const float *unit, float *gain) {
     const struct step *step = p->step;
     const float *target = p->target + i * p->width;
@@ -554,7 +554,7 @@ static void gain_positive(const struct product *p, uint64_t i, const struct posi
     for (uint32_t j = 0; j < step->dim; j++) gain[j] += positive->coefficient * unit[j];
 }
 
-/* Writes the gradients of the target and the positive of an example. gain[width]: the negatives' part of the target's gradient. */
+/* Writes the gradients of an example's target and positive. gain[width]: negatives' part of the target's gradient. */
 static void gain_example(const struct product *p, uint64_t i, const struct positive *positive, float *gain, struct cpu_scratch *scratch) {
     const struct step *step = p->step;
     float *unit = scratch->logits + TILE * p->width, *product = unit;
@@ -592,7 +592,7 @@ static int work_tiles(void *context, unsigned worker) {
 
 /* ---- 3: by negative ---- */
 
-/* Transposes a panel's columns of C: turned[CPU_PANEL x DEPTH], for examples [first, first + count). */
+/* Transposes the columns of C that belong to a panel, for examples first .. first + count - 1: turned[CPU_PANEL x DEPTH]. */
 static void turn(const struct product *p, uint64_t panel, uint64_t first, uint64_t count, float *turned) {
     const float *from = p->scores + first * p->stride + panel * CPU_PANEL;
     for (uint64_t i = 0; i < count; i++, from += p->stride)
@@ -660,7 +660,7 @@ static int cpu_pass_shared(struct step *step) {
 
 /* ---- 2 and 3: by row ---- */
 
-/* Vectors that are added to a row's gradient in order, each with a factor; up to TERMS of them in one call. */
+/* Vectors, each with a factor, that are added to a row's gradient in order; at most TERMS in one call. */
 enum { TERMS = 64 };
 struct terms {
     const void *vector[TERMS];
@@ -690,7 +690,7 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     }
 }
 
-/* If scores are cosines, adds to a row's gradient the row itself x its factor. */
+/* For cosines, adds the row itself x its factor to its gradient. */
 static void add_own(struct step *step, const struct cpu_named_row *row, float *gradient) {
     const struct backend_table *table = step->request->context;
     const float *own = cpu_context_lengths(step);
@@ -710,7 +710,7 @@ static const float *context_gradient(struct step *step, const struct cpu_named_r
     return scratch->gradient;
 }
 
-/* Returns the sum of the gradients of a row's occurrences in the batch. `gradients`: [occurrences x span]. */
+/* Returns the sum of the gradients of a row's occurrences. gradients: [occurrences x span]. */
 static const float *sum_gradients(const struct step *step, const float *gradients, const struct cpu_named_row *row, struct cpu_scratch *scratch) {
     if (row->places == 1) return gradients + (uint32_t)row->key[0] * step->span;
     cpu_sum_places(row, gradients, step->span, step->dim, scratch->gradient);
@@ -751,8 +751,8 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Writes the squared norm of each row's gradient, over this rank's columns, to the row's first place; -1 to its other places,
- * and to rows that do not change. */
+/* Writes the squared norm of each row's gradient, over this rank's columns, at the row's first place; -1 at its other places, and for rows that do
+ * not change. */
 static int square_rows(void *context, unsigned worker) {
     struct step *step = context;
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
@@ -767,7 +767,7 @@ static int square_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Sums the squares over all ranks. Places with -1 are not sent, so every rank sends the same rows, whatever its number of threads. */
+/* Sums the squares over all ranks. Places with -1 are not sent, so all ranks send the same rows, for any number of threads. */
 static int sum_squares(struct step *step) {
     struct cpu_shared *shared = &step->backend->shared;
     uint64_t places = step->side->places, sent = 0, back = 0;
@@ -792,7 +792,7 @@ static int pass_rows(struct step *step, const struct side *side) {
 
 /* ---- the whole ---- */
 
-/* Grows the arrays if this batch is larger than expected, or nothing was expected. */
+/* Enlarges the arrays if this batch is larger than expected. */
 static int grow_arrays(const struct step *step) {
     struct cpu_shared *s = &step->backend->shared;
     const struct cpu_blocks *all = &step->stage->all;
@@ -817,7 +817,7 @@ static int grow_arrays(const struct step *step) {
                : 0;
 }
 
-/* Makes space for pointers to the targets of any block, since a worker may not have seen the largest block yet. */
+/* Makes memory for pointers to the targets of any block, since a worker may not have worked on the largest block yet. */
 static int grow_pointers(const struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     uint32_t most = 0;

@@ -1,4 +1,4 @@
-/* update: used by every exact update of rows: a worker's row set, a row's summed and bounded gradient, and the rule on a record. */
+/* update: what all exact updates of rows need: a worker's row set, a row's summed and clipped gradient, and the rule on a record. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -77,10 +77,10 @@ int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids) {
                : 0;
 }
 
-/* Sorts by row, with a stable radix sort. Each worker uses its part of the shared arrays, one behind the other. */
+/* Sorts by row, with a stable radix sort. Each worker uses its own part of the shared arrays. */
 struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count, unsigned worker,
                                unsigned workers, uint64_t rows) {
-    uint64_t n = 0, before = 0; /* n: places of this worker; before: places of the workers before it */
+    uint64_t n = 0, before = 0; /* n: number of this worker's places; before: number of earlier workers' places */
     for (uint64_t i = 0; i < count; i++) {
         unsigned owner = ids[i] % workers;
         n += owner == worker;

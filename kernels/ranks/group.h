@@ -17,35 +17,34 @@ struct group_place {
 };
 
 struct group_ops {
-    /* Opens the group; *group is NULL if this process is alone. Returns NULL, or a sentence with the reason why it failed. */
+    /* Opens the group; *group is NULL if this process is alone. Returns NULL, or a sentence why it failed. */
     const char *(*open)(struct group **group, struct group_place *place);
     void (*close)(struct group *group);
     /* Ends every process of the group at once, including this one. */
     void (*end)(struct group *group, int code);
 
-    /* Sends every process's code to all: codes[count]. Returns 1 if it took more than `seconds` (0: no limit); codes may still
-     * arrive later. Waiting sleeps, because ranks may wait for hours while the first one reads a corpus. */
+    /* Sends every process's code to all: codes[count]. Returns 1 if that took more than `seconds` (0: no limit); codes may still arrive later.
+     * Waits by sleeping, because ranks may wait for hours while the first one reads a corpus. */
     int (*tell)(struct group *group, int code, int *codes, double seconds);
 
-    /* Like tell(), the calls below return 1 if they took more than `seconds`; their results must then not be used. swap() sends bytes
-     * [at[r], at[r] + counts[r]) of `own` to each rank r, and receives the bytes from r in [where[r], where[r] + come[r]) of `others`. */
+    /* Like tell(), the functions below return 1 if they took more than `seconds`; their results must not be used then. swap() sends counts[r]
+     * bytes from own + at[r] to each rank r, and receives come[r] bytes from r at others + where[r]. */
     int (*swap)(struct group *group, const void *own, const int *counts, const int *at, void *others, const int *come,
                 const int *where, double seconds);
-    /* Sends each process's bytes [at[number], at[number] + counts[number]) to all processes. */
+    /* Sends each process's counts[number] bytes at bytes + at[number] to all processes. */
     int (*collect)(struct group *group, void *bytes, const int *counts, const int *at, double seconds);
     int (*any)(struct group *group, unsigned bits, unsigned *all, double seconds);
     int (*gather)(struct group *group, const void *own, void *all, const int *counts, const int *at, double seconds);
 
     int (*share)(struct group *group, unsigned from, void *bytes, uint64_t size, double seconds);
-    /* Sends bytes from one rank to another. Only these two call it. */
+    /* Sends bytes from one rank to another; only these two call it. */
     int (*pass)(struct group *group, unsigned from, unsigned to, void *bytes, uint64_t size, double seconds);
-    /* Call this after a call that took too long. Returns the first rank that does not call it, too, within `seconds`; `count` if
-     * all ranks call it. */
+    /* Called after a call that took too long. Returns the first rank that does not call it within `seconds`; `count` if all do. */
     unsigned (*missing)(struct group *group, double seconds);
-    int *(*counts)(struct group *group); /* [4 x count] memory for the caller's counts and offsets */
+    int *(*counts)(struct group *group); /* [4 x count] memory for counts and offsets of the caller */
 };
 
-/* The calls that each library for an MPI exports, under the name GROUP_SYMBOL. */
+/* The functions that the library for each MPI exports, under the name GROUP_SYMBOL. */
 extern const struct group_ops group_over_mpi;
 #define GROUP_SYMBOL "group_over_mpi"
 

@@ -14,8 +14,8 @@ enum { PAUSE_NANOSECONDS = 20000 };
 static const double awake_seconds = 50e-6;
 
 struct group {
-    MPI_Comm work;      /* for sums, rows, and data that the first rank sends to all */
-    MPI_Comm agreement; /* for codes only: a rank that fails sends its code here, whatever it was doing */
+    MPI_Comm work;      /* for values, rows, and data that the first rank sends to all */
+    MPI_Comm agreement; /* only for codes: a rank that fails sends its code here, whatever it was doing */
     unsigned count;
     int own;
     int *counts; /* [4 x count] for the caller */
@@ -29,7 +29,7 @@ static void close_group(struct group *group) {
     free(group);
 }
 
-/* Returns how many cores this rank may use. mpirun may give each rank different cores, or the same cores to several: those are divided. */
+/* Returns how many cores this rank may use. mpirun may give ranks different cores, or the same cores to several, which then divide them. */
 static unsigned share_of_cores(MPI_Comm host) {
     cpu_set_t own, all;
     int mine, sum;
@@ -85,9 +85,9 @@ static void end(struct group *group, int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* Waits for a request. MPI's own calls wait in a busy loop. If ranks share cores, with each other or with other programs, that loop takes
- * the core from the very rank that is waited for: on two busy cores two ranks took 87 s, and take 27 s with this function. It sleeps for
- * short times once it has waited longer than a message takes between ranks that are both awake.
+/* Waits for a request. MPI's own calls wait in a busy loop, which, if ranks share cores, takes the core from the very rank that is waited for: on two
+ * busy cores two ranks took 87 s, and take 27 s with this function. It sleeps briefly, again and again, once it has waited longer than a message
+ * between two running ranks takes.
  *
  * Returns 1 if it took more than `seconds` (0: no limit).
  */
@@ -149,7 +149,7 @@ static int pass(struct group *group, unsigned from, unsigned to, void *bytes, ui
     return wait_for(&request, seconds);
 }
 
-/* Every rank that gives up waiting tells all others, in messages that need no answer. */
+/* Each rank that stops waiting tells all others by messages that need no answer. */
 static unsigned missing(struct group *group, double seconds) {
     MPI_Request said[group->count], heard[group->count];
     double began = waiting_now();

@@ -36,11 +36,11 @@ static inline int is_alone(const struct ranks *ranks) {
     return ranks_count(ranks) == 1;
 }
 
-/* This process, as the launcher describes it in environment variables. */
+/* Which rank this process is, as the launcher says in environment variables. */
 struct join_place {
     int launched;           /* 0: no launcher started it */
-    unsigned number, count; /* count 0: the launcher does not give it */
-    const char *mpi;        /* the MPI that usually has this launcher: "openmpi", "mpich" */
+    unsigned number, count; /* count = 0: the launcher does not say */
+    const char *mpi;        /* the MPI to which this launcher usually belongs: "openmpi", "mpich" */
 };
 struct join_place join_place(void);
 
@@ -54,18 +54,18 @@ struct join {
     char sentence[512];
 };
 
-/* The codes that ranks send each other: 0, the exit code of a failure, or one of these. */
+/* Codes that ranks send each other: 0, a failure's exit code, or one of these. */
 enum {
     CODE_BUSY = -1,  /* the rank's work is not done yet */
-    CODE_RESULT = 16 /* RESULT + r: the rank's result is r, above 0 */
+    CODE_RESULT = 16 /* CODE_RESULT + r: the rank's result is r, above 0 */
 };
 enum {
     LOOK_NANOSECONDS = 100000, /* nanoseconds between two checks whether work is done */
-    TURN_SECONDS = 5,          /* seconds after the end of one rank with an error, within which mpirun ends all other ranks, even on a busy machine */
+    TURN_SECONDS = 5,          /* seconds within which mpirun ends all other ranks after one has ended with an error, even on a busy machine */
     TURNS = 4
 };
 
-/* The error message of a failing rank, as the others receive it. */
+/* A failing rank's error message, as it is sent to the others. */
 struct last_words {
     char sentence[3072], host[256];
 };
@@ -81,7 +81,7 @@ static void name_rank(char *text, size_t capacity, const struct ranks *ranks, un
     snprintf(text, capacity, "rank %u of %u, on %s: ", number, ranks->count, *host ? host : "a machine without a name");
 }
 
-/* Ends all ranks with this rank's error message: it has failed, and the others do not answer. */
+/* Ends all ranks with this rank's error message, since the others do not answer. */
 static void agree_on_nothing(const struct ranks *ranks, int code) {
     struct last_words words = own_words();
     char name[320];
@@ -90,20 +90,19 @@ static void agree_on_nothing(const struct ranks *ranks, int code) {
     ranks->calls->end(ranks->group, code);
 }
 
-/* If `late` is 1, a call took longer than ranks->patience, and nothing can continue: ends all ranks. The message names the rank
- * that did not answer, and `what` it should have sent. */
+/* If late = 1, a call took longer than ranks->patience: ends all ranks, since nothing can continue. The message names the rank that did not
+ * answer, and `what` it should have sent. */
 static void agree_in_time(struct ranks *ranks, int late, const char *what) {
     if (!late) return;
     unsigned r = ranks->calls->missing(ranks->group, PATIENCE);
-    report_clear(); /* this rank may have failed too, because of the missing one */
+    report_clear(); /* this rank may have failed because of the missing one */
     if (r < ranks->count)
         fail("rank %u of %u did not come with its part of %s within %u s (device.rank_timeout%s): its process hangs", r,
              ranks->count, ranks->steps ? what : "the start", ranks->patience, ranks->steps ? "" : ", a minute at least");
     else
         fail("ranks waited for one another for more than %u s (device.rank_timeout)", ranks->patience);
-    /* Only one rank prints the error. All ranks that waited know which ranks are missing. The first rank that is not missing prints the
-     * error; each of the others prints it only if the ranks before it have not. A rank for which no rank is missing was itself stopped
-     * for a while: it continues until mpirun ends it. */
+    /* Only one rank prints the error. All that waited know which ranks are missing. The first rank that is not missing prints it; each other one
+     * prints it only if the ranks before it have not. A rank that misses nobody was itself stopped for a while: it continues until mpirun ends it. */
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
     unsigned turn = !r ? ranks->number - 1 : r < ranks->count ? ranks->number : ranks->number + 1;
     double until = progress_now() + TURN_SECONDS * (turn < TURNS ? turn : TURNS);
@@ -133,8 +132,8 @@ static int is_failure(int code) {
     return code > 0 && code < CODE_RESULT;
 }
 
-/* Sends every rank's code to all ranks. Returns the first rank that failed, or count. seconds: how long to wait for the others
- * (0: for ever); a rank that fails waits only PATIENCE. */
+/* Sends every rank's code to all. Returns the first rank that failed, or `count`. seconds: how long to wait for the others (0: no limit); a rank
+ * that fails waits only PATIENCE. */
 static unsigned tell(struct ranks *ranks, int code, double seconds) {
     int late = ranks->calls->tell(ranks->group, code, ranks->codes, is_failure(code) ? PATIENCE : seconds);
     if (late && is_failure(code)) agree_on_nothing(ranks, code);
@@ -181,7 +180,7 @@ static void await(const struct ranks_work *work, double seconds) {
     while (!is_done(work) && progress_now() - began < seconds) nanosleep(&pause, NULL);
 }
 
-/* Combines the results of the caller's thread and of the work's thread: a failure, or the larger result. */
+/* Combines the results of the caller's thread and the work's thread: a failure, otherwise the larger one. */
 static int both(const struct ranks_work *work, int result) {
     if (!work || result < 0 || !is_done(work)) return result;
     return work->result < 0 || work->result > result ? work->result : result;
@@ -192,7 +191,7 @@ static int join(struct ranks_work *work, int result) {
     return both(work, result);
 }
 
-/* Asks all ranks once for their state. *busy: 1 if one of them is still working. */
+/* Asks all ranks once for their state. *busy: 1 if any is still working. */
 static unsigned look(struct ranks *ranks, const struct ranks_work *work, int result, int *busy) {
     double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often, in seconds, this rank tells the others that it is alive */
     if (result >= 0) await(work, own < 1 ? own : 1);
@@ -224,10 +223,11 @@ int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user) {
     return ranks_meet(ranks, what ? &work : NULL, 0);
 }
 
-/* Seconds that mpirun may take from starting the first process to starting the last: programs are read over networks, and cores are shared. */
+/* How many seconds mpirun may need from starting the first process to starting the last, since programs may be read over a network, and cores be
+ * shared. */
 enum { JOIN_SECONDS = 30, JOIN_SECONDS_A_RANK = 1 };
-static const double speaks_later = 2; /* seconds that each rank waits longer than the one before, so that the first one has
-                                       * printed its message when mpirun ends the others */
+static const double speaks_later = 2; /* how many seconds longer each rank waits than the one before it, so that the first one has printed its
+                                       * message when mpirun ends the others */
 
 /* ---- what launchers put into the environment ---- */
 
@@ -298,7 +298,7 @@ static void join_end(struct join *join) {
 
 /* ---- the same command ---- */
 
-/* Checks that all ranks run the same command. Returns 0, or -1 after fail() on each. */
+/* Checks that all ranks run the same command. Returns 0, or -1 after fail() on every rank. */
 static int join_alike(struct ranks *ranks, const char *what) {
     char own[128] = "", first[128];
     snprintf(own, sizeof own, "%s", what);
@@ -313,7 +313,7 @@ static int join_alike(struct ranks *ranks, const char *what) {
 
 /* Finds the library that is compiled for this machine's MPI, and opens the group with it. */
 
-/* The MPIs for which the library may be compiled ("mpi": any other MPI), with the file names of each MPI's own library. */
+/* The MPIs for which the library may be compiled ("mpi": any other one), with the file names of their own libraries. */
 enum { MPIS = 3, NAMES = 2 };
 static const struct {
     const char *mpi, *library[NAMES];
@@ -321,8 +321,8 @@ static const struct {
 
 struct search {
     const char *directory; /* the program's directory */
-    int met;               /* 1: a library for some MPI is in that directory */
-    char why[512];         /* why the first library that was found cannot be loaded */
+    int met;               /* 1: the directory contains a library for some MPI */
+    char why[512];         /* why the first library that was found could not be loaded */
 };
 
 /* RTLD_GLOBAL, because MPI loads further libraries, which look for MPI's symbols in the global scope. */
@@ -330,7 +330,7 @@ static void *load_globally(const char *path) {
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* Loads the library for an MPI. A library that was linked with its MPI loads it too; for one that was not (the wheel's), the MPI is loaded first. */
+/* Loads the library for an MPI, which loads the MPI if it was linked with it. For a library that was not (the wheel's), the MPI is loaded first. */
 static void *load_with_mpi(const char *path, int number) {
     void *library = load_globally(path);
     for (int i = 0; !library && i < NAMES && mpis[number].library[i]; i++)
@@ -354,7 +354,7 @@ static const struct group_ops *load_anywhere(struct search *search, int number) 
     return calls ? calls : load(search, "/../lib/sptx", number);
 }
 
-/* Returns the calls of the first MPI that can be loaded; the launcher's own MPI is tried first. NULL if none can be loaded. */
+/* Returns the functions for the first MPI that can be loaded, trying the launcher's own one first; NULL if none can be loaded. */
 static const struct group_ops *find(struct search *search, const char *launcher) {
     const struct group_ops *calls = NULL;
     for (int i = 0; !calls && i < MPIS; i++)
@@ -394,13 +394,13 @@ int group_open(struct group **group, const struct group_ops **calls, struct grou
     int result = !directory       ? -1
                  : *calls         ? open_over(group, *calls, &launched, place)
                  : launched.count ? refuse(&search, launched.count)
-                                  : 0; /* Slurm's launcher, which also starts programs that are no ranks */
+                                  : 0; /* Slurm's launcher also starts programs that are not ranks */
     free(directory);
     free(program);
     return result;
 }
 
-enum { SUMMED_AT_ONCE = 1 << 20 }; /* floats in one message; ranks_sum() has a buffer of the same size */
+enum { SUMMED_AT_ONCE = 1 << 20 }; /* floats of one message; ranks_sum() has a buffer of this size */
 
 /* ---- who owns which columns ---- */
 
@@ -409,7 +409,7 @@ struct columns ranks_columns(uint32_t dim, uint32_t group, unsigned count, unsig
     pool_share(groups < count ? dim : groups, number, count, &first, &end);
     first *= grain;
     end = end * grain < dim ? end * grain : dim;
-    INVARIANT(first <= end && end <= dim && (number + 1 < count || end == dim)); /* the last rank ends where the row ends */
+    INVARIANT(first <= end && end <= dim && (number + 1 < count || end == dim)); /* the last rank's columns end where the row ends */
     return (struct columns){(uint32_t)first, (uint32_t)(end - first)};
 }
 
@@ -450,7 +450,7 @@ void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps) {
 }
 
 void ranks_close(struct ranks *ranks) {
-    if (ranks->over) { /* once a rank has ended with an error, mpirun ends all others; so the first rank prints its message before any ends */
+    if (ranks->over) { /* when one rank has ended with an error, mpirun ends all others, so the first rank prints its message before any ends */
         unsigned none;
         if (ranks_first(ranks)) report_last();
         report_mute();
@@ -464,7 +464,7 @@ void ranks_close(struct ranks *ranks) {
 
 /* ---- sums ---- */
 
-static const char step[] = "a step"; /* for messages: the work for which a late rank should have sent its values */
+static const char step[] = "a step"; /* for messages: what a late rank should have sent values for */
 
 /* Computes the offset and the size, in bytes, of each rank's share of `count` floats. */
 static void share_out(const struct ranks *ranks, uint64_t count, int *counts, int *at) {
@@ -477,8 +477,8 @@ static void share_out(const struct ranks *ranks, uint64_t count, int *counts, in
     }
 }
 
-/* Each rank sums its share of the values and sends it to all. If every rank sent everything to all, three ranks would send half
- * as much again, eight ranks four times as much. */
+/* Each rank sums its share of the values and sends the sums to all. If every rank sent all values to all, three ranks would send half as much
+ * again, eight ranks four times as much. */
 static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
     int *counts = ranks->calls->counts(ranks->group), *at = counts + ranks->count, *come = at + ranks->count, *where = come + ranks->count;
     share_out(ranks, count, counts, at);
@@ -523,7 +523,7 @@ void ranks_share(struct ranks *ranks, void *bytes, uint64_t size) {
     if (!is_alone(ranks)) agree_in_time(ranks, ranks->calls->share(ranks->group, 0, bytes, size, ranks->patience), step);
 }
 
-/* Converts sizes to MPI's counts and offsets, one share behind the other. */
+/* Converts sizes to MPI's counts and offsets: the ranks' shares follow each other without gaps. */
 static void line_up(const struct ranks *ranks, const uint64_t *sizes, int *counts, int *at) {
     int end = 0;
     for (unsigned r = 0; r < ranks->count; r++) {
