@@ -175,7 +175,8 @@ void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
 const char *sptx_optimizer(uint32_t index);
 const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
-/* Opens a table and fills it with its first values. Equal options give equal values on every machine. */
+/* Opens a table and fills it with its first values. Equal options give equal values on every machine. Without a GPU, rows that begin as
+ * zeros, with their state, take memory when they are first written. */
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options, struct sptx_table **table);
 void sptx_table_close(struct sptx_table *table); /* NULL: does nothing */
 

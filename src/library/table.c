@@ -321,6 +321,11 @@ static int check_host_memory(const struct sptx_context *context, const struct ta
     uint64_t row = 0, left = mem_available();
     if (context->ops->has_gpu || !left) return 0;
     for (unsigned i = 0; i < shape.stores; i++) row += shape.store[i].place == PLACE_FILE ? 0 : shape.store[i].stride;
+    struct backend_info info;
+    if (context->ops->info(context->backend, &info)) return -1;
+    uint64_t here = mem_resident();
+    if (here && info.host_used > here) /* rows of zeros that are not written yet */
+        left -= info.host_used - here < left ? info.host_used - here : left;
     if (!row || o->rows <= left / row) return 0;
     return fail("not enough memory for %" PRIu64 " rows of %s: %s are free; the place 'file' needs none", o->rows,
                 text_of_bytes(row_text, row), text_of_bytes(free_text, left));

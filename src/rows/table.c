@@ -264,12 +264,14 @@ uint64_t table_first_chunk(const struct table *table) {
     return table_chunk(table, table->spec.first_row);
 }
 
-/* Fills the table. For each chunk, all threads make records; then the backend writes them with its own threads. */
+/* Fills the table. For each chunk, all threads make records; then the backend writes them with its own threads. Records of zero bytes are not
+ * written: a backend's new memory is zeros. On the CPU it is then allocated when rows are first written. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
     int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* alike: all rows begin with the same record */
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_first_chunk(table));
+    if (alike && !filling->records[0] && !memcmp(filling->records, filling->records + 1, table->spec.layout.packed - 1)) return 0;
     for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
         result = interrupt_check();
         if (!filling->origin && table_is_blank(table, filling->first)) continue;

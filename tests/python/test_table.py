@@ -423,6 +423,22 @@ def test_a_table_without_update_says_so(cpu):
         sptx.Table(3, 3, "none", device=cpu).update([1], floats(1, 3))
 
 
+def test_rows_of_zeros_count_before_they_are_written():
+    """Opening them takes no memory; a second table of more than half of what is free is refused all the same."""
+    context, rows = sptx.Context("cpu", threads=1), 1000
+    opened = [sptx.Table(rows, 1024, device=context, init="zeros")]
+    with pytest.raises(sptx.Error, match="not enough memory"):
+        while True:
+            opened[0].close()
+            rows, opened[0] = 2 * rows, sptx.Table(2 * rows, 1024, device=context, init="zeros")
+    opened[0] = sptx.Table(rows, 1024, device=context, init="zeros")
+    assert not opened[0].fetch([0, rows - 1]).any()
+    with pytest.raises(sptx.Error, match="not enough memory"):
+        sptx.Table(rows, 1024, device=context, init="zeros")
+    opened[0].close()
+    sptx.Table(rows, 1024, device=context, init="zeros").close()
+
+
 def test_what_cannot_fit_is_refused(cpu):
     with pytest.raises(sptx.OutOfMemory, match="are free"):
         sptx.Table(4294967294, 4096, device=cpu)
