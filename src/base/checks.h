@@ -1,13 +1,13 @@
-/* checks: quick checks of arrays of numbers that callers give. */
+/* checks: fast checks of arrays of numbers that callers pass. */
 #ifndef SPTX_CHECKS_H
 #define SPTX_CHECKS_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* Converts integers that callers give to 32-bit ids, and checks them in the same loop: copies from[count], integers of `bits` bits,
- * to to[count]. Returns 1 if any is outside 0 .. rows - 1, otherwise 0; rows is at least 1. An integer is outside if it or (rows - 1)
- * minus it has its highest bit set; this check needs no branch, so the compiler can check several ids at once. */
+/* Converts a caller's integers to 32-bit ids, and checks them in the same loop: copies from[count], integers of `bits` bits, to to[count]. Returns
+ * 1 if any is outside 0 .. rows - 1, otherwise 0; rows is at least 1. An integer is outside if its highest bit is set, or that of (rows - 1) minus
+ * the integer; this needs no branch, so the compiler can check several ids at once. */
 static inline int ids_take(const void *from, unsigned bits, uint64_t count, uint64_t rows, uint32_t *restrict to) {
     const uint64_t *wide = (const uint64_t *)from;
     const uint32_t *narrow = (const uint32_t *)from;
@@ -26,7 +26,7 @@ static inline int ids_take(const void *from, unsigned bits, uint64_t count, uint
     return (seen >> 63 | narrow_seen >> 31) != 0;
 }
 
-/* Returns 1 if all values are finite. Infinity and NaN are the only floats whose exponent bits are all 1. */
+/* Returns 1 if all values are finite: of all floats, only infinity and NaN have exponent bits that are all 1. */
 static inline int floats_finite(const float *values, uint64_t count) {
     uint32_t bits, bad = 0;
     for (uint64_t i = 0; i < count; i++) {

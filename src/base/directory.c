@@ -34,8 +34,8 @@ int directory_is_plain(const char *path) {
 
 /* ---- making ---- */
 
-/* Makes one directory, whose parent exists, and adds 1 to *made. If the directory exists already, perhaps since another process
- * was faster, sets *made to 0. */
+/* Makes one directory, whose parent exists, and adds 1 to *made. Sets *made to 0 if it exists already, for example because another process was
+ * faster. */
 static int make_one(const char *path, unsigned *made) {
     int there = directory_exists(path);
     if (there < 0) return -1;
@@ -44,11 +44,11 @@ static int make_one(const char *path, unsigned *made) {
         return 0;
     }
     if (!there && errno != EEXIST) return fail_system("make directory", path);
-    *made = 0; /* this directory and its parents are not this call's own; only deeper ones may be */
+    *made = 0; /* this call has not made this directory or its parents; it may make deeper ones */
     return 0;
 }
 
-/* Makes all directories of a resolved path, from the top down. `path` is cut and restored on the way. */
+/* Makes all directories of a resolved path, from the top down. `path` is cut and restored meanwhile. */
 static int make_all(char *path, unsigned *made) {
     for (char *at = path;; at++) {
         char kept = *at;
@@ -155,8 +155,8 @@ static int write_holder(const struct lock *lock) {
     return 0;
 }
 
-/* Checks that the open file is a lock file: it is empty (just made) or begins with our lock_head. Copies its second line to `holder`.
- * Returns 0, or -1 after fail(). */
+/* Checks that the open file is a lock file: empty (just made), or beginning with our lock_head. Copies its second line to `holder`. Returns 0, or
+ * -1 after fail(). */
 static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     char text[LOCK_HOLDER];
     struct stat about;
@@ -171,8 +171,8 @@ static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     return 0;
 }
 
-/* Reads the name of the process that has locked the file. It may have locked just now and not have written its name yet, so this
- * waits a little. */
+/* Reads the name of the process that has locked the file. Waits a little, since that process may have locked it just now and not written its name
+ * yet. */
 static int await_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     for (int looks = 0; looks < LOOKS; looks++) {
         if (read_holder(fd, path, holder)) return -1;
@@ -190,8 +190,7 @@ static int open_file(const char *path) {
     return fd < 0 ? fail_system("write", path) : fd;
 }
 
-enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has the lock; GONE: the file was removed after it was
-                                                  * opened */
+enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process holds the lock; GONE: the file was removed after this process opened it */
 
 static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK_HOLDER]) {
     if (read_holder(fd, path, holder)) return FAILED;
@@ -207,7 +206,7 @@ static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
         break;
     }
-    int there = file_is_at(fd, path); /* releasing a lock removes its file, perhaps after this process has opened it */
+    int there = file_is_at(fd, path); /* 0: the file was removed, which releases a lock, perhaps after this process had opened it */
     return there < 0 ? (enum attempt)fail_system("look at", path) : there ? TAKEN : GONE;
 }
 
@@ -262,7 +261,7 @@ void lock_give(struct lock *lock) {
     *lock = (struct lock){NULL, -1};
 }
 
-enum { TRIES = 100 }; /* attempts, in case other processes remove the directory between its creation and the lock */
+enum { TRIES = 100 }; /* how often to try again, since other processes may remove the directory before it is locked */
 
 int directory_claim(struct lock *lock, const char *path, const char *name, unsigned *made, char holder[LOCK_HOLDER]) {
     char *file = file_join(path, name);
@@ -277,7 +276,7 @@ int directory_claim(struct lock *lock, const char *path, const char *name, unsig
     return taken;
 }
 
-enum { HEAD = 256 }; /* buffer size: must exceed the length of every mark's text */
+enum { HEAD = 256 }; /* buffer size, larger than the text of any mark */
 
 int directory_mark_make(const char *path, const struct directory_mark *mark) {
     char *file = file_join(path, mark->name);
@@ -310,7 +309,7 @@ int directory_mark_is_there(const char *path, const struct directory_mark *mark)
     return has ? has : is_just_made(path, mark);
 }
 
-/* Removes half-written mark files that a killed process left behind. */
+/* Removes half-written files of a mark that killed processes have left. */
 static int remove_partials(const char *path, const struct directory_mark *mark) {
     char **names;
     int64_t count = directory_list(path, &names);

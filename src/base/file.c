@@ -34,9 +34,9 @@ enum { LINKS_MOST = 40 }; /* the same limit as Linux has */
 /* State of resolving one path. */
 struct walk {
     const char *path; /* as the caller gave it, for messages */
-    char *done;       /* the resolved beginning of the path; "": the working directory; NULL before the first call of put_bytes() */
+    char *done;       /* the resolved beginning of the path; "": the working directory; NULL until put_bytes() is called */
     uint64_t length, capacity;
-    uint64_t missing; /* number of parts at the end of `done` that do not exist */
+    uint64_t missing; /* how many parts at the end of `done` do not exist */
     unsigned links;   /* number of links followed so far */
     int is_directory; /* 1: `done` is a directory */
 };
@@ -89,7 +89,7 @@ static int go_up(struct walk *w) {
     return 0;
 }
 
-/* Returns 1 for a link in /proc: it refers to an open file, and its text is not a path. */
+/* Returns 1 for links in /proc that stand for an open file, and whose text is not a path. */
 static int is_of_proc(const char *link) {
     char *directory = path_parent(link);
     struct statfs about;
@@ -98,7 +98,7 @@ static int is_of_proc(const char *link) {
     return result;
 }
 
-/* Replaces the link at the end of `done`, whose name begins at byte `start`, by the path that it points to. */
+/* Replaces the link at the end of `done`, whose name begins at byte `start`, by the path to which it points. */
 static int follow(struct walk *w, uint64_t start) {
     char target[PATH_MAX];
     ssize_t n = readlink(w->done, target, sizeof target - 1);
@@ -173,17 +173,17 @@ char *path_of_program(void) {
     return own;
 }
 
-enum { LOOK_MILLISECONDS = 50 }; /* time between two checks whether the other end of a pipe is open */
+enum { LOOK_MILLISECONDS = 50 }; /* time between two checks whether the other end of a pipe has been opened */
 
 /* ---- reading ---- */
 
-/* Returns the kind of a file that is not a plain one, for messages: "a pipe". */
+/* Returns what messages call a file that is not a plain one: "a pipe". */
 static const char *file_kind(mode_t mode) {
     return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/* Opens a file of any kind, and stores its kind in *about. Does not wait for a pipe's other end. Returns a descriptor, or -1
- * after fail(). */
+/* Opens a file of any kind, and stores its properties in *about. Does not wait for the other end of a pipe. Returns a descriptor, or -1 after
+ * fail(). */
 static int open_any(const char *path, int flags, struct stat *about) {
     int fd = retry_open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return fail_system(flags & O_ACCMODE ? "write" : "open", path);
@@ -209,14 +209,14 @@ int file_open(const char *path, int flags) {
 struct reading {
     const char *path;
     char *text;
-    uint64_t used, capacity, most; /* most: a longer file is refused; 0: no limit */
+    uint64_t used, capacity, most; /* most: longer files are refused; 0: no limit */
     int fd;
-    int is_pipe, had_writer; /* had_writer: the pipe has a writer now, or had one since it was opened */
-    int waited;              /* how often the pipe was checked and had no writer yet */
+    int is_pipe, had_writer; /* had_writer: a writer has opened the pipe at least once since this process opened it */
+    int waited;              /* how often the pipe was found without a writer */
 };
 
-/* Finds out why a pipe is empty. Returns 1 if its last writer has closed it. If its first writer has not opened it yet, waits a
- * little and returns 0. Returns -1 after fail() if no writer opens it in time. */
+/* Finds out why nothing can be read from a pipe. Returns 1 if its last writer has closed it. If no writer has opened it yet, waits a little and
+ * returns 0. Returns -1 after fail() if none opens it in time. */
 static int await_writer(struct reading *reading) {
     struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
     if (reading->had_writer || reading->used) return 1;
@@ -224,7 +224,7 @@ static int await_writer(struct reading *reading) {
         return fail("'%s' is a pipe that nothing has written to for %d s", reading->path, PIPE_SECONDS);
     int got = poll(&pipe, 1, LOOK_MILLISECONDS);
     if (got < 0 && errno != EINTR) return fail_system("wait for", reading->path);
-    if (got > 0) reading->had_writer = 1; /* the writer may have closed the pipe again already */
+    if (got > 0) reading->had_writer = 1; /* a writer that may already have closed the pipe again */
     return 0;
 }
 
@@ -232,7 +232,7 @@ static int take_piece(struct reading *reading) {
     if (mem_grow(&reading->text, &reading->capacity, reading->used + 2, 1, reading->path)) return -1;
     ssize_t n = read(reading->fd, reading->text + reading->used, reading->capacity - reading->used - 1);
     if (n < 0 && errno == EINTR) return 0;
-    if (n < 0 && errno == EAGAIN) { /* the pipe has a writer: wait until it has written something or has closed the pipe */
+    if (n < 0 && errno == EAGAIN) { /* the pipe has a writer: waits until it writes something or closes the pipe */
         struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
         reading->had_writer = 1;
         return poll(&pipe, 1, -1) < 0 && errno != EINTR ? fail_system("wait for", reading->path) : 0;
@@ -245,8 +245,7 @@ static int take_piece(struct reading *reading) {
     return 0;
 }
 
-/* Reads an open file to its end, and closes fd. The file's size is used only as a first guess: files in /proc have size 0, and
- * other files may grow meanwhile. */
+/* Reads an open file to its end, and closes it. The file's size is only a first guess: files in /proc have size 0, and other files may grow. */
 static char *read_open(int fd, const char *path, const struct stat *about, uint64_t most, uint64_t *length) {
     struct reading reading = {.path = path, .fd = fd, .most = most, .is_pipe = S_ISFIFO(about->st_mode)};
     uint64_t size = reading.is_pipe ? 0 : (uint64_t)about->st_size;
@@ -379,7 +378,7 @@ int file_remove_in(const char *directory, const char *name) {
 
 /* ---- opening ---- */
 
-/* A temporary file's name: the name of the file that it will replace, the process id, a random number, and partial_end. */
+/* Length of a temporary file's name: the name of the file to be replaced, process id, random number, partial_end; longest name. */
 enum { PARTIAL_BYTES = 64, NAME_MOST = 255 };
 static const char partial_end[] = ".partial";
 
@@ -399,7 +398,7 @@ char *file_own_name(const char *path) {
     return own;
 }
 
-/* Makes a new file beside `target`. Returns its descriptor, and in *own its name, which the caller frees; -1 with errno. */
+/* Makes a new file beside `target`. Returns its descriptor, and its name in *own, which the caller frees; -1 with errno. */
 static int make_own(const char *target, int flags, char **own) {
     *own = file_own_name(target);
     return *own ? retry_open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC) : -1;
@@ -416,8 +415,8 @@ int file_is_partial(const char *name, const char *of) {
     return number == 16 && !strcmp(name + number, partial_end);
 }
 
-/* Gives the new file the owner and the rights of the file that it will replace. If this process may not set the owner, the new
- * file gives no user more rights than the old file did. */
+/* Gives the new file the owner and permissions of the file that it will replace. If this process may not set the owner, the new file gives no user
+ * more permissions than before. */
 static int keep_rights(struct file_writer *writer, const struct stat *old) {
     mode_t mode = old->st_mode & 0777;
     struct stat own;
@@ -431,7 +430,7 @@ static int keep_rights(struct file_writer *writer, const struct stat *old) {
 static int open_partial(struct file_writer *writer, const struct stat *old) {
     writer->fd = make_own(writer->target, O_WRONLY, &writer->partial);
     if (writer->fd < 0) return fail_system("write", writer->path);
-    flock(writer->fd, LOCK_EX | LOCK_NB); /* shows that this process is at work, as long as the file is open (file_remove_left) */
+    flock(writer->fd, LOCK_EX | LOCK_NB); /* shows, as long as the file is open, that this process is writing it (file_remove_left) */
     return old ? keep_rights(writer, old) : 0;
 }
 
@@ -440,7 +439,7 @@ int file_open_unnamed(const char *path) {
     int fd = parent ? retry_open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
     free(parent);
     if (fd >= 0) return fd;
-    report_clear(); /* for example, the file system cannot make nameless files */
+    report_clear(); /* for example, because the file system has no nameless files */
     fd = make_own(path, O_RDWR, &name);
     if (fd < 0) fail_system("make a file beside", path);
     else if (unlink(name)) {
@@ -459,7 +458,7 @@ int file_is_at(int fd, const char *path) {
     return open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* Opens a pipe for writing. Waits until it has a reader, up to PIPE_SECONDS: without a reader it cannot be opened. */
+/* Opens a pipe for writing, for which it must have a reader; waits for one up to PIPE_SECONDS. */
 static int open_pipe(const char *path) {
     for (int waited = 0;; waited++) {
         int fd = retry_open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
@@ -470,7 +469,7 @@ static int open_pipe(const char *path) {
     }
 }
 
-/* Returns the descriptor if `target` is a name in /proc of a file that this process has open (/proc/self/fd/1); otherwise -1. */
+/* If `target` is a name in /proc of a file that this process has open (/proc/self/fd/1), returns its descriptor; otherwise -1. */
 static int own_file(const char *target) {
     static const char own[] = "/proc/self/fd/";
     return strncmp(target, own, sizeof own - 1) ? -1 : atoi(target + sizeof own - 1);
@@ -490,8 +489,8 @@ static int open_target(struct file_writer *writer, int stream_too) {
     }
     if (stream_too && own < 0 && S_ISFIFO(about.st_mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
     if (stream_too && (own >= 0 || S_ISCHR(about.st_mode))) {
-        /* A file that this process has open is duplicated, so that writing continues at its current position; opening it anew would begin at
-         * its first byte. */
+        /* A file that this process already has open is duplicated, so that writing continues at its current position; opening it again would start
+         * at byte 0. */
         writer->fd = own < 0 ? open(writer->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : retry_duplicate(own);
         return writer->fd < 0 ? fail_system("write", writer->path) : 0;
     }
@@ -518,20 +517,19 @@ int file_writer_open_given(struct file_writer *writer, const char *path) {
 
 /* ---- writing and committing ---- */
 
-/* Asks the disk to begin writing the bytes that the system holds, so that committing a large file is quick. If this hint fails,
- * nothing is lost. */
+/* Asks the system to start writing the bytes to the disk, so that committing a large file is fast. It does not matter if this fails. */
 static void start_disk(struct file_writer *writer) {
     if (writer->sent - writer->started < DISK_PIECE) return;
     sync_file_range(writer->fd, (off_t)writer->started, (off_t)(writer->sent - writer->started), SYNC_FILE_RANGE_WRITE);
     writer->started = writer->sent;
 }
 
-/* Writes all bytes, in as many calls as the system needs. Returns 0, or -1 with errno. */
+/* Writes all bytes, in several calls if necessary. Returns 0, or -1 with errno. */
 static int write_all(int fd, const char *data, uint64_t length) {
     while (length) {
         ssize_t n = write(fd, data, length > (1 << 30) ? 1 << 30 : length);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) { /* a pipe opened with O_NONBLOCK is full: wait until its reader has read */
+        if (n < 0 && errno == EAGAIN) { /* a pipe opened with O_NONBLOCK is full: waits until its reader has read */
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
             continue;
         }
@@ -672,7 +670,7 @@ int file_append(const char *path, const void *data, uint64_t length) {
     int result = fstat(fd, &before) ? fail_system("look at", path) : 0;
     if (!result && write_all(fd, data, length)) {
         result = fail_system("write", path);
-        retry_truncate(fd, (uint64_t)before.st_size); /* half a line would also spoil the line that is appended next */
+        retry_truncate(fd, (uint64_t)before.st_size); /* removes the half line, which would also damage the next line */
     }
     if (retry_close(fd) && !result) result = fail_system("close", path);
     return result;
@@ -695,7 +693,7 @@ void file_part_close(struct file_part *part) {
 
 int file_part_write(struct file_part *part, uint64_t offset, const void *data, uint64_t length) {
     if (retry_write_at(part->fd, data, length, offset)) return fail_system("write", part->path);
-    /* Asks the disk to begin writing now, so that syncing a large file later is quick. If this hint fails, nothing is lost. */
+    /* Asks the system to start writing to the disk now, so that syncing a large file later is fast. It does not matter if this fails. */
     sync_file_range(part->fd, (off_t)offset, (off_t)length, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
@@ -710,17 +708,17 @@ int file_part_resize(struct file_part *part, uint64_t bytes) {
 
 /* ---- the table of maps that the signal's handler reads ----
  *
- * A signal's handler may run in the middle of anything, so it may neither lock nor allocate. It finds the file of an address
- * in this table. An entry is valid while `data` is not NULL: that is set last and cleared first.
+ * A signal handler may interrupt anything, so it may neither lock nor allocate. In this table it finds the file to which an address belongs. An entry
+ * is valid while `data` is not NULL: that is set last and cleared first.
  */
 
-enum { WATCHED = 64 }; /* number of maps for which SIGBUS gives a message; further maps work, but give none */
+enum { WATCHED = 64 }; /* number of maps for which SIGBUS is explained by a message; more maps work, but without it */
 static struct watched {
     _Atomic(const char *) data;
     uint64_t size;
     char *path; /* owned */
 } watched[WATCHED];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a map is opened or closed */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a map is added to or removed from the table */
 
 static void watch(const struct file_map *map, const char *path) {
     char *kept = mem_text(path, strlen(path), "a path");
@@ -755,7 +753,7 @@ static void on_bus(int number, siginfo_t *info, void *context) {
         report_dying("'", watched[i].path, "' cannot be read any more: another program has cut it short, or its disk fails");
         _exit(1);
     }
-    signal(number, SIG_DFL); /* the address is in none of our maps, so the signal ends the process as usual */
+    signal(number, SIG_DFL); /* the address is in no map, so the signal ends the process as usual */
     raise(number);
 }
 

@@ -7,7 +7,7 @@
 static const int numbers[INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t asked;
 static atomic_int ends_work; /* argument of interrupt_ends_work() */
-static _Thread_local interrupt_flag *used; /* this thread's flag; NULL: the thread obeys signals */
+static _Thread_local interrupt_flag *used; /* this thread's flag; NULL: the thread listens to signals */
 
 static void on_signal(int number) {
     asked = 1;

@@ -1,10 +1,8 @@
-/* interrupt: stops long work in an orderly way after Ctrl-C, SIGTERM or the closing of its terminal (SIGHUP). The first signal only
- * sets a flag, which long work checks from time to time. A second signal kills at once, in case the work takes too long to stop.
- * Signals that were ignored before (nohup) stay ignored. A process has only one handler for a signal, so only programs call
- * interrupt_watch(); without that call, signals act as usual.
+/* interrupt: lets long work stop in an orderly way after Ctrl-C, SIGTERM or the closing of its terminal (SIGHUP). The first signal only sets a flag,
+ * which the work checks from time to time; a second one ends the process at once. Signals that were ignored before (nohup) stay ignored. A process
+ * has only one handler for a signal, so only programs call interrupt_watch(); without that call, signals act as usual.
  *
- * The library leaves signals to its caller. The caller sets a flag of its own instead, which the working thread checks, and
- * so do the workers of the pools that this thread runs (pool.h).
+ * The library leaves signals to its caller, who sets a flag instead; it is checked by the working thread and by the workers of its pools (pool.h).
  */
 #ifndef SPTX_INTERRUPT_H
 #define SPTX_INTERRUPT_H
@@ -21,22 +19,21 @@ struct interrupt {
 void interrupt_watch(struct interrupt *watch);
 void interrupt_end(const struct interrupt *watch); /* restores the old handlers */
 
-/* Returns 1 if the work should stop: the thread's flag is set or, for a thread without a flag, a signal has arrived since
- * interrupt_watch(). */
+/* Returns 1 if the work should stop: the thread's flag is set, or, if it has none, a signal has arrived since interrupt_watch(). */
 int interrupt_asked(void);
 
 typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or by a signal handler */
 
-/* Makes this thread obey `flag` from now on, instead of signals; NULL: signals again. Returns the flag that it obeyed before. */
+/* Makes this thread check `flag` instead of signals; NULL: signals again. Returns the flag that it checked before. */
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* For long work that needs no cleanup, which calls this regularly. Returns 0 to continue, or -1 after fail_stopped(): the
- * thread's flag is set or, for a thread without a flag, a signal has arrived and interrupt_ends_work(1) was called. */
+/* To be called regularly by long work that needs no cleanup. Returns 0 to continue, or -1 after fail_stopped(): the thread's flag is set, or, if
+ * it has none, a signal has arrived and interrupt_ends_work(1) was called. */
 int interrupt_check(void);
 
-/* Sets whether a signal makes interrupt_check() fail. 1: before training begins. 0, the default: during training, which writes a
- * checkpoint after a signal. Returns the previous setting. */
+/* Sets whether interrupt_check() fails after a signal: 1 before training begins; 0 (the default) during training, which writes a checkpoint first.
+ * Returns the previous setting. */
 int interrupt_ends_work(int ends);
 
 #endif

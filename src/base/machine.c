@@ -1,6 +1,6 @@
-/* cgroup: reads limits from three places. /proc/self/cgroup names the process's group in each hierarchy; /proc/self/mountinfo
- * says where a hierarchy is mounted; and a group's directory has files with its limit and its use. The directories above it, up
- * to the mount point, are the groups that contain it; their limits apply, too. */
+/* cgroup: reads memory limits from the files of control groups. /proc/self/cgroup names the process's group in each hierarchy;
+ * /proc/self/mountinfo says where a hierarchy is mounted; a group's directory has files with its limit and its use. The directories above it, up
+ * to the mount point, are groups that contain it, whose limits apply, too. */
 
 #define _GNU_SOURCE
 #include "machine.h"
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 enum { FIELD = 4096 }; /* longest path that can be read */
-enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* indices of struct version's `stat`, lines of memory.stat */
+enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* indices of `stat` in struct version: lines of memory.stat */
 
-/* The names of a version's files, and of its lines in memory.stat. These lines count the group and all groups below it. The
- * kernel drops the first three, which are caches, when memory is short, so they count as free. */
+/* For version 1 or 2 of control groups: names of a group's files, and of lines in its memory.stat, which include the groups below it. The first
+ * three lines are caches, which the kernel drops when memory is short; so they count as free. */
 struct version {
     const char *limits[2]; /* files with limits; the smaller limit holds */
     const char *used;
@@ -32,7 +32,7 @@ static const struct version versions[] = {
      {"total_inactive_file", "total_active_file", NULL, "hierarchical_memory_limit"}},
     {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file", "slab_reclaimable", NULL}}};
 
-/* Limits from here on mean "no limit": version 1 then writes the largest number of whole pages. */
+/* Limits from this number on mean "no limit": version 1 writes the largest number of whole pages. */
 static const uint64_t no_limit = (uint64_t)1 << 62;
 
 /* ---- numbers of a group ---- */
@@ -43,7 +43,7 @@ static FILE *open_file(const char *directory, const char *name) {
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
 }
 
-/* Returns the number in a file, or `otherwise` if the file is missing or says "max". */
+/* Returns the number in a file, or `otherwise` if the file is missing or contains "max". */
 static uint64_t read_number(const char *directory, const char *name, uint64_t otherwise) {
     FILE *file = open_file(directory, name);
     unsigned long long value;
@@ -53,8 +53,8 @@ static uint64_t read_number(const char *directory, const char *name, uint64_t ot
     return value;
 }
 
-/* Reads lines "NAME NUMBER" of a group's memory.stat into `values`; a value whose line is missing is not changed. Returns 1, or
- * 0 if the file cannot be read. */
+/* Reads lines "NAME NUMBER" of a group's memory.stat into `values`; values without a line stay unchanged. Returns 1, or 0 if the file cannot be
+ * read. */
 static int read_stat(const char *directory, const char *const names[], uint64_t values[], unsigned count) {
     FILE *file = open_file(directory, "memory.stat");
     unsigned long long value;
@@ -81,7 +81,7 @@ static void take_group(struct cgroup_memory *memory, const struct version *versi
     limit = smaller(limit, stat[LIMIT_ABOVE]);
     if (limit >= no_limit) return;
     memory->limit = smaller(memory->limit, limit);
-    /* If the use cannot be read, it counts as 0: an unreadable file does not mean that the group is full. */
+    /* If the use cannot be read, 0 is assumed: the file may be unreadable although the group is not full. */
     if (used == UINT64_MAX || !whole) used = 0;
     for (int i = 0; i < LIMIT_ABOVE; i++) used -= smaller(used, stat[i]);
     memory->left = smaller(memory->left, limit - smaller(limit, used));
@@ -97,13 +97,12 @@ static int in_list(const char *list, const char *name) {
     return 0;
 }
 
-/* Finds the process's group in the hierarchy of a version, as a path from that hierarchy's top. Returns 1, or 0 if the process
- * has no group there. */
+/* Finds the process's group in the hierarchy of a version, as a path from the hierarchy's top. Returns 1, or 0 if the process has no group in it. */
 static int find_group(const char *root, int version, char path[FIELD]) {
     FILE *file = open_file(root, "proc/self/cgroup");
     char line[FIELD + 256];
     int found = 0;
-    while (file && !found && fgets(line, sizeof line, file)) { /* a line is "4:memory,cpu:/path", or "0::/path" for version 2 */
+    while (file && !found && fgets(line, sizeof line, file)) { /* lines look like "4:memory,cpu:/path", or "0::/path" with version 2 */
         char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!at) continue;
         *at++ = 0;
@@ -115,7 +114,7 @@ static int find_group(const char *root, int version, char path[FIELD]) {
     return found;
 }
 
-/* Decodes a path of mountinfo in place: blanks and backslashes are written as octal numbers, such as \040. */
+/* Decodes a path of mountinfo in place: octal numbers such as \040 stand for blanks and backslashes. */
 static void decode(char *text) {
     char *to = text;
     for (const char *at = text; *at; at++) {
@@ -136,8 +135,8 @@ struct mount {
     char top[FIELD], at[FIELD]; /* at: the mount point; top: the group whose directory is mounted there */
 };
 
-/* Parses a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns the version of the memory hierarchy
- * that it mounts; 0 if it mounts none. */
+/* Parses a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns the version of the memory hierarchy that is mounted; 0 if
+ * it is something else. */
 static int read_mount(const char *line, struct mount *mount) {
     char type[64], super[FIELD];
     const char *rest = strstr(line, " - ");
@@ -149,8 +148,8 @@ static int read_mount(const char *line, struct mount *mount) {
     return mount->version;
 }
 
-/* Returns the group's path below the mount point. A container may see only a part of the hierarchy; if the group is outside of
- * that part, this returns the mount point itself. */
+/* Returns the group's path below the mount point; the mount point itself if a container sees only a part of the hierarchy that does not contain
+ * the group. */
 static const char *below_mount(const struct mount *mount, const char *group) {
     size_t length = strcmp(mount->top, "/") ? strlen(mount->top) : 0;
     if (strncmp(group, mount->top, length) || (group[length] && group[length] != '/') || strstr(group, "/..")) return "";
@@ -185,12 +184,12 @@ struct cgroup_memory cgroup_memory(const char *root) {
 
 enum { LINE = 1024, NODES = 1024, WORD_BITS = 8 * sizeof(unsigned long) };
 
-/* A set of nodes in the form of the system calls: one bit a node. */
+/* A set of memory nodes, as system calls expect it: one bit for each node. */
 struct nodes {
     unsigned long bits[NODES / WORD_BITS];
 };
 
-/* Reads the first line of the file sys/name. Returns 1, or 0 if it cannot be read. */
+/* Reads the first line of the file `name` under `sys`. Returns 1, or 0 if it cannot be read. */
 static int read_line(const char *sys, const char *name, char line[LINE]) {
     char path[LINE];
     if (snprintf(path, sizeof path, "%s/%s", sys, name) >= (int)sizeof path) return 0;
@@ -200,7 +199,7 @@ static int read_line(const char *sys, const char *name, char line[LINE]) {
     return read;
 }
 
-/* Returns how many numbers a list such as "0-1,4" contains. */
+/* Returns how many numbers a list such as "0-1,4" stands for. */
 static unsigned long count_list(const char *list) {
     unsigned long count = 0;
     while (isdigit((unsigned char)*list)) {

@@ -40,7 +40,7 @@ void *mem_aligned(uint64_t count, uint64_t size, const char *what) {
     return got(aligned_alloc(128, padded ? padded : 128), bytes, what);
 }
 
-/* Makes *block hold exactly `items` items. Returns 0, or -1 after fail(). */
+/* Changes the size of *block to exactly `items` items. Returns 0, or -1 after fail(). */
 static int resize(void *block, uint64_t *capacity, uint64_t items, uint64_t size, const char *what) {
     void **place = block;
     uint64_t bytes;
@@ -85,7 +85,7 @@ void mem_free_texts(char **texts, int64_t count) {
     free(texts);
 }
 
-/* Returns the value in bytes of a line "Name:   123 kB" of a file in /proc; 0 if there is no such line. */
+/* Returns the bytes in a line "Name:   123 kB" of a file in /proc; 0 if there is no such line. */
 static uint64_t proc_bytes(const char *root, const char *name_of_file, const char *name) {
     char path[4096], line[256];
     uint64_t kib = 0;
@@ -109,8 +109,8 @@ uint64_t mem_resident_peak(void) {
     return proc_bytes("", "self/status", "VmHWM");
 }
 
-/* Returns the smaller of the machine's bytes and the control groups' bytes. 0 means that nothing is known, so if a group has
- * nothing left, 1 is returned. */
+/* Returns the smaller of two limits in bytes, the machine's and the control groups'. Returns 1 for groups with nothing left, since 0 means
+ * unknown. */
 static uint64_t fewer(uint64_t machine, uint64_t groups) {
     uint64_t bytes = machine && machine < groups ? machine : groups;
     return bytes == UINT64_MAX ? 0 : bytes ? bytes : 1;

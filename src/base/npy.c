@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
-/* The types that NumPy lacks, or that mean more than their numbers, by kind: what the file says, and the ending of the field's name. */
+/* Types that NumPy does not have, or that mean more than numbers: by kind, the type in the file, and the ending of the field's name. */
 static const struct named_type {
     char kind;
     const char *type, *ending;
@@ -41,7 +41,7 @@ static int take_word(struct cursor *cursor, const char *wanted) {
     return 1;
 }
 
-/* Reads a quoted string without escapes into `out`. Returns 1, or 0 if the text is no such string. */
+/* Reads a quoted string without escapes into `out`. Returns 1, or 0 if the text is something else. */
 static int take_quoted(struct cursor *cursor, char *out, size_t capacity) {
     char quote = take_mark(cursor, '\'') ? '\'' : take_mark(cursor, '"') ? '"' : 0;
     size_t n = 0;
@@ -65,7 +65,7 @@ static int take_number(struct cursor *cursor, uint64_t *value) {
     return cursor->at > first;
 }
 
-/* Reads a tuple of at most two numbers. Returns how many numbers it has, or -1 if the text is no such tuple. */
+/* Reads a tuple of at most two numbers. Returns their count, or -1 if the text is something else. */
 static int take_shape(struct cursor *cursor, uint64_t shape[2]) {
     int n = 0;
     if (!take_mark(cursor, '(')) return -1;
@@ -80,7 +80,7 @@ static int refuse_header(const char *path, const char *what) {
     return fail("'%s' is not a table of this program: %s", path, what);
 }
 
-/* Removes the ending from the name of a field that has one of the named types. */
+/* If the field's name has the ending of a named type, removes the ending and sets the kind. */
 static int set_kind(struct npy_field *field, const char *type, const char *path) {
     size_t length = strlen(field->name);
     if (!strcmp(type, "<f4")) field->kind = 'f';
@@ -143,7 +143,7 @@ static int read_shape(struct npy *npy, struct cursor *cursor, int *dimensions, u
     return 0;
 }
 
-/* Sets the offset of each field and the bytes of a record. Fields follow each other without gaps. */
+/* Sets each field's offset, and the bytes of a record; fields follow each other without gaps. */
 static void lay_out(struct npy *npy) {
     npy->record = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {
@@ -182,7 +182,7 @@ static int read_header(struct npy *npy, struct cursor *cursor, const char *path)
     return 0;
 }
 
-/* Finds the header's text. Version 1.0 stores its length in two bytes, 2.0 and 3.0 in four. */
+/* Finds the header's text, whose length has two bytes in version 1.0, four in 2.0 and 3.0. */
 static int find_header(struct npy *npy, struct cursor *cursor, const char *path) {
     const unsigned char *bytes = (const unsigned char *)npy->map.data;
     if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC)) return refuse_header(path, "it does not begin as a NumPy file does");
@@ -236,8 +236,7 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
 
 /* ---- writing ---- */
 
-/* Appends one field of a structured type. A field of floats always has a shape, so that NumPy reads a table of one column as a
- * matrix, too. */
+/* Appends a field of a structured type. A field of floats always has a shape, so that NumPy reads even one column as a matrix. */
 static size_t add_field(char *out, size_t capacity, size_t at, const struct npy_field *field) {
     if (field->kind == 'u' && field->columns == 1) return text_add(out, capacity, at, "('%s', '<u4')", field->name);
     for (int i = 0; i < NAMED_TYPES; i++)
@@ -265,7 +264,7 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
         }
         n = text_add(text, sizeof text, n, "], 'fortran_order': False, 'shape': (%" PRIu64 ",), }", npy->rows);
     }
-    /* The text always fits: eight fields with names of 40 letters take 700 bytes. */
+    /* The text always fits: eight fields with names of 40 letters need 700 bytes. */
     size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, length = whole - before;
     memset(text + n, ' ', length - n);
     text[length - 1] = '\n';

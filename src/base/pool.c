@@ -15,15 +15,15 @@
 
 struct pool {
     unsigned threads;
-    pthread_t *handles; /* [threads]; [0] is unused: that worker is the caller */
+    pthread_t *handles; /* [threads] worker 0 is the caller, so [0] is unused */
     pthread_mutex_t lock;
     pthread_cond_t start, done;
     pool_job *job;
     void *context;
     struct report *report;     /* sink of the thread that called pool_run() */
     interrupt_flag *interrupt; /* flag of the thread that called pool_run() */
-    uint64_t round;   /* number of jobs so far; workers start a job when this changes */
-    unsigned running; /* number of workers that have not finished the current job */
+    uint64_t round;   /* number of jobs so far; workers start when it changes */
+    unsigned running; /* number of workers that are still working on the current job */
     int failed, closing;
 };
 
@@ -108,7 +108,7 @@ unsigned pool_threads(const struct pool *pool) {
 int pool_run(struct pool *pool, pool_job *job, void *context) {
     if (!pool) return job(context, 0);
     pthread_mutex_lock(&pool->lock);
-    INVARIANT(!pool->running); /* a job must not start another one in its own pool */
+    INVARIANT(!pool->running); /* a job must not start another job in its own pool */
     pool->job = job;
     pool->context = context;
     pool->report = report_current();
@@ -162,7 +162,7 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* Starts the thread while all signals are blocked. It inherits the block, so signals reach only the threads that handle them. */
+/* Starts the thread with all signals blocked, so that they reach only threads that handle them. */
 static int start(struct behind *behind) {
     sigset_t all, before;
     sigfillset(&all);

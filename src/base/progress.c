@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Lowest number of seconds between two lines if stderr is no terminal, where a line cannot replace the one before. */
+/* Fewest seconds between two lines if stderr is not a terminal, where a line cannot replace the previous one. */
 static const double without_terminal = 10;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,7 +43,7 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
     char line[256], rate[64], left[TEXT_BYTES];
     if (!is_due(progress, now)) return;
     format_rate(rate, sizeof rate, spent > 0 ? (double)done / spent : 0, unit);
-    if (total == 0 || done == 0) { /* the total or the speed is not known yet */
+    if (total == 0 || done == 0) { /* the total, or the speed, is not known yet */
         snprintf(line, sizeof line, "%s  %s", progress->what, rate);
     } else {
         if (done > total) done = total;
@@ -57,8 +57,8 @@ void progress_end(struct progress *progress) {
     report_live("");
 }
 
-/* Returns the length in bytes of the control character that begins here, or 0 if none does. Control characters are in ASCII or
- * in C1 (0x80 to 0x9F); C1 characters have one byte on terminals of old encodings, two on UTF-8 terminals. */
+/* Returns the length in bytes of the control character that begins here, or 0. Control characters are those of ASCII and C1 (0x80 to 0x9F), which
+ * has one byte on terminals of old encodings, two on UTF-8 terminals. */
 static unsigned control_length(const char *text, uint64_t left) {
     unsigned char byte = (unsigned char)*text;
     if (byte < ' ' || byte == 127) return 1;
@@ -89,7 +89,7 @@ static void print_visibly(const char *text, uint64_t length) {
 }
 
 void terminal_print(const char *text, uint64_t length) {
-    static int known, is_terminal; /* asked only once, since a million answers may be printed word by word */
+    static int known, is_terminal; /* determined only once, since a million answers may be printed word by word */
     if (!known) is_terminal = isatty(STDOUT_FILENO), known = 1;
     if (is_terminal)
         print_visibly(text, length);

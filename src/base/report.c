@@ -15,10 +15,10 @@ struct report {
     pthread_mutex_t lock;
     char sentence[4096];
     int exit_code;
-    int live_shown;    /* 1: a live line is on the terminal */
+    int live_shown;    /* 1: the progress line is on the terminal */
     int quiet;         /* 1: only report_last() writes */
     int mute;          /* 1: not even report_last() writes */
-    report_hear *hear; /* receives warnings instead of stderr; NULL for the program's sink */
+    report_hear *hear; /* called with warnings, which are then not written to stderr; NULL for the program's sink */
     void *user;
 };
 
@@ -123,7 +123,7 @@ void report_clear(void) {
     pthread_mutex_unlock(&report->lock);
 }
 
-/* Erases the live line, so that the next line does not begin in the middle of it. The caller must hold the lock. */
+/* Erases the progress line, so that the next line does not begin after it. The caller must hold the lock. */
 static void take_live_away(struct report *report) {
     if (report->live_shown) fputs("\r\033[K", stderr);
     report->live_shown = 0;
@@ -151,7 +151,7 @@ void report_release(int write) {
     free(held_text);
 }
 
-/* Writes one line to stderr. heard = 1: passes the line to the sink's `hear` function instead, if it has one. */
+/* Writes one line to stderr. heard = 1: passes the line to the sink's `hear` function instead, if there is one. */
 static void say(const char *prefix, int heard, const char *format, va_list args) {
     char text[sizeof of_program.sentence];
     vsnprintf(text, sizeof text, format, args);

@@ -1,5 +1,4 @@
-/* retry: system calls that are repeated if a signal has interrupted them. Network file systems interrupt calls that local ones do
- * not, and Ctrl-C or a resized window must not make such a call fail.
+/* retry: system calls that are repeated if a signal interrupts them, which Ctrl-C or a resized window may do, above all on network file systems.
  *
  * errno is set as usual; the caller makes the error message.
  */
@@ -10,12 +9,12 @@
 #include <sys/types.h>
 
 int retry_open(const char *path, int flags); /* new files get mode 0666 */
-int retry_duplicate(int fd);                 /* returns a new descriptor of the same open file, which exec closes */
+int retry_duplicate(int fd);                 /* returns a new descriptor of the same open file, which is closed by exec */
 int retry_sync(int fd);
 int retry_truncate(int fd, uint64_t length);
 /* Unlike the others, calls close() only once: Linux frees the descriptor even if a signal interrupts the call. */
 int retry_close(int fd);
-/* Reads `length` bytes at `offset`, fewer at the file's end. Returns the number read, or -1. */
+/* Reads `length` bytes at `offset`, or fewer at the file's end. Returns the number of bytes, or -1. */
 int64_t retry_read_at(int fd, void *out, uint64_t length, uint64_t offset);
 /* Writes all bytes at `offset`. Returns 0 or -1. */
 int retry_write_at(int fd, const void *data, uint64_t length, uint64_t offset);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Splits a text into a number and the unit after it. Underscores between digits are ignored. */
+/* Splits a text such as "11 GiB" into number and unit. Ignores underscores between digits. */
 static int number_and_unit(const char *text, double *value, char unit[8]) {
     char digits[64];
     size_t n = 0;
@@ -195,8 +195,8 @@ char *text_strip(char *text) {
     return text;
 }
 
-/* Returns the number of edits between two words: insertions, deletions, changes, and swaps of neighbouring letters (optimal
- * string alignment). */
+/* Returns how many edits one word needs to become the other: insertions, deletions, changes, swaps of neighbouring letters (optimal string
+ * alignment). */
 static unsigned edits(const char *a, const char *b) {
     enum { LONGEST = 63 };
     size_t n = strlen(a), m = strlen(b);
@@ -232,8 +232,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
     return best;
 }
 
-/* Returns the C locale that the C library has built in: this call allocates nothing, so it cannot fail and nothing must be
- * freed. */
+/* Returns the C library's built-in C locale: nothing is allocated, so this cannot fail and nothing must be freed. */
 static locale_t c_locale(void) {
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
@@ -261,7 +260,7 @@ void json_release(struct json *json) {
     *json = (struct json){.used = 0};
 }
 
-/* Reserves `length` more bytes and one for a NUL. Returns where they begin, or NULL if memory is short. */
+/* Makes room for `length` more bytes and a NUL. Returns where they begin; NULL if memory is short. */
 static char *more(struct json *json, uint64_t length) {
     if (!json->failed && mem_grow(&json->bytes, &json->capacity, json->used + length + 1, 1, "a text")) json->failed = 1;
     return json->failed ? NULL : json->bytes + json->used;
@@ -282,8 +281,8 @@ void json_print(struct json *json, const char *format, ...) {
 
 /* ---- strings ---- */
 
-/* Returns 1 for a character that is written as a \u escape: control characters, quotes, backslashes, and <, > and &. The last
- * byte of each is its Unicode number, even for a C1 control character, which has two bytes. */
+/* Returns 1 for characters that are written as \u escapes: control characters, quotes, backslashes, <, > and &. The last byte of each is its
+ * Unicode number, even for a C1 control character, which has two bytes. */
 static int is_escaped(const unsigned char *at) {
     return *at < 0x20 || *at == 0x7F || *at == '"' || *at == '\\' || *at == '<' || *at == '>' || *at == '&' ||
            (*at == 0xC2 && at[1] < 0xA0);

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-static const double stood_still = 1; /* seconds; a longer gap between two calls means that the process did not run */
+static const double stood_still = 1; /* seconds; after a longer gap between two calls, the process was not running */
 
 double waiting_now(void) {
     struct timespec now;
