@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MOST = 32 }; /* most options that are compared with a misspelt one */
+enum { NAMES_MOST = 32 }; /* most options to which a misspelt one is compared */
 
 static const struct option *find_option(const struct option *options, const char *name, size_t length) {
     for (; options->name; options++)
@@ -27,7 +27,7 @@ static int section_among(const char *name, const char *sections) {
     return at != NULL;
 }
 
-/* Returns the key that "--dim=100", which lacks its section, may mean: the first "section.dim" in these sections, or NULL. */
+/* Returns the key that "--dim=100", which lacks its section, may mean: the first "section.dim" of these sections, or NULL. */
 static const char *full_name(const char *name, const char *sections) {
     const char *full = NULL;
     for (int i = 0; sections && (full = config_full_name(name, i)); i++)
@@ -68,7 +68,7 @@ static int take_option(const char *command, const struct option *option, const c
     return 0;
 }
 
-/* Returns 1 for "--section.key=value": its name contains a dot. */
+/* Returns 1 for "--section.key=value", whose name contains a dot. */
 static int is_setting(const char *argument) {
     return memchr(argument, '.', strcspn(argument, "=")) != NULL;
 }
@@ -85,7 +85,7 @@ static int take_argument(struct arguments *a, const char *command, const char *a
                       sections, (int)strcspn(command, " "), command); /* the command would not use the key */
 }
 
-/* Fails for "--model.dim 100" and "--model.dim = 100", in which 100 would be read as a file's name. */
+/* Fails for "--model.dim 100" and "--model.dim = 100", where 100 would be taken as a file name. */
 static int check_blank(const char *command, const char *argument, const char *next) {
     if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next || !strncmp(next, "--", 2)) return 0;
     const char *value = next + (*next == '=');
@@ -130,7 +130,7 @@ int arguments_number(const char *command, const char *option, const char *text, 
 
 /* ---- configs ---- */
 
-/* Sets the keys of the arguments in a config that has its defaults, or a run's keys. */
+/* Sets the keys given as arguments in a config, which contains its defaults or a run's keys. */
 static int set_settings(struct config *config, const struct arguments *a) {
     for (int i = 0; i < a->setting_count; i++) {
         int result = config_argument(config, a->settings[i]);

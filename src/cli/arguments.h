@@ -10,7 +10,7 @@
  *   --k=10                             {.name = "k", .text = &text}
  *   --resume                           {.name = "resume", .flag = &flag}
  *   --overwrite, --overwrite=now       both .flag and .text
- *   may come several times             .texts[OPTION_TIMES], counted in `count`
+ *   may be given several times         .texts[OPTION_TIMES], counted in `count`
  */
 struct option {
     const char *name;
@@ -27,37 +27,34 @@ struct arguments {
     int count, setting_count;
 };
 
-/* Divides argv[1..] into options, keys and other arguments; after a lone "--" all are other arguments. command: its name in
- * error messages ("bench train"). sections: the sections whose keys the command accepts ("device, memory"), ANY_SECTION, or
- * NULL: it accepts no keys. Returns 0, or -1 after fail_usage(), which suggests the option most similar to an unknown one. The
- * caller always releases. */
+/* Divides argv[1..] into options, keys and other arguments; all after a lone "--" are other arguments. command: its name in error messages ("bench
+ * train"). sections: the sections whose keys the command accepts ("device, memory"), ANY_SECTION, or NULL: it accepts no keys. Returns 0, or -1
+ * after fail_usage(), which suggests the option most similar to an unknown one. The caller always releases. */
 int arguments_read(struct arguments *arguments, const char *command, int argc, char **argv, const struct option *options,
                    const char *sections);
 void arguments_release(struct arguments *arguments);
 #define ANY_SECTION ""
 
-/* Reads an option's value as a whole number from `lowest` to `highest`. If `text` is NULL, *value is unchanged. Returns 0, or -1
- * after fail_usage(), which names the option. */
+/* Reads an option's value as a whole number from `lowest` to `highest`; *value is unchanged if `text` is NULL. Returns 0, or -1 after
+ * fail_usage(), which names the option. */
 int arguments_number(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest, uint64_t *value);
 
 /* ---- configurations from arguments; the caller always releases them ---- */
 
-/* Makes a resolved config from a file (NULL: the defaults) and the keys of the arguments. ranks: as config->ranks. */
+/* Makes a resolved config from a file (NULL: the defaults) and the keys given as arguments. ranks: see config->ranks. */
 int arguments_config(struct config *config, unsigned ranks, const char *path, const struct arguments *arguments);
-/* Makes the config of a command that asks a run: without keys of [corpus], which say how the run's kind of files is read
- * (arguments_reading). */
+/* Makes the config for a question to a run, without keys of [corpus]: arguments_reading() uses these for reading files. */
 int arguments_config_beside(struct config *config, const struct arguments *arguments);
 
-/* Makes a resolved config for a command that needs one file, or keys in its place. */
+/* Makes a resolved config for a command that needs a file, or keys in its place. */
 int arguments_config_wanted(struct config *config, unsigned ranks, const char *command, const struct arguments *arguments);
 
-/* Does what arguments_config_wanted() does, but does not resolve the config, so that the command can set more keys. */
+/* Does the same as arguments_config_wanted() without resolving, so that the command can set more keys. */
 int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *arguments);
 
-/* Chooses how files of lists or triples are read when a finished run is asked with them: as its corpus was, in the format of
- * --format=F (`format`; NULL: not given) or --corpus.format. *look: 1 if neither option is given, so that the format may be
- * guessed from the file. run: becomes a copy of the model's keys with those of the arguments, which owns strings of *reading; the caller
- * always releases it. Returns 0, or -1 after fail(). */
+/* Chooses how files of lists or triples are read for a question to a finished run: as its corpus was, in the format of --format=F (`format`; NULL:
+ * not given) or --corpus.format. *look: 1 if neither option is given, so that the format may be guessed from the file. run: becomes a copy of the
+ * model's keys with those of the arguments, which owns strings of *reading; the caller always releases it. Returns 0, or -1 after fail(). */
 int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const struct model *model, const char *format,
                       const struct arguments *arguments);
 

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A call of bench; the kinds read its arguments and cmd_bench() releases them. */
+/* A call of bench: its arguments, read by each kind of measurement and released by cmd_bench(). */
 struct bench_call {
     int argc;
     char **argv;      /* argv[0] is "bench" */
@@ -31,14 +31,14 @@ struct bench_call {
     int json;
     struct arguments arguments;
     struct config config;
-    const char *config_path; /* path of the configuration file; NULL: none is given */
+    const char *config_path; /* path of the configuration file; NULL: none */
     double seconds;          /* how long a kind that trains measures */
-    uint64_t steps;          /* number of steps; 0: as many as `seconds` allow */
+    uint64_t steps;          /* number of steps; 0: as many as fit into `seconds` */
 };
 
 /* ---- arguments ---- */
 
-/* Does what arguments_read() does; besides options, the arguments may be the kind and one configuration file. */
+/* Does the same as arguments_read(); other arguments may be the kind and one configuration file. */
 static int bench_arguments(struct bench_call *call, const struct option *options, const char *sections) {
     if (arguments_read(&call->arguments, call->name, call->argc, call->argv, options, sections)) return -1;
     if (call->arguments.count > 2)
@@ -89,7 +89,7 @@ static void print_json_head(const struct bench_call *call, const struct backend_
     json_release(&head);
 }
 
-/* Prints the circumstances of a measurement: command, device and date; with `gpu` also the speed of plain copies. */
+/* Prints what was measured on what: command, device, date; with `gpu` also the speed of plain copies. */
 static void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                        int gpu) {
     char date[32] = "", free_text[TEXT_BYTES];
@@ -146,7 +146,7 @@ static int bench_memory_kind(struct bench_call *call) {
 
 /* `bench ranks`: measures the steps of a run on several ranks, which mpirun began. */
 
-/* The measurements of one rank, which the first rank collects. */
+/* What one rank has measured, collected by the first rank. */
 struct share {
     char device[128];
     uint32_t columns;
@@ -154,7 +154,7 @@ struct share {
     double seconds, loading, phase[PHASES];
 };
 
-/* Returns the seconds of the slowest rank: all ranks do the same steps at the same time. */
+/* Returns the seconds of the slowest rank, since all ranks do the same steps at the same time. */
 static double run_seconds(const struct share *shares, unsigned count) {
     double most = 0;
     for (unsigned r = 0; r < count; r++)
@@ -190,7 +190,8 @@ static void print_shares(const struct share *shares, unsigned count) {
     printf("rank  columns         GPU        host   loading  make_batch     step  exchange  link GB/s\n");
     for (unsigned r = 0; r < count; r++) {
         const struct share *s = &shares[r];
-        double step = s->phase[PHASE_STEP], apart = s->phase[PHASE_ALONE]; /* apart: without waiting; 0: not measured, for one rank */
+        double step = s->phase[PHASE_STEP], apart = s->phase[PHASE_ALONE]; /* apart: a step without waiting for other ranks; 0: not measured, since
+                                                                            * there is one rank */
         printf("%4u  %7u  %10s  %10s  %6.2f s  %10.3f %8.3f   %6.1f%%  %9.1f\n", r, s->columns, text_of_bytes(a, s->gpu_bytes),
                text_of_bytes(b, s->host_bytes), s->loading, s->phase[PHASE_MAKE] * 1e3, step * 1e3,
                apart > 0 && step > apart ? 100 * (step - apart) / step : 0, (double)s->link_bytes / s->seconds / 1e9);
@@ -243,9 +244,9 @@ static int bench_ranks_kind(struct bench_call *call) {
     return result;
 }
 
-/* `bench read`: measures how fast a corpus becomes ids or a graph, part by part. */
+/* `bench read`: measures how fast a corpus becomes ids or a graph, step by step. */
 
-/* A measurement: a corpus, and the files that are made of it. */
+/* A corpus that is measured, and the files made from it. */
 struct reading {
     const struct bench_call *call;
     struct corpus_options options;
@@ -335,7 +336,7 @@ static int measure_parts(struct reading *reading, char *path) {
     return 0;
 }
 
-/* Measures in a directory of its own, which is removed. */
+/* Measures in its own directory, which is removed. */
 static int measure_in(struct reading *reading, char *path) {
     char *directory = file_join(spool_directory(), "sptx-bench-XXXXXX");
     if (!directory) return -1;
@@ -372,9 +373,8 @@ static int bench_read_kind(struct bench_call *call) {
 
 static const char *const phase_names[] = {"make_batch", "step"};
 
-/* Returns the bytes that training moves in a second, divided by the bytes that plain copies move in a second on this machine.
- * For exact steps the plan says how many bytes a step moves. For lock-free training these are the bytes of the rows in all
- * examples, although the GPU's cache serves frequent rows. */
+/* Returns the bytes that training moves a second, divided by the bytes that plain copies move on this machine. For exact steps the plan says how
+ * many bytes a step moves; lock-free, they are the bytes of all examples' rows, although the GPU's cache serves frequent ones. */
 static double memory_share(const struct bench_training *t) {
     double bytes = t->hogwild ? (double)t->row_bytes : t->plan.memory_bytes * (double)t->steps;
     return t->limits.device > 0 ? bytes / t->seconds / t->limits.device : 0;
@@ -453,7 +453,7 @@ static int bench_train_kind(struct bench_call *call) {
 
 /* `bench transfer`: measures how fast rows move between a table in each place and the GPU. */
 
-/* The size of SpeedTorch's own benchmark: rows moved, rows of the table, columns. */
+/* Size of SpeedTorch's own benchmark: rows moved, rows of the table, columns. */
 enum { TABLE_MOVED = 131072, TABLE_ROWS = 1000000, TABLE_DIM = 128 };
 #define GIB ((uint64_t)1 << 30)
 
@@ -496,8 +496,7 @@ static int time_line(struct bench *bench, struct backend_table *table, struct li
     return bench->ops->bench_transfer(bench->backend, &request, &line->times);
 }
 
-/* Measures a table of SpeedTorch's size in each place, with each order of ids. file: path beside which a table in a file has its working
- * file. */
+/* Measures a table of SpeedTorch's size in each place, with each order of ids. file: path beside which a table in a file is created. */
 static int print_table(int json, struct bench *bench, uint64_t rows, uint64_t dim, const char *file) {
     static const struct {
         enum place place;
@@ -528,7 +527,7 @@ static int print_table(int json, struct bench *bench, uint64_t rows, uint64_t di
     return 0;
 }
 
-/* Measures one table of the sweep: moves each number of rows, in each order of ids. */
+/* Measures one table of the sweep, with each number of rows and each order of ids. */
 static int sweep_table(int json, struct bench *bench, uint64_t span, uint64_t row_bytes) {
     static const uint64_t moved[] = {8192, 262144, 1048576};
     struct backend_table *table;
@@ -538,8 +537,7 @@ static int sweep_table(int json, struct bench *bench, uint64_t span, uint64_t ro
     for (size_t i = 0; i < sizeof moved / sizeof *moved && !result; i++)
         for (int order = BENCH_RANDOM; order <= BENCH_SORTING && !result; order++) {
             struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
-            if (2 * moved[i] > rows) continue; /* rows to the GPU and rows from it are different ones, so there must be twice as
-                                                * many */
+            if (2 * moved[i] > rows) continue; /* rows to the GPU and from it must differ, so the table needs twice as many */
             if (!(result = time_line(bench, table, &line))) (json ? print_json_line : print_sweep_line)(&line);
             fflush(stdout);
         }
@@ -578,7 +576,7 @@ static int bench_transfer_kind(struct bench_call *call) {
     if (span_text && (text_bytes(span_text, &span) || span < GIB))
         return fail_usage("bench: --span = '%s' is not a size from 1GiB on", span_text);
     int result = bench_open(&bench, &call->config);
-    if (!result && !bench.ops->bench_transfer) { /* the user named a backend without a GPU, or none is usable */
+    if (!result && !bench.ops->bench_transfer) { /* the user named a backend without a GPU, or no GPU can be used */
         char why[512];
         const struct backend_ops *named = config_named_backend(&call->config);
         if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);

@@ -20,7 +20,7 @@ int cmd_config(int argc, char **argv) {
     }
     if (arguments_config(&config, 0, arguments.count ? arguments.given[0] : NULL, &arguments) || config_format(&config, 1, &text))
         goto out;
-    for (char *line = text; *line; line += strcspn(line, "\n") + 1) { /* a value may have control characters, which the terminal filters */
+    for (char *line = text; *line; line += strcspn(line, "\n") + 1) { /* printed by terminal_print(), since a value may contain control characters */
         terminal_print(line, strcspn(line, "\n"));
         putchar('\n');
     }

@@ -20,7 +20,7 @@ struct sets {
     struct arguments arguments;
 };
 
-/* Returns 1 if test sets of this measure are given. */
+/* Returns 1 if there are test sets for this measure. */
 static int is_given(const struct sets *sets, const char *measure) {
     return sets->of[evaluate_named(measure) - evaluate_measures].count > 0;
 }
@@ -65,7 +65,7 @@ static int read_shares(double shares[MOST_SHARES], uint64_t *count, const char *
     return 0;
 }
 
-/* Judges by each file, also after one has failed. */
+/* Judges by each file, even after one has failed. */
 static int judge(struct sets *sets, struct model *model, const struct config *config) {
     int result = 0;
     for (int i = 0; evaluate_measures[i].name; i++)

@@ -7,9 +7,9 @@
 #include "vectors/export.h"
 #include "vectors/list_scores.h"
 
-enum { MEASURED = 100000 }; /* rows among which an export of fewer bits is measured if --measure is not given */
+enum { MEASURED = 100000 }; /* rows among which the loss of an export with fewer bits is measured without --measure */
 
-/* Writes the rows; says how many they are, and what share of nearest rows they still find. */
+/* Writes the rows, and prints their number and what share of nearest rows they still find. */
 static int write_rows(struct export *export, enum export_format format, const char *path, int lists) {
     struct interrupt watch;
     char count[TEXT_BYTES];
@@ -78,7 +78,7 @@ int cmd_export(int argc, char **argv) {
         fail_usage("export: --classes=N is for --format=classes, which wants it, and the format is %s", format_name);
         goto out;
     }
-    int same = type < 0 || directory_exists(path) == 1 ? 0 : file_is_same(path, arguments.given[0]); /* a directory is refused where it is opened */
+    int same = type < 0 || directory_exists(path) == 1 ? 0 : file_is_same(path, arguments.given[0]); /* a directory is refused when it is opened */
     if (same == 1) fail_usage("export: --out = '%s' is the file that is read, which would be lost; choose another", path);
     if (type < 0 || same || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
     int view = answers_view_named(&model, table, 0);

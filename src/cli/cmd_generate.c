@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Default sizes of each kind of corpus, which train in about a minute. */
+/* Default sizes of each kind of corpus, which can be trained in about a minute. */
 static const struct {
     uint64_t rows, lists;
 } usual[] = {
@@ -45,7 +45,7 @@ static int print_files(const struct generate_options *options, const char *path)
     return groups[options->kind] ? print_file(path, ".groups.tsv", groups[options->kind]) : 0;
 }
 
-/* Fails if a file of the corpus would be a file of a run. */
+/* Fails if a file of the corpus would overwrite a file of a run. */
 static int refuse_files_of_runs(const char *path) {
     static const char *const endings[] = {"", ".vocab.tsv", ".groups.tsv"};
     char name[4096];

@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct glove_record) == 16, "a record of GloVe's files");
 
 static const char output_path[] = "/dev/stdout";
 
-/* Reads the flags of a program, and quiets it if -verbose is 0. */
+/* Reads a program's flags; -verbose 0 makes it quiet. */
 static int read_flags(struct program_flag *flags, struct config *config, enum program program, int argc, char **argv) {
     uint64_t verbose = 2;
     if (config_init(config) || program_flags_read(flags, config, program, argc, argv) || program_flag_count(flags, program, "-verbose", 9, &verbose))
@@ -90,7 +90,7 @@ int cmd_vocab_count(int argc, char **argv) {
 
 /* ---- cooccur ---- */
 
-/* A text as the ids of its known words; owned. */
+/* A text as ids of those of its words that the vocabulary contains; owned. */
 struct read_text {
     uint32_t *ids;
     uint64_t *starts, tokens, sentences, id_capacity, start_capacity;
@@ -143,7 +143,7 @@ static int write_records(struct cooccur *cooccur) {
     return result;
 }
 
-/* Counts standard input's pairs of the vocabulary's words. */
+/* Counts the pairs of words in standard input that the vocabulary contains. */
 static int count_input(const struct program_flag *flags, struct config *config) {
     struct cooccur_wanted wanted = {.path = "./overflow"};
     struct read_text text = {NULL};
@@ -214,7 +214,7 @@ static const struct directory_mark mark = {"glove", "sptx-w2v glove trains its r
 struct glove_call {
     struct program_flag flags[PROGRAM_FLAGS];
     uint64_t binary, model, header, threads;
-    char *place, *records; /* the directory with the mark; its file of counts. Owned */
+    char *place, *records; /* place: directory with the mark; records: file of counts in it. Owned */
     int words;             /* descriptor of the nameless file of words; -1: none */
 };
 
@@ -250,7 +250,7 @@ static int read_glove_flags(struct glove_call *call, struct config *config) {
     return program_set_path(config, "run.dir", program_flag(call->flags, GLOVE, "-save-file"), ".run");
 }
 
-/* Sorts the records by their first word, and writes them as a stream of counts. */
+/* Sorts the records by their first word, and writes them as a stream of counts (corpus/counts.h). */
 static int sort_records(const struct glove_call *call, const struct vocab *vocab, const struct config *config, const struct glove_record *records,
                         uint64_t count, const char *path) {
     struct counts_writer writer;
@@ -302,9 +302,9 @@ static int read_records(struct glove_call *call, const struct config *config) {
 
 /* ---- its output ---- */
 
-enum { RARE = 100 }; /* words whose mean is the vector of <unk> */
+enum { RARE = 100 }; /* words of which the vector of <unk> is the mean */
 
-/* Adds `share` x the parameters of a row to out[2 x (dim + 1)]: the word's vector and bias, then the context's. */
+/* Adds `share` x a row's parameters to out[2 x (dim + 1)]: vector and bias of the word, then of the context. */
 static void add_parameters(const struct model *model, uint64_t row, double share, double *out) {
     float values[COLUMNS_MOST];
     uint32_t dim = model->dim;
@@ -316,7 +316,7 @@ static void add_parameters(const struct model *model, uint64_t row, double share
     }
 }
 
-/* Prints a line of SAVE.txt, as -model says. */
+/* Prints a line of SAVE.txt; -model says which parameters it contains. */
 static int print_row(struct file_writer *out, const char *word, const double *values, uint32_t dim, uint64_t kind) {
     int result = file_print(out, "%s", word);
     for (uint32_t side = 0; side < (kind == 0 || kind == 3 ? 2u : 1u); side++)
@@ -366,7 +366,7 @@ static int write_output(const struct glove_call *call, const struct config *conf
     interrupt_watch(&watch);
     int result = 0;
     for (uint64_t kind = 0; kind < 2 && !result; kind++) {
-        if (call->binary == 1 - kind) continue; /* 0: the text alone; 1: the doubles alone */
+        if (call->binary == 1 - kind) continue; /* 0: only the text; 1: only the doubles */
         snprintf(path, sizeof path, "%s.%s", save, kind ? "bin" : "txt");
         result = kind ? write_doubles(&model, path) : print_text(call, &model, path);
         if (!result) note("wrote '%s': vectors of %s words", path, text_of_count(words, model.vocab.size));
@@ -376,7 +376,7 @@ static int write_output(const struct glove_call *call, const struct config *conf
     return result || run_directory_remove(config->run_dir) ? -1 : 0;
 }
 
-/* Refuses to write over a file of the call, or of another run. */
+/* Refuses to overwrite a file that this call reads, or a file of another run. */
 static int check_outputs(const struct glove_call *call) {
     static const char *const endings[] = {"txt", "bin"};
     char path[4096];

@@ -1,5 +1,5 @@
-/* `help`: what a command, a key or all of them mean; the manual page; completion for bash and zsh. All come from the command table and
- * the table of keys. The manual's lines are broken already, so man must not fill lines. */
+/* `help`: explains a command, a key, or all; the manual page; completion for bash and zsh. All are made from the tables of commands and keys. The
+ * manual's lines are already broken, so man must not fill them. */
 
 #include "base/report.h"
 #include "commands.h"
@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints a text, with an escape before what roff would interpret: backslashes, hyphens, and dots and quotes at the beginning of
- * a line. */
+/* Prints a text with escapes for what roff would interpret: backslashes, hyphens, and dots and quotes at the beginning of a line. */
 static void put_text(const char *text) {
     int begins = 1;
     for (; *text; text++) {
@@ -43,7 +42,7 @@ static void put_command(const struct command *command) {
     fputs("\n.fi\n", stdout);
 }
 
-/* Returns the text that `print` writes, for the caller to free; NULL after fail(). */
+/* Returns the text that `print` writes; the caller frees it. NULL after fail(). */
 static char *text_of(int (*print)(FILE *out)) {
     char *text = NULL;
     size_t size;
@@ -79,7 +78,7 @@ static int help_man(void) {
 enum { OPTIONS_MOST = 40, OPTION_BYTES = 32 };
 
 struct shown {
-    char name[OPTIONS_MOST][OPTION_BYTES]; /* "--k=" if a value follows, "--json" if none does */
+    char name[OPTIONS_MOST][OPTION_BYTES]; /* "--k=" if a value follows, otherwise "--json" */
     int count;
 };
 
@@ -90,8 +89,8 @@ static void add_text(struct shown *shown, const char *name, size_t length) {
     snprintf(shown->name[shown->count++], OPTION_BYTES, "%.*s", (int)length, name);
 }
 
-/* Adds the option that begins at `at`, but not the placeholder for keys ("--section.key=value"). An option with an optional
- * value ("--overwrite[=now]") is added with and without it. */
+/* Adds the option at `at`, unless it is the placeholder for keys ("--section.key=value"). An option with an optional value ("--overwrite[=now]")
+ * is added with and without it. */
 static void add_at(struct shown *shown, const char *at) {
     size_t length = 2;
     while (isalpha((unsigned char)at[length]) || at[length] == '-') length++;
@@ -105,7 +104,7 @@ static void add_at(struct shown *shown, const char *at) {
     }
 }
 
-/* Adds the options in a usage text, or (lines = 1) the options that begin a line of a help text. */
+/* Adds the options in a usage text, or, with lines = 1, those at the beginning of a help text's lines. */
 static void look(struct shown *shown, const char *text, int lines) {
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const char *end = line + strcspn(line, "\n"), *at = line + strspn(line, " ");
@@ -115,7 +114,7 @@ static void look(struct shown *shown, const char *text, int lines) {
     }
 }
 
-/* Returns the section whose keys a command accepts: "": all sections; NULL: no keys. */
+/* Returns the section whose keys a command accepts; "": all sections; NULL: none. */
 static const char *section_of(const struct command *command) {
     if (strstr(command->usage, "--section.key=")) return "";
     return strstr(command->help, "keys of [device]") ? "device." : NULL;
@@ -149,8 +148,7 @@ static void put_choices(void) {
     }
 }
 
-/* Prints the shell functions that both scripts use: the words that a command accepts, and the values of a key. The rest of each
- * script is its own. */
+/* Prints the shell functions that both scripts use: the words that a command accepts, and the values of a key. */
 static void put_lists(void) {
     fputs("_sptx_w2v_commands='", stdout);
     for (const struct command *c = commands; c->name; c++) printf(" %s", c->name);

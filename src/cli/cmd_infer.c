@@ -13,7 +13,7 @@
 
 enum { MOST_EPOCHS = 1000000 };
 
-/* The documents of a file: document i has the words words[starts[i]] .. words[starts[i + 1] - 1], as rows of the model. */
+/* The documents of a file: words words[starts[i]] .. words[starts[i + 1] - 1] of document i, as rows of the model. */
 struct documents {
     struct token *names; /* [count] text NULL: the document's name is the number of its line */
     uint64_t *lines;     /* [count] number of its line */
@@ -45,8 +45,8 @@ static int add_document(struct documents *d, const struct lines *lines, struct t
     return 0;
 }
 
-/* Returns 1 if the run was trained on a table, and the file's lines are one with its columns, which `look` then describes. Otherwise a line
- * is all text. Returns -1 after fail(). */
+/* Returns 1 if the run was trained on a table, and the file's lines are a table with its columns, which `look` then describes; otherwise 0: lines
+ * are text. Returns -1 after fail(). */
 static int find_table(struct look *look, const struct lines *lines, const struct model *model, const char *path) {
     struct look_keys keys = config_corpus(&model->keys).look;
     unsigned last = 0;
@@ -54,7 +54,7 @@ static int find_table(struct look *look, const struct lines *lines, const struct
     keys.hints = 1;
     int failed = report_exit_code();
     if (look_at_lines(look, lines->at, (uint64_t)(lines->end - lines->at), 1, LOOK_DOCUMENTS, &keys, path)) {
-        if (!failed) report_clear(); /* the lines are no table, and are read as text */
+        if (!failed) report_clear(); /* not a table: lines are read as text */
         return 0;
     }
     const struct columns_form *form = &look->form;

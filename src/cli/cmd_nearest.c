@@ -15,7 +15,7 @@
 
 enum { MOST_ANSWERS = 1000000000 };
 
-/* Prints the k rows found, or fewer if there are no more: word TAB score, and a title if there are some. */
+/* Prints the k rows found, or fewer if there are no more: word TAB score, and a title if there are titles. */
 static void print_answers(const struct model *model, const struct titles *titles, const uint32_t *ids, const float *scores, uint32_t k) {
     for (uint32_t i = 0; i < k && ids[i] != DRAW_NONE; i++) {
         uint64_t length;
@@ -27,8 +27,7 @@ static void print_answers(const struct model *model, const struct titles *titles
     }
 }
 
-/* Makes the config of a command that asks a run about words. Returns 1; 0 if no word is given and the prompt has answered instead; -1
- * after fail(). */
+/* Makes the config for a question about words. Returns 1; 0 if no word was given and the prompt has answered instead; -1 after fail(). */
 static int begin_asking(struct config *config, const struct arguments *arguments, int analogy, uint64_t k) {
     if (arguments_config(config, 0, NULL, arguments)) return -1;
     if (arguments->count != 1 || !isatty(STDIN_FILENO)) return 1;
@@ -40,20 +39,20 @@ static int begin_asking(struct config *config, const struct arguments *arguments
 struct asking {
     struct model model;
     struct titles titles;
-    enum model_view query, among; /* the tables of the queries and of the rows that are searched */
+    enum model_view query, among; /* table of the queries; table that is searched */
     enum search_metric metric;
-    int quantized; /* 1: the rows searched are quantized as export does it, by `type` and `columns` */
+    int quantized; /* 1: rows are searched in the reduced form that export would write by `type` and `columns` */
     enum export_type type;
     uint32_t columns, k;
-    uint64_t searched, first; /* rows first .. searched - 1 are searched */
+    uint64_t searched, first; /* the rows that are searched: first .. searched - 1 */
     const char *const *words;
     uint64_t count;
-    uint32_t *rows; /* [count] the words' rows; DRAW_NONE: the word has no row, only a vector */
-    float *vectors; /* [count x dim] the words' vectors, the queries */
+    uint32_t *rows; /* [count] rows of the words; DRAW_NONE: a word without a row, which has only a vector */
+    float *vectors; /* [count x dim] vectors of the words: the queries */
 };
 
-/* Looks a word up: if rows of lists are searched, first as the name of a list; then as an id, then as a title. If nothing has this
- * name, its vector is the mean of its n-grams. All words are looked up before anything is printed. */
+/* Finds a word: as the name of a list (if rows of lists are searched), as an id, as a title. Otherwise its vector is the mean of its n-grams. All
+ * words are looked up before anything is printed. */
 static int find_word(struct asking *asking, uint64_t i) {
     const struct model *model = &asking->model;
     const char *word = asking->words[i];
@@ -73,7 +72,7 @@ static int find_word(struct asking *asking, uint64_t i) {
     return 0;
 }
 
-/* Opens the search among rows that are quantized and decoded, and turns the queries as these rows are turned. */
+/* Opens the search among rows that are quantized and decoded, and multiplies the queries by the same rotation. */
 static int open_quantized(struct search *search, struct asking *asking, const struct config *config) {
     struct quantizer quantizer;
     float *turned = NULL;
@@ -105,7 +104,7 @@ static int answer_words(struct asking *asking, const struct config *config) {
     asking->vectors = mem_alloc(count, asking->model.dim * sizeof *asking->vectors, "queries");
     int result = banned && starts && ids && scores && asking->rows && asking->vectors ? 0 : -1;
     for (uint64_t i = 0; i < count && !result; i++) {
-        result = find_word(asking, i); /* a word is not in its own answer if queries and answers come from the same table */
+        result = find_word(asking, i); /* if queries and answers come from the same table, a word is not in its own answer */
         if (!result && asking->rows[i] != DRAW_NONE && asking->query == asking->among) banned[banned_count++] = asking->rows[i];
         starts[i + 1] = banned_count;
     }
@@ -162,8 +161,8 @@ int cmd_nearest(int argc, char **argv) {
     if ((result = begin_asking(&config, &arguments, 0, k)) <= 0) goto out;
     result = -1;
     if (model_open(&asking.model, arguments.given[0])) goto out;
-    /* Without --query and --among both tables are the run's default. If one of the two options is given, the other one is target in every
-     * run, since existing scripts rely on that. */
+    /* Without --query and --among both tables are the run's default. With only one of them, the other table is always target, since existing
+     * scripts rely on that. */
     const char *other = query || among ? "target" : NULL;
     unsigned threads = (unsigned)config.device_threads;
     int query_view = answers_view_named(&asking.model, query ? query : other, threads);
@@ -192,7 +191,7 @@ out:
 
 /* ---- analogy ---- */
 
-/* Prints the words nearest to word 1 - word 0 + word 2. A word without a row has the mean of its n-grams as its vector. */
+/* Prints the words nearest to word 1 - word 0 + word 2. The vector of a word without a row is the mean of its n-grams. */
 static int answer_analogy(const struct model *model, enum model_view view, const char *const words[3], uint32_t k,
                           const struct config *config) {
     struct search search = {.rows = 0};
@@ -262,7 +261,7 @@ struct prompt {
     uint32_t *ids;
 };
 
-/* Finds the words' rows, and prints the position of each. Returns 1 if all words are known. */
+/* Finds the words' rows, and prints each word's position. Returns 1 if all words are known. */
 static int find_words(struct prompt *p) {
     for (int i = 0; i < p->count; i++) {
         int64_t row = vocab_find(&p->model.vocab, p->words[i], strlen(p->words[i]));

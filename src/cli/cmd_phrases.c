@@ -13,7 +13,7 @@ static int take_joined(void *writer, const char *bytes, uint64_t length) {
     return file_write(writer, bytes, length);
 }
 
-/* Writes to stdout without a file_writer: a file writer would replace the file that the shell has opened. */
+/* Writes to stdout directly: a file_writer would replace the file that the shell has opened. */
 static int write_to_stdout(void *user, const char *bytes, uint64_t length) {
     return fwrite(bytes, 1, length, stdout) == length ? 0 : terminal_flush();
 }
@@ -46,7 +46,7 @@ int command_join_words(const struct config *config, const char *const *paths, in
     return result;
 }
 
-/* The options of the command and the keys that they set. */
+/* The command's options, and the keys that they set. */
 static const struct {
     const char *option, *key;
 } keys[] = {{"min-count", "phrases.min_count"}, {"threshold", "phrases.threshold"}, {"passes", "phrases.passes"},

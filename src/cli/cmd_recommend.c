@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* recommend: finds the items that suit lists best. The lists are all lists of a file, named lists of a file, named lists that the run
- * was trained on, or one list of items given by hand. Of a run of triples: the tails of heads, or the heads of tails.
+/* recommend: finds the items that suit lists best: all or some lists of a file, lists that the run was trained on, or lists of items given by hand.
+ * For a run of triples: the tails of heads, or the heads of tails.
  *
  * Items that the run does not know are left out, and a warning counts them. A list without a known item gets an empty answer; if
  * no list has a known item, the command fails.
@@ -23,13 +23,13 @@
 
 enum { MOST_ANSWERS = 1000000000, LIVE_SECONDS = 1 };
 
-/* Texts of an option that may be given several times. */
+/* The values of an option that may be given several times. */
 struct texts {
     const char *of[OPTION_TIMES];
     int count;
 };
 
-/* A call of recommend: the questions to a run, and how answers are printed. */
+/* A call of recommend: questions to a run, and how to print answers. */
 struct asked {
     struct model model;
     struct titles titles;
@@ -47,7 +47,7 @@ struct asked {
 
 /* ---- answers ---- */
 
-/* Prints the rows that were found, each behind `before` and a score; with --titles, a title follows. */
+/* Prints the found rows, each after `before`, with its score and, with --titles, its title. */
 static void print_rows(const struct asked *asked, const uint32_t *rows, const float *scores, uint32_t count, const char *before,
                        uint64_t length) {
     for (uint32_t i = 0; i < count; i++) {
@@ -62,7 +62,7 @@ static void print_rows(const struct asked *asked, const uint32_t *rows, const fl
     }
 }
 
-/* Appends the rows that were found: [{"item": "a", "score": 0.5, "title": "A"}, ..]}, and prints the object that they end. */
+/* Appends the found rows, [{"item": "a", "score": 0.5, "title": "A"}, ..]}, and prints the JSON object that ends with them. */
 static int print_object(struct asked *asked, const uint32_t *rows, const float *scores, uint32_t count) {
     struct json *text = &asked->text;
     for (uint32_t i = 0; i < count; i++) {
@@ -90,8 +90,8 @@ static uint64_t known_of(const struct asked *asked, uint64_t list) {
     return known;
 }
 
-/* Prints the answer to a list; with --json {"list": "u1", "score": "target", "known": 3, "unknown": 1, "items": [..]}. If the reader has
- * closed the pipe or the disk is full, it fails, which ends the work: the remaining answers could not be read. */
+/* Prints the answer to a list; with --json as {"list": "u1", "score": "target", "known": 3, "unknown": 1, "items": [..]}. Fails, which ends the
+ * work, if the reader has closed the pipe or the disk is full. */
 static int print_answer(void *user, uint64_t list, const struct search_found *found) {
     struct asked *asked = user;
     uint64_t known = known_of(asked, list), unknown = asked->known.starts[list + 1] - asked->known.starts[list] - known, length;
@@ -175,7 +175,7 @@ static int recommend_triples(struct asked *asked, const struct config *config) {
 
 /* ---- items by hand ---- */
 
-/* Returns the row of an item or of the item with this title; -1 if there is none. */
+/* Returns the row of an item, given by its id or title; -1 if there is none. */
 static int64_t find_item(const struct asked *asked, const char *text, uint64_t length) {
     int64_t row = vocab_find(&asked->model.vocab, text, length);
     if (row >= 0 || !asked->titles.title) return row;
@@ -185,7 +185,7 @@ static int64_t find_item(const struct asked *asked, const char *text, uint64_t l
     return row;
 }
 
-/* Strips blanks from both ends of a text: moves *text past leading ones. Returns the new length. */
+/* Removes blanks at both ends of a text: moves *text past leading ones, and returns the new length. */
 static uint64_t trim(const char **text, uint64_t length) {
     for (; length && text_is_blank(**text); length--) ++*text;
     while (length && text_is_blank((*text)[length - 1])) length--;
@@ -205,7 +205,7 @@ static int add_given(struct given **given, uint64_t *count, uint64_t *capacity, 
     return 0;
 }
 
-/* Reads --items. A text that equals an item or a title is that item; if none does, it is a list of items separated by commas. */
+/* Reads --items: an item or title as a whole, otherwise items separated by commas. */
 static int read_given(const struct asked *asked, struct given **given, uint64_t *count) {
     uint64_t capacity = 0;
     for (int i = 0; i < asked->items.count; i++) {
@@ -223,7 +223,7 @@ static int read_given(const struct asked *asked, struct given **given, uint64_t 
     return *count ? 0 : fail_usage("--items = '%.100s' names no item", asked->items.of[0]);
 }
 
-/* Reports an unknown item: with a warning if go_on is 1, since other items are known; otherwise as a failure. */
+/* Reports an unknown item: go_on = 1: as a warning, since other items are known; 0: as a failure. */
 static int tell_unknown(const struct asked *asked, const struct given *item, int go_on) {
     char *name = mem_text(item->text, item->length, "an item");
     if (!name) return -1;
@@ -236,7 +236,7 @@ static int tell_unknown(const struct asked *asked, const struct given *item, int
     return go_on ? 0 : -1;
 }
 
-/* Makes a single list, "items", of the items given by hand. */
+/* Makes a list named "items" of the items given by hand. */
 static int take_given(struct asked *asked) {
     struct list_items *items = &asked->known;
     struct given *given = NULL;
@@ -256,7 +256,7 @@ static int take_given(struct asked *asked) {
 
 /* ---- lists of a file, or of the run ---- */
 
-/* Warns about unknown lists and items. Fails if the run knows none. */
+/* Warns about unknown lists and items; fails if the run knows none. */
 static int check_lists(const struct asked *asked) {
     const char *file = asked->file, *run = asked->model.directory;
     uint64_t items = 0, known = 0, empty = 0;
@@ -280,7 +280,7 @@ static int check_lists(const struct asked *asked) {
     return 0;
 }
 
-/* Adds each list of --list with the items that it was trained with. */
+/* Adds the lists of --list, with the items on which they were trained. */
 static int take_trained(struct asked *asked) {
     struct list_items *items = &asked->known;
     struct run_lists trained = {.first = 0};
@@ -312,7 +312,7 @@ static int take_file(struct asked *asked, const struct arguments *arguments) {
     return result;
 }
 
-/* Chooses the lists to answer: those that are named, in this order, or all. */
+/* Chooses the lists to answer: those named by the user, in this order, or all. */
 static int choose_lists(struct asked *asked) {
     const struct texts *names = asked->trained.count ? &asked->trained : &asked->named;
     asked->count = names->count ? (uint64_t)names->count : asked->lists.words.size;
@@ -327,7 +327,7 @@ static int choose_lists(struct asked *asked) {
     return asked->file ? check_lists(asked) : 0;
 }
 
-/* Reads --candidates, one item a line. Stores their rows in *rows, which the caller frees. */
+/* Reads --candidates, one item on each line. *rows: their rows, which the caller frees. */
 static int read_candidates(const struct asked *asked, struct list_candidates *candidates, uint64_t **rows) {
     const char *path = asked->candidates;
     uint64_t capacity = 0, unknown = 0;
@@ -367,7 +367,7 @@ static int recommend_lists(struct asked *asked, const struct arguments *argument
                                      .k = asked->k,
                                      .seen = asked->seen};
     progress_start(&progress, "recommending", LIVE_SECONDS);
-    if (!isatty(STDOUT_FILENO)) question.progress = &progress; /* otherwise answers and the live line would mix */
+    if (!isatty(STDOUT_FILENO)) question.progress = &progress; /* on a terminal, answers and the progress line would mix */
     int result = (asked->candidates && read_candidates(asked, &candidates, &rows)) ||
                          list_scores_open(&scores, &asked->model, asked->score, &candidates, config) ||
                          list_scores_ask(&scores, &question, print_answer, asked)

@@ -1,4 +1,4 @@
-/* train and plan. How many GPUs of this machine train a run is chosen for both; train then starts one process (rank) for each. */
+/* train and plan. Both choose how many of this machine's GPUs train a run; train then starts one process (rank) for each. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -21,14 +21,14 @@
 
 /* How many GPUs train a run, and why. */
 struct launch {
-    unsigned gpus;        /* number of processes that train the run, each with a GPU: 1 also if there is no GPU, or for copies */
-    char why[GPUS_WHY];   /* text: "1 of 4: .."; "" if device.gpus does not allow several */
-    char other[GPUS_WHY]; /* text: keys whose values differ from a run on one GPU, with both values; "" if no key differs */
+    unsigned gpus;        /* number of processes that train the run, one for each GPU; 1 also without a GPU, and for copies */
+    char why[GPUS_WHY];   /* text such as "1 of 4: .."; "": device.gpus does not allow several */
+    char other[GPUS_WHY]; /* text: keys whose values differ from those of a run on one GPU, with both values; "": none */
 };
 
 enum { GPUS_MOST = 64 }; /* most GPUs that are counted */
 
-/* Fails if device.gpus is larger than the number of GPUs: two processes that share a GPU, or a CPU, are slower than one. */
+/* Fails if device.gpus is larger than the number of GPUs: two processes on one GPU, or on a CPU, are slower than one. */
 static int launch_check_gpus(const struct config *config) {
     const struct backend_ops *ops;
     struct backend_info info[GPUS_MOST];
@@ -46,7 +46,7 @@ static int launch_check_gpus(const struct config *config) {
 
 /* ---- the number of GPUs ---- */
 
-/* Says how all GPUs are used, if the keys allow several processes. */
+/* Says how to use all GPUs, if the keys allow several processes. */
 static void advise_columns(const struct config *config, char why[GPUS_WHY]) {
     struct config several = {0};
     uint64_t length = strlen(why);
@@ -57,8 +57,8 @@ static void advise_columns(const struct config *config, char why[GPUS_WHY]) {
     config_release(&several);
 }
 
-/* Resolves a config, whose keys are set, for the number of GPUs, up to device.gpus, that trains it fastest. To find out, it encodes
- * the corpus, which the ranks then reuse. Returns 0, or -1 after fail(). */
+/* Resolves a config, whose keys are set, for the number of GPUs (up to device.gpus) that trains it fastest. For that it encodes the corpus, which
+ * the ranks then reuse. Returns 0, or -1 after fail(). */
 static int launch_choose(struct config *config, struct launch *launch) {
     struct config one = {0};
     *launch = (struct launch){.gpus = 1};
@@ -79,7 +79,7 @@ static int launch_choose(struct config *config, struct launch *launch) {
     if (config_resolve(config)) goto failed;
     if (one.copies) goto done;
     if (gpus == 1) config->device_gpus = 0, config->train_merge_every = COUNT_AUTO; /* one GPU has no copies to merge */
-    else if (strcmp(config->corpus_path, CORPUS_INPUT)) { /* the keys whose values change when several GPUs share out the columns */
+    else if (strcmp(config->corpus_path, CORPUS_INPUT)) { /* the keys whose values change when several GPUs divide the columns */
         struct config several = {0};
         result = config_copy(&several, config) || session_settle(&several, NULL) || session_settle(&one, NULL) ? -1 : 0;
         if (!result) config_differences(&several, &one, launch->other, GPUS_WHY);
@@ -94,7 +94,7 @@ failed:
     return -1;
 }
 
-/* Prints the choice, if there is one: to stdout, or as notes. */
+/* Prints the choice, if there was one: to stdout, or as notes. */
 static void launch_print(const struct launch *launch, int to_stdout) {
     const char *const names[] = {"GPUs", "other results"}, *const texts[] = {launch->why, launch->other};
     for (int i = 0; i < 2; i++) {
@@ -107,10 +107,10 @@ static void launch_print(const struct launch *launch, int to_stdout) {
 
 /* ---- a process for each GPU ---- */
 
-#define WARNED "SPTX_WARNED" /* this environment variable tells the ranks that warnings about the keys are written already */
+#define WARNED "SPTX_WARNED" /* environment variable by which ranks know that warnings about keys were already printed */
 
-/* Sets environment variables of Open MPI, unless the user has set them. By default it gives each of two ranks a single core,
- * which slows training, refuses to run as root, and refuses more ranks than cores. */
+/* Sets environment variables of Open MPI, unless the user has: by default it gives each of two ranks one core only, which slows training, and
+ * refuses to run as root or more ranks than cores. */
 static int prepare_mpirun(void) {
     static const char *const settings[][2] = {{"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"PRTE_MCA_hwloc_default_binding_policy", "none"},
@@ -123,8 +123,8 @@ static int prepare_mpirun(void) {
     return 0;
 }
 
-/* If several GPUs were chosen, replaces this process by mpirun with the command's arguments (argv begins with its name), and does
- * not return. Otherwise returns 0; -1 after fail(). */
+/* If several GPUs were chosen, replaces this process by mpirun with the command's arguments (argv begins with its name) and does not return.
+ * Otherwise returns 0; -1 after fail(). */
 static int launch_gpus(const struct launch *launch, char **argv) {
     char gpus[24];
     int count = 0;
@@ -154,7 +154,7 @@ static int launch_gpus(const struct launch *launch, char **argv) {
 
 /* ---- train ---- */
 
-/* Reads the arguments into options of the trainer, and into a configuration that is not resolved. */
+/* Reads the arguments into options of the trainer, and into a config that is not resolved yet. */
 static int read_train(int argc, char **argv, struct config *config, struct trainer_options *how) {
     const char *when = NULL;
     const struct option options[] = {{.name = "resume", .flag = &how->resume},
@@ -180,8 +180,8 @@ out:
     return result;
 }
 
-/* Resolves the configuration for the processes that train it. If it should be trained on several GPUs and mpirun did not begin this
- * process, replaces the process by mpirun. */
+/* Resolves the config for the processes that train it. If several GPUs shall train it and mpirun has not started this process, replaces the
+ * process by mpirun. */
 static int settle_ranks(struct config *config, const struct ranks *ranks, char **argv) {
     struct launch launch = {0};
     if (ranks_launched() || ranks->count > 1) {
@@ -220,8 +220,7 @@ struct planning {
     int json;
 };
 
-/* Prints the plan. Counts and encodes the corpus into the files that `train` would write, so that a later `train` begins at
- * once. */
+/* Prints the plan. Counts the corpus and encodes it into the files that `train` uses, so that `train` can begin at once. */
 static int print_plan(void *user) {
     struct planning *p = user;
     struct config *config = &p->config;

@@ -31,10 +31,10 @@ static const struct directory_mark mark = {"word2vec", "sptx-w2v word2vec trains
 /* A call of word2vec: the values of its flags. */
 struct call {
     struct program_flag flags[PROGRAM_FLAGS];
-    char *place; /* the directory that has the mark, in which the run is trained; owned; NULL: nothing is trained */
+    char *place; /* directory with the mark, in which the run is trained; owned; NULL: nothing is trained */
     uint64_t hs, threads, classes, debug, binary, cbow;
     const char *text, *output, *save, *read; /* paths; "": the flag is not given */
-    int words;                               /* descriptor of an unnamed temporary file with the words of -read-vocab; -1: none */
+    int words;                               /* descriptor of a nameless file with the words of -read-vocab; -1: none */
 };
 
 static const char *flag(const struct call *call, const char *name) {
@@ -85,7 +85,7 @@ static int set_keys(struct config *config, const struct call *call) {
 
 /* ---- what would be lost ---- */
 
-/* Checks before any work that the outputs can be written, and that no file of the user's is lost for them. */
+/* Checks in advance that the outputs can be written, and that they overwrite no file of the user's. */
 static int check_outputs(const struct call *call, const char *run) {
     const char *const files[][2] = {{"-train", call->text}, {"-read-vocab", call->read}, {"--run.dir", *call->output ? run : ""},
                                     {"-output", call->output}, {"-save-vocab", call->save}};
@@ -115,7 +115,7 @@ static int save_vocabulary(const struct call *call, const struct vocab *vocab) {
     return -1;
 }
 
-/* Counts the text's words without training, since there is no -output. */
+/* Only counts the text's words, since there is no -output. */
 static int count_words(const struct call *call, const struct config *config) {
     const struct corpus_options options = config_corpus(config);
     struct vocab vocab = {0};
@@ -202,7 +202,7 @@ int cmd_word2phrase(int argc, char **argv) {
 
 enum { ANSWERS = 40, SEMANTIC_SECTIONS = 5 };
 
-/* Reads the arguments of a command: at least a file, and at most `most` arguments. */
+/* Reads a command's arguments: at least a file, at most `most` in all. */
 static int read_file_argument(struct arguments *arguments, struct config *config, int argc, char **argv, int most) {
     const struct option options[] = {{0}};
     if (arguments_read(arguments, argv[0], argc, argv, options, "device, memory")) return -1;
@@ -244,7 +244,7 @@ static void print_sections(const struct analogies_section *sections, uint64_t co
         total += section->total;
         asked[syntactic] += section->covered;
         right[syntactic] += section->right;
-        if (!i) continue; /* questions before the first section's name: compute-accuracy.c prints no line for them either */
+        if (!i) continue; /* like compute-accuracy.c, prints nothing for questions before the first section */
         terminal_print_name(section->name);
         printf(":\nACCURACY TOP1: %.2f %%  (%" PRIu64 " / %" PRIu64 ")\n", percent(section->right, section->covered),
                section->right, section->covered ? section->covered : 1);

@@ -52,7 +52,7 @@
     "                      compute the row that training would have given it, from its items and the run's loss; the items'\n" \
     "                      rows stay as they are. context-context uses the mean of the items' rows instead\n"
 
-/* Turns the table of flags into help text: one line for each flag of a program. */
+/* Makes help text from the table of flags: one line for each flag of a program. */
 #define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
 #define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
 #define HELP_OF_WORD2VEC(text)                  text
@@ -507,7 +507,7 @@ const struct command commands[] = {
      "  bash, zsh     completion for a shell: source <(sptx-w2v help bash). make install installs these and the manual page"},
     {0}};
 
-enum { NAMES_MOST = 32 }; /* most commands that are compared with a misspelt one */
+enum { NAMES_MOST = 32 }; /* most commands to which a misspelt one is compared */
 
 const struct command *command_find(const char *name) {
     const char *names[NAMES_MOST];

@@ -1,5 +1,4 @@
-/* commands: the table of the program's commands. Each command is in its own file. Only commands print results, and only main
- * exits. */
+/* commands: the table of the program's commands, each in its own file. Only commands print results, and only main exits. */
 #ifndef SPTX_COMMANDS_H
 #define SPTX_COMMANDS_H
 
@@ -19,7 +18,7 @@ extern const struct command commands[]; /* the last entry has the name NULL */
 
 extern const char command_version[]; /* "sptx-w2v 1.2.3" */
 
-/* Prints all commands with their summaries, and the options of all commands: for `help`, and if no command is given. Returns 0. */
+/* Prints all commands with summaries and options, for `help`, or if no command is given. Returns 0. */
 int command_list(FILE *out);
 
 /* Returns the command with this name; NULL after fail_usage(), which suggests the most similar one. */
@@ -54,18 +53,16 @@ int cmd_help(int argc, char **argv);
 /* Sets a key ("phrases.passes") to an option's value. Returns 0, or -1 after fail_usage() if the value is not valid. */
 int command_set_key(struct config *config, const char *key, const char *value);
 
-/* Joins words of the files into phrases and writes the text to the file `out`; NULL: to stdout. margin: 1: each line begins with
- * a blank. Returns 0, or -1 after fail(). */
+/* Joins words of the files into phrases, and writes the text to the file `out` (NULL: stdout). margin = 1: each line begins with a blank. Returns
+ * 0, or -1 after fail(). */
 int command_join_words(const struct config *config, const char *const *paths, int count, const char *out, int margin);
 
-/* Reads questions from standard input, one a line, until EXIT or its end, and answers each with the k nearest words of a run or a file
- * of vectors, as word2vec's distance and word-analogy do. analogy: 1: a question is three words, A is to B as C is to ?; 0: it is words
- * whose vectors are added. plain: 1: prints lines of word TAB score, as `nearest` does; 0: prints as word2vec's programs do. Returns 0, or
- * -1 after fail(). */
+/* Reads questions from standard input, one on each line, until EXIT or the end, and answers each with the k nearest words of a run or a file of
+ * vectors, like word2vec's distance and word-analogy. analogy: 1: a question is three words, A is to B as C is to ?; 0: it is words whose vectors
+ * are added. plain: 1: prints lines of word TAB score, as `nearest` does; 0: prints as word2vec's programs do. Returns 0, or -1 after fail(). */
 int command_prompt(const char *path, int analogy, int plain, uint32_t k, const struct config *config);
 
-/* Connects the processes that mpirun began, by ranks_open(); they must all run `command` ("bench ranks"). Returns 0, or -1 after
- * fail(). */
+/* Connects the processes that mpirun has started (ranks_open()); all must run `command` ("bench ranks"). Returns 0, or -1 after fail(). */
 int command_ranks(struct ranks *ranks, const char *command);
 
 #endif

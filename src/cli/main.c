@@ -1,6 +1,6 @@
 /* main: finds the command, runs it, prints the error message of a failure, and returns the exit code.
  *
- *   0 done    1 failed    2 called wrongly    ended by SIGPIPE: the reader of the results has closed its pipe
+ *   0 success    1 failure    2 wrong arguments    ended by SIGPIPE: the reader of the results has closed its pipe
  */
 #include "base/file.h"
 #include "base/progress.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Removes `flag` from the arguments before a lone "--". Returns 1 if it was there, else 0. */
+/* Removes `flag` from the arguments before a lone "--". Returns 1 if it was there, otherwise 0. */
 static int take_flag(int *argc, char **argv, const char *flag) {
     int kept = 1, found = 0, open = 1;
     for (int i = 1; i < *argc; i++) {
@@ -30,7 +30,7 @@ static int take_flag(int *argc, char **argv, const char *flag) {
     return found;
 }
 
-/* Returns 1 if the program was called by the name of a command, through a link: scripts that call ./word2vec need no change. */
+/* Returns 1 if the program was called by a command's name, through a link, so that scripts that call ./word2vec need no change. */
 static int is_named_as_command(const char *program) {
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
     for (const struct command *c = commands; c->name; c++)
@@ -55,8 +55,8 @@ static int run_line(int argc, char **argv) {
         return fail_usage("which command? 'sptx-w2v help' tells of each");
     }
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
-        /* The Makefile defines these macros: the commit (git describe), the GPU architectures as nvcc names them, and the names of the
-         * MPIs that the program can load. */
+        /* These macros come from the Makefile: the commit (git describe), the GPU architectures as nvcc names them, and the MPIs that the program
+         * can load. */
         printf("%s\n"
                "commit  " BUILD_COMMIT "\n"
                "CUDA    " BUILD_CUDA "\n"
@@ -71,20 +71,19 @@ static int run_line(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    /* A closed stdin, stdout or stderr gets a substitute. Otherwise the next file opened would get its number, and printed lines would be
-     * written into that file. The substitute cannot be written, so results for a closed stdout still fail. */
+    /* A closed stdin, stdout or stderr gets a substitute; otherwise the next opened file would get its number, and printed lines would be written
+     * into that file. The substitute cannot be written to, so results for a closed stdout still fail. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) _exit(1);
-    signal(SIGXFSZ, SIG_IGN); /* writing a file above the size limit then fails with an error message, instead of a signal that
-                               * ends the process */
-    signal(SIGPIPE, SIG_IGN); /* a reader that closes its pipe then makes writing fail, and files that are half written are removed */
+    signal(SIGXFSZ, SIG_IGN); /* so that writing a file above the size limit fails with an error message, instead of ending the process */
+    signal(SIGPIPE, SIG_IGN); /* so that writing to a closed pipe fails, and half-written files are removed */
     file_map_catch();
     numbers_enter();
     int result = run_line(argc, argv);
     errno = 0;
     if (terminal_flush()) result = -1;
     if (!result) return 0;
-    if (report_exit_code() == REPORT_UNREAD) { /* a reader such as `head` has enough: end without a word, as other programs do */
+    if (report_exit_code() == REPORT_UNREAD) { /* a reader such as `head` has enough: ends without a message, like other programs */
         report_live("");
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);

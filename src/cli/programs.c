@@ -42,8 +42,8 @@ static int take_flag(struct program_flag *flags, enum program program, const cha
     return 0;
 }
 
-/* Reads a command line. Writes each flag's value to flags[PROGRAM_FLAGS], and to its key of `config`. Keys of the configuration
- * (--section.key=value) may follow the flags. Returns 0, or -1 after fail(). */
+/* Reads a command line: writes each flag's value to flags[PROGRAM_FLAGS], and to the flag's key in `config`. Keys (--section.key=value) may follow
+ * the flags. Returns 0, or -1 after fail(). */
 int program_flags_read(struct program_flag *flags, struct config *config, enum program program, int argc, char **argv) {
     memcpy(flags, all_flags, sizeof all_flags);
     for (int i = 1; i < argc; i++)
@@ -64,7 +64,7 @@ int program_flags_read(struct program_flag *flags, struct config *config, enum p
     return 0;
 }
 
-/* Returns the value of a flag of this program. */
+/* Returns the value of one of this program's flags. */
 const char *program_flag(const struct program_flag *flags, enum program program, const char *name) {
     return find((struct program_flag *)flags, program, name)->value;
 }
@@ -113,7 +113,7 @@ int program_leave_place(const char *place, const struct directory_mark *mark) {
     return there ? there < 0 ? -1 : 0 : directory_mark_remove(place, mark);
 }
 
-/* Writes the words that are frequent enough in the format of corpus.vocab. */
+/* Writes the words that are frequent enough, as a vocabulary for corpus.vocab. */
 static int copy_words(const char *path, struct lines *lines, uint64_t least, const char *but, int to) {
     struct token word, number;
     uint64_t count, written = 0;

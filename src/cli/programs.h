@@ -1,5 +1,4 @@
-/* programs: reads the flags and files of word2vec.c and of the programs of GloVe, for the commands of their names (cmd_word2vec.c,
- * cmd_glove.c). */
+/* programs: reads the flags and files of word2vec.c's and GloVe's programs, for the commands of these names (cmd_word2vec.c, cmd_glove.c). */
 #ifndef SPTX_PROGRAMS_H
 #define SPTX_PROGRAMS_H
 
@@ -13,7 +12,7 @@ enum program { WORD2VEC, WORD2PHRASE, VOCAB_COUNT, COOCCUR, SHUFFLE, GLOVE };
 struct program_flag {
     enum program program;
     const char *name;     /* "-size", padded with blanks */
-    const char *key;      /* key of the configuration that it sets; NULL: the command itself uses the value */
+    const char *key;      /* key of the configuration that the flag sets; NULL: the command itself uses the value */
     const char *fallback; /* default value; "": none */
     const char *value;    /* the value given, or the default */
 };
@@ -25,25 +24,25 @@ enum {
 #include "program_flags.def"
 };
 
-/* Reads a command line. Writes each flag's value to flags[PROGRAM_FLAGS], and to its key of `config`. Keys of the configuration
- * (--section.key=value) may follow the flags. Returns 0, or -1 after fail(). */
+/* Reads a command line: writes each flag's value to flags[PROGRAM_FLAGS], and to the flag's key in `config`. Keys (--section.key=value) may follow
+ * the flags. Returns 0, or -1 after fail(). */
 int program_flags_read(struct program_flag *flags, struct config *config, enum program program, int argc, char **argv);
-/* Returns the value of a flag of this program. */
+/* Returns the value of one of this program's flags. */
 const char *program_flag(const struct program_flag *flags, enum program program, const char *name);
 /* Reads a flag's value as a whole number up to `most`. Returns 0, or -1 after fail_usage(). */
 int program_flag_count(const struct program_flag *flags, enum program program, const char *name, uint64_t most, uint64_t *count);
 
 /* ---- what several programs do; each returns 0, or -1 after fail() ---- */
 
-/* Sets a key to a path and an ending. */
+/* Sets a key to a path followed by an ending. */
 int program_set_path(struct config *config, const char *key, const char *value, const char *ending);
-/* Reads a file of lines word, blank, count, and sets corpus.vocab to a copy of the lines whose word occurs `least` times and is not `but` (NULL: any
- * word). *words: descriptor of that nameless copy, for the caller to close; -1: there is none. */
+/* Reads a file of lines word, blank, count, and sets corpus.vocab to a copy of the lines whose word occurs `least` times and is not `but` (NULL:
+ * any). *words: descriptor of this nameless copy, which the caller closes; -1: none. */
 int program_read_words(const char *path, uint64_t least, const char *but, struct config *config, int *words);
-/* Makes the directory in which the run is trained and which is removed at the end: run.dir, with a mark, unless an earlier call
- * that was stopped has left it. Sets run.dir to a directory in it, and *place to its path, which the caller frees. */
+/* Makes the directory in which the run is trained, and which is removed at the end: run.dir with a mark, which an earlier, stopped call may have
+ * left. Sets run.dir to a directory in it, and *place to its path, which the caller frees. */
 int program_make_place(struct config *config, const struct directory_mark *mark, char **place);
-/* Removes that directory, unless something is left in it: the run of a call that was stopped, or the encoded corpus. */
+/* Removes that directory, unless it still contains the run of a stopped call, or the encoded corpus. */
 int program_leave_place(const char *place, const struct directory_mark *mark);
 
 #endif

@@ -1,4 +1,4 @@
-/* config: see config.h. This file reads and checks single values, whether from a file or an argument. */
+/* config: see config.h. This part reads and checks single values, from a file or an argument. */
 
 #include "config.h"
 
@@ -28,17 +28,17 @@ static int config_read_rating(const char *text, double *rating) {
     return strcmp(text, "none") ? text_real(text, rating) : 0;
 }
 
-/* For run.checkpoint_every = auto: a kill loses at most half an hour of work, but writing may take at most this share of the
- * time, so that tables that take minutes to write do not slow the run. */
+/* For run.checkpoint_every = auto: a kill loses at most half an hour of work, unless writing would then take more than this share of the time, as
+ * with tables that take minutes to write. */
 static const double auto_seconds = 30 * 60, auto_share = 0.03;
 
-/* Reads one of "auto", "10m", "5000 steps", "epoch", "end". Refuses a number without a unit, which could be steps or seconds. */
+/* Reads one of "auto", "10m", "5000 steps", "epoch", "end". Refuses a number without a unit, which might mean steps or seconds. */
 static int read_time_of_checkpoint(char *text, struct config_times *times) {
     char *word = text_strip(text);
     size_t length = strlen(word);
     if (!strcmp(word, "end")) return 0;
     if (!strcmp(word, "auto")) {
-        if (times->seconds > 0) return 0; /* the user has also set a time, which then holds */
+        if (times->seconds > 0) return 0; /* a time that the user has set is used instead */
         times->seconds = auto_seconds;
         times->share = auto_share;
         return 0;
@@ -67,7 +67,7 @@ int config_read_times(const char *text, struct config_times *times) {
     return 0;
 }
 
-/* Returns NULL if a text has the required form; otherwise a description of the form, for an error message. */
+/* Returns NULL if a text has the required form; otherwise a description of that form, for an error message. */
 static const char *refuse_form(enum config_form form, const char *text) {
     double rating;
     struct config_times times;
@@ -85,8 +85,7 @@ static const char *refuse_form(enum config_form form, const char *text) {
     return NULL;
 }
 
-/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise a description of texts that can, for
- * an error message. */
+/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise a description of texts that can, for an error message. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";
@@ -203,7 +202,7 @@ static int refuse_key(const char *section, const char *key, const char *where, c
     for (int i = 0; i < CONFIG_KEYS; i++)
         if (!strcmp(config_keys[i].section, section)) names[count++] = config_keys[i].key;
     const char *near = text_nearest(key, names, count);
-    if (!near || strlen(key) < 3) /* the key may be one of another section */
+    if (!near || strlen(key) < 3) /* perhaps the key belongs to another section */
         for (int i = 0; i < CONFIG_KEYS; i++)
             if (!strcmp(config_keys[i].key, key))
                 return refuse("%s: [%s] has no key '%.100s'; did you mean %s?", where, section, key, config_keys[i].name);
@@ -262,7 +261,7 @@ int config_init(struct config *config) {
 int config_copy(struct config *copy, const struct config *config) {
     *copy = *config;
     copy->name = NULL;
-    for (int i = 0; i < CONFIG_KEYS; i++) /* first clear the texts, which are still the original's: a failed copy is released too */
+    for (int i = 0; i < CONFIG_KEYS; i++) /* first clears the texts, which still belong to the original, since a failed copy is released, too */
         if (config_keys[i].type == TYPE_TEXT) *config_text(copy, &config_keys[i]) = NULL;
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const char *text = config_keys[i].type == TYPE_TEXT ? *config_text(config, &config_keys[i]) : NULL;
@@ -279,7 +278,7 @@ void config_release(struct config *config) {
     *config = (struct config){0};
 }
 
-/* config_keys: the table of keys made from config.def; finds and describes keys. */
+/* config_keys: the table of keys, made from config.def; finds and describes keys. */
 
 #define BEGIN(kind, s, k, default_text, help_text)                                                                     \
     .type = kind, .name = #s "." #k, .section = #s, .key = #k, .fallback = default_text, .help = help_text,            \
@@ -314,7 +313,7 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
 #include "config.def"
 };
 
-/* The choices of every key, split once into names that stay valid, so config_choice_name() can return them. */
+/* The choices of each key, split only once, so that the names that config_choice_name() returns stay valid. */
 static struct {
     char text[128];
     struct config_choices list;
@@ -414,7 +413,7 @@ void config_describe(const struct config_key *key, char *out, size_t capacity) {
     }
 }
 
-/* config_about: answers to questions about a config that depend on several keys. */
+/* config_about: answers questions about a config that depend on several keys. */
 
 int config_has_counts(const struct config *c) {
     return c->train_loss == (int)LOSS_GLOVE;
@@ -486,11 +485,11 @@ int config_refuses_hogwild(const struct config *c, int gpu, char why[HOGWILD_WHY
     return c->train_update == UPDATE_HOGWILD && hogwild_refuses(&asked, why);
 }
 
-/* config_corpus: gives the keys of [corpus] in the form that the modules of corpus/ take. */
+/* config_corpus: the keys of [corpus] in the form that modules of corpus/ use. */
 
 struct subword_form config_subwords(const struct config *config) {
     struct subword_form form = {.max = 0};
-    if (!config->examples_subwords) return form; /* NULL only in a config that was not made by config_init() */
+    if (!config->examples_subwords) return form; /* NULL only if config_init() was not called */
     subwords_read_lengths(config->examples_subwords, &form); /* cannot fail: set_text() has checked the text */
     subwords_read_buckets(config->model_buckets, &form);
     return form;

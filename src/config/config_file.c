@@ -87,12 +87,11 @@ struct ini_source {
     const char *path;
     char *at;            /* beginning of the next line */
     unsigned line;       /* number of the current line, from 1 */
-    char *rest;          /* rest of a long value, not yet given to inih; NULL: nothing is left */
-    int is_piece;        /* 1: the last line given to inih was a span of a value */
-    const char *unknown; /* the last line given to inih; its handler sets this to NULL, so a line that inih did not understand is
-                          * left here */
+    char *rest;          /* rest of a long value that inih has not got yet; NULL: none */
+    int is_piece;        /* 1: the last line given to inih was a part of a value */
+    const char *unknown; /* the last line given to inih, whose handler sets this to NULL: so a line that inih did not understand stays here */
     struct value value;
-    unsigned key_lines[CONFIG_KEYS]; /* number of the line that set each key; 0: not set */
+    unsigned key_lines[CONFIG_KEYS]; /* number of the line that has set each key; 0: not set */
     int failed;
 };
 
@@ -126,7 +125,7 @@ static int begin_value(struct ini_source *source, const char *section, const cha
     return add_text(&source->value, text, strlen(text));
 }
 
-/* inih's handler, called for a name with its value, and again for each further line of a value. Returns 1, or 0 after fail(). */
+/* inih's handler: called for a name with its value, and again for each further line of the value. Returns 1, or 0 after fail(). */
 static int take_text(void *user, const char *section, const char *name, const char *text) {
     struct ini_source *source = user;
     source->unknown = NULL;
@@ -135,7 +134,7 @@ static int take_text(void *user, const char *section, const char *name, const ch
     return !result;
 }
 
-/* Sets the key whose value has ended, if a value was being read. */
+/* If a value was being read, it is complete now: sets its key. */
 static int end_value(struct ini_source *source) {
     char place[WHERE];
     const struct config_key *key = source->value.key;
@@ -160,12 +159,12 @@ static char *next_line(struct ini_source *source) {
     return line;
 }
 
-/* Returns 1 if a line of an INI file, from its first byte that is no blank, is a comment. */
+/* Returns 1 if a line of an INI file is a comment. `text`: its first byte that is not blank. */
 static int config_is_comment(const char *text) {
     return *text == '#' || *text == ';';
 }
 
-/* Removes a comment from a value: a ';' after a blank begins one, as in most INI files. */
+/* Removes a comment from a value: it begins at a ';' after a blank, as in most INI files. */
 static char *without_comment(char *value) {
     for (char *at = strchr(value, ';'); at; at = strchr(at + 1, ';'))
         if (at == value || isspace((unsigned char)at[-1])) {
@@ -193,8 +192,8 @@ static int read_section(const struct ini_source *source, char *line, const char 
     return config_is_section(*name) ? 0 : config_refuse_section(*name, where, fail);
 }
 
-/* Returns 1 if an indented line sets a key and does not continue the value above it, since people also indent keys. A name that
- * is no key counts, too: it is then refused, and does not silently become part of a value. But "lang=en/a.txt" is a path. */
+/* Returns 1 if an indented line sets a key instead of continuing the value above it, since people also indent keys. An unknown name counts, too:
+ * it is then refused, and does not silently become part of a value. But "lang=en/a.txt" is a path. */
 static int sets_a_key(const char *line) {
     char name[64];
     size_t length = strcspn(line, "=: \t\v\f\"/"), gap = strspn(line + length, " \t\v\f");
@@ -221,8 +220,7 @@ static int put_section(struct ini_source *source, char *line, char *out, int siz
     return 0;
 }
 
-/* Writes "name=value". A line without '=' is truncated, since inih does not understand it anyway; so is a name longer than any
- * key's. */
+/* Writes "name=value". Cuts off a line without '=', or a name longer than any key's, since inih does not understand it anyway. */
 static int put_key(struct ini_source *source, char *line, size_t indent, char *out, int size) {
     size_t name = strcspn(line, "=:");
     source->unknown = line;
@@ -239,7 +237,7 @@ static int put_key(struct ini_source *source, char *line, size_t indent, char *o
     return 0;
 }
 
-/* How the comment begins that says what the look found in the corpus. */
+/* Beginning of the comment that says what was found in the corpus. */
 static const char said_mark[] = "# columns    ";
 
 /* Writes the next line that is neither empty nor a comment; writes nothing at the end of the file. */
@@ -280,7 +278,7 @@ int config_read_text(struct config *config, char *text, const char *path) {
     return result ? fail("'%s' cannot be read as an INI file", path) : 0;
 }
 
-/* config_read: reads the text of an INI file, if it looks like one, and names a run that has no run.dir. */
+/* config_read: reads an INI file, if it looks like one, and names a run that has no run.dir. */
 
 /* ---- what a run is called ---- */
 
@@ -289,8 +287,7 @@ static int ends_with(const char *text, size_t length, const char *ending) {
     return length > n && !strncmp(text + length - n, ending, n);
 }
 
-/* Sets config->name to the last part of `path` without these endings. A name such as "..", which leads out of runs/, is not
- * used. */
+/* Sets config->name to the last part of `path`, without these endings; not to a name such as "..", which would lead out of runs/. */
 static int take_name(struct config *config, const char *path, const char *const *endings) {
     size_t end = strlen(path), start;
     while (end && path[end - 1] == '/') end--;
@@ -306,14 +303,14 @@ static int take_name(struct config *config, const char *path, const char *const 
     return 0;
 }
 
-/* Names the config after its file: "configs/Gowalla.ini" gives "Gowalla". A pipe has no useful name. */
+/* Names the config after its file: "configs/Gowalla.ini" becomes "Gowalla". A pipe has no useful name. */
 static int take_file_name(struct config *config, const char *path) {
     static const char *const endings[] = {".ini", NULL};
     struct stat about;
     return stat(path, &about) || !S_ISREG(about.st_mode) ? 0 : take_name(config, path, endings);
 }
 
-/* Names the config after its corpus: "data/books.csv.gz" gives "books". */
+/* Names the config after its corpus: "data/books.csv.gz" becomes "books". */
 int config_take_corpus_name(struct config *config) {
     static const char *const endings[] = {".gz", ".zst", ".xz", ".bz2", ".txt", ".csv", ".tsv", ".ids", NULL};
     char **paths;
@@ -328,7 +325,7 @@ int config_take_corpus_name(struct config *config) {
 
 enum { LONGEST_FILE = 16 << 20 }; /* bytes; a longer file is no configuration */
 
-/* Returns 1 if a line may set a key: if one word precedes its '=' or ':'. */
+/* Returns 1 if a line may set a key: one word before '=' or ':'. */
 static int is_key_line(const char *line, size_t length) {
     size_t name = strcspn(line, "=:");
     if (name >= length) return 0;
@@ -338,8 +335,7 @@ static int is_key_line(const char *line, size_t length) {
     return name > 0;
 }
 
-/* Returns 1 if the first line that is neither empty nor a comment may be a line of an INI file, or if there is no such line in
- * `head`. */
+/* Returns 1 if the first line of `head` that is neither empty nor a comment may be one of an INI file, or if there is no such line. */
 static int begins_as_ini(const char *head) {
     if (!strncmp(head, "\xEF\xBB\xBF", 3)) head += 3;
     for (;;) {
@@ -351,8 +347,7 @@ static int begins_as_ini(const char *head) {
     }
 }
 
-/* Refuses a file that does not look like a configuration. The likeliest mistake is to name the corpus here, which may be long
- * and compressed. */
+/* Refuses a file that does not look like a configuration; most likely the user named the corpus, which may be long and compressed. */
 static int check_head(const char *path) {
     char head[4096] = "";
     int kind = file_head(path, head, sizeof head);
@@ -382,7 +377,7 @@ int config_read(struct config *config, const char *path) {
     return result ? -1 : take_file_name(config, path);
 }
 
-/* config_write: writes keys as an INI file and as help, and compares them with the keys of another config. */
+/* config_write: writes keys as an INI file and as help, and compares them with those of another config. */
 
 /* Writes a text in lines of at most `width` bytes, each after `indent`. */
 static void put_wrapped(struct json *out, const char *indent, size_t width, const char *text) {
@@ -398,7 +393,7 @@ static void put_wrapped(struct json *out, const char *indent, size_t width, cons
     if (column) json_print(out, "\n");
 }
 
-/* Writes the fewest digits from which the same number is read back. */
+/* Writes a number with the fewest digits from which the same number is read back. */
 static void format_real(double value, char *out, size_t capacity) {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(out, capacity, "%.*g", digits, value);
@@ -516,7 +511,7 @@ char *config_value(const struct config *config, const char *section, const char 
     return mem_text(value, strlen(value), "the configuration");
 }
 
-/* The keys that nearly every run sets, in the order in which a newcomer asks for them. */
+/* The keys that nearly every run sets, in the order in which newcomers ask for them. */
 static const char *const matter_most[] = {"corpus.path",      "corpus.format",    "run.dir",         "model.dim",
                                           "train.epochs",     "optimizer.lr",     "examples.window", "negatives.count",
                                           "corpus.min_count", "memory.gpu_budget"};

@@ -11,13 +11,12 @@
 
 /* ---- the table ---- */
 
-/* The form that the text of a key must have. FORM_PATHS may contain double quotes; whether the files exist is checked when they
- * are opened. */
+/* The form that a key's text must have. FORM_PATHS may contain double quotes; that the files exist is checked when they are opened. */
 enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_COLUMNS, FORM_TIMES, FORM_SUBWORDS, FORM_BUCKETS, FORM_THRESHOLDS };
 
 enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
 
-/* One key of config.def. A comment that begins with a type: the field is used by keys of that type. */
+/* A key of config.def. Where a comment begins with a type, the field is used for keys of that type. */
 struct config_key {
     enum config_type type;
     const char *name; /* with its section: "model.dim" */
@@ -54,7 +53,7 @@ enum {
 extern const struct config_key config_keys[CONFIG_KEYS];
 extern const struct config_section config_sections[CONFIG_SECTIONS];
 
-/* Returns the key with this name; NULL if no key has it. */
+/* Returns the key with this name; NULL if there is none. */
 const struct config_key *config_find_key(const char *section, const char *key);
 int config_is_section(const char *name);
 int config_has_all(const struct config_key *key); /* returns 1 if the key accepts "all", which is COUNT_ALL */
@@ -76,8 +75,7 @@ uint64_t *config_count(const struct config *config, const struct config_key *key
 double *config_real(const struct config *config, const struct config_key *key);
 int *config_int(const struct config *config, const struct config_key *key); /* for TYPE_TRUTH and TYPE_CHOICE */
 
-/* Returns a key's value in the form that config_read() accepts: written to `text`, or a pointer to the value itself if it is a
- * text. */
+/* Returns a key's value in the form that config_read() accepts: in `text`, or a pointer to the value itself if it is a text. */
 enum { CONFIG_BYTES = 64 };
 const char *config_text_of(const struct config *config, const struct config_key *key, char text[CONFIG_BYTES]);
 
@@ -93,11 +91,11 @@ int config_read_times(const char *text, struct config_times *times);
 
 /* ---- between the files ---- */
 
-/* fail() if a file is wrong, fail_usage() if the command line is. */
+/* fail() if a file is wrong; fail_usage() if the command line is. */
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
 
-/* Sets a key to a default. config_is_given() does not change, since the user did not set the key. Returns 0, or -1 after fail(). */
+/* Sets a key to a default, which does not change config_is_given(). Returns 0, or -1 after fail(). */
 int config_choose(struct config *config, const struct config_key *key, const char *value);
 
 /* Copies the value of a key, which must not be a text. */
@@ -105,11 +103,11 @@ void config_copy_number(struct config *to, const struct config *from, const stru
 
 /* ---- config_resolve.c ---- */
 
-/* Defaults of keys with examples.mode = user, which train.effort chooses. */
+/* Defaults for examples.mode = user that depend on train.effort. */
 struct effort {
-    uint64_t dim, epochs, negatives; /* negatives: if a batch does not share them */
+    uint64_t dim, epochs, negatives; /* negatives: for batches that do not share them */
     double lr, temperature;
-    int shared; /* 1: a batch shares its negatives if no other key prevents it */
+    int shared; /* 1: a batch shares its negatives, if no other key prevents it */
 };
 
 const struct effort *config_effort(const struct config *c);

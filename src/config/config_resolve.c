@@ -25,7 +25,7 @@ const struct effort *config_effort(const struct config *config) {
     return &efforts[config->train_effort];
 }
 
-/* Returns the effort for this machine: a GPU does in a minute what takes a CPU hours. */
+/* Returns the effort for this machine: thorough with a GPU, which does in a minute what takes a CPU hours. */
 static int effort_of_machine(const struct config *c) {
     const struct backend_ops *named = config_named_backend(c), *ops = named ? named : backend_best();
     return ops->has_gpu ? EFFORT_THOROUGH : EFFORT_QUICK;
@@ -43,15 +43,14 @@ static int resolve_effort(struct config *c) {
     return 0;
 }
 
-/* Copies from `before` the listed keys that the user has not set. */
+/* Copies from `before` those of the listed keys that the user has not set. */
 static void keep_value(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))
             config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
 }
 
-/* Returns 1 if `before` is the config of a version that had no train.effort. Later versions write this key into every
- * config.ini. */
+/* Returns 1 if `before` was written by a version without train.effort; later versions write this key into every config.ini. */
 static int is_older(const struct config *before) {
     return !config_is_given(before, "train", "effort");
 }
@@ -99,7 +98,7 @@ static int choose_text(char **text, const char *chosen) {
     return *text ? 0 : -1;
 }
 
-/* If scores are cosines, contexts must not be zeros at the beginning: the cosine of a row of zeros has no gradient. */
+/* With cosines contexts must not begin as zeros: the cosine of a row of zeros has no gradient. */
 static int choose_inits(struct config *c) {
     const char *of_triples = "normal 0 0.001";
     int triples = c->examples_mode == MODE_TRIPLE;
@@ -142,7 +141,7 @@ static int check_tree(const struct config *c) {
     return 0;
 }
 
-/* Refuses keys that train.loss = glove does not have, and its own keys without it. */
+/* Refuses keys that do not apply to train.loss = glove, and its own keys without it. */
 static int check_counts(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode), *loss = config_choice_name("train", "loss", c->train_loss);
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
@@ -209,12 +208,12 @@ struct loss_options config_loss(const struct config *c) {
                                  .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE || config_has_counts(c)};
 }
 
-/* config_resolve: replaces "auto" by values, and refuses combinations of keys that cannot work. */
+/* config_resolve: replaces "auto" by values, and refuses keys that do not work together. */
 
 /* ---- "auto" ---- */
 
-enum { POOLED_ITEMS = 100 }; /* items in a list's mean, as in SimpleX */
-enum { SHARED_NEGATIVES = 8192 }; /* negatives that a batch shares; found by experiment, configs/notes/gowalla.md */
+enum { POOLED_ITEMS = 100 }; /* items averaged for a list, as in SimpleX */
+enum { SHARED_NEGATIVES = 8192 }; /* negatives shared by a batch; found by experiment, configs/notes/gowalla.md */
 
 static void choose(int *value, int automatic, int chosen) {
     if (*value == automatic) *value = chosen;
@@ -223,7 +222,7 @@ static void choose_count(uint64_t *value, uint64_t chosen) {
     if (*value == COUNT_AUTO) *value = chosen;
 }
 
-/* Returns 1 for an encoded corpus, whose lists have lost their names; 0 for any other corpus or none; -1 after fail(). */
+/* Returns 1 for an encoded corpus, in which lists have lost their names; 0 for other corpora or none; -1 after fail(). */
 static int is_encoded(const struct config *c) {
     char **paths, head[sizeof CORPUS_STREAM_MAGIC] = "";
     int64_t count = config_paths("corpus.path", c->corpus_path, &paths);
@@ -232,9 +231,8 @@ static int is_encoded(const struct config *c) {
     return kind < 0 ? -1 : !strcmp(head, CORPUS_STREAM_MAGIC);
 }
 
-/* Chooses examples.mode for lists. User mode distinguishes lists best, since each list has a row. If lists have no names, or if
- * a key is set that does not work with rows of lists, items are trained against items (list mode). Returns 0, or -1 after
- * fail(). */
+/* Chooses examples.mode for lists: user, which distinguishes lists best, since each has a row; but list mode, which trains items against items, if
+ * lists have no names or a key is set that does not work with rows of lists. Returns 0, or -1 after fail(). */
 static int choose_mode_of_lists(struct config *c) {
     int items = c->train_update == UPDATE_HOGWILD || (c->examples_targets != TARGETS_AUTO && c->negatives_per != PER_BATCH);
     if (!items) items = is_encoded(c);
@@ -242,7 +240,7 @@ static int choose_mode_of_lists(struct config *c) {
     return items < 0 ? -1 : 0;
 }
 
-/* Returns 1 if no key that the user has set keeps the lists of a batch from sharing negatives. */
+/* Returns 1 if no key that the user has set prevents a batch from sharing its negatives. */
 static int may_share(const struct config *c) {
     int each = c->examples_targets == TARGETS_AUTO || c->examples_targets == TARGETS_ALL;
     int one = c->examples_positives == COUNT_AUTO || c->examples_positives == 1;
@@ -309,8 +307,8 @@ static int resolve_examples(struct config *c) {
     return 0;
 }
 
-/* These defaults make a good model of items. They were found by experiment (configs/notes/items.md). Learning rate and schedule are
- * set only if the rule is chosen here: a rule that the user sets has its own defaults. */
+/* Good defaults for models of items, found by experiment (configs/notes/items.md). Learning rate and schedule are set only if the rule is chosen
+ * here; a rule that the user sets has its own defaults. */
 static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
     int items = !corpus_formats[c->corpus_format].sentences && !walks;

@@ -54,7 +54,7 @@ void values_write(const struct record_layout *layout, const struct record_field 
         to[i] = (char)(float8 ? float8_code(values[i] / scale, 0.5f) : int8_code(values[i] / scale, 0.5f));
 }
 
-/* float32 and bfloat16: infinity and NaN have an exponent with all bits set. float8: a NaN has all bits set but its sign. */
+/* float32 and bfloat16: infinity and NaN have exponent bits that are all 1. float8: in a NaN all bits except the sign are 1. */
 int values_finite(const struct record_field *field, const void *at) {
     const char *from = at;
     int bad = 0;
@@ -74,18 +74,18 @@ int values_finite(const struct record_field *field, const void *at) {
 
 /* ---- normal values ----
  *
- * Logarithm, cosine and sine are polynomials without branches, for which compilers use vector
- * instructions. For tables of billions of values this takes a third of the time of the C library. */
+ * Logarithm, cosine and sine are polynomials without branches, for which compilers use vector instructions: a third of the C library's time, for
+ * tables of billions of values. */
 
 static const double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942;
 
-/* Returns -ln((word + 1) / 2^32). The 1 keeps it from being the logarithm of 0. */
+/* Returns -ln((word + 1) / 2^32). The 1 avoids the logarithm of 0. */
 static inline double minus_log(uint32_t word) {
-    double n = (double)(int32_t)(word ^ 0x80000000u) + 2147483649.0, power; /* word + 1: vector instructions convert only signed
+    double n = (double)(int32_t)(word ^ 0x80000000u) + 2147483649.0, power; /* word + 1 as a double, since vector instructions convert only signed
                                                                              * integers */
     uint64_t bits, half, biased;
     memcpy(&bits, &n, 8);
-    /* n = m x 2^e with m from 1/sqrt 2 to sqrt 2. half: 1 if the mantissa is above sqrt 2; then e is one more. */
+    /* n = m x 2^e, with m from 1/sqrt 2 to sqrt 2. half: 1 if the mantissa is above sqrt 2, so that e is one more. */
     half = ((bits & 0xFFFFFFFFFFFFFu) + 0x95F619980C433u) >> 52;
     biased = ((bits >> 52) + half) | 0x4330000000000000u; /* read as a double, this is 2^52 + the exponent */
     memcpy(&power, &biased, 8);
@@ -96,7 +96,7 @@ static inline double minus_log(uint32_t word) {
     return (4503599627370496.0 + 1023 + 32 - power) * ln2 - 2 * s * series;
 }
 
-/* Computes cosine and sine of the angle 2 pi x turn / 2^32: first of a quarter of the angle, which it then doubles twice. */
+/* Computes cosine and sine of the angle 2 pi x turn / 2^32: of a quarter of it, which is then doubled twice. */
 static inline void turned(int32_t turn, double *cosine, double *sine) {
     double a = turn * (pi / 2 / 4294967296.0), q = a * a;
     double c = 1 - q * (1 / 2. - q * (1 / 24. - q * (1 / 720. - q * (1 / 40320. - q * (1 / 3628800. - q / 479001600)))));

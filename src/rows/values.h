@@ -1,5 +1,5 @@
-/* values: converts the numbers of a packed field (kernels/record.h), or of a field of a file, to float32. Only this file of src/
- * knows how a bfloat16, or a code, is stored there. Fields need not be aligned. */
+/* values: converts the numbers of a packed field (kernels/record.h), or of a field of a file, to float32. No other file in src/ knows how a
+ * bfloat16 or a code is stored. Fields need not be aligned. */
 #ifndef SPTX_VALUES_H
 #define SPTX_VALUES_H
 
@@ -14,8 +14,8 @@ char values_kind(enum value_type type);
 /* Reads columns first .. first + count - 1 of a field of a file. Its kind is 'f' (float32) or 'h' (bfloat16). */
 void values_of_file(const struct npy_field *field, const void *at, uint32_t first, uint32_t count, float *out);
 
-/* Writes the first `count` columns of a field to a packed record; if they are weights as codes, their scale, too. It rounds to nearest: rounding at
- * random is only needed for many small updates. */
+/* Writes the first `count` columns of a field to a packed record; for weights stored as codes, also their scale. Rounds to nearest, since
+ * stochastic rounding is only needed for many small updates. */
 void values_write(const struct record_layout *layout, const struct record_field *field, char *record, const float *values, uint32_t count);
 
 /* Returns 1 if every value of a packed field is finite. */
@@ -25,9 +25,8 @@ int values_finite(const struct record_field *field, const void *at);
 
 #define NORMAL_FURTHEST 6.7
 
-/* Converts `count` random 32-bit numbers to as many independent standard normal values. `count` is even: each two numbers give
- * two values (Box and Muller 1958). No value is further than NORMAL_FURTHEST from 0. Values are within 1e-11 of those that exact
- * functions would give. */
+/* Converts `count` random 32-bit numbers to as many independent standard normal values, two at a time (Box and Muller 1958), so `count` is even.
+ * No value is further than NORMAL_FURTHEST from 0; values are within 1e-11 of exact ones. */
 void normal_values(const uint32_t *words, uint32_t count, double *out);
 
 #endif

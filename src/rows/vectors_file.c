@@ -16,12 +16,12 @@
 
 enum { DIM_MOST = 1 << 20, NUMBER_MOST = 64, HEADER_MOST = 64 };
 
-/* The bytes of the file that are not read yet. */
+/* The unread bytes of the file. */
 struct cursor {
     const char *start, *at, *end;
 };
 
-/* Returns 1 if `byte` ends a field of a line. VT and FF do not, since words of other programs may contain them. */
+/* Returns 1 if `byte` ends a field of a line. VT and FF do not: words of other programs may contain them. */
 static int ends_field(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
@@ -48,7 +48,7 @@ static int take_count(const char **at, const char *end, uint64_t *count) {
     return any;
 }
 
-/* Reads the first line "V D" and returns 1, or returns 0 if the first line is not of that form. */
+/* Reads a first line "V D" and returns 1; returns 0 if the first line is something else. */
 static int take_header(struct cursor *cursor, uint64_t *rows, uint64_t *dim) {
     const char *at = cursor->at, *end = line_end(cursor);
     if (end == cursor->end || end - at > HEADER_MOST) return 0;
@@ -68,8 +68,8 @@ static uint64_t count_fields(const char *at, const char *end) {
     return fields;
 }
 
-/* Returns 1 if the rows are text: if only bytes that occur in numbers follow the words. The first row may be too short to tell,
- * since a binary vector may begin with a line end, or with a digit and a line end; then further rows are checked. */
+/* Returns 1 if the rows are text, which means that only bytes of numbers follow the words. A first row may be too short to show it, since a binary
+ * vector may begin with a line end, or with a digit and a line end; then further rows are checked. */
 static int is_text(struct cursor cursor, uint64_t columns) {
     enum { SURE_BYTES = 8 };
     uint64_t seen = 0, enough = columns < SURE_BYTES / 2 ? 2 * columns : SURE_BYTES;
@@ -106,7 +106,7 @@ static int begin_file(struct vectors_file *file, struct cursor *cursor) {
 
 /* ---- rows ---- */
 
-/* Checks the number of rows against the size of the file: a row needs at least a letter, a blank and its numbers. */
+/* Checks that the file is large enough for its number of rows, each with at least a letter, a blank and its numbers. */
 static int check_count(struct vectors_file *file, const struct cursor *cursor) {
     uint64_t left = (uint64_t)(cursor->end - cursor->at), each = 2 + (uint64_t)file->dim * (file->format == VECTORS_TEXT ? 2 : 4);
     if (!file->rows) {
@@ -120,9 +120,9 @@ static int check_count(struct vectors_file *file, const struct cursor *cursor) {
     return 0;
 }
 
-/* Reads the next row's word, and advances to its numbers. */
+/* Reads the next row's word, and moves to its numbers. */
 static int take_word(const struct vectors_file *file, struct cursor *cursor, uint64_t row, const char **word, uint64_t *length) {
-    if (file->format == VECTORS_BINARY) /* skip the line end that may follow the last row's numbers */
+    if (file->format == VECTORS_BINARY) /* skips the line end that may follow the previous row's numbers */
         while (cursor->at < cursor->end && *cursor->at == '\n') cursor->at++;
     *word = cursor->at;
     while (cursor->at < cursor->end && !ends_word(*cursor->at)) cursor->at++;
@@ -147,7 +147,7 @@ static int pass_numbers(const struct vectors_file *file, struct cursor *cursor, 
     return 0;
 }
 
-/* Goes through all rows. take: 1: stores the words and the offsets of their numbers; 0: only counts the bytes of the words. */
+/* Goes through all rows. take = 1: stores the words, and the offsets of their numbers; 0: only counts the words' bytes. */
 static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, uint64_t *bytes) {
     const char *word;
     uint64_t length;
@@ -241,7 +241,7 @@ void vectors_file_drop_words(struct vectors_file *file) {
 
 /* ---- numbers ---- */
 
-/* Reads the next number of a line. Copies it first, to end it with a NUL, which the mapped file does not have. */
+/* Reads the next number of a line from a copy that ends with a NUL, which the mapped file does not contain. */
 static int take_number(const char **at, const char *end, float *value) {
     char text[NUMBER_MOST], *stop;
     size_t n = 0;
@@ -250,7 +250,7 @@ static int take_number(const char **at, const char *end, float *value) {
     text[n] = 0;
     *at += n;
     *value = numbers_read_float(text, &stop);
-    return n && stop == text + n && n + 1 < sizeof text; /* n: a NUL within the number would end it early, so it is refused */
+    return n && stop == text + n && n + 1 < sizeof text; /* a NUL within the number would end it early, so it is refused */
 }
 
 static int read_text(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out) {
@@ -280,7 +280,7 @@ int vectors_file_row(const struct vectors_file *file, uint64_t row, uint32_t fir
 
 _Static_assert(sizeof(struct fasttext_args) == 56, "the file has these numbers without gaps");
 
-/* The bytes of the file that are not read yet. */
+/* The unread bytes of the file. */
 struct bin_cursor {
     const char *at, *end, *path;
 };
@@ -368,7 +368,7 @@ static int read_word(struct bin_cursor *cursor, struct vocab *vocab) {
 static int read_words(struct bin_cursor *cursor, const struct counts *counts, struct vocab *vocab) {
     const char *first = cursor->at;
     uint64_t bytes = 0;
-    for (int32_t i = 0; i < counts->words; i++) { /* memory for all words is allocated at once, so their bytes are counted first */
+    for (int32_t i = 0; i < counts->words; i++) { /* memory for all words is allocated at once, so the words' bytes are counted first */
         const char *end = memchr(cursor->at, 0, (size_t)(cursor->end - cursor->at));
         if (!end || cursor->end - end < 10) return cut_off(cursor);
         bytes += (uint64_t)(end - cursor->at) + 1;
@@ -389,7 +389,7 @@ static int find_subwords(struct vocab *vocab, const struct fasttext_args *args) 
 
 /* ---- rows ---- */
 
-/* Finds a matrix with `wanted` rows. Sets *at to the offset of its first row. */
+/* Checks that a matrix with `wanted` rows follows. *at: offset of its first row. */
 static int find_rows(struct bin_cursor *cursor, const struct fasttext_file *file, const char *called, uint64_t wanted, uint64_t *at) {
     char quantized = 0;
     int64_t rows = 0, columns = 0;

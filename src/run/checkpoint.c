@@ -24,8 +24,8 @@ enum { KEPT_MOST = 1000 }; /* largest number that is tried in PATH.kept-<number>
 static const char prefix[] = "checkpoint-";
 static const char *const suffixes[] = {
     [CHECKPOINT_IN_PLACE] = "", [CHECKPOINT_ASIDE] = ".replaced", [CHECKPOINT_PARTIAL] = ".partial"};
-/* The files of a checkpoint, in the order of their removal. state.ini is last, so that a checkpoint that a kill left half
- * removed is still recognized as made by this program. */
+/* A checkpoint's files, in the order of their removal. state.ini is last: a checkpoint that a kill has left half removed is still recognized by
+ * it. */
 static const char *const contents[] = {"target.npy", "context.npy", "known.npy", "state.ini"};
 enum { CONTENTS = sizeof contents / sizeof *contents };
 
@@ -35,7 +35,7 @@ void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_
     snprintf(name, CHECKPOINT_NAME, "%s%" PRIu64 "%s", prefix, step, suffixes[kind]);
 }
 
-/* If `name` is exactly the name of a checkpoint, stores its step and kind in *out and returns 1; otherwise returns 0. */
+/* If `name` is a checkpoint's name, stores its step and kind in *out and returns 1; otherwise returns 0. */
 static int parse_name(const char *name, struct checkpoint_entry *out) {
     char same[CHECKPOINT_NAME];
     if (strncmp(name, prefix, sizeof prefix - 1)) return 0;
@@ -61,7 +61,7 @@ int checkpoint_holds(const char *name) {
     return 0;
 }
 
-/* Returns 1 if a file of a checkpoint has this name, or a partial file of one that a killed process left behind. */
+/* Returns 1 for the name of a checkpoint's file, or of a partial one that a killed process has left. */
 static int is_content(const char *name) {
     for (int i = 0; i < CONTENTS; i++)
         if (file_is_partial(name, contents[i])) return 1;
@@ -79,7 +79,7 @@ static int holds_contents_only(const char *path) {
 
 enum owner { OWNER_OTHER, OWNER_SELF, OWNER_LINK };
 
-/* Returns a value of enum owner, or -1 after fail() if the owner cannot be determined. */
+/* Returns who made the checkpoint (enum owner), or -1 after fail() if that cannot be found out. */
 static int owner_of(const char *path, enum checkpoint_kind kind) {
     struct stat about;
     if (lstat(path, &about)) return errno == ENOENT ? OWNER_OTHER : fail_system("look at", path);
@@ -140,8 +140,8 @@ int64_t checkpoint_count(const char *run, enum checkpoint_kind most, enum checkp
 
 /* ---- removing ---- */
 
-/* Renames a checkpoint to a partial one before its removal, so that a kill does not leave a directory that looks whole. Does so
- * only if it has no foreign files. Returns the new path, for the caller to free, or NULL after fail(). */
+/* Renames a checkpoint to a partial one before it is removed, so that a kill leaves no directory that looks whole; not if it contains foreign
+ * files. Returns the new path, which the caller frees; NULL after fail(). */
 static char *discard(const char *path, uint64_t step, enum checkpoint_kind kind) {
     char name[CHECKPOINT_NAME], *run = path_parent(path), *partial = NULL;
     int only = kind == CHECKPOINT_PARTIAL ? 0 : holds_contents_only(path), there = 0;
@@ -177,7 +177,7 @@ int checkpoint_remove(const struct checkpoint_entry *one) {
     return result;
 }
 
-/* Renames `path` to a name that no checkpoint has, with a warning that calls the file `what`. */
+/* Renames `path` to an unused name that is not a checkpoint's; a warning calls it `what`. */
 static int move_aside(const char *path, const char *what) {
     int taken = 1;
     uint64_t capacity = strlen(path) + 16;
@@ -200,7 +200,7 @@ int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
     return move_aside(path, owner == OWNER_LINK ? "a link to a checkpoint" : "none of this program's checkpoints");
 }
 
-/* Removes the run's own partial checkpoints; or, with partial = 0, its checkpoints of later steps than `step`. */
+/* Removes checkpoints that this program has written: partial ones (partial = 1), or those of later steps than `step` (partial = 0). */
 static int remove_some(const char *run, int partial, uint64_t step) {
     struct checkpoints all;
     int result = checkpoints_find(run, &all);
@@ -228,12 +228,12 @@ int checkpoints_remove(const char *run) {
  *   3. checkpoint-<step>/            is the partial one, renamed
  *   4. latest                        is replaced by a file that names the new checkpoint; then older checkpoints are removed
  *
- * A kill may leave a partial checkpoint, or more older checkpoints than run.keep allows. Writing the next checkpoint removes them.
- * A finished run writes no further checkpoint, so --resume of such a run removes them.
+ * A kill may leave a partial checkpoint, or more older ones than run.keep allows; they are removed when the next checkpoint is written or, in a
+ * finished run, by --resume.
  */
 
-/* Prints a failure that does not stop the caller as a warning, and clears its message. Does nothing if an earlier failure had
- * already set a message (failed_before). */
+/* Prints a failure as a warning, for callers that can continue, and clears its message. Does nothing if an earlier failure has already set one
+ * (failed_before). */
 static void pass_over(const char *what, const char *name, int failed_before) {
     if (failed_before) return;
     warn("%s '%s': %s", what, name, report_sentence());
@@ -242,7 +242,7 @@ static void pass_over(const char *what, const char *name, int failed_before) {
 
 /* ---- verifying ---- */
 
-/* Returns 1 if the directory has a state.ini; 0 if not; -1 after fail() if this cannot be found out. */
+/* Returns 1 if the directory contains a state.ini, 0 if not; -1 after fail() if that is unknown. */
 static int has_state(const char *directory) {
     char *path = file_join(directory, "state.ini");
     int has = path ? file_exists(path) : -1;
@@ -274,7 +274,7 @@ static int check_file(const char *directory, const char *name, const struct tabl
     return result;
 }
 
-/* Returns 0 if the checkpoint is whole; otherwise -1 after fail(), with *broken as state_read() sets it. */
+/* Returns 0 if the checkpoint is whole; otherwise -1 after fail(), with *broken set like state_read() does. */
 static int check_whole(const char *directory, struct run_state *state, int *broken) {
     struct run_state read;
     if (state_read(directory, &read, broken)) return -1;
@@ -294,8 +294,7 @@ int checkpoint_verify(const char *directory, struct run_state *state) {
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     struct checkpoints all;
     uint64_t own = 0;
-    char *good = NULL, unreadable[512] = ""; /* unreadable: error message of the newest checkpoint that could not be read but may
-                                              * be whole */
+    char *good = NULL, unreadable[512] = ""; /* unreadable: error message about the newest checkpoint that could not be read but may be whole */
     *found = -1;
     if (checkpoints_find(run, &all)) return NULL;
     for (uint64_t i = 0; i < all.count && !good; i++) {
@@ -307,7 +306,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
             good = one->path, one->path = NULL;
             break;
         }
-        if (report_exit_code() == REPORT_STOPPED) { /* the caller has stopped the check, so the checkpoint may be whole */
+        if (report_exit_code() == REPORT_STOPPED) { /* the caller stopped the check, so the checkpoint may be whole */
             checkpoints_release(&all);
             return NULL;
         }
@@ -328,7 +327,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
 
 /* ---- writing ---- */
 
-/* A checkpoint that is being written. Only the first rank has its paths. */
+/* A checkpoint that is being written; only the first rank has its paths. */
 struct writing {
     const char *run;
     const struct checkpoint *what;
@@ -339,7 +338,7 @@ struct writing {
 
 static int begin_directory(void *user) {
     struct writing *w = user;
-    if (remove_some(w->run, 1, 0)) return -1; /* of processes that were killed while they wrote them */
+    if (remove_some(w->run, 1, 0)) return -1; /* removes partial checkpoints of killed processes */
     for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) {
         checkpoint_name(w->names[kind], w->what->progress.step, (enum checkpoint_kind)kind);
         w->paths[kind] = file_join(w->run, w->names[kind]);
@@ -354,7 +353,7 @@ static int note_size(const char *path, struct table_file *file) {
     return size < 0 ? -1 : 0;
 }
 
-/* Saves one table, with the columns of all ranks in one file. Every rank calls this; only the first rank has a path. */
+/* Saves one table, with the columns of all ranks in one file. All ranks call this; only the first one has a path. */
 static int save_table(struct writing *w, struct table *table, const char *name, struct table_file *file) {
     int first = ranks_first(table->ranks);
     char *path = first ? file_join(w->paths[CHECKPOINT_PARTIAL], name) : NULL;
@@ -372,8 +371,7 @@ static int save_known(struct writing *w) {
     return result;
 }
 
-/* Renames the filled directory to its final name. If there is an older checkpoint of this step, it is moved aside before, and
- * removed after. */
+/* Renames the complete directory to its final name. An older checkpoint of the same step is moved aside before, and removed after. */
 static int put_in_place(char *const paths[], uint64_t step) {
     const struct checkpoint_entry aside = {.path = paths[CHECKPOINT_ASIDE], .step = step, .kind = CHECKPOINT_ASIDE, .own = 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
@@ -394,12 +392,12 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
     const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
     int there = path ? file_head(path, head, sizeof head) : -1;
     free(path);
-    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* `latest` never names a checkpoint that was moved aside */
+    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* a checkpoint that was moved aside is never named in `latest` */
     head[strcspn(head, "\n")] = 0;
     return there == 1 && !strcmp(head, name) ? 0 : point_latest(run, name);
 }
 
-/* Removes what may go after `checkpoint`, of step `step`, was written: all but `keep` checkpoints up to `step`, and the best one. */
+/* Removes all checkpoints up to `step` except the newest `keep` and the best one, now that `checkpoint`, of step `step`, is written. */
 static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_t keep, uint64_t best) {
     struct checkpoints all;
     uint64_t kept = 0;
@@ -410,8 +408,8 @@ static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_
         int broken = 0, failed_before = report_exit_code(), goes = !is_best && one->own && strcmp(one->path, checkpoint) != 0;
         if (goes && one->step <= step) goes = one->kind != CHECKPOINT_IN_PLACE || kept >= keep;
         else if (goes) {
-            /* A checkpoint of a later step could not be read when the run was resumed from an earlier one. That may have been a temporary
-             * fault of the disk, so it is removed only if it is certainly broken; otherwise the run replaces it when it reaches that step. */
+            /* A checkpoint of a later step could not be read when the run was resumed from an earlier one, perhaps because of a temporary fault of
+             * the disk. So it is removed only if it is certainly broken; otherwise the run replaces it when it reaches that step. */
             if (check_whole(one->path, NULL, &broken) && !failed_before) report_clear();
             goes = broken;
         }
@@ -454,7 +452,7 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
     }
     if (!result) result = save_table(&w, what->context, "context.npy", &w.state.context);
     if (!result) result = ranks_do(ranks, first ? end_directory : NULL, &w);
-    if (result && begun) { /* so that the space of unfinished files on a full disk is free again; the first failure is reported */
+    if (result && begun) { /* frees the space of unfinished files on a full disk; the first failure is reported */
         const struct checkpoint_entry partial = {
             .path = w.paths[CHECKPOINT_PARTIAL], .step = what->progress.step, .kind = CHECKPOINT_PARTIAL, .own = 1};
         checkpoint_remove(&partial);
@@ -465,7 +463,7 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
 
 /* ---- the best one ---- */
 
-/* Reads the state of the checkpoint of a step. Returns its path, for the caller to free; NULL after fail(). */
+/* Reads the state of a step's checkpoint. Returns its path, which the caller frees; NULL after fail(). */
 static char *read_step(const char *run, uint64_t step, struct run_state *state) {
     char name[CHECKPOINT_NAME], *path;
     int broken;
@@ -497,7 +495,7 @@ int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {
 
 /* ---- finding ---- */
 
-/* Returns the path of the newest checkpoint of a run that has a state.ini, for the caller to free; NULL after fail(). */
+/* Returns the path of the newest checkpoint that contains a state.ini; the caller frees it. NULL after fail(). */
 static char *newest_present(const char *run) {
     struct checkpoints all;
     char *path = NULL;
@@ -564,16 +562,16 @@ void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double to
     due->took = took;
 }
 
-/* Returns 1 if the disk has space for the checkpoints of run.keep, and for the one that is being written. With checkpoint_every
- * = auto, a checkpoint before the end must not use the space that the last one needs. */
+/* Returns 1 if the disk has space for run.keep checkpoints and the one that is being written. With checkpoint_every = auto, an earlier checkpoint
+ * must not use the space that the last one needs. */
 static int disk_has_space(struct checkpoint_due *due) {
     char space_text[TEXT_BYTES], wanted[TEXT_BYTES];
     uint64_t space, count = due->config->run_keep + 1, bytes;
     int failed_before = report_exit_code();
-    if (due->took > 0 || due->present >= count) return 1; /* space is only checked before the first checkpoint */
+    if (due->took > 0 || due->present >= count) return 1; /* space is checked only before the first checkpoint */
     if (directory_space(due->run, &space)) {
         if (!failed_before) report_clear();
-        return 1; /* the file system does not tell its free space */
+        return 1; /* the file system does not say how much space is free */
     }
     if (__builtin_mul_overflow(due->bytes, count - due->present, &bytes)) bytes = UINT64_MAX;
     if (space >= bytes) return 1;

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 enum {
-    PLATEAU_REPORTS = 100, /* a warning is given if the loss is still untrained after this many reports */
-    PLATEAU_STEPS = 100,   /* no warning is given for a finished run with fewer exact steps (train.update = batch) than this */
-    LINE_MOST = 4096       /* most bytes of a line that is read; lines that a run writes have a tenth of this */
+    PLATEAU_REPORTS = 100, /* number of reports after which a loss that is still untrained causes a warning */
+    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) causes no warning */
+    LINE_MOST = 4096       /* most bytes of a line that is read; a run's own lines have a tenth of it */
 };
 static const double ln2 = 0.69314718055994530942;
 
@@ -48,7 +48,7 @@ void metrics_leave_out(struct metrics *metrics, double seconds) {
     metrics->tally.began += seconds;
 }
 
-/* Adds a batch, or a span of lock-free training, whose loss is that of some of its examples. */
+/* Adds the sums of a batch, or of a span of lock-free training, in which only some examples have losses. */
 static void add(struct report_sums *tally, struct report_sums one) {
     tally->loss += one.loss;
     tally->loss_examples += one.loss_examples;
@@ -68,31 +68,30 @@ void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *r) 
                                               r->link_bytes, 0});
 }
 
-/* Divides a sum of losses by the numbers of examples, pairs and terms. */
+/* Returns a sum of losses divided by the numbers of examples, of pairs, and of terms. */
 static struct loss mean_losses(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
     return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
-/* Returns 1 if a term of an untrained model costs ln 2, independently of the other terms. */
+/* Returns 1 if each term has the loss ln 2 in an untrained model, whatever the other terms are. */
 static int begins_at_ln2(const struct config *config) {
     return (config->train_loss == LOSS_LOGISTIC || config_has_tree(config)) && config->train_score == SCORE_DOT;
 }
 
-/* Returns the loss of an untrained model: ln 2 for each term that an example of `loss` has, if losses begin at that value,
- * otherwise the first batch's loss. */
+/* Returns the loss of an untrained model: ln 2 for each term of an example if losses begin there, otherwise the first batch's loss. */
 static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
-/* Returns a note that explains a loss below 0, or "" if the loss cannot be below 0. It can with train.negative_power above 0
- * (BSL's loss), because the sum over negatives does not contain the positive. */
+/* Returns a note to explain losses below 0; "" if they are impossible. They are possible with train.negative_power above 0 (BSL's loss), where the
+ * sum over negatives does not contain the positive. */
 static const char *zero_of(const struct config *config) {
     return config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "";
 }
 
 /* ---- a loss that stays where it began ---- */
 
-/* Averaging over a batch makes only SGD and ASGD slower: other rules divide a gradient by its own size. */
+/* Averaging over a batch slows only SGD and ASGD; other rules divide a gradient by its own size. */
 void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
     int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
     if (scaled && c->train_reduction == REDUCTION_MEAN)
@@ -110,8 +109,8 @@ void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
                  c->train_epochs, c->optimizer_lr);
 }
 
-/* Returns the relative distance from the untrained loss within which a loss counts as unchanged. It is larger if the untrained
- * loss is that of the first batch and not ln 2 a term, because the losses of batches differ by some percent. */
+/* Returns how far, relatively, a loss may be from the untrained one to count as unchanged: further if the untrained loss is that of the first
+ * batch, since batches differ by some percent. */
 static double near_untrained(const struct metrics *metrics) {
     return begins_at_ln2(metrics->config) ? 0.01 : 0.05;
 }
@@ -124,11 +123,11 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
          pair, when, way);
 }
 
-/* Returns 1 if the loss has been at its untrained value in all reports so far. Once it was not, it is never checked again. */
+/* Returns 1 if the loss was untrained in all reports so far. Once it was not, this is never checked again. */
 static int at_plateau(struct metrics *metrics) {
     double now = metrics->last.term, untrained = ln2;
     if (!metrics->reports || metrics->plateau_over) return 0;
-    /* A loss that does not begin at ln 2 a term is compared with the loss of the first batch. A resumed run does not know that, and has 0. */
+    /* If losses do not begin at ln 2 a term, compares with the loss of the first batch, which is 0 (unknown) in a resumed run. */
     if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
     metrics->plateau_over = !(fabs(now - untrained) < near_untrained(metrics) * fabs(untrained));
     return !metrics->plateau_over;
@@ -165,8 +164,8 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 
 /* ---- reports ---- */
 
-/* Appends a line to metrics.jsonl. If the disk is full the run goes on, since days of training are worth more than its log; each
- * further line tries again. */
+/* Appends a line to metrics.jsonl. If the disk is full the run continues, since days of training are worth more than their log; each further line
+ * tries again. */
 static void append(struct metrics *metrics, const struct json *line) {
     int failed_before = report_exit_code();
     if (!metrics->path) return;
@@ -193,14 +192,13 @@ static void add_number(struct json *line, const char *name, double value) {
     json_number(line, value);
 }
 
-/* Begins a line with the keys that every line of metrics.jsonl has. By these keys a resumed run finds the lines to remove
- * (keep_line). */
+/* Begins a line with the keys that all lines of metrics.jsonl have, by which a resumed run finds lines to remove (keep_line). */
 static void begin_line(struct json *line, const struct standing *at) {
     json_print(line, "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": ", at->state->step, at->state->epoch);
     json_decimals(line, at->done, 6);
 }
 
-/* Writes a line with a loss. rates: further keys of the line; may be empty. */
+/* Writes a line with a loss. rates: further keys of the line, or "". */
 static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const struct json *rates) {
     struct json line = {.used = 0};
     begin_line(&line, at);
@@ -254,9 +252,8 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     metrics->reports++;
     metrics->last = mean_losses(tally->loss, tally->loss_examples, tally->loss_pairs, tally->loss_terms);
     show_line(metrics, at, words_rate, pairs_rate);
-    /* A loss that stays at its untrained value means that the model does not learn. Vectors that begin near zero may also stay there
-     * for some epochs and then learn quickly. Hence the warning comes only after half of the run and a hundred reports; metrics_judge() warns at the
-     * end of a shorter run. */
+    /* A loss that stays untrained means that the model does not learn. But vectors that begin near zero may stay there for some epochs and then
+     * learn quickly; so the warning comes only after half of the run and a hundred reports. For shorter runs metrics_judge() warns at the end. */
     if (at_plateau(metrics) && metrics->reports >= PLATEAU_REPORTS && at->done >= 0.5) {
         char when[64];
         metrics->plateau_over = 1;
@@ -322,14 +319,14 @@ int metrics_lines(const char *path, int (*take)(void *user, const char *line, ui
 
 /* ---- a resumed run ---- */
 
-/* The copying of the lines that a resumed run keeps: all lines up to `stand`. */
+/* State of copying the lines that a resumed run keeps: all up to `stand`. */
 struct cutting {
     const struct progress_state *stand;
     struct file_writer writer;
 };
 
-/* Keeps a line, but for one that no run has written. Returns 1 at a line about a later step. Lock-free training may write several lines
- * within one step; then the pairs of reports differ, and the epochs of held-out losses. */
+/* Keeps a line, unless no run has written it. Returns 1 at a line about a later step. Lock-free training may write several lines within a step;
+ * they differ in their pairs, those of held-out losses in their epochs. */
 static int keep_line(void *user, const char *line, uint64_t length) {
     static const char name[] = ", \"pairs\": ";
     struct cutting *cutting = user;

@@ -19,7 +19,7 @@
 
 enum { HEADER_MOST = 4096 };
 
-/* Allocates the bit map of one table. all: 1: every row is frozen; 0: none is. */
+/* Allocates a table's bit map of frozen rows. all = 1: every row is frozen; 0: none is. */
 static int open_side(struct frozen *frozen, enum table_side side, int all) {
     uint64_t words = table_frozen_words(frozen->rows);
     frozen->bits[side] = mem_zalloc(words, sizeof(uint32_t), "which rows are frozen");
@@ -78,7 +78,7 @@ int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checks
     if (!result) result = npy_write_header(&npy, &writer);
     if (!result) {
         XXH64_reset(hash, 0);
-        XXH64_update(hash, writer.buffer, writer.used); /* the header is far smaller than the buffer, so it has not been flushed yet */
+        XXH64_update(hash, writer.buffer, writer.used); /* the header is far smaller than the buffer, and so still in it */
         XXH64_update(hash, records, npy.rows * 2 * sizeof *records);
         result = file_write(&writer, records, npy.rows * 2 * sizeof *records);
         *checksum = XXH64_digest(hash);
@@ -142,7 +142,7 @@ struct rule_options tables_rule(const struct config *config) {
     return rule;
 }
 
-/* Sets how the first weights of a table are drawn. Returns 0, or -1 after fail(). */
+/* Sets how a table's first weights are drawn. Returns 0, or -1 after fail(). */
 static int tables_first_values(struct init_values *out, const struct config *config, enum table_side side) {
     const char *text = side == TABLE_TARGET ? config->model_target_init : config->model_context_init;
     if (table_init_values(out, text, side, (uint32_t)config->model_dim))
@@ -176,8 +176,7 @@ int tables_init(struct table *table, enum table_side side, const struct config *
     return table_init(table, side, &options, ops, backend);
 }
 
-/* Maps DIRECTORY/NAME, and checks that its size fits the model. The table has `part` rows or, in older runs, one row for each
- * word. */
+/* Maps DIRECTORY/NAME, and checks that its size fits the model: `part` rows or, in older runs, one row for each word. */
 static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t part) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
@@ -232,7 +231,7 @@ static int take_keys(struct model *model) {
     model->documents = config_has_documents(config);
     model->product = config->train_product == TRAIN_REAL ? PRODUCT_REAL : PRODUCT_COMPLEX;
     model->loss = config_loss(config);
-    if (model->reciprocal && !config->triples_reciprocal) { /* the data itself has relations r and r^-1 */
+    if (model->reciprocal && !config->triples_reciprocal) { /* the data itself contains relations r and r^-1 */
         model->reciprocal = 0;
         model->relations = model->vocab.lists;
     }
@@ -249,7 +248,7 @@ static int take_keys(struct model *model) {
                    tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT) ? -1 : 0;
 }
 
-/* Reads the keys with which the rows were trained. If config.ini is lost, the keys have their defaults. */
+/* Reads the keys with which the rows were trained; the defaults if config.ini is missing. */
 static int read_keys(struct model *model) {
     char *path = file_join(model->directory, "config.ini");
     int result = !path || (file_exists(path) && config_read(&model->keys, path)) || take_keys(model) ? -1 : 0;
@@ -257,7 +256,7 @@ static int read_keys(struct model *model) {
     return result;
 }
 
-/* Verifies the tables by the checksums in state.ini, and that the vocabulary is the one that they were trained with. */
+/* Checks the tables by the checksums in state.ini, and that they were trained with this vocabulary. */
 static int verify(struct model *model, const char *checkpoint) {
     if (checkpoint_verify(checkpoint, &model->state)) return -1;
     if (model->state.corpus.vocab != vocab_fingerprint(&model->vocab))
@@ -268,7 +267,7 @@ static int verify(struct model *model, const char *checkpoint) {
                     " words begin with %" PRIu64,
                     checkpoint, model->state.target_first, model->target.rows, rows, rows - model->target.rows);
     model->tree = model->state.corpus.tree != 0;
-    if (model->state.target_first) model->own = 1; /* state.ini decides, since config.ini may have been changed or lost */
+    if (model->state.target_first) model->own = 1; /* state.ini decides, since config.ini may have been changed or removed */
     model->item_targets = model->documents || model->relations ? !model->state.target_first : model->own < 1;
     return 0;
 }
@@ -282,7 +281,7 @@ static int open_tables(struct model *model, const char *checkpoint) {
     return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists - (uint64_t)model->tree);
 }
 
-/* Returns a table of weights whose rows are a matrix in a mapped file of fastText. */
+/* Returns a table of weights whose rows are a matrix in a mapped fastText file. */
 static struct npy matrix_of(const struct fasttext_file *file, uint64_t data, uint64_t rows) {
     uint32_t dim = (uint32_t)file->args.dim;
     return (struct npy){.rows = rows,
@@ -293,15 +292,14 @@ static struct npy matrix_of(const struct fasttext_file *file, uint64_t data, uin
                         .map = file->map};
 }
 
-/* Opens a model of fastText. All its words count as trained, and its mode is unknown, as if config.ini were lost. */
+/* Opens a fastText model. All its words count as trained, and its mode is unknown, as if config.ini were missing. */
 static int open_fasttext(struct model *model, const char *path) {
     struct fasttext_file file;
     if (fasttext_file_open(&file, &model->vocab, path)) return -1;
     model->rows = model->vocab.size;
     model->dim = (uint32_t)file.args.dim;
     model->target = matrix_of(&file, file.input, vocab_targets(&model->vocab));
-    model->context = matrix_of(&file, file.output, file.words); /* both tables are in one mapping, which model_close() unmaps
-                                                                 * once */
+    model->context = matrix_of(&file, file.output, file.words); /* both tables are in one mapping, which model_close() unmaps once */
     model->mode = MODE_AUTO;
     model->own = 1;
     model->trained = file.args;
@@ -309,7 +307,7 @@ static int open_fasttext(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Opens a file of vectors (word2vec's binary and text forms, GloVe's text). Its one table serves as target and as context table. */
+/* Opens a file of vectors (word2vec's binary and text formats, GloVe's text). Its one table is used as target and as context table. */
 static int open_vectors(struct model *model, const char *path) {
     struct vectors_file file;
     if (vectors_file_open(&file, path, NULL)) return -1;
@@ -392,7 +390,7 @@ const void *model_table_row(const struct model *model, enum table_side side, con
     return row < first || row - first >= table->rows ? NULL : npy_row(table, field, row - first);
 }
 
-enum { FIRST_COLUMNS = 4 }; /* number of columns that are compared first: as many as one draw gives */
+enum { FIRST_COLUMNS = 4 }; /* number of columns that are compared first: those of one draw */
 
 int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out) {
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");

@@ -22,8 +22,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* Indexed by enum run_file. Files are removed in this order: vocab.tsv before config.ini, which shows that a run has written
- * vocab.tsv. */
+/* Indexed by enum run_file. Files are removed in this order: vocab.tsv before config.ini, by which it is recognized as a run's. */
 const char *const run_file_names[RUN_FILES] = {
     [RUN_LATEST] = "latest", [RUN_METRICS] = "metrics.jsonl", [RUN_VOCAB] = "vocab.tsv", [RUN_CONFIG] = "config.ini"};
 
@@ -33,8 +32,7 @@ enum { HEAD = 256 };
 
 /* ---- whose they are ---- */
 
-/* Reads the fingerprint of vocab.tsv from config.ini. Returns 1; 0 if there is no config.ini that a run has written; -1 after
- * fail(). */
+/* Reads the fingerprint of vocab.tsv from config.ini. Returns 1; 0 if there is no config.ini that a run has written; -1 after fail(). */
 static int named_fingerprint(const char *run, uint64_t *fingerprint) {
     char head[HEAD] = "", *path = file_join(run, run_file_names[RUN_CONFIG]);
     int kind = path ? file_head(path, head, sizeof head) : -1;
@@ -61,8 +59,7 @@ static int owns_latest(const char *run, const char *head) {
     return digits && (!head[digits] || !strcmp(head + digits, "\n"));
 }
 
-/* Returns 1 if a checkpoint was trained with the vocabulary that has this fingerprint. Checkpoints that cannot be read are
- * skipped. */
+/* Returns 1 if some checkpoint was trained with the vocabulary of this fingerprint. Skips checkpoints that cannot be read. */
 static int is_trained_with(const char *run, uint64_t fingerprint) {
     struct checkpoints all;
     struct run_state state;
@@ -125,8 +122,7 @@ int run_files_remove(const char *run) {
     return result;
 }
 
-/* Returns 1 if this is the name of a partial file, which a killed process has left: of one of these files, or of a table's
- * working file. */
+/* Returns 1 for the name of a partial file that a killed process has left: of one of these files, or of a table's working file. */
 static int run_file_is_piece(const char *name) {
     for (int file = 0; file < RUN_FILES; file++)
         if (file_is_partial(name, run_file_names[file])) return 1;
@@ -152,7 +148,7 @@ static int write_config(const char *path, const struct config *config, uint64_t 
     return -1;
 }
 
-/* config.ini is written first, since it shows that a run has written vocab.tsv. */
+/* config.ini is written first, since vocab.tsv is recognized by it as a run's. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab) {
     char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
     uint64_t fingerprint = vocab_fingerprint(vocab);
@@ -200,8 +196,7 @@ char *replacement_place(const char *run) {
 
 /* ---- removing ---- */
 
-/* Removes the directory, its mark last: so a directory that a killed process has left is still recognized as made by this
- * program. */
+/* Removes the directory, its mark last, so that what a killed process leaves is still recognized as this program's. */
 static int remove_place(const char *place) {
     if (checkpoints_remove(place) || run_files_remove(place) || run_files_remove_pieces(place)) return -1;
     return directory_mark_remove(place, &mark);
@@ -218,8 +213,8 @@ char *replacement_begin(const char *run) {
 
 /* ---- settling ---- */
 
-/* Gives the new run's file the name of the older run's file, too, as a hard link that replaces the older file. The file keeps
- * its first name, so the new run is whole all the time. If the file system has no hard links, copies the file. */
+/* Gives the new run's file also the older run's name, by a hard link that replaces the older file. It keeps its first name, so the new run is
+ * always whole. Without hard links in the file system, copies the file. */
 static int link_over(const char *from, const char *to) {
     struct stat x, y;
     struct file_map map;
@@ -235,7 +230,7 @@ static int link_over(const char *from, const char *to) {
     return result;
 }
 
-/* Replaces the older run's file by the new run's; if the new run has no such file, removes the older one. */
+/* Replaces the older run's file by the new run's; if the new run has none, removes the older one. */
 static int replace_file(const char *place, const char *run, enum run_file file) {
     char *from = file_join(place, run_file_names[file]), *to = file_join(run, run_file_names[file]);
     int there = from && to ? file_exists(from) : -1, result = there < 0 ? -1 : there ? link_over(from, to) : file_remove(to);
@@ -244,7 +239,7 @@ static int replace_file(const char *place, const char *run, enum run_file file) 
     return result;
 }
 
-/* Moves the new run's checkpoints to RUN; the newest, which `latest` names, is moved last. */
+/* Moves the new run's checkpoints to RUN, last the newest one, which `latest` names. */
 static int move_checkpoints(const char *place, const char *run) {
     struct checkpoints all;
     char line[CHECKPOINT_NAME + 1];
@@ -264,7 +259,7 @@ static int move_checkpoints(const char *place, const char *run) {
     return result;
 }
 
-/* After a kill all these steps are done again from the beginning, so each of them can be repeated. */
+/* After a kill all of this is done again from the beginning, so each step can be repeated. */
 static int put_in_place(const char *place, const char *run) {
     if (directory_sync(run) || checkpoints_remove(run)) return -1;
     for (int file = 0; file < RUN_FILES; file++)
@@ -285,7 +280,7 @@ static const char lock_name[] = "train.lock";
 
 /* ---- may a run be written into the directory? ---- */
 
-/* Returns above 0 if the directory has files that a run has written; 0 if not; -1 after fail(). */
+/* Returns above 0 if the directory contains files that a run has written; 0 if not; -1 after fail(). */
 static int is_run(const char *path) {
     int result = replacement_exists(path);
     for (int file = 0; file < RUN_FILES && !result; file++) {
@@ -295,7 +290,7 @@ static int is_run(const char *path) {
     return result ? result : (int)checkpoint_count(path, CHECKPOINT_PARTIAL, CHECKPOINTS_LINKED);
 }
 
-/* Refuses a directory with other files than those that exist before a run has written anything, and those that file systems make. */
+/* Refuses a directory with files other than those that exist before a run writes anything, or that file systems make. */
 static int refuse_others(const char *path) {
     char **names;
     int64_t count = directory_list(path, &names), at = 0;
@@ -310,7 +305,7 @@ static int refuse_others(const char *path) {
     return result;
 }
 
-/* Accepts the directory of a run, and a directory whose files do not show who made it. Fails for other directories. */
+/* Accepts a run's directory, and one whose files do not show who made it; fails for others. */
 static int check_owner(const char *path) {
     int run = is_run(path);
     return run < 0 || (!run && refuse_others(path)) ? -1 : 0;
@@ -325,13 +320,13 @@ int run_directory_check(const char *path) {
 
 /* ---- where it is ---- */
 
-/* Returns 1 if `path` leads to the open directory; 0 if not; -1 after fail(). */
+/* Returns 1 if `path` is the open directory; 0 if not; -1 after fail(). */
 static int is_at(const struct run_directory *run, const char *path) {
     int result = file_is_at(run->fd, path);
     return result < 0 ? fail_system("look at", path) : result;
 }
 
-/* Returns the present path of the open directory, for the caller to free; NULL after fail() if it has none. */
+/* Returns the current path of the open directory, which the caller frees; NULL after fail() if it has none. */
 static char *path_of(const struct run_directory *run) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", run->fd);
@@ -367,7 +362,7 @@ static int move_to(struct run_directory *run, char *path) {
     return 0;
 }
 
-/* Takes the lock again, if somebody has removed its file and no other process has made a new one. */
+/* Locks again, if the lock file was removed and no other process has made a new one. */
 static int retake(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     struct lock again;

@@ -16,12 +16,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The lines of state.ini. Each has the value of one field of struct run_state. */
+/* The lines of state.ini, each with the value of a field of struct run_state. */
 static const struct key {
     const char *name;
     size_t offset;
     enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS, REAL } kind;
-    enum { NEEDED, NOT_ZERO } written; /* NEEDED: every state.ini has the line; NOT_ZERO: only if the number is not 0 */
+    enum { NEEDED, NOT_ZERO } written; /* NEEDED: every state.ini contains the line; NOT_ZERO: only if the number is not 0 */
 } keys[] = {
     {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
     {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, NEEDED},
@@ -48,10 +48,10 @@ static const struct key {
 };
 enum {
     KEYS = sizeof keys / sizeof *keys,
-    STATE_MOST = 64 << 10 /* most bytes of a file that is read; later versions may write more lines than this one */
+    STATE_MOST = 64 << 10 /* most bytes of a file that is read; later versions may write more lines */
 };
 static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
-static const char last_key[] = "state_xxh64"; /* key of the last line: the checksum of all bytes before that line */
+static const char last_key[] = "state_xxh64"; /* key of the last line, whose value is the checksum of all bytes before it */
 
 static size_t add_value(char *out, size_t capacity, size_t at, const struct key *key, const struct run_state *state) {
     const void *value = (const char *)state + key->offset;
@@ -85,7 +85,7 @@ int state_write(const char *directory, const struct run_state *state) {
 
 struct reading {
     struct run_state state;
-    unsigned seen; /* the keys that were read, one bit a key */
+    unsigned seen; /* bit map of the keys that were read */
 };
 
 static int parse_value(const struct key *key, const char *text, struct run_state *state) {
@@ -101,7 +101,7 @@ static int parse_value(const struct key *key, const char *text, struct run_state
     return end == text || *end || errno ? -1 : 0;
 }
 
-/* Called by inih for each key. Returns 1 if the line is correct. Keys of later versions are skipped. */
+/* Called by inih for each key. Returns 1 if the line is valid. Skips keys of later versions. */
 static int take_line(void *user, const char *section, const char *name, const char *value) {
     struct reading *reading = user;
     if (strcmp(section, "state")) return 1;
@@ -113,7 +113,7 @@ static int take_line(void *user, const char *section, const char *name, const ch
     return 1;
 }
 
-/* Returns 1 if the text ends with the line that state_write() would write: with the right checksum. */
+/* Returns 1 if the text ends with the line that state_write() would write, the right checksum. */
 static int own_checksum(const char *text, uint64_t length) {
     char line[64];
     int start = snprintf(line, sizeof line, "\n%s", last_key);
@@ -174,7 +174,7 @@ static int begins(const struct line *line, const char *with) {
     return !strncmp(line->at, with, strlen(with));
 }
 
-/* Returns 0 for sections whose keys may differ between ranks: they say where a machine stores data, and how it works. */
+/* Returns 0 for sections whose keys may differ between ranks, since they only say how and where a machine works. */
 static int section_counts(const struct line *line) {
     return !begins(line, "[device]") && !begins(line, "[memory]") && !begins(line, "[run]");
 }
@@ -276,7 +276,7 @@ static int read_keys(struct config *before, const struct config *now, const char
     return result;
 }
 
-/* Only the first rank's keys are compared: ranks_alike_config() has checked that the others have equal keys, except for paths. */
+/* Only the first rank's keys are compared: ranks_alike_config() has checked that the others have the same, except for paths. */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept) {
     struct config before;
     char *path = file_join(run, "config.ini");
@@ -292,7 +292,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     if (!result && config->per_auto) config->negatives_per = before.negatives_per;
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
-    /* train.update = auto became the value that the run began with; check that it works with this number of ranks */
+    /* train.update = auto was replaced by the run's value, which must work with this number of ranks */
     if (!result && config->train_update != chosen) result = config_resolve(config);
     free(path);
     config_release(&before);
@@ -315,7 +315,7 @@ int resume_corpus(const struct config *config, const char *checkpoint, const str
     return 0;
 }
 
-/* Returns how far the learning rate has fallen from lr to lr x min_lr_ratio: 0: not yet; 1: completely. */
+/* Returns how far the learning rate has fallen from lr (0) to lr x min_lr_ratio (1). */
 static double fallen(int schedule, double done) {
     if (schedule == SCHEDULE_LINEAR) return done;
     if (schedule == SCHEDULE_COSINE) return 0.5 * (1 - cos(acos(-1.0) * done));

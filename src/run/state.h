@@ -1,4 +1,4 @@
-/* state: how far a run has come, and whether it may go on with these keys, this corpus and these ranks.
+/* state: how far a run is, and whether it may continue with these keys, this corpus and these ranks.
  *
  * state.ini of a checkpoint has the progress of the run, fingerprints of its corpus, sizes and checksums of the other files.
  *
@@ -15,30 +15,28 @@
 
 /* How far a run has come. */
 struct progress_state {
-    uint64_t step;     /* number of batches trained; in lock-free training, number of positions trained / train.batch */
-    uint64_t epoch;    /* number of the epoch that is being trained, from 0 */
-    uint64_t position; /* number of examples of this epoch that are trained; fewer than the epoch has */
+    uint64_t step;     /* number of batches trained; lock-free: number of positions trained / train.batch */
+    uint64_t epoch;    /* number of the current epoch, from 0 */
+    uint64_t position; /* number of examples of this epoch that have been trained: not yet all */
     uint64_t words, pairs; /* numbers of words and pairs trained in the whole run */
-    double seconds;    /* seconds of training in the whole run, including the time before it was resumed */
+    double seconds;    /* seconds of training in the whole run, before and after resuming */
     int finished;      /* 1: the run ended as configured */
-    /* The following are set by a run with train.patience, and 0 otherwise. */
+    /* The fields below are set by runs with train.patience, and 0 in others. */
     double best;           /* best held-out score so far (higher is better) */
-    uint64_t best_step;    /* step of the checkpoint with that score; 0: none yet */
-    uint64_t worse_epochs; /* number of epochs after that one; none of them had a better score */
+    uint64_t best_step;    /* step of the checkpoint with this score; 0: none yet */
+    uint64_t worse_epochs; /* number of epochs since then, none of which had a better score */
     uint64_t judged_step;  /* last step whose held-out score was measured */
-    uint64_t ended_step;   /* last step of the whole run, if this checkpoint is the best of an ended run; 0: the run may be
-                            * resumed */
+    uint64_t ended_step;   /* the run's last step, if this is the best checkpoint of a run that has ended; 0: the run may be resumed */
 };
 
-/* Fingerprints of a run's corpus. If the run is resumed, the corpus must have the same ones, since the position counts examples
- * of this corpus. */
+/* Fingerprints of a run's corpus. A resumed run must have the same corpus, since its position counts examples. */
 struct corpus_identity {
-    uint64_t vocab;  /* XXH3 of vocab.tsv's bytes: words, counts and their order */
-    uint64_t stream; /* checksum of the id stream: ids, and where sentences begin */
+    uint64_t vocab;  /* XXH3 of vocab.tsv, for words, counts and order */
+    uint64_t stream; /* checksum of the id stream, for ids and beginnings of sentences */
     uint64_t tree;   /* huffman_fingerprint() with train.loss = hierarchical; 0 otherwise */
 };
 
-/* A file of a checkpoint: its size, and the XXH64 of all its bytes. */
+/* A file of a checkpoint: its size, and XXH64 of all its bytes. */
 struct table_file {
     uint64_t bytes, xxh64;
 };
@@ -49,59 +47,55 @@ struct run_state {
     struct corpus_identity corpus;
     struct table_file target, context;
     uint64_t target_first;   /* id of the first row in target.npy (table_spec.first_row) */
-    struct table_file known; /* known.npy (model_files.h); its size is 0 if there is no such file */
+    struct table_file known; /* known.npy (model_files.h); size 0: there is none */
 };
 
 /* Writes DIRECTORY/state.ini atomically. */
 int state_write(const char *directory, const struct run_state *state);
 
-/* Returns 1 if DIRECTORY/state.ini begins like a file that this program writes, whole or not; 0 if not; -1 after fail() if it
- * cannot be read. */
+/* Returns 1 if DIRECTORY/state.ini begins like a file of this program, whole or not; 0 if not; -1 after fail() if it cannot be read. */
 int state_is_own(const char *directory);
 
-/* Reads and verifies state.ini. Returns 0, or -1 after fail() with *broken = 1 if the file is certainly missing or damaged, 0 if
- * the system could not read it, which may be temporary. */
+/* Reads and verifies state.ini. Returns 0, or -1 after fail(): with *broken = 1 if the file is certainly missing or damaged, 0 if the system could
+ * not read it, perhaps temporarily. */
 int state_read(const char *directory, struct run_state *state, int *broken);
 
-/* resume: checks that a resumed run has the same keys and the same corpus as when it began. */
+/* resume: checks that a resumed run has the same keys and corpus as when it began. */
 
-/* Compares `config` with RUN/config.ini. Keys that change the numbers must be equal. If train.batch or train.update is "auto", it
- * is set to the value that the run chose, since this machine, its free memory or the number of ranks might lead to another one.
+/* Compares `config` with RUN/config.ini. Keys that change the result must be equal. train.batch and train.update, if "auto", are set to the run's
+ * values, since this machine, its free memory or the number of ranks might lead to others.
  *
- * *kept becomes the run.keep of RUN/config.ini: how many checkpoints the process that wrote them wanted to keep.
+ * *kept: run.keep of RUN/config.ini, how many checkpoints the process that wrote them wanted to keep.
  *
  * Called before the corpus is read, which may take an hour. All ranks call it together; the first rank reads the file. Each rank
  * gets 0, or -1 after fail(), and the caller must let the ranks agree.
  */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept);
 
-/* Compares the corpus with the corpus of the checkpoint, since the checkpoint's position counts examples of that corpus. Returns
- * 0, or -1 after fail(). */
+/* Compares the corpus with that of the checkpoint, whose position counts examples of it. Returns 0, or -1 after fail(). */
 int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
                   const struct corpus_identity *corpus, uint64_t examples_per_epoch);
 
 /* schedule: the length of a run, and the learning rate over it. */
 
-/* Returns the learning rate when the share `done` (0..1) of the run is done. While `done` is below optimizer.warmup it rises
- * linearly from 0 to lr. Over the rest of the run it falls from lr to lr x min_lr_ratio: linearly for `linear`, along half a
- * cosine for `cosine`. */
+/* Returns the learning rate when a share `done` (0..1) of the run is done. Below optimizer.warmup it rises linearly from 0 to lr; then it falls
+ * from lr to lr x min_lr_ratio: linearly for `linear`, along half a cosine for `cosine`. */
 double schedule_rate(const struct config *config, double done);
 
-/* Sets *total to the run's number of examples: of train.epochs epochs or of train.steps steps, whichever is fewer. The last
- * batch of an epoch may be smaller. Returns 0, or -1 after fail(). */
+/* Sets *total to the run's number of examples: that of train.epochs epochs or of train.steps steps, whichever is less. An epoch's last batch may
+ * be smaller. Returns 0, or -1 after fail(). */
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total);
 
-/* ranks_alike: checks that all ranks have the same values of keys that change the numbers, the same encoded corpus and the same
- * batch. If they differed, each rank would train another run. Each rank compares its values with the first rank's. All ranks
- * call these functions together; each gets 0, or -1 after fail(). */
+/* ranks_alike: checks that all ranks have the same values of keys that change the result, the same encoded corpus and the same batch; otherwise
+ * each would train another run. Each rank compares its values with the first rank's. All ranks call these functions together; each gets 0, or -1
+ * after fail(). */
 
 int ranks_alike_config(const struct config *config, struct ranks *ranks);
 
-/* Copies the first rank's text to all ranks, for the caller to free; NULL stays NULL. */
+/* Copies the first rank's text to all ranks, which free it; NULL stays NULL. */
 int ranks_alike_text(char **text, struct ranks *ranks);
 
-/* Checks that all ranks have the same device.exchange, since they must sum dot products in one way, and the same `gpu` (1: this
- * rank trains on a GPU). */
+/* Checks that all ranks have the same device.exchange, since they must sum dot products in the same way, and the same `gpu` (1: trains on a GPU). */
 int ranks_alike_device(const struct config *config, int gpu, struct ranks *ranks);
 
 int ranks_alike_corpus(const struct corpus_identity *corpus, uint64_t examples_per_epoch, uint64_t batch, struct ranks *ranks);
