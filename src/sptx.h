@@ -359,8 +359,8 @@ enum sptx_status sptx_keyed_keys(struct sptx_keyed *keyed, uint64_t *keys, uint6
 /* Sets counts[i] to the sights of key i since it has its row; 0 without a row. */
 enum sptx_status sptx_keyed_counts(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, uint64_t *counts);
 
-/* Hands over rows that keys have lost by eviction since the last call, the first to leave first, at most `capacity`: keys[*count],
- * rows[*count x dim]. The newest keep_evicted rows are kept; `lost` of sptx_keyed_about() counts those that are gone. */
+/* Writes the keys that were evicted since the last call to keys[*count], the first to leave first, and their rows to
+ * rows[*count x dim]; at most `capacity` of them. The newest keep_evicted rows are kept; `lost` of sptx_keyed_about() counts those that are gone. */
 enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, float *rows, uint64_t capacity, uint64_t *count);
 
 /* Save the table to a file, whole or not at all: an older file at the path is unchanged if saving fails. The file has the keys in rising

@@ -27,6 +27,7 @@
 #include <fenv.h>
 #include <stdatomic.h>
 
+enum { INIT_BYTES = 256 }; /* bytes of the text of first values (table_init_values), with its NUL */
 struct tune_answer;
 struct sptx_context {
     struct report *report;    /* holds the error message of this context's last failed call */
@@ -47,7 +48,7 @@ struct sptx_context {
     char *trained;            /* directory of the run that was trained last, owned; NULL: none */
     struct sptx_table *tables; /* list of the open tables */
     struct sptx_keyed *keyed;  /* list of the open tables by key */
-    char keyed_init[64];       /* the first values in the options of a file that the caller asked for */
+    char keyed_init[INIT_BYTES]; /* the first values in the options of a file that the caller asked for */
     struct sptx_run *runs;
 };
 

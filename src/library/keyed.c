@@ -45,7 +45,8 @@ struct sptx_keyed {
     uint64_t spare;
     uint64_t chain;      /* a hash of all calls that changed the table: two tables with the same number have the same rows */
     struct sptx_mark mark[2];    /* the newest marks, if keys.gone_from says that there is one; the newest is last */
-    uint32_t dtype, state_dtype; /* as the options say them */
+    uint32_t dtype, state_dtype; /* as the options say them, like `init` */
+    char init[INIT_BYTES];
     uint32_t *row, *ids; /* [capacities] rows of a call's keys; the same with spare rows in place of KEYS_NONE */
     uint64_t row_capacity, id_capacity;
     char *records;       /* [chunk] packed records; NULL until the first are needed */
@@ -81,6 +82,7 @@ static int open_keyed(struct sptx_context *context, const struct sptx_table_opti
     keyed->spare = SPARE_BYTES / row > SPARE_MOST ? SPARE_MOST : SPARE_BYTES / row + 1;
     if (!of.rows || of.rows > SPTX_ROWS_MOST - SPARE_MOST)
         return fail_usage("a capacity of %" PRIu64 " is not in 1..%u", of.rows, SPTX_ROWS_MOST - SPARE_MOST);
+    snprintf(keyed->init, sizeof keyed->init, "%s", of.init ? of.init : "");
     keyed->dtype = of.dtype;
     keyed->state_dtype = of.state_dtype;
     keyed->evicted_most = options.keep_evicted == UINT64_MAX ? EVICTED_BYTES / row + 1 : options.keep_evicted;
@@ -408,17 +410,19 @@ enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, fl
 static const char file_mark[] = "sptx keyed 1\n", file_end[] = "end\n";
 enum { HEAD_BYTES = 8192 }; /* more than a file's text takes */
 
-/* The numbers of a file's text. `whole`: 1 unless it has changes, which are of the calls base_clock + 1 .. clock. */
+/* The numbers of a file's text. KIND_NUMBERS are equal in a table and in a file of its changes. whole: 1 for a whole table; 0: the file
+ * has the changes of the calls base_clock + 1 .. clock. */
+#define KIND_NUMBERS(X) X(dim) X(dtype) X(state_dtype) X(seed) X(count_rows) X(evict) X(admit)
 #define HEAD_NUMBERS(X)                                                                                                                    \
-    X(whole) X(capacity) X(dim) X(record) X(dtype) X(state_dtype) X(seed) X(init) X(evict) X(admit) X(count_rows) X(clock) X(chain)        \
-    X(base_clock) X(base_chain) X(steps) X(stores) X(waiting) X(dropped) X(evictions) X(sights) X(rows) X(gone) X(blocks)
+    X(whole) X(capacity) X(record) X(clock) X(chain) X(base_clock) X(base_chain) X(steps) X(stores) X(waiting) X(dropped) X(evictions)     \
+    X(sights) X(rows) X(gone) X(blocks)
 struct head {
 #define FIELD(name) uint64_t name;
+    KIND_NUMBERS(FIELD)
     HEAD_NUMBERS(FIELD)
 #undef FIELD
-    double lr, clip, init_a, init_b;
-    struct rule_options rule;
-    int fixed;
+    char optimizer[32], init[INIT_BYTES];
+    struct rule_options rule; /* its lr is no part of the kind */
 };
 
 struct key_about { /* of a key, as a file has it */
@@ -427,64 +431,72 @@ struct key_about { /* of a key, as a file has it */
 enum { BLOCK_BYTES = sizeof(uint64_t) + KEYS_BLOCK };
 
 static struct head head_of(const struct sptx_keyed *keyed, const struct sptx_mark *since) {
-    const struct table *table = &keyed->table->table;
     const struct keys *keys = &keyed->keys;
-    const struct rule_options *rule = &keyed->table->rule;
-    return (struct head){.whole = !since, .capacity = keys->capacity, .dim = table->spec.layout.dim, .record = table->spec.layout.packed,
-                         .dtype = keyed->dtype, .state_dtype = keyed->state_dtype, .seed = table->seed, .init = table->init.kind,
-                         .evict = keys->evict, .admit = keys->admit, .count_rows = (uint64_t)rule->count_rows, .clock = keys->clock,
-                         .chain = keyed->chain, .base_clock = since ? since->call : 0, .base_chain = since ? since->chain : 0,
-                         .steps = keyed->table->steps, .stores = keyed->table->stores, .waiting = keyed->waiting, .dropped = keyed->dropped,
-                         .evictions = keyed->evictions, .sights = keys->sights, .lr = rule->lr, .clip = rule->clip,
-                         .init_a = table->init.a, .init_b = table->init.b, .rule = *rule, .fixed = keyed->table->fixed};
+    const struct sptx_table *table = keyed->table;
+    struct head head = {.whole = !since, .capacity = keys->capacity, .dim = table->table.spec.layout.dim,
+                        .record = table->table.spec.layout.packed, .dtype = keyed->dtype, .state_dtype = keyed->state_dtype,
+                        .seed = table->table.seed, .evict = keys->evict, .admit = keys->admit, .count_rows = (uint64_t)table->rule.count_rows,
+                        .clock = keys->clock, .chain = keyed->chain, .base_clock = since ? since->call : 0,
+                        .base_chain = since ? since->chain : 0, .steps = table->steps, .stores = table->stores, .waiting = keyed->waiting,
+                        .dropped = keyed->dropped, .evictions = keyed->evictions, .sights = keys->sights, .rule = table->rule};
+    snprintf(head.optimizer, sizeof head.optimizer, "%s", table->fixed ? "none" : rules_name(table->rule.rule));
+    memcpy(head.init, keyed->init, sizeof head.init);
+    return head;
 }
 
-static int print_head(const struct head *head, char text[HEAD_BYTES]) {
-    int n = snprintf(text, HEAD_BYTES, "%soptimizer %s\n", file_mark, head->fixed ? "none" : rules_name(head->rule.rule));
-#define LINE(name, format, value) n += snprintf(text + n, (size_t)(HEAD_BYTES - n), #name " " format "\n", value);
-#define WHOLE(name)               LINE(name, "%" PRIu64, head->name)
-#define NUMBER(name, fallback, lowest, highest, rules, help)  LINE(name, "%.17g", head->rule.name)
-#define BY_RULE(name, fallback, lowest, highest, rules, help) LINE(name, "%.17g", head->rule.name)
-#define FLAG(name, rules, help)                               LINE(name, "%d", head->rule.name)
-    HEAD_NUMBERS(WHOLE)
-    LINE(lr, "%.17g", head->lr)
-    LINE(clip, "%.17g", head->clip)
-    LINE(init_a, "%.17g", head->init_a)
-    LINE(init_b, "%.17g", head->init_b)
+#define WHOLE(name) text_add(text, HEAD_BYTES, strlen(text), #name " %" PRIu64 "\n", head->name);
+#define REAL(name)  text_add(text, HEAD_BYTES, strlen(text), #name " %.17g\n", head->rule.name);
+static const char *print_kind(const struct head *head, char text[HEAD_BYTES]) {
+    snprintf(text, HEAD_BYTES, "%soptimizer %s\ninit %s\n", file_mark, head->optimizer, head->init);
+    KIND_NUMBERS(WHOLE)
+    REAL(clip)
+#define NUMBER(name, fallback, lowest, highest, rules, help)  REAL(name)
+#define BY_RULE(name, fallback, lowest, highest, rules, help) REAL(name)
+#define FLAG(name, rules, help)                               text_add(text, HEAD_BYTES, strlen(text), #name " %d\n", head->rule.name);
 #include "kernels/optimizers.def"
-#undef WHOLE
-#undef LINE
-    return n + snprintf(text + n, (size_t)(HEAD_BYTES - n), "%s", file_end);
+    return text;
 }
 
-/* Reads a line of a file's text. Returns 1 for one of its own numbers, 0 for the option of an optimizer, -1 for an unknown name. */
+static uint64_t print_head(const struct head *head, char text[HEAD_BYTES]) {
+    print_kind(head, text);
+    HEAD_NUMBERS(WHOLE)
+    REAL(lr)
+    text_add(text, HEAD_BYTES, strlen(text), "%s", file_end);
+    return strlen(text);
+}
+#undef WHOLE
+#undef REAL
+
+/* Reads a line of a file's text. Returns 1 for a number of the lists above, 0 for another name, -1 for one that is not known. */
 static int read_line(struct head *head, const char *name, const char *value) {
 #define WHOLE(field)                                                                                                                       \
     if (!strcmp(name, #field)) return head->field = strtoull(value, NULL, 10), 1;
 #define REAL(field)                                                                                                                        \
-    if (!strcmp(name, #field)) return head->field = strtod(value, NULL), 1;
-#define NUMBER(field, fallback, lowest, highest, rules, help)                                                                              \
     if (!strcmp(name, #field)) return head->rule.field = strtod(value, NULL), 0;
-#define BY_RULE NUMBER
+#define NUMBER(field, fallback, lowest, highest, rules, help)  REAL(field)
+#define BY_RULE(field, fallback, lowest, highest, rules, help) REAL(field)
 #define FLAG(field, rules, help)                                                                                                           \
     if (!strcmp(name, #field)) return head->rule.field = *value == '1', 0;
+    KIND_NUMBERS(WHOLE)
     HEAD_NUMBERS(WHOLE)
     REAL(lr)
     REAL(clip)
-    REAL(init_a)
-    REAL(init_b)
 #include "kernels/optimizers.def"
 #undef WHOLE
 #undef REAL
-    return -1;
+    if (!strcmp(name, "init")) return snprintf(head->init, sizeof head->init, "%s", value) * 0;
+    if (strcmp(name, "optimizer") || (strcmp(value, "none") && rules_named(value) < 0)) return -1;
+    head->rule = rules_defaults(rules_named(value) < 0 ? RULE_SGD : rules_named(value));
+    return snprintf(head->optimizer, sizeof head->optimizer, "%s", value) * 0;
 }
 
 /* Reads the text of a file, and checks the file's bytes against their sum. *at: where the text ends. */
 static int read_head(const struct file_map *map, const char *path, struct head *head, uint64_t *at) {
     char text[HEAD_BYTES + 1], *rest = text, *end;
     uint64_t length = map->size < HEAD_BYTES ? map->size : HEAD_BYTES, sum;
-    unsigned numbers = 0, wanted = 4;
+    unsigned numbers = 0, wanted = 0;
 #define ONE(name) wanted++;
+    KIND_NUMBERS(ONE)
     HEAD_NUMBERS(ONE)
 #undef ONE
     if (length) memcpy(text, map->data, length);
@@ -499,21 +511,13 @@ static int read_head(const struct file_map *map, const char *path, struct head *
     for (char *line; (line = strtok_r(rest, "\n", &rest));) {
         char *value = strchr(line, ' ');
         if (value) *value++ = 0;
-        int rule = value && !strcmp(line, "optimizer") ? rules_named(value) : -1;
-        if (value && !strcmp(line, "optimizer")) {
-            head->fixed = !strcmp(value, "none");
-            head->rule = rules_defaults(rule < 0 ? RULE_SGD : rule);
-            if (rule >= 0 || head->fixed) continue;
-        }
         int known = value ? read_line(head, line, value) : -1;
         if (known < 0) return fail("'%s' has a line '%s', which this version, %s, does not know", path, line, SPTX_VERSION);
         numbers += (unsigned)known;
     }
-    head->rule.lr = head->lr;
-    head->rule.clip = head->clip;
     uint64_t left = map->size - *at - sizeof sum, most = UINT32_MAX;
-    if (numbers != wanted || head->rows > most || head->gone > most || head->blocks > most || !head->record || head->record > most / 64 ||
-        head->init > INIT_NORMAL || left != head->rows * (sizeof(struct key_about) + head->record) + head->gone * 8 + head->blocks * BLOCK_BYTES)
+    if (numbers != wanted || !*head->optimizer || head->rows > most || head->gone > most || head->blocks > most || head->record > most / 64 ||
+        left != head->rows * (sizeof(struct key_about) + head->record) + head->gone * 8 + head->blocks * BLOCK_BYTES)
         return fail("'%s' has %" PRIu64 " bytes of rows, other than its text says", path, left);
     return 0;
 }
@@ -521,42 +525,32 @@ static int read_head(const struct file_map *map, const char *path, struct head *
 enum sptx_status sptx_keyed_options_of(struct sptx_context *context, const char *path, struct sptx_table_options *rows,
                                        struct sptx_keyed_options *options) {
     if (!context) return SPTX_USAGE;
-    struct sptx_table_options of;
-    struct sptx_keyed_options keyed;
     struct file_map map;
     struct head head = {0};
     uint64_t at;
     enter(context);
     if (!path || !rows || !options) return leave(context, fail_usage("the path or the options are NULL"));
-    if (rows->size < sizeof of || options->size < sizeof keyed) return leave(context, fail_usage("the options have no defaults yet"));
+    if (rows->size != sizeof *rows || options->size != sizeof *options) return leave(context, fail_usage("the options have no defaults yet"));
     if (file_map_open(&map, path)) return leave(context, -1);
     int result = read_head(&map, path, &head, &at);
     file_map_close(&map);
     if (result) return leave(context, -1);
-    sptx_table_defaults(&of, sizeof of);
-    sptx_keyed_defaults(&keyed, sizeof keyed);
-    static const char *const kinds[] = {[INIT_ZEROS] = "zeros", [INIT_UNIFORM] = "uniform", [INIT_NORMAL] = "normal"};
-    int n = snprintf(context->keyed_init, sizeof context->keyed_init, "%s", kinds[head.init]);
-    if (head.init != INIT_ZEROS)
-        snprintf(context->keyed_init + n, sizeof context->keyed_init - (size_t)n, " %.17g %.17g", head.init_a, head.init_b);
-    of.rows = head.capacity;
-    of.dim = (uint32_t)head.dim;
-    of.seed = (uint32_t)head.seed;
-    of.dtype = (uint32_t)head.dtype;
-    of.state_dtype = (uint32_t)head.state_dtype;
-    of.optimizer = head.fixed ? "none" : rules_name(head.rule.rule);
-    of.init = context->keyed_init;
-    of.count_rows = (uint32_t)head.count_rows;
-    of.lr = head.lr;
-    of.clip = head.clip;
-#define NUMBER(name, fallback, lowest, highest, rules, help)  of.name = head.rule.name;
-#define BY_RULE(name, fallback, lowest, highest, rules, help) of.name = head.rule.name;
-#define FLAG(name, rules, help)                               of.name = (uint32_t)head.rule.name;
+    rows->rows = head.capacity;
+    rows->dim = (uint32_t)head.dim;
+    rows->seed = (uint32_t)head.seed;
+    rows->dtype = (uint32_t)head.dtype;
+    rows->state_dtype = (uint32_t)head.state_dtype;
+    rows->count_rows = (uint32_t)head.count_rows;
+    rows->optimizer = strcmp(head.optimizer, "none") ? rules_name(head.rule.rule) : "none";
+    rows->init = memcpy(context->keyed_init, head.init, sizeof head.init);
+    rows->lr = head.rule.lr;
+    rows->clip = head.rule.clip;
+#define NUMBER(name, fallback, lowest, highest, rules, help)  rows->name = head.rule.name;
+#define BY_RULE(name, fallback, lowest, highest, rules, help) rows->name = head.rule.name;
+#define FLAG(name, rules, help)                               rows->name = (uint32_t)head.rule.name;
 #include "kernels/optimizers.def"
-    keyed.evict = (uint32_t)head.evict;
-    keyed.admit = (uint32_t)head.admit;
-    memcpy(rows, &of, sizeof of);
-    memcpy(options, &keyed, sizeof keyed);
+    options->evict = (uint32_t)head.evict;
+    options->admit = (uint32_t)head.admit;
     return leave(context, 0);
 }
 
@@ -663,23 +657,13 @@ enum sptx_status sptx_keyed_save(struct sptx_keyed *keyed, const char *path, con
 
 static int check_kind(const struct sptx_keyed *keyed, const char *path, const struct head *theirs) {
     struct head own = head_of(keyed, NULL);
-#define SAME(name, format)                                                                                                                 \
-    if (own.name != theirs->name)                                                                                                          \
-        return fail("'%s' is of a table with " #name " = " format ", and this one has " #name " = " format, path, theirs->name, own.name);
-    if (own.rule.rule != theirs->rule.rule || own.fixed != theirs->fixed)
-        return fail("'%s' is of a table with the optimizer %s, and this one has %s", path, theirs->fixed ? "none" : rules_name(theirs->rule.rule),
-                    own.fixed ? "none" : rules_name(own.rule.rule));
-    SAME(dim, "%" PRIu64)
-    SAME(dtype, "%" PRIu64)
-    SAME(state_dtype, "%" PRIu64)
-    SAME(seed, "%" PRIu64)
-    SAME(evict, "%" PRIu64)
-    SAME(admit, "%" PRIu64)
-    SAME(count_rows, "%" PRIu64)
-    SAME(record, "%" PRIu64)
-#undef SAME
-    if (own.init != theirs->init || own.init_a != theirs->init_a || own.init_b != theirs->init_b)
-        return fail("'%s' is of a table with other first values than this one", path);
+    char own_text[HEAD_BYTES], their_text[HEAD_BYTES];
+    const char *mine = print_kind(&own, own_text), *other = print_kind(theirs, their_text), *line = mine;
+    for (uint64_t i = 0; mine[i] && mine[i] == other[i]; i++)
+        if (mine[i] == '\n') line = mine + i + 1;
+    other += line - mine; /* the first line that differs, or the end of both */
+    if (*line || own.record != theirs->record)
+        return fail("'%s' is of a table with %.*s, and this one has %.*s", path, (int)strcspn(other, "\n"), other, (int)strcspn(line, "\n"), line);
     if (keyed->keys.blocks && own.capacity != theirs->capacity)
         return fail("'%s' is of a table of %" PRIu64 " rows, and this one has %" PRIu64 ": with admit above 1 these must be the same", path,
                     theirs->capacity, own.capacity);
@@ -696,8 +680,8 @@ static int check_kind(const struct sptx_keyed *keyed, const char *path, const st
 /* The parts of a mapped file, and where the keys' rows are. */
 struct changes {
     const char *keys, *records, *gone, *blocks;
-    uint64_t *key;  /* [rows + gone] the keys, then those that left */
-    uint32_t *row;  /* [rows + gone] */
+    uint64_t *key; /* [rows + gone] the keys with rows, then the keys that left */
+    uint32_t *row; /* [rows + gone] the rows that these keys have in the table; KEYS_NONE: none */
 };
 
 static struct key_about about_at(const struct changes *c, uint64_t i) {
@@ -760,7 +744,7 @@ static int make_changes(struct sptx_keyed *keyed, const struct head *head, struc
     keyed->evictions = head->evictions;
     keyed->table->steps = head->steps;
     keyed->table->stores = head->stores;
-    keyed->table->rule.lr = head->lr;
+    keyed->table->rule.lr = head->rule.lr;
     for (uint64_t first = 0; first < head->rows; first += keyed->chunk) {
         uint64_t some = head->rows - first < keyed->chunk ? head->rows - first : keyed->chunk;
         memcpy(keyed->records, c->records + first * packed, some * packed);

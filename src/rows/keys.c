@@ -313,7 +313,7 @@ static int refuse_fresh(const struct keys *keys, const uint64_t *key, uint64_t c
                       i < count ? key[i] : 0, keys->capacity, keys->capacity - keys->count, keys->fresh_count);
 }
 
-/* Collects the keys without a row in `missed`, and those that get one in `fresh`. */
+/* Writes the keys without a row to `missed`, and the keys that get a row to `fresh`. */
 static int find_fresh(struct keys *keys, enum keys_call call, const uint64_t *key, uint64_t count, const uint32_t *row) {
     uint64_t missed = 0;
     for (uint64_t i = 0; i < count; i++) missed += row[i] == KEYS_NONE;

@@ -32,7 +32,7 @@ enum keys_evict {
     KEYS_EVICTS /* number of values */
 };
 
-/* What a call does with its keys. */
+/* The kinds of calls. */
 enum keys_call {
     KEYS_SEE,    /* each place of a key is a sight */
     KEYS_CHANGE, /* changes rows; a key without one gets it if admit is 1 */
@@ -63,7 +63,7 @@ struct keys {
     enum keys_evict evict;
     uint32_t admit;      /* 1 .. KEYS_ADMIT_MOST */
     struct key_row *row; /* [capacity] */
-    uint32_t *draw;      /* [capacity + spare] the number that stands for the row in the draws of rounding: a hash of its key */
+    uint32_t *draw;      /* [capacity + spare] a hash of each row's key, for the draws of rounding (rounding.h) */
 
     /* the plan of a call */
     uint64_t *missed, missed_count; /* [missed_count] the call's keys that had no row, rising; a key is as often here as in the call */
@@ -74,7 +74,7 @@ struct keys {
     /* the sketch; blocks is 0 if admit is 1 */
     uint8_t *sketch;         /* [blocks x KEYS_BLOCK] */
     uint64_t *sketch_call;   /* [blocks] number of the last call that changed the block */
-    uint64_t blocks, sights; /* sights: those that were added to the sketch since its last halving */
+    uint64_t blocks, sights; /* sights: number of sights that were added since the counters were halved */
 
     struct key_gone *gone; /* [gone_count] keys that have left since a mark */
     uint64_t gone_count;
@@ -82,7 +82,7 @@ struct keys {
 
     struct key_place *place; /* [2 ^ bits] the index */
     unsigned bits;
-    uint64_t secret;   /* is drawn for each table, so that nobody can choose keys with one hash; changes no result */
+    uint64_t secret;   /* mixed into each hash. It is random, so that nobody can choose keys with equal hashes; it changes no result */
     uint64_t used;     /* rows 0 .. used - 1 have or had a key */
     uint32_t *unused;  /* [unused_count] rows below `used` that are free; the last one is the next to get a key */
     uint64_t unused_count;
@@ -122,7 +122,7 @@ int64_t keys_list(const struct keys *keys, uint64_t since, uint32_t **rows);
  * after fail(). `since` is not below gone_from. */
 int64_t keys_list_gone(const struct keys *keys, uint64_t since, uint64_t **gone);
 
-/* Keeps keys that leave from now on, and forgets those that left in calls up to `before`. */
+/* Begins to list keys that leave in `gone`, and removes keys from `gone` that left in calls up to `before`. */
 void keys_mark(struct keys *keys, uint64_t before);
 
 #endif

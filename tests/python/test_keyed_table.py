@@ -367,8 +367,9 @@ def test_a_broken_link_is_refused_and_changes_nothing(cpu, tmp_path):
     refuses("base", "a whole table is loaded into a new one")
     table.apply_changes(tmp_path / "two")
     refuses("one", "past those")
-    for kind, why in (({"dim": 6}, "dim = 5, and this one has dim = 6"), ({"optimizer": "adam"}, "the optimizer sgd"), ({"seed": 5}, "seed"),
-                      ({"evict": "lru"}, "evict"), ({"init": "zeros"}, "first values"), ({"dtype": "bfloat16"}, "dtype")):
+    for kind, why in (({"dim": 6}, "with dim 5, and this one has dim 6"), ({"optimizer": "adam"}, "with optimizer sgd, and"), ({"seed": 5}, "seed 1"),
+                      ({"evict": "lru"}, "evict 0, "), ({"init": "zeros"}, "init word2vec, "), ({"dtype": "bfloat16"}, "dtype 0, and"),
+                      ({"momentum": 0.5}, "momentum 0, ")):
         table = table_of(cpu, **{"capacity": 50, "dim": 5, **kind})
         refuses("one", why)
     table = sptx.KeyedTable(4, 5, device=cpu)

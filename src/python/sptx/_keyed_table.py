@@ -92,49 +92,21 @@ class KeyedTable(Table):
 
     # ---- what it is ----
 
-    @property
-    def capacity(self) -> int:
-        """Number of keys that can have rows at a time; `rows` is the same."""
-        return self._rows
-
-    @property
-    def evict(self) -> Optional[str]:
-        """None, "lru", "lfu" or "age"."""
-        return self._evict
-
-    @property
-    def admit(self) -> int:
-        """At which sight a key gets its row."""
-        return self._admit
+    capacity = property(lambda self: self._rows, doc="Number of keys that can have rows at a time; `rows` is the same.")
+    evict = property(lambda self: self._evict, doc="""None, "lru", "lfu" or "age".""")
+    admit = property(lambda self: self._admit, doc="At which sight a key gets its row.")
+    calls = property(lambda self: self._about().calls, doc="Number of calls so far that changed the table.")
+    chain = property(lambda self: self._about().chain, doc="A hash of all calls that changed the table, with their keys and, where they are in "
+                                                          "host memory, values and gradients.")
+    waiting = property(lambda self: self._about().waiting, doc="Number of sights so far that were answered with first values, since the key "
+                                                              "had no row (admit).")
+    dropped = property(lambda self: self._about().dropped, doc="Number of gradients so far, one for each place of a key, that were dropped "
+                                                              "since the key had no row (admit).")
+    evictions = property(lambda self: self._about().evictions, doc="Number of keys so far that have left for others.")
 
     def __len__(self) -> int:
         """Number of keys that have rows."""
         return int(self._about().keys)
-
-    @property
-    def calls(self) -> int:
-        """Number of calls so far that changed the table."""
-        return int(self._about().calls)
-
-    @property
-    def chain(self) -> int:
-        """A hash of all calls that changed the table, with their keys and, where they are in host memory, values and gradients."""
-        return int(self._about().chain)
-
-    @property
-    def waiting(self) -> int:
-        """Number of sights so far that were answered with first values, since the key had no row (admit)."""
-        return int(self._about().waiting)
-
-    @property
-    def dropped(self) -> int:
-        """Number of gradients so far, one for each place of a key, that were dropped since the key had no row (admit)."""
-        return int(self._about().dropped)
-
-    @property
-    def evictions(self) -> int:
-        """Number of keys so far that have left for others."""
-        return int(self._about().evictions)
 
     @property
     def lr(self) -> float:
@@ -269,8 +241,8 @@ class KeyedTable(Table):
 
     @classmethod
     def load(cls, path: Path, *, device: Union[str, Context, Any] = "auto",  # type: ignore[override]
-             capacity: Optional[int] = None, lr: Optional[float] = None, weights: str = "pinned", state: str = "pinned", hot_rows: int = 0, gpu_rows: int = 0,
-             directory: Optional[Path] = None, keep_evicted: Optional[int] = None, check_finite: bool = False) -> "KeyedTable":
+             capacity: Optional[int] = None, lr: Optional[float] = None, weights: str = "pinned", state: str = "pinned",
+             hot_rows: int = 0, gpu_rows: int = 0, directory: Optional[Path] = None, keep_evicted: Optional[int] = None, check_finite: bool = False) -> "KeyedTable":
         """Opens a table with what save() wrote. It goes on as the saved one would have: the same calls give the same bytes, and the same
         keys leave. What the file does not say is given here: places, and what evicted() keeps. capacity: another number of rows
         (with admit above 1 it cannot be changed); lr: another learning rate.
