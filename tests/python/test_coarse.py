@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 import sptx
+from sptx import _fingerprint
 
 KINDS = ["int8", "float8"]
 IDS = numpy.arange(40)
@@ -189,6 +190,15 @@ def test_other_places_and_types_of_state(cpu, tmp_path, kind):
         opened(cpu, kind, state_dtype=kind)
     with pytest.raises(ValueError, match="no field 'scale'"):
         table.view("scale")
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"] + KINDS)
+def test_a_file_has_the_fingerprint_of_its_table(cpu, tmp_path, kind):
+    table = opened(cpu, kind, optimizer="adam")
+    table.update([1, 2, 2], floats(3, 19))
+    saved(table, tmp_path)
+    found = _fingerprint.of_table(table)
+    assert set(found) == set(table.fields) and _fingerprint.of_file(tmp_path / "rows.npy", found) == found
 
 
 def test_files_of_codes_that_are_damaged(cpu, tmp_path):

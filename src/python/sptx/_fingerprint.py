@@ -5,12 +5,15 @@ saved to have the same fingerprint. Each core hashes about 1 GB/s, so hashing ta
 """
 
 import concurrent.futures
+import functools
 import hashlib
 import os
+import re
 from typing import Any, Callable, Dict
 
 import numpy
 
+from ._halves import values_of, widened
 from ._table import Table
 
 _BLOCK = 16 << 20  # bytes hashed at a time
@@ -31,11 +34,16 @@ def of_table(table: Table) -> Dict[str, str]:
 
 
 def of_file(path: str, fields: Any) -> Dict[str, str]:
-    """Returns the fingerprint of a file that Table.save() wrote, for those of these fields that the file has."""
+    """Returns the fingerprint of a file that Table.save() wrote, for those of these fields that the file has in any type."""
     records = numpy.load(path, mmap_mode="r")
-    names = records.dtype.names or ()
-    return {field: _hash(len(records), records[field][0].size, lambda ids, field=field: records[field][ids])
-            for field in fields if field in names}
+    names = {re.sub("_(bfloat16|int8|float8)$", "", name): name for name in records.dtype.names or ()}
+
+    def rows_of(field: str, ids: Any) -> Any:
+        part = records[ids]
+        rows = values_of(part) if field == "weights" else part[names[field]]
+        return widened(rows) if rows.dtype == numpy.uint16 else rows
+
+    return {field: _hash(len(records), records[names[field]][0].size, functools.partial(rows_of, field)) for field in fields if field in names}
 
 
 def differences(wanted: Dict[str, str], found: Dict[str, str]) -> Any:

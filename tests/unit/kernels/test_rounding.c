@@ -66,7 +66,7 @@ static uint32_t code_of(int float8, float x, float chance) {
     return float8 ? float8_code(x, chance) : int8_code(x, chance);
 }
 
-/* Each value of a code, and what a division by a scale may make of it, is that code again. Values between two codes become one of
+/* The value of a code becomes that code again, also if a division by the scale has moved it by some ulp. Values between two codes become one of
  * the two, and on average, over all random bits, are right to 1/65,536 of the step. */
 static void codes_and_what_is_between_them(void **state) {
     for (int float8 = 0; float8 < 2; float8++)
