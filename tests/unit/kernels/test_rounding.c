@@ -116,19 +116,19 @@ static void scales_and_their_ends(void **state) {
 enum { ROWS = 1 << 12, STEPS = 1 << 6, COLUMNS = 64 };
 
 static uint32_t exact_bits(uint32_t row, uint64_t step, uint32_t column) {
-    const struct rounding r = {7, 0, 0};
+    const struct rounding r = {.seed = 7};
     uint32_t key = round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row);
     return round_bits(round_words(key, round_index(&r, column, 0)), column);
 }
 static uint32_t cheap_bits(uint32_t row, uint64_t step, uint32_t column) {
-    const struct rounding r = {7, 0, 0};
+    const struct rounding r = {.seed = 7};
     uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 2);
     return column & 1 ? pair >> 16 : pair & 0xFFFF;
 }
 /* Returns the random bits as the GPU makes them in lock-free training: two words, the second made of the first, give the bits of
  * four columns. */
 static uint32_t quad_bits(uint32_t row, uint64_t step, uint32_t column) {
-    const struct rounding r = {7, 0, 0};
+    const struct rounding r = {.seed = 7};
     uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 4);
     if (column & 2) pair = round_more(pair, ROUND_SECOND);
     return column & 1 ? pair >> 16 : pair & 0xFFFF;
@@ -174,7 +174,7 @@ static void bits_know_nothing_of_their_neighbours(void **state) {
 
 /* The bits depend on the number of the column in the whole row, so that several ranks round as one process does. */
 static void ranks_have_the_bits_of_their_own_columns(void **state) {
-    const struct rounding whole = {3, 1, 0}, part = {3, 1, 16};
+    const struct rounding whole = {.seed = 3, .table = 1}, part = {.seed = 3, .table = 1, .column = 16};
     assert_int_equal(round_step_key(&whole, DRAW_ROUND_STATE, 5), round_step_key(&part, DRAW_ROUND_STATE, 5));
     assert_int_equal(round_index(&whole, 24, 2), round_index(&part, 8, 2));
     assert_int_not_equal(round_index(&whole, 24, 2), round_index(&part, 8, 1));
@@ -182,7 +182,7 @@ static void ranks_have_the_bits_of_their_own_columns(void **state) {
 
 /* Different things that are rounded (tables, steps, kinds) have different keys. */
 static void what_is_rounded_has_its_own_bits(void **state) {
-    const struct rounding targets = {3, 0, 0}, contexts = {3, 1, 0}, other = {4, 0, 0};
+    const struct rounding targets = {.seed = 3}, contexts = {.seed = 3, .table = 1}, other = {.seed = 4};
     uint32_t keys[] = {round_step_key(&targets, DRAW_ROUND_WEIGHTS, 5),  round_step_key(&contexts, DRAW_ROUND_WEIGHTS, 5),
                        round_step_key(&other, DRAW_ROUND_WEIGHTS, 5),    round_step_key(&targets, DRAW_ROUND_STATE, 5),
                        round_step_key(&targets, DRAW_ROUND_STORE, 5),    round_step_key(&targets, DRAW_ROUND_WEIGHTS, 6),
