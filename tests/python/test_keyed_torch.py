@@ -78,6 +78,14 @@ def test_a_state_dict_finds_its_rows(cpu, tmp_path):
         module_of(cpu, optimizer="adam", evict="lru").load_state_dict(state)
 
 
+def test_rows_by_number_are_made_of_rows_by_key(cpu):
+    embedding = module_of(cpu)
+    embedding(torch.tensor([9, 2 ** 40, 4])).sum().backward()
+    keys = embedding.table.keys()
+    by_number = sptx.torch.Embedding.from_keyed(embedding.table, table={"device": cpu})
+    assert keys.tolist() == [4, 9, 2 ** 40] and numpy.array_equal(by_number(torch.arange(3)), embedding.table.find(keys)[0])
+
+
 def test_a_module_wants_its_kind_of_table(cpu):
     by_number, by_key = sptx.Table(3, 4, device=cpu), sptx.KeyedTable(3, 4, device=cpu)
     for kind, table in ((sptx.torch.KeyedEmbedding, by_number), (sptx.torch.KeyedEmbeddingBag, 5), (sptx.torch.Embedding, by_key),

@@ -55,8 +55,9 @@ class KeyedTable(Table):
     the host first: the index is there, and rows for new keys are written from there.
 
     First values. A row begins with values that are drawn from (seed, key), and with the optimizer's first state: neither the order in
-    which keys come, nor threads or the capacity change a byte of a key's row. (On a GPU the rounding of "bfloat16" is drawn from the
-    row's place, which these do change.) A key without a row is answered with its first values, never with zeros unless init="zeros".
+    which keys come, nor threads or the capacity change a byte of a key's row. (On a GPU the rounding of "bfloat16", "int8" and
+    "float8" is drawn from the row's number, which these do change.) A key without a row is answered with its first values, never with
+    zeros unless init="zeros".
 
     A keyed table has no views and no prefetch. Beside that, errors, streams and threads are those of sptx.Table.
     """
@@ -242,7 +243,8 @@ class KeyedTable(Table):
     @classmethod
     def load(cls, path: Path, *, device: Union[str, Context, Any] = "auto",  # type: ignore[override]
              capacity: Optional[int] = None, lr: Optional[float] = None, weights: str = "pinned", state: str = "pinned",
-             hot_rows: int = 0, gpu_rows: int = 0, directory: Optional[Path] = None, keep_evicted: Optional[int] = None, check_finite: bool = False) -> "KeyedTable":
+             hot_rows: int = 0, gpu_rows: int = 0, directory: Optional[Path] = None, keep_evicted: Optional[int] = None,
+             check_finite: bool = False) -> "KeyedTable":
         """Opens a table with what save() wrote. It goes on as the saved one would have: the same calls give the same bytes, and the same
         keys leave. What the file does not say is given here: places, and what evicted() keeps. capacity: another number of rows
         (with admit above 1 it cannot be changed); lr: another learning rate.

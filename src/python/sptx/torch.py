@@ -289,6 +289,12 @@ class Embedding(_Lookups):
     Raises what Table.fetch and Table.update raise.
     """
 
+    @classmethod
+    def from_keyed(cls, keyed: KeyedTable, freeze: bool = True, **options: Any) -> "Embedding":
+        """A module over a new table with the rows of a KeyedTable: row i is that of the key keyed.keys()[i]. options: those of
+        from_pretrained(), such as optimizer and table."""
+        return cls.from_pretrained(keyed.find(keyed.keys())[0], freeze, **options)  # type: ignore[no-any-return]
+
     def forward(self, ids: Any) -> torch.Tensor:
         return self.rows_of(_as_tensor(ids))
 
