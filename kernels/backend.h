@@ -95,6 +95,8 @@ struct table_spec {
     uint64_t hot_rows;     /* rows first_row .. hot_rows - 1 of a store in pinned memory or a file are kept on the GPU; ignored by the CPU backend */
     uint64_t gpu_cache;    /* most rows of a store in pinned memory that are kept on the GPU because calls by id use them often; 0: none. Excludes
                             * hot_rows; such a table cannot be used in batches. Ignored by the CPU backend */
+    char *given;            /* memory of all rows, in which they are pinned, weights beside state; owned by the caller, who closes the table first.
+                             * NULL: the backend allocates it. With `given` no row is hot or cached */
     const uint32_t *frozen; /* [table_frozen_words] bit map of frozen rows, whose weights and state no step changes; NULL: none. Owned by the
                              * caller, as long as the table exists. On a GPU only exact steps support it */
 };
@@ -312,6 +314,14 @@ struct backend_ops {
     int (*rows_wait)(struct backend *backend); /* waits until all requests are done; returns -1 after fail() if an id on the GPU was not a row */
     /* Returns where `field`, one of the table's layout, is for the rows in host memory. */
     struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table, const struct record_field *field);
+
+    /* For rows that processes share; NULL without a GPU. host_pin() makes the GPU address host memory until host_unpin(). host_copy() copies from the
+     * GPU's memory to the host's in the order of `stream`, and waits. rows_send() copies the values of the request, which are on the GPU: row i of
+     * them to row places[i] of home [.. x dim], which is pinned; UINT32_MAX: not. It waits. */
+    int (*host_pin)(struct backend *backend, void *memory, uint64_t bytes);
+    void (*host_unpin)(struct backend *backend, void *memory, uint64_t bytes);
+    int (*host_copy)(struct backend *backend, void *to, const void *from, uint64_t bytes, void *stream);
+    int (*rows_send)(struct backend *backend, const struct rows_request *request, const uint32_t *places, float *home);
 
     /* Writes to rows[..] which rows table_spec.gpu_cache keeps on the GPU now, in any order, at most `most`; *count: how many. */
     int (*rows_cached)(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);

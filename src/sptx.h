@@ -133,6 +133,18 @@ enum sptx_place {
  * stored again, and is not saved. Rows have no view (sptx_table_view). */
 enum sptx_dtype { SPTX_FLOAT32 = 0, SPTX_BFLOAT16 = 1, SPTX_AS_WEIGHTS = 2, SPTX_INT8 = 3, SPTX_FLOAT8 = 4 };
 
+/* A table of several processes of one machine, the ranks: each opens it with the same name and options, and sptx_table_open() returns when all
+ * have opened it. The rows are stored once, in /dev/shm; any rank fetches any row, and its GPU reads them there. Nothing is left when the
+ * ranks end, and what a kill has left the next start removes. Only with SPTX_PINNED weights and state, and without hot_rows and gpu_rows.
+ *
+ * If a rank dies, closes the table or is stopped (sptx_stop()), the other ranks' calls that wait for it fail with a sentence that names it. */
+enum sptx_owner {
+    SPTX_EXACT = 0,     /* sptx_update() and sptx_store() are made by all ranks together, in the same order; a rank may bring no ids. The rows get
+                         * the bytes that one process gives them which makes the call with the ids of rank 0, then those of rank 1, and so on.
+                         * If the call of one rank is wrong, all ranks' calls fail, and the table is unchanged */
+    SPTX_LOCK_FREE = 1, /* each rank changes rows without waiting. Of changes of one row at the same time some may be lost */
+};
+
 /* How to make a table. Optimizers, their options' names and the defaults are those of PyTorch (torch.optim). Options that the
  * optimizer does not read are ignored; NaN means the optimizer's default. sparse_adam and rprop refuse weight_decay. After lr is
  * changed asgd uses the new rate one update earlier than PyTorch's, and rprop's step sizes still begin with the first lr. */
@@ -166,6 +178,11 @@ struct sptx_table_options {
     double l1, l2, beta;    /* of ftrl, whose lr is McMahan's alpha. Its weights are computed from its state, which begins at 0; a first
                              * value, or one stored before a row's first update, counts as if it had been computed so. A value that is
                              * stored later lasts until the row's next update */
+    const char *shared;     /* name of a table that several processes of this machine open together (see below); NULL: the table is this
+                             * process's alone */
+    uint32_t owner;         /* enum sptx_owner: how the processes of a shared table change its rows */
+    uint32_t rank, ranks;   /* number of this process, from 0; number of processes, up to 256 (0: 1) */
+    uint32_t reserved2;     /* 0 */
 };
 /* Sets every field to its default; rows and dim are 0, and the caller must set them. size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
@@ -176,7 +193,7 @@ const char *sptx_optimizer(uint32_t index);
 const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
 /* Opens a table and fills it with its first values. Equal options give equal values on every machine. Without a GPU, rows that begin as
- * zeros, with their state, take memory when they are first written. */
+ * zeros, with their state, take memory when they are first written. A shared table is filled by all ranks. */
 enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options, struct sptx_table **table);
 void sptx_table_close(struct sptx_table *table); /* NULL: does nothing */
 
@@ -194,12 +211,20 @@ enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 
 /* Save a table to, and load it from, a NumPy file with a structured type, as checkpoints have it: the weights, the optimizer's
  * state under PyTorch's names, and each row's number of updates. If saving fails, an older file at the path is unchanged.
- * Loading fails if the file's rows, columns or state differ from the table's. */
+ * Loading fails if the file's rows, columns or state differ from the table's.
+ *
+ * One rank saves a shared table. With SPTX_EXACT it may be any: no row changes before it has come to the next update. With
+ * SPTX_LOCK_FREE the others must not change rows meanwhile: all call sptx_table_barrier() before and after. All ranks load together; rank 0
+ * reads the file. */
 enum sptx_status sptx_table_save(struct sptx_table *table, const char *path);
 enum sptx_status sptx_table_load(struct sptx_table *table, const char *path);
 
+/* Waits until all ranks of a shared table have called it, and their changes are done. Does nothing for another table. */
+enum sptx_status sptx_table_barrier(struct sptx_table *table);
+
 /* Begins to save a table, and returns at once. The file will have the bytes that sptx_table_save() would write now. Fetches,
- * updates and stores may go on during the save: before such a call changes a row that is not written yet, it copies the row.
+ * updates and stores may go on during the save: before such a call changes a row that is not written yet, it copies the row. Refused for a
+ * shared table, since no process sees when others change its rows.
  *
  * most: limit on the bytes of these copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the
  * disk. If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done.
@@ -240,7 +265,8 @@ enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids
                             void *stream);
 
 /* Announces a coming fetch of exactly these ids in this order: their rows begin to move now. If a row is changed before that
- * fetch, the fetch gives its new value. Two announcements are kept; a third replaces the oldest. */
+ * fetch, the fetch gives its new value. Two announcements are kept; a third replaces the oldest. Does nothing for a shared table with
+ * SPTX_EXACT; with SPTX_LOCK_FREE the fetch may lack changes that other ranks have made since. */
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream);
 
 /* Updates rows by gradients [count x dim]. The gradients of equal ids are summed in the order of the ids; then each distinct row
@@ -430,7 +456,8 @@ enum sptx_status sptx_train(struct sptx_context *context, const char *config, co
 const char *sptx_trained(const struct sptx_context *context);
 
 /* Asks the sptx_train() that is running in the context, or else the next one, to end soon: it writes a checkpoint, if training has
- * begun, and returns SPTX_STOPPED. May be called by any thread and in a signal handler. Harmless on NULL. */
+ * begun, and returns SPTX_STOPPED. Also ends a call on a shared table that waits for other ranks. May be called by any thread and in a
+ * signal handler. Harmless on NULL. */
 void sptx_stop(struct sptx_context *context);
 
 /* ---- training on data that the program has ----

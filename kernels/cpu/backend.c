@@ -49,13 +49,15 @@ static int store_open(struct cpu_store *store, const struct table_spec *spec, co
         return fail("the %s table of %llu rows x %llu bytes is more than any machine addresses", spec->name,
                     (unsigned long long)spec->rows, (unsigned long long)store->stride);
     store->bytes = table_row_count(spec) * store->stride;
-    if (store->in_file ? map_file(store, spec->file_path) : map_memory(store, spec->name)) return -1;
+    store->given = spec->given != NULL;
+    if (store->given) store->memory = spec->given;
+    else if (store->in_file ? map_file(store, spec->file_path) : map_memory(store, spec->name)) return -1;
     store->base = (uintptr_t)store->memory - spec->first_row * store->stride;
     return 0;
 }
 
 static void store_close(struct cpu_store *store) {
-    if (store->memory) munmap(store->memory, store->bytes);
+    if (store->memory && !store->given) munmap(store->memory, store->bytes);
     *store = (struct cpu_store){0};
 }
 

@@ -23,7 +23,7 @@ struct cpu_store {
     uintptr_t base;  /* row r is at base + r x stride; a number, since C has no pointer to a place before an array (first_row may be above 0) */
     uint64_t stride; /* bytes of a record, with padding (store_stride()) */
     uint64_t bytes;  /* bytes of `memory` */
-    int in_file;
+    int in_file, given; /* given: 1: `memory` is the caller's (table_spec.given) */
 };
 
 /* State of a table's snapshot, which each call reads before it changes a row (by_id.c). */

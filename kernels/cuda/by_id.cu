@@ -950,6 +950,32 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
                : 0;
 }
 
+/* ---- to memory that processes share ---- */
+
+static __global__ void __launch_bounds__(THREADS) send_rows(struct value_view from, const uint32_t *places, uint64_t count, struct value_view home) {
+    uint64_t quads = (from.dim + 3) / 4, all = count * quads;
+    for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < all; i += (uint64_t)gridDim.x * THREADS) {
+        uint32_t row = (uint32_t)(i / quads), q = (uint32_t)(i % quads), place = places[row];
+        if (place != DRAW_NONE) give_quad(home, place, q, take_quad(from, row, q));
+    }
+}
+
+int cuda_rows_send(struct backend *b, const struct rows_request *r, const uint32_t *places, float *home) {
+    struct by_id *own;
+    cudaStream_t stream;
+    uint64_t bytes = r->count * sizeof *places;
+    uint32_t *given, dim = r->table->spec.layout.dim;
+    if (!r->count) return 0;
+    if (cuda_by_id_room(b, r->count, &given) || begin(b, r, &own, &stream) || gpu_grow(b, &own->claims.ids, bytes, LIST)) return -1;
+    memcpy(given, places, bytes);
+    CK(cudaMemcpyAsync(own->claims.ids.data, given, bytes, cudaMemcpyHostToDevice, stream));
+    send_rows<<<LINK_BLOCKS, THREADS, 0, stream>>>(value_view(r->values, dim), (const uint32_t *)own->claims.ids.data, r->count,
+                                                   value_view(home, dim));
+    CK_LAUNCH("send_rows");
+    CK(cudaStreamSynchronize(stream));
+    return end(own, stream);
+}
+
 /* ---- waiting and closing ---- */
 
 int cuda_by_id_wait(struct backend *b) {

@@ -198,6 +198,7 @@ struct store {
     char *gpu;              /* a row r that is on the GPU is at gpu + r x stride; NULL: no row is on the GPU */
     uint64_t gpu_rows;      /* rows below this number are on the GPU, the others on the host; never below the table's first row */
     int fd;                 /* file place: the open file; otherwise -1 */
+    int given;              /* 1: `host` is the caller's memory (table_spec.given) */
 };
 
 /* Returns the address, for the GPU, of row 0 of a store in host memory, even if rows below gpu_rows are on the GPU instead. */

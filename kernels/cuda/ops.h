@@ -19,6 +19,9 @@ int cuda_table_open(struct backend *backend, const struct table_spec *spec, stru
 void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
 int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
+int cuda_host_pin(struct backend *backend, void *memory, uint64_t bytes);
+void cuda_host_unpin(struct backend *backend, void *memory, uint64_t bytes);
+int cuda_host_copy(struct backend *backend, void *to, const void *from, uint64_t bytes, void *stream);
 
 /* snapshot.cu */
 int cuda_snapshot_begin(struct backend *backend, struct backend_table *table, uint64_t most);
@@ -45,6 +48,7 @@ int cuda_by_id_fetch(struct backend *backend, const struct rows_request *request
 int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_update(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
+int cuda_rows_send(struct backend *backend, const struct rows_request *request, const uint32_t *places, float *home);
 int cuda_by_id_wait(struct backend *backend);
 int cuda_cache_rows(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);

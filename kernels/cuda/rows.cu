@@ -247,6 +247,27 @@ int cuda_manages_rows(int device) {
     return reached;
 }
 
+int cuda_host_pin(struct backend *b, void *memory, uint64_t bytes) {
+    uint64_t registered = 0;
+    CK(cudaSetDevice(b->device));
+    if (!pin((char *)memory, bytes, "a shared table", &registered)) return 0;
+    unpin((char *)memory, registered);
+    return -1;
+}
+
+void cuda_host_unpin(struct backend *b, void *memory, uint64_t bytes) {
+    cudaSetDevice(b->device);
+    cudaDeviceSynchronize();
+    unpin((char *)memory, bytes);
+}
+
+int cuda_host_copy(struct backend *b, void *to, const void *from, uint64_t bytes, void *stream) {
+    CK(cudaSetDevice(b->device));
+    CK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
+    CK(cudaStreamSynchronize((cudaStream_t)stream));
+    return 0;
+}
+
 int rows_take(struct backend *b, char **host, char **device, uint64_t bytes, const char *what) {
     uint64_t capacity = round_up(bytes, PINNED_PAGE);
     cudaError_t error;
@@ -322,6 +343,8 @@ static void store_close(struct backend *b, struct store *store) {
     if (store->place == PLACE_FILE) {
         if (store->host) munmap(store->host, store->bytes);
         if (store->fd >= 0) close(store->fd);
+    } else if (store->given) {
+        cuda_host_unpin(b, store->host, store->bytes);
     } else {
         rows_give(b, store->host, store->bytes);
     }
@@ -349,7 +372,11 @@ static int store_open(struct backend *b, struct store *store, const struct table
     if (store->gpu_memory) store->gpu = store->gpu_memory - spec->first_row * store->stride;
     if (!store->bytes) return 0;
     if (shape->place == PLACE_FILE) return map_file(store, spec->file_path, store->bytes);
-    return rows_take(b, &store->host, &store->host_device, store->bytes, what);
+    if (!spec->given) return rows_take(b, &store->host, &store->host_device, store->bytes, what);
+    if (cuda_host_pin(b, spec->given, store->bytes)) return -1;
+    store->given = 1;
+    store->host = store->host_device = spec->given;
+    return 0;
 }
 
 /* Returns, for kernels, where one part of the records (weights or state) is: `offset` bytes after the beginning of each record. */

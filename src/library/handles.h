@@ -17,6 +17,7 @@
 #include "config/config_keys.h"
 #include "corpus/numbered.h"
 #include "rows/keys.h"
+#include "rows/segment.h"
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/evaluate.h"
@@ -61,6 +62,11 @@ struct sptx_table {
     uint64_t steps;           /* number of updates so far */
     uint64_t stores;          /* number of stores since the table was opened; seeds the random rounding of bfloat16, as `steps`
                                * does for updates */
+    struct segment segment;   /* of a shared table; zeros: the table is this process's alone */
+    int exact;                /* 1: the ranks of the segment change rows together */
+    uint32_t *ids, *places;   /* of an exact call: [count] its ids; where each goes in the mail, or NO_PLACE. Owned */
+    uint64_t id_capacity, place_capacity;
+    char *pinned_mail;        /* the segment's mail, which the GPU addresses; NULL: none */
     struct sptx_saving *saving; /* a save that goes on, or whose end was not looked at yet; NULL: none */
     struct sptx_table *next;
 };
@@ -122,11 +128,12 @@ int table_open(struct sptx_context *context, const struct sptx_table_options *gi
                struct sptx_table **out);
 
 /* check_values() checks what a call on rows gets beside ids; `what` names it. gradients: 1 for an update. ask_rows() makes the call
- * `call` of the backend, with ids that are rows, and counts it. Return 0, or -1 after fail(). */
+ * `call` of the backend, with ids that are rows, and counts it. failed: 1 after fail(): the call is wrong, and other ranks that make it, too, are
+ * told so. Return 0, or -1 after fail(). */
 typedef int rows_call(struct backend *backend, const struct rows_request *request);
 int check_values(const struct sptx_table *table, uint64_t count, const float *values, enum sptx_memory memory, const char *what,
                  int gradients);
-int ask_rows(struct sptx_table *table, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
+int ask_rows(struct sptx_table *table, int failed, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
              rows_call *call);
 
 /* Reads and resolves the config of a run. Its device is the context's, unless the config names another one. The caller releases

@@ -218,7 +218,7 @@ static int ask(struct sptx_keyed *keyed, const uint32_t *row, uint64_t count, co
     uint32_t *ids;
     if (context->ops->rows_ids(context->backend, count, &ids)) return -1;
     memcpy(ids, row, count * sizeof *ids);
-    return ask_rows(keyed->table, &(struct sptx_ids){ids, count, 32, SPTX_HOST}, values, memory, stream, call);
+    return ask_rows(keyed->table, 0, &(struct sptx_ids){ids, count, 32, SPTX_HOST}, values, memory, stream, call);
 }
 
 /* Answers the rows of a call's keys. Keys without one have their first values in spare rows, as many at a time as there are. */

@@ -2,6 +2,7 @@
 
 #include "base/checks.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/text.h"
@@ -21,6 +22,34 @@
 
 _Static_assert((int)SPTX_COLUMNS_MOST == (int)COLUMNS_MOST, "the header tells of the kernels' limit");
 _Static_assert(SPTX_ROWS_MOST == WORDS_MOST, "the header tells of the limit of ids");
+
+/* ---- calls that the ranks of a shared table make together ---- */
+
+/* Makes waits of this thread end when sptx_stop() is called from now on. Returns the argument for interrupt_use() afterwards. */
+static interrupt_flag *begin_waiting(struct sptx_context *context) {
+    context->stop = 0;
+    return interrupt_use(&context->stop);
+}
+
+enum call_kind { CALL_UPDATE = 1, CALL_STORE, CALL_LOAD, CALL_BARRIER };
+static const char *const call_names[] = {"nothing", "update", "store", "load", "barrier"};
+
+/* Waits until all ranks have come to this call. Fails on all ranks if failed = 1 on one of them (after fail()), or if their calls differ. */
+static int agree_to_call(struct sptx_table *table, int failed, const struct segment_call *call) {
+    struct segment *segment = &table->segment;
+    if (segment_agree(segment, failed, call)) return -1;
+    const struct segment_call *first = segment_call_of(segment, 0);
+    for (uint32_t r = 1; r < segment->ranks; r++) {
+        const struct segment_call *other = segment_call_of(segment, r);
+        if (other->kind != first->kind)
+            return fail("rank %u of the shared table '%s' called %s while rank 0 called %s", r, segment->name, call_names[other->kind],
+                        call_names[first->kind]);
+        if (other->step != first->step || other->lr < first->lr || other->lr > first->lr)
+            return fail("rank %u of the shared table '%s' makes %s number %" PRIu64 " with lr = %.9g, and rank 0 number %" PRIu64 " with lr = %.9g",
+                        r, segment->name, call_names[first->kind], other->step, other->lr, first->step, first->lr);
+    }
+    return 0;
+}
 
 /* ---- options ---- */
 
@@ -107,6 +136,11 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
                                   .seed = o->seed,
                                   .directory = o->directory ? o->directory : "."};
     if (read_rule(&out->rule, fixed, o) || read_precision(&out->rule, o)) return -1;
+    if (o->shared && (o->weights != SPTX_PINNED || o->state != SPTX_PINNED || o->hot_rows || o->gpu_rows || o->directory))
+        return fail_usage("a shared table has its weights and state in the place 'pinned', without hot_rows, gpu_rows and a directory");
+    if (o->owner > SPTX_LOCK_FREE) return fail_usage("owner is 0 (exact) or 1 (lock-free), not %u", o->owner);
+    if (!o->shared && (o->owner || o->rank || o->ranks > 1))
+        return fail_usage("owner, rank and ranks are of a shared table; `shared` gives its name");
     if (!o->init || table_init_values(&out->init, o->init, TABLE_TARGET, o->dim))
         return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
                           o->init ? o->init : "NULL");
@@ -272,6 +306,9 @@ enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *pat
     enter(table->context);
     if (!out) return leave(table->context, fail_usage("the address for the new save is NULL"));
     *out = NULL;
+    if (table->segment.ranks)
+        return leave(table->context, fail_usage("a shared table is saved with sptx_table_save() (wait=True): this process does not see when others "
+                                                "change rows, and could not copy them before"));
     struct sptx_saving *saving = check_path(path) ? NULL : mem_zalloc(1, sizeof *saving, "a save");
     if (!saving) return leave(table->context, -1);
     saving->path = path_from_root(path);
@@ -331,6 +368,37 @@ static int check_host_memory(const struct sptx_context *context, const struct ta
                 text_of_bytes(row_text, row), text_of_bytes(free_text, left));
 }
 
+/* Opens the memory that a shared table has with other processes, all of which must give the same options. */
+static int open_segment(struct sptx_table *table, struct table_options *how, const struct sptx_table_options *o) {
+    const struct record_layout layout = record_layout_make(&how->rule, o->dim);
+    uint32_t ranks = o->ranks ? o->ranks : 1;
+    char about[SEGMENT_ABOUT];
+    int n = snprintf(about, sizeof about, "version=" SPTX_VERSION " ranks=%u rows=%" PRIu64 " dim=%u owner=%s dtype=%u state_dtype=%u seed=%u "
+                     "init=%d,%.9g,%.9g optimizer=%s lr=%.9g clip=%.9g count_rows=%u", ranks, o->rows, o->dim, o->owner ? "lock-free" : "exact",
+                     o->dtype, o->state_dtype, o->seed, (int)how->init.kind, how->init.a, how->init.b,
+                     table->fixed ? "none" : rules_name(how->rule.rule), how->rule.lr, how->rule.clip, o->count_rows);
+#define NUMBER(name, fallback, lowest, highest, rules, help)  n += snprintf(about + n, sizeof about - (size_t)n, " " #name "=%.9g", how->rule.name);
+#define BY_RULE(name, fallback, lowest, highest, rules, help) NUMBER(name, fallback, lowest, highest, rules, help)
+#define FLAG(name, rules, help)                               n += snprintf(about + n, sizeof about - (size_t)n, " " #name "=%d", how->rule.name);
+#include "kernels/optimizers.def"
+    INVARIANT(n < (int)sizeof about);
+    uint64_t bytes = o->rows * table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED);
+    if (segment_open(&table->segment, o->shared, o->rank, ranks, bytes, about)) return -1;
+    table->exact = o->owner == SPTX_EXACT;
+    how->given = table->segment.rows;
+    how->filler = o->rank;
+    how->fillers = ranks;
+    return 0;
+}
+
+/* Ends what a shared table has with other processes. */
+static void leave_segment(struct sptx_table *table) {
+    if (table->pinned_mail) table->context->ops->host_unpin(table->context->backend, table->pinned_mail, table->segment.mail_bytes);
+    segment_close(&table->segment);
+    free(table->ids);
+    free(table->places);
+}
+
 int table_open(struct sptx_context *context, const struct sptx_table_options *given, const struct keys *keys, uint64_t spare,
                struct sptx_table **out) {
     struct sptx_table_options options;
@@ -340,16 +408,23 @@ int table_open(struct sptx_context *context, const struct sptx_table_options *gi
     if (!context->backend) return fail_usage("the context is not open");
     if (!given) fail_usage("the options are NULL");
     if (!given || take_options(&options, sizeof options, given) || read_options(&how, &fixed, &options)) return -1;
+    if (keys && options.shared) return fail_usage("a table by key is not shared");
     how.rows += spare;
     how.draws = keys ? keys->draw : NULL;
-    struct sptx_table *table = check_host_memory(context, &how) ? NULL : mem_zalloc(1, sizeof *table, "a table");
+    struct sptx_table *table = mem_zalloc(1, sizeof *table, "a table");
     if (!table) return -1;
-    if (table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend)) {
+    *table = (struct sptx_table){.context = context, .fixed = fixed, .check_finite = options.check_finite != 0, .next = context->tables};
+    interrupt_flag *before = options.shared ? begin_waiting(context) : NULL;
+    int failed = (options.shared ? open_segment(table, &how, &options) : check_host_memory(context, &how)) ||
+                 table_init(&table->table, TABLE_TARGET, &how, context->ops, context->backend);
+    if (options.shared) interrupt_use(before);
+    if (failed) {
+        if (table->segment.ranks) segment_break(&table->segment);
+        leave_segment(table);
         free(table);
         return -1;
     }
-    *table = (struct sptx_table){.context = context, .table = table->table, .rule = table->table.rule, .fixed = fixed,
-                                 .check_finite = options.check_finite != 0, .next = context->tables};
+    table->rule = table->table.rule;
     context->tables = *out = table;
     return 0;
 }
@@ -359,6 +434,7 @@ static void free_table(struct sptx_table *table) {
     while (*at != table) at = &(*at)->next;
     *at = table->next;
     table_release(&table->table);
+    leave_segment(table);
     free(table);
 }
 
@@ -368,10 +444,18 @@ enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx
     if (!out) return leave(context, fail_usage("a table is opened into a pointer; it is NULL"));
     *out = NULL;
     if (table_open(context, options, NULL, 0, out)) return leave(context, -1);
-    if (!table_fill(&(*out)->table, context->pool)) return leave(context, 0);
-    free_table(*out);
-    *out = NULL;
-    return leave(context, -1);
+    struct sptx_table *table = *out;
+    int failed = table_fill(&table->table, context->pool) || (table->segment.ranks && context->ops->rows_wait(context->backend));
+    if (table->segment.ranks) {
+        interrupt_flag *before = interrupt_use(&context->stop);
+        failed = segment_agree(&table->segment, failed, NULL);
+        interrupt_use(before);
+    }
+    if (failed) {
+        free_table(table);
+        *out = NULL;
+    }
+    return leave(context, failed);
 }
 
 void sptx_table_close(struct sptx_table *table) {
@@ -486,8 +570,25 @@ enum sptx_status sptx_table_load(struct sptx_table *table, const char *path) {
     enter(context);
     if (!path || !*path) return leave(context, fail_usage("a table is loaded from a path; none was given"));
     saving_wait(table);
-    if (context->ops->rows_wait(context->backend)) return leave(context, -1);
-    return leave(context, table_load(&table->table, path));
+    int failed = context->ops->rows_wait(context->backend);
+    if (!table->segment.ranks) return leave(context, failed || table_load(&table->table, path) ? -1 : 0);
+    interrupt_flag *before = begin_waiting(context);
+    if (!(failed = agree_to_call(table, failed, &(struct segment_call){.kind = CALL_LOAD})))
+        failed = segment_agree(&table->segment, table->segment.rank == 0 && table_load(&table->table, path), NULL);
+    interrupt_use(before);
+    return leave(context, failed);
+}
+
+enum sptx_status sptx_table_barrier(struct sptx_table *table) {
+    if (!table) return SPTX_USAGE;
+    struct sptx_context *context = table->context;
+    enter(context);
+    int failed = context->ops->rows_wait(context->backend);
+    if (!table->segment.ranks) return leave(context, failed);
+    interrupt_flag *before = begin_waiting(context);
+    failed = agree_to_call(table, failed, &(struct segment_call){.kind = CALL_BARRIER});
+    interrupt_use(before);
+    return leave(context, failed);
 }
 
 /* ---- rows: what the four calls check; the backend does the rest ---- */
@@ -517,8 +618,9 @@ static int take_share(void *context, unsigned worker) {
     return 0;
 }
 
-/* Prepares ids for the backend. Ids in host memory are checked and copied to the backend's buffer in a single pass. */
-static int take_ids(struct sptx_table *table, const struct sptx_ids *given, struct sptx_ids *taken) {
+/* Prepares ids for the backend. Ids in host memory are checked and copied to the backend's buffer in a single pass; with `exact`, ids in
+ * any memory, to table->ids. */
+static int take_ids(struct sptx_table *table, int exact, void *stream, const struct sptx_ids *given, struct sptx_ids *taken) {
     enum { FEW = 1 << 17 }; /* fewer ids are copied by one thread: waking the others would take as long as copying this number */
     struct sptx_context *context = table->context;
     if (!given) return fail_usage("ids are NULL");
@@ -527,10 +629,19 @@ static int take_ids(struct sptx_table *table, const struct sptx_ids *given, stru
     if (given->count && !given->data) return fail_usage("%" PRIu64 " ids at NULL", given->count);
     if (check_aligned(given->data, given->bits / 8, "ids") || check_memory(context, given->memory, "ids")) return -1;
     *taken = *given;
-    if (given->memory != SPTX_HOST || !given->count) return 0;
+    if ((given->memory != SPTX_HOST && !exact) || !given->count) return 0;
+    struct sptx_ids copy = *given;
+    uint64_t copied = given->memory == SPTX_HOST ? 0 : 2 * given->count + 1; /* ids of a GPU are copied behind the 32-bit ones, where they are aligned */
+    if (exact && mem_grow(&table->ids, &table->id_capacity, given->count + copied, sizeof *table->ids, "ids")) return -1;
+    if (copied) {
+        uint32_t *to = table->ids + given->count + given->count % 2;
+        if (context->ops->host_copy(context->backend, to, given->data, given->count * (given->bits / 8), stream)) return -1;
+        copy.data = to;
+        given = &copy;
+    }
     struct id_taking taking = {
-        .ids = given, .rows = table->table.spec.rows, .workers = given->count > FEW ? pool_threads(context->pool) : 1};
-    if (context->ops->rows_ids(context->backend, given->count, &taking.to)) return -1;
+        .ids = given, .to = table->ids, .rows = table->table.spec.rows, .workers = given->count > FEW ? pool_threads(context->pool) : 1};
+    if (!exact && context->ops->rows_ids(context->backend, given->count, &taking.to)) return -1;
     *taken = (struct sptx_ids){taking.to, given->count, 32, SPTX_HOST};
     if (taking.workers > 1 ? pool_run(context->pool, take_share, &taking) : take_share(&taking, 0)) return -1;
     for (uint64_t i = 0; taking.wrong && i < given->count; i++) { /* threads may have found a later wrong id first */
@@ -585,7 +696,116 @@ int check_values(const struct sptx_table *table, uint64_t count, const float *va
     return gradients && table->check_finite ? check_finite(table, count, values, memory) : 0;
 }
 
-int ask_rows(struct sptx_table *table, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
+/* The ranks' ids and values of an exact call are exchanged by mail, in rounds. Each row belongs to one rank, by a hash, and to one round. A round's
+ * mail is the ids, then the values, ordered by the rank to which they go, then by the rank that sends them, then as that rank's call has them: so
+ * each rank has its rows' values in the order in which one process would add them. */
+
+enum { MAIL_ROUND = 256 << 20 }; /* bytes of mail of a round, about */
+#define NO_PLACE UINT32_MAX
+
+struct posting {
+    const struct rows_request *own;
+    const uint32_t *places; /* [own->count] index in the mail, or NO_PLACE */
+    uint32_t *ids;          /* the mail's ids and values */
+    float *values;          /* NULL: the backend sends the values */
+    uint64_t dim;
+    unsigned workers;
+};
+
+static int post_share(void *context, unsigned worker) {
+    const struct posting *posting = context;
+    const uint32_t *ids = posting->own->ids;
+    uint64_t first, end, dim = posting->dim;
+    pool_share(posting->own->count, worker, posting->workers, &first, &end);
+    for (uint64_t i = first; i < end; i++) {
+        uint64_t place = posting->places[i];
+        if (place == NO_PLACE) continue;
+        posting->ids[place] = ids[i];
+        if (posting->values) memcpy(posting->values + place * dim, posting->own->values + i * dim, dim * sizeof(float));
+    }
+    return 0;
+}
+
+/* Grows the mail to `bytes`, where the GPU can address it. */
+static int grow_mail(struct sptx_table *table, uint64_t bytes) {
+    const struct backend_ops *ops = table->context->ops;
+    if (bytes <= table->segment.mail_bytes) return 0;
+    if (table->pinned_mail) ops->host_unpin(table->context->backend, table->pinned_mail, table->segment.mail_bytes);
+    table->pinned_mail = NULL;
+    if (segment_mail(&table->segment, bytes)) return -1;
+    if (!ops->has_gpu) return 0;
+    if (ops->host_pin(table->context->backend, table->segment.mail, table->segment.mail_bytes)) return segment_break(&table->segment);
+    table->pinned_mail = table->segment.mail;
+    return 0;
+}
+
+/* One round: sends this rank's ids and values of the round's rows, and changes the rows that it owns. */
+static int exchange_round(struct sptx_table *table, const struct rows_request *own, rows_call *call, uint64_t round, uint64_t rounds) {
+    struct sptx_context *context = table->context;
+    struct segment *segment = &table->segment;
+    uint32_t ranks = segment->ranks, *places = table->places;
+    uint64_t *counts = segment_counts(segment), all = 0, first = 0, count = 0, next[SEGMENT_RANKS], dim = table->table.spec.layout.dim;
+    const uint32_t *ids = own->ids;
+    memset(counts + (uint64_t)segment->rank * ranks, 0, ranks * sizeof *counts);
+    for (uint64_t i = 0; i < own->count; i++) {
+        uint64_t share = (uint64_t)(ids[i] * 2654435769u) * (ranks * rounds) >> 32; /* Fibonacci hashing (Knuth 6.4) */
+        places[i] = share % rounds == round ? (uint32_t)(share / rounds) : NO_PLACE;
+        if (places[i] != NO_PLACE) counts[(uint64_t)segment->rank * ranks + places[i]]++;
+    }
+    if (segment_wait(segment)) return -1;
+    for (uint32_t to = 0; to < ranks; to++) {
+        if (to == segment->rank) first = all;
+        for (uint32_t from = 0; from < ranks; all += counts[(uint64_t)from++ * ranks + to])
+            if (from == segment->rank) next[to] = all;
+        if (to == segment->rank) count = all - first;
+    }
+    uint64_t values_at = (all * sizeof *ids + 255) / 256 * 256;
+    if (grow_mail(table, values_at + all * dim * sizeof(float))) return -1;
+    for (uint64_t i = 0; i < own->count; i++)
+        if (places[i] != NO_PLACE) places[i] = (uint32_t)next[places[i]]++;
+    uint32_t *mail_ids = (uint32_t *)(void *)segment->mail, *taken;
+    float *mail_values = (float *)(void *)(segment->mail + values_at);
+    struct pool *pool = own->count * dim > 1 << 15 ? context->pool : NULL;
+    struct posting posting = {.own = own, .places = places, .ids = mail_ids, .values = own->values_on_gpu ? NULL : mail_values, .dim = dim,
+                              .workers = pool ? pool_threads(pool) : 1};
+    if ((own->values_on_gpu && context->ops->rows_send(context->backend, own, places, mail_values)) || pool_run(pool, post_share, &posting))
+        return segment_break(segment);
+    if (segment_wait(segment)) return -1;
+    struct rows_request mine = *own;
+    mine.values = mail_values + first * dim;
+    mine.values_on_gpu = 0;
+    mine.count = count;
+    if (count && context->ops->rows_ids(context->backend, count, &taken)) return segment_break(segment);
+    if (count) memcpy(taken, mail_ids + first, count * sizeof *taken);
+    mine.ids = count ? taken : NULL;
+    if (count && (call(context->backend, &mine) || context->ops->rows_wait(context->backend))) return segment_break(segment);
+    return segment_wait(segment);
+}
+
+/* Makes an update or a store of all ranks. failed: 1 after fail(): this rank's call is wrong. */
+static int exchange(struct sptx_table *table, int failed, const struct rows_request *own, rows_call *call) {
+    struct segment *segment = &table->segment;
+    uint64_t all = 0, entry = sizeof(uint32_t) + table->table.spec.layout.dim * sizeof(float);
+    interrupt_flag *before = begin_waiting(table->context);
+    struct segment_call mine = {.kind = call == table->context->ops->rows_store ? CALL_STORE : CALL_UPDATE,
+                                .count = failed ? 0 : own->count, .step = own->global_step, .lr = own->lr};
+    failed = failed || table->context->ops->rows_wait(table->context->backend); /* ids of an earlier fetch on a GPU may have been no rows */
+    failed = failed || mem_grow(&table->places, &table->place_capacity, own->count, sizeof *table->places, "places of ids");
+    failed = agree_to_call(table, failed, &mine);
+    for (uint32_t r = 0; r < segment->ranks && !failed; r++) all += segment_call_of(segment, r)->count;
+    if (!failed && all >= NO_PLACE) failed = fail("%" PRIu64 " ids of all ranks in one call are more than %u", all, NO_PLACE - 1);
+    for (uint64_t round = 0, rounds = all * entry / MAIL_ROUND + 1; round < rounds && all && !failed; round++)
+        failed = exchange_round(table, own, call, round, rounds);
+    interrupt_use(before);
+    return failed;
+}
+
+/* Returns 1 if the call is one that all ranks make together. */
+static int is_together(const struct sptx_table *table, rows_call *call) {
+    return table->exact && (call == table->context->ops->rows_update || call == table->context->ops->rows_store);
+}
+
+int ask_rows(struct sptx_table *table, int failed, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
              rows_call *call) {
     struct sptx_context *context = table->context;
     uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
@@ -600,7 +820,9 @@ int ask_rows(struct sptx_table *table, const struct sptx_ids *taken, const float
                                    .rule = &table->rule,
                                    .lr = table->rule.lr,
                                    .global_step = table->steps + stores};
-    if (taken->count && call(context->backend, &request)) return -1;
+    if (is_together(table, call)) failed = exchange(table, failed, &request, call);
+    else if (!failed && taken->count) failed = call(context->backend, &request);
+    if (failed) return -1;
     table->steps += call == context->ops->rows_update;
     table->stores += call == context->ops->rows_store;
     return 0;
@@ -612,9 +834,10 @@ static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_
     struct sptx_context *context = table->context;
     struct sptx_ids taken = {0};
     if (table->saving && behind_is_done(&table->saving->behind)) saving_wait(table); /* it frees the snapshot */
-    if (take_ids(table, ids, &taken) || (what && check_values(table, ids->count, values, memory, what, call == context->ops->rows_update)))
-        return leave(context, -1);
-    return leave(context, ask_rows(table, &taken, values, memory, stream, call));
+    int together = is_together(table, call), failed = take_ids(table, together, stream, ids, &taken) ||
+                   (what && check_values(table, ids->count, values, memory, what, call == context->ops->rows_update));
+    if (failed) taken.count = 0;
+    return leave(context, failed && !together ? -1 : ask_rows(table, failed, &taken, values, memory, stream, call));
 }
 
 enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids, float *out, enum sptx_memory memory,
@@ -627,6 +850,7 @@ enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
+    if (table->exact) return leave(table->context, 0); /* the backend would not see which of the rows other ranks change */
     return ask_backend(table, ids, NULL, SPTX_HOST, stream, NULL, table->context->ops->rows_prefetch);
 }
 

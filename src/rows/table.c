@@ -50,7 +50,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
                const struct backend_ops *ops, struct backend *backend) {
     *table = (struct table){
         .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed,
-        .idle = options->idle, .biases = options->biases};
+        .idle = options->idle, .biases = options->biases, .filler = options->filler, .fillers = options->fillers};
     table->spec.name = table_side_name(side);
     table->spec.rows = options->rows;
     table->spec.first_row = options->first_row;
@@ -64,6 +64,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.gpu_cache = options->gpu_cache;
     table->spec.weights = options->weights;
     table->spec.state = options->state;
+    table->spec.given = options->given;
     table->spec.frozen = options->frozen;
     int in_file = options->weights == PLACE_FILE || options->state == PLACE_FILE;
     if (in_file) table->spec.file_path = table->file_path = file_join(options->directory, working_names[side]);
@@ -272,7 +273,8 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_first_chunk(table));
     if (alike && !filling->records[0] && !memcmp(filling->records, filling->records + 1, table->spec.layout.packed - 1)) return 0;
-    for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
+    for (uint64_t chunk = 0; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count, chunk++) {
+        if (table->fillers && chunk % table->fillers != table->filler) continue;
         result = interrupt_check();
         if (!filling->origin && table_is_blank(table, filling->first)) continue;
         if (!result && !alike) result = pool_run(pool, begin_rows, filling);

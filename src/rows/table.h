@@ -48,6 +48,8 @@ struct table_options {
                             * copies it */
     struct ranks *ranks;   /* the processes that share out the columns; owned by the caller; NULL: this process has all columns */
     const uint32_t *draws; /* [rows] the numbers that stand for rows in draws of rounding (rounding.h); NULL: their own. The caller's */
+    char *given;           /* memory of the rows (table_spec); NULL: the table allocates it */
+    uint32_t filler, fillers; /* this process fills every fillers-th chunk, from number `filler` on; 0 fillers: it fills all */
     const uint32_t *frozen; /* bit map of the rows that no step changes (table_spec); owned by the caller; NULL: no row is frozen */
 };
 
@@ -67,6 +69,7 @@ struct table {
     uint64_t idle; /* as the field of this name in table_options */
     char *file_path; /* owned, or NULL */
     int biases;      /* as the field of this name in table_options */
+    uint32_t filler, fillers; /* as in table_options */
     int is_snapshot; /* 1: table_save() reads the rows of the table's snapshot (table_snapshot) */
 };
 

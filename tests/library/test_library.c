@@ -19,7 +19,8 @@ _Static_assert(offsetof(struct sptx_table_options, dtype) == 216, "version 1 end
 _Static_assert(offsetof(struct sptx_table_options, gpu_rows) == 224, "after version 1.0");
 _Static_assert(offsetof(struct sptx_table_options, check_finite) == 232, "after version 1.0, with gpu_rows");
 _Static_assert(offsetof(struct sptx_table_options, l1) == 240, "after version 1.0, with check_finite");
-_Static_assert(sizeof(struct sptx_table_options) == 264, "after version 1.0, with ftrl");
+_Static_assert(offsetof(struct sptx_table_options, shared) == 264, "after version 1.0, with ftrl");
+_Static_assert(sizeof(struct sptx_table_options) == 288, "after version 1.0, with shared");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
 _Static_assert(offsetof(struct sptx_view, dtype) == 48, "version 1 ended here");
 _Static_assert(sizeof(struct sptx_view) == 56, "after version 1.0");

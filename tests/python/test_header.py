@@ -9,7 +9,7 @@ from conftest import TOP
 from sptx import _library, _table
 
 HEADER = re.sub(r"/\*.*?\*/", "", (TOP / "src" / "sptx.h").read_text(), flags=re.S)
-STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 240),
+STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 288),
            "sptx_ids": (_library.Ids, 24), "sptx_tokens": (_library.Tokens, 32), "sptx_counted": (_library.Counted, 64),
            "sptx_field": (_library.Field, 24), "sptx_rows": (_library.Rows, 48), "sptx_looked": (_library.Looked, 32),
            "sptx_view": (_library.View, 56), "sptx_progress": (_library.Progress, 80),

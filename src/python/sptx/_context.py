@@ -20,6 +20,7 @@ import operator
 import os
 import sys
 import threading
+import time
 import warnings
 import weakref
 from typing import Any, Callable, Iterator, Optional, Union
@@ -106,6 +107,39 @@ class Context:
         if status == _library.FAILED or status == _library.USAGE:
             raise_for(status, sentence.decode("utf-8", "replace"), usage)
         return int(status)
+
+    def call_together(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Makes a call that may wait for other processes. In the main thread, in which alone Python hears of signals, another thread makes it: what
+        a signal's handler raises, such as KeyboardInterrupt, ends the wait, and is raised."""
+        if threading.current_thread() is not threading.main_thread():
+            self.call(function, *arguments)
+            return
+        ended: list = []  # what the call raised, or None
+        done, turn = threading.Lock(), threading.Lock()  # turn: taken once: by the thread, which makes the call, or by the caller, who cancels it
+        done.acquire()
+        try:
+            threading.Thread(target=self._call_beside, args=(turn, done, ended, function) + arguments, name="sptx.wait").start()
+            while not ended:  # not one long wait: it would go on if the signal came to another thread
+                done.acquire(timeout=0.2)
+        except BaseException:
+            cancelled = turn.acquire(blocking=False)
+            while not cancelled and not ended:
+                library.sptx_stop(self._handle)
+                time.sleep(0.002)
+            raise
+        if ended[0] is not None:
+            raise ended[0]
+
+    def _call_beside(self, turn: Any, done: Any, ended: list, function: Callable[..., int], *arguments: Any) -> None:
+        if not turn.acquire(blocking=False):
+            return
+        raised = None
+        try:
+            self.call(function, *arguments)
+        except BaseException as error:
+            raised = error
+        ended.append(raised)
+        done.release()
 
     def _warn(self, stacklevel: int) -> None:
         for text in self._warnings():

@@ -42,9 +42,11 @@ class TableOptions(Structure):
         ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p), ("directory", c_char_p),
         *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS),
         ("dtype", c_uint32), ("state_dtype", c_uint32), ("gpu_rows", c_uint64), ("check_finite", c_uint32), ("reserved", c_uint32),
-        *((name, c_double) for name in LATER_NUMBERS)]
+        *((name, c_double) for name in LATER_NUMBERS),
+        ("shared", c_char_p), ("owner", c_uint32), ("rank", c_uint32), ("ranks", c_uint32), ("reserved2", c_uint32)]
 
 
+OWNERS = ("exact", "lock-free")  # names of enum sptx_owner
 DTYPES = ("float32", "bfloat16", None, "int8", "float8")  # names of enum sptx_dtype; None: SPTX_AS_WEIGHTS
 AS_WEIGHTS = 2
 
@@ -177,6 +179,7 @@ _CALLS = {
     "sptx_table_set_lr": (c_int, [c_void_p, c_double]),
     "sptx_table_steps": (c_uint64, [c_void_p]),
     "sptx_table_set_steps": (c_int, [c_void_p, c_uint64]),
+    "sptx_table_barrier": (c_int, [c_void_p]),
     "sptx_table_save": (c_int, [c_void_p, c_char_p]),
     "sptx_table_load": (c_int, [c_void_p, c_char_p]),
     "sptx_table_save_begin": (c_int, [c_void_p, c_char_p, c_uint64, POINTER(c_void_p)]),

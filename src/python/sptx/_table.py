@@ -11,7 +11,7 @@ from . import _arrays, _compiled, _library
 from ._context import Context, Handle, context_for, count_of, number_of, text_of
 from ._errors import Error
 from ._halves import HalfRows, values_of
-from ._library import AS_WEIGHTS, DTYPES, PLACES, library
+from ._library import AS_WEIGHTS, DTYPES, OWNERS, PLACES, library
 from ._options import read_options
 from ._saving import Saving
 from ._views import Rows, rows_of
@@ -57,6 +57,14 @@ class Table:
     check_finite  True: update() raises ValueError for gradients with NaN or infinity, and the table is unchanged. For gradients on a
                 GPU that is a wait. False: they are not looked at, and such a gradient makes its row NaN or infinite, with most
                 optimizers for good
+    shared      a name: the table is one for all processes of the machine that open it with this name and the same options, such as those of
+                torchrun. Each is a rank; the call returns when all have come. The rows are kept once, in /dev/shm, where any rank fetches
+                any row. Not with other places than "pinned", hot_rows, gpu_rows or a directory
+    owner       how the ranks of a shared table change rows. "exact" (default): update() and store() are made by all ranks together, in the same
+                order; a rank may bring no ids. The rows get the same bytes as those of one process that makes the call with all ids, rank 0's
+                first: for any number of ranks. "lock-free": each rank changes rows without waiting; of changes of one row at the same
+                time some may be lost
+    rank, ranks  number of this process, from 0, and of all; None: torchrun's LOCAL_RANK and LOCAL_WORLD_SIZE, or without them 0 of 1
     options     options of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
                 amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes; of ftrl l1, l2, beta
 
@@ -75,12 +83,18 @@ class Table:
     Threads. Any thread may call; calls of tables of one context take turns (see sptx.Context). No other thread changes the
     arrays of a call while it runs. Processes: a table belongs to the process that opened it; in a child made by fork every call
     raises RuntimeError, and looking at a view of rows that a GPU reaches ends it (SIGSEGV).
+
+    Ranks. All ranks of a shared table call barrier(), load() and restore() together (rank 0 reads the file), and one rank calls save(). If a
+    rank dies, closes the table or is interrupted while the others wait for it, their calls raise sptx.Error, which names it, and so do all later
+    ones. What one rank's call does wrong (an id that is no row) raises in all ranks, and the table is unchanged. Nothing is left in
+    /dev/shm when the ranks end; what a kill has left is removed by the next start.
     """
 
     def __init__(self, rows: int, dim: int, optimizer: str = "sgd", *, lr: Optional[float] = None, weights: str = "pinned",
                  state: str = "pinned", seed: int = 1, init: str = "word2vec", device: Union[str, Context, Any] = "auto",
                  hot_rows: int = 0, gpu_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
                  clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, check_finite: bool = False,
+                 shared: Optional[str] = None, owner: Optional[str] = None, rank: Optional[int] = None, ranks: Optional[int] = None,
                  **options: Any) -> None:
         self._handle: Optional[Handle] = None
         self._saving: Optional[Saving] = None  # the last save with wait=False
@@ -88,11 +102,14 @@ class Table:
         wanted = read_table(rows, dim, optimizer, lr=lr, weights=weights, state=state, seed=seed, init=init, hot_rows=hot_rows,
                             gpu_rows=gpu_rows, directory=directory, count_rows=count_rows, clip=clip, dtype=dtype, state_dtype=state_dtype,
                             **options)
+        self._rank, self._ranks = _share_in(wanted, shared, owner, rank, ranks)
+        self._exact = bool(self._ranks) and owner != "lock-free"
         self._context = context = context_for(device)
         wanted.check_finite = bool(check_finite) and context.gpu is None
         self._looks = bool(check_finite) and context.gpu is not None  # the library does not look at gradients on a GPU
         handle = Handle(context, library.sptx_table_close)
-        context.call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(handle.pointer))
+        call = context.call_together if self._ranks else context.call
+        call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(handle.pointer))
         self._handle = handle
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
         self._places, self._dtype, self._gpu_rows = (weights, state), dtype, wanted.gpu_rows
@@ -135,6 +152,21 @@ class Table:
     def device(self) -> str:
         """"cpu" or "cuda:0": the device of the table."""
         return self._context.device
+
+    @property
+    def owner(self) -> Optional[str]:
+        """"exact" or "lock-free": how the ranks of a shared table change its rows; None: the table is not shared."""
+        return OWNERS[not self._exact] if self._ranks else None
+
+    @property
+    def rank(self) -> int:
+        """The number of this process among the ranks of a shared table."""
+        return self._rank
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks of a shared table; 0: the table is not shared."""
+        return self._ranks
 
     @property
     def context(self) -> Context:
@@ -210,7 +242,8 @@ class Table:
     def prefetch(self, ids: Any) -> None:
         """Announces a fetch of these ids in this order: their rows begin to move now.
 
-        Rows that are updated or stored before that fetch come as they are then. Two announced lists are kept.
+        Rows that are updated or stored before that fetch come as they are then. Two announced lists are kept. Does nothing for a shared
+        table with owner="exact"; with "lock-free" the fetch may lack changes that other ranks have made since.
         """
         calls = self._calls
         if calls is None or calls.prefetch(ids) is NotImplemented:
@@ -225,14 +258,14 @@ class Table:
         """
         if check_finite or self._looks:
             _arrays.refuse_infinite(gradients)
-        calls = self._calls
+        calls = None if self._exact else self._calls
         if calls is None or calls.update(ids, gradients) is NotImplemented:
             self._give(library.sptx_update, ids, gradients, "gradients")
 
     def store(self, ids: Any, values: Any) -> None:
         """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]. If an id repeats, its last values count. The
         optimizer's state of the rows is not changed."""
-        calls = self._calls
+        calls = None if self._exact else self._calls
         if calls is None or calls.store(ids, values) is NotImplemented:
             self._give(library.sptx_store, ids, values, "values")
 
@@ -240,6 +273,10 @@ class Table:
         """Waits until all calls on the table are done. Raises IndexError if ids on the GPU were not rows."""
         self._open()
         self._context.wait()
+
+    def barrier(self) -> None:
+        """Waits until all ranks of a shared table have called this and their changes are done. For another table it is wait()."""
+        self._context.call_together(library.sptx_table_barrier, self._open().pointer)
 
     def _give(self, function: Any, ids: Any, values: Any, what: str) -> None:
         handle = self._open()
@@ -257,7 +294,8 @@ class Table:
         if values is None:
             context.call(function, handle.pointer, ids, stream)
         else:
-            context.call(function, handle.pointer, ids, values.pointer, values.memory, stream)
+            call = context.call_together if self._exact and function is not library.sptx_fetch else context.call
+            call(function, handle.pointer, ids, values.pointer, values.memory, stream)
         if context.gpu is not None and (_arrays.must_wait(which) or _arrays.must_wait(values)):
             context.wait()
 
@@ -399,15 +437,20 @@ class Table:
             self._store_all(_mapped(path))
         else:
             handle = self._open()
-            self._context.call(library.sptx_table_load, handle.pointer, path_of(path))
+            call = self._context.call_together if self._ranks else self._context.call
+            call(library.sptx_table_load, handle.pointer, path_of(path))
 
     def _store_all(self, values: Any) -> None:
-        """Stores the rows of a host array of the table's shape, or of records of a table's file, in blocks."""
+        """Stores the rows of a host array of the table's shape, or of records of a table's file, in blocks. Rank 0 of a shared table brings all
+        of them."""
         step = max(1, (16 << 20) // (4 * self._dim))
         for first in range(0, self._rows, step):
-            part = values[first:first + step]
+            part = values[first:first + (0 if self._rank else step)]
             part = numpy.ascontiguousarray(values_of(part) if part.dtype.names else part, dtype=numpy.float32)
-            self.store(numpy.arange(first, first + len(part)), part)
+            if self._exact or not self._rank:
+                self.store(numpy.arange(first, first + len(part)), part)
+        if self._ranks:
+            self.barrier()
 
     # ---- the end ----
 
@@ -439,6 +482,7 @@ class Table:
         if handle is None:
             return "sptx.Table(closed)"
         kept = "" if self._dtype == "float32" else " " + self._dtype
+        kept += "" if not self._ranks else ", rank %d of %d" % (self._rank, self._ranks)
         return "sptx.Table(%d x %d%s, %s, lr=%g, weights=%s, state=%s, on %s)" % (
             (self._rows, self._dim, kept, self._optimizer, library.sptx_table_lr(handle.pointer)) + self._places + (self.device,))
 
@@ -512,6 +556,24 @@ def place_of(place: Any, what: str) -> int:
     if not isinstance(place, str) or place not in PLACES:
         raise ValueError("%s = %r is none of %s" % (what, place, ", ".join(PLACES)))
     return PLACES.index(place)
+
+
+def _share_in(wanted: Any, shared: Optional[str], owner: Optional[str], rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int]:
+    """Sets the options of a shared table. Returns this process's rank and the number of ranks; 0 and 0 for a table of one process."""
+    if shared is None:
+        if owner is not None or rank is not None or ranks is not None:
+            raise ValueError("owner, rank and ranks are of a shared table: give it a name by shared=")
+        return 0, 0
+    if owner not in (None,) + OWNERS:
+        raise ValueError("owner = %r is none of %s" % (owner, ", ".join(OWNERS)))
+    if (rank is None) != (ranks is None):
+        raise ValueError("rank = %r and ranks = %r: give both, or neither, which takes torchrun's" % (rank, ranks))
+    wanted.shared, wanted.owner = text_of(shared, "shared"), OWNERS.index(owner or "exact")
+    wanted.rank = count_of(int(os.environ.get("LOCAL_RANK", 0)) if rank is None else rank, "rank", 32)
+    wanted.ranks = count_of(int(os.environ.get("LOCAL_WORLD_SIZE", 1)) if ranks is None else ranks, "ranks", 32)
+    if not wanted.rank < wanted.ranks:
+        raise ValueError("rank = %d of ranks = %d: ranks are numbered from 0" % (wanted.rank, wanted.ranks))
+    return wanted.rank, wanted.ranks
 
 
 def dtype_of(dtype: Any, what: str) -> int:

@@ -152,9 +152,11 @@ class _Lookups(torch.nn.Module):
         True if that is done, or there were no gradients; False: with a scaler, a gradient was infinite or NaN, and all of them
         were dropped."""
         waiting, self._waiting = self._waiting, []
+        dim = self.table.dim
+        if not waiting and self._is_exact():
+            self.table.update([], numpy.empty((0, dim), numpy.float32))
         if not waiting:
             return True
-        dim = self.table.dim
         device = waiting[0][0].device
         return self._update(torch.cat([ids.reshape(-1).to(device, torch.int64) for ids, _ in waiting]),
                             torch.cat([gradients.reshape(-1, dim) for _, gradients in waiting]))
@@ -174,9 +176,15 @@ class _Lookups(torch.nn.Module):
         if self.scaler is not None:
             gradients = gradients / self.scaler.get_scale()
             if not torch.isfinite(gradients).all():
+                if self._is_exact():
+                    self.table.update(ids[:0], gradients[:0])
                 return False
         self.table.update(ids, gradients)
         return True
+
+    def _is_exact(self) -> bool:
+        """True if all ranks make the table's updates together: one without gradients then calls update(), too."""
+        return getattr(self.table, "owner", None) == "exact"
 
     # ---- what subclasses have otherwise ----
 
@@ -278,6 +286,10 @@ class Embedding(_Lookups):
 
     torch.compile looks tables up between its graphs. torch.jit.trace, make_fx and torch.export are refused (TypeError): a graph
     would hold none of what is fetched.
+
+    A shared table with owner="exact" wants as many backwards, through as many lookups, of each rank as of the others: a rank that has no batch
+    left looks up no ids, or calls table.update([], ..). step() makes an update of all ranks even where a rank has no gradients; if a scaler
+    drops those of one rank, those of the others count.
 
     DataLoader workers, forked or spawned, make the ids; rows are fetched in the process that opened the table. A forked worker
     that asks for rows gets a RuntimeError, and a table is not sent to a spawned one (TypeError).

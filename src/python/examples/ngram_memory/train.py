@@ -3,6 +3,9 @@
   python train.py TEXT                                        both models, each for 1,000 steps; prints their held-out losses
   python train.py TEXT --rows 200000000 --steps 20000         a memory of 25 GB
   python train.py TEXT --device cpu --steps 40 --layers 2     on a CPU
+  torchrun --nproc_per_node=2 train.py TEXT                   by two processes of one machine, each with its GPU and half of each batch
+
+With torchrun the processes have one memory (sptx.Table(shared=..)), which learns from all of them as one process would.
 
 TEXT is a file of UTF-8. It is split by a byte-level BPE that is trained on its first 4 MB (the package `tokenizers`). The last twentieth
 of the tokens is held out.
@@ -10,6 +13,7 @@ of the tokens is held out.
 
 import argparse
 import math
+import os
 import time
 from typing import Dict, Iterator, List, Optional, Tuple
 
@@ -20,6 +24,8 @@ from torch.nn import functional
 
 import sptx
 import sptx.torch
+
+RANK, RANKS = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))  # torchrun's
 
 
 def tokens_of(path: str, words: int) -> Tuple[torch.Tensor, int]:
@@ -78,10 +84,11 @@ class Model(torch.nn.Module):
 
 
 def batches(tokens: torch.Tensor, time: int, batch: int, seed: int) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
+    """Yields this process's part of one batch after the other."""
     starts = numpy.random.default_rng(seed)
     while True:
         at = torch.from_numpy(starts.integers(0, len(tokens) - time - 1, batch))
-        rows = tokens[at[:, None] + torch.arange(time + 1)]
+        rows = tokens[at[RANK::RANKS, None] + torch.arange(time + 1)]
         yield rows[:, :-1], rows[:, 1:]
 
 
@@ -107,11 +114,14 @@ def train(model: Model, tokens: torch.Tensor, steps: int, time_: int, batch: int
         for group in adam.param_groups:
             group["lr"] = lr * min(1, 10 * (step + 1) / steps) * (0.5 + 0.5 * math.cos(math.pi * step / steps))
         with torch.autocast(device.split(":")[0], dtype=torch.bfloat16, enabled=device != "cpu"):
-            loss = model(x, y)
+            loss = model(x, y) / RANKS
         adam.zero_grad()
         loss.backward()  # the memory's rows are updated here
+        for one in model.parameters() if RANKS > 1 else ():
+            if one.grad is not None and one.numel():
+                torch.distributed.all_reduce(one.grad)
         adam.step()
-        last = [*last[-49:], loss.detach()]
+        last = [*last[-49:], loss.detach() * RANKS]
         x, y = coming
     found = float(torch.stack(last).mean())
     return {"loss": found, "ms": (time.perf_counter() - began) / steps * 1e3}
@@ -127,6 +137,11 @@ def main(words: Optional[List[str]] = None) -> Dict[str, Dict[str, float]]:
     options.add_argument("--memory_lr", type=float, default=0.02)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = options.parse_args(words)
+    if RANKS > 1:
+        if given.device == "cuda":
+            given.device = "cuda:%s" % os.environ["LOCAL_RANK"]
+            torch.cuda.set_device(given.device)
+        torch.distributed.init_process_group("nccl" if given.device.startswith("cuda") else "gloo")
     tokens, kinds = tokens_of(given.text, given.words)
     cut = len(tokens) * 19 // 20
     found: Dict[str, Dict[str, float]] = {}
@@ -135,14 +150,18 @@ def main(words: Optional[List[str]] = None) -> Dict[str, Dict[str, float]]:
         memory = None
         if name == "with":
             table = sptx.Table(given.rows, given.columns, "rowwise_adagrad", lr=given.memory_lr, dtype="bfloat16", init="zeros",
-                               device=sptx.Context(given.device))
+                               device=sptx.Context(given.device), shared="ngram-%s" % os.environ["MASTER_PORT"] if RANKS > 1 else None)
             memory = sptx.torch.NgramEmbedding(table)
         model = Model(kinds, given.dim, given.layers, given.time, memory)
         found[name] = train(model, tokens[:cut], given.steps, given.time, given.batch, given.lr, given.device)
         found[name]["held_out"] = held_out_loss(model, tokens[cut:], given.time, given.batch, given.device)
+        if RANK:
+            continue
         print("%s a memory: loss %.4f, held out %.4f, %.1f ms a step%s" %
               (name, found[name]["loss"], found[name]["held_out"], found[name]["ms"],
                "" if memory is None else "; " + ", ".join("%s %.4f" % one for one in memory.usage().items())), flush=True)
+    if RANKS > 1:
+        torch.distributed.destroy_process_group()
     return found
 
 
