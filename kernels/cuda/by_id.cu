@@ -394,11 +394,11 @@ enum {
 };
 
 /* Returns the bytes of a slot: of whole records, or of weights alone. State of more than a quarter of the weights' bytes would make a fetch
- * slower than the update gains. */
+ * slower than the update gains. Records of a table that other processes change, too (spec.given), have their newest values at home alone. */
 static uint32_t slot_bytes(const struct backend_table *table, int *whole) {
     const struct store *store = &table->stores[0];
     uint64_t weights = record_weights_bytes(&table->spec.layout), state = table->shared ? record_state_bytes(&table->spec.layout) : 0;
-    *whole = store->place == PLACE_PINNED && cuda_is_cold(store) && !table->cache && !table->frozen && state <= weights / 4 &&
+    *whole = store->place == PLACE_PINNED && cuda_is_cold(store) && !table->spec.given && !table->cache && !table->frozen && state <= weights / 4 &&
              (table->parts == 1 || table->stores[1].place == PLACE_GPU);
     return (uint32_t)((weights + (*whole ? state : 0) + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES);
 }
