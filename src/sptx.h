@@ -59,17 +59,17 @@ extern "C" {
 
 #define SPTX_VERSION "1.0.0"
 
-/* Returns the library's version, "MAJOR.MINOR.PATCH". A program built with this header can use every library of the same MAJOR. */
+/* Returns the library's version, "MAJOR.MINOR.PATCH". A program that was built with this header works with every library of the same MAJOR. */
 const char *sptx_version(void);
 
 enum sptx_status {
     SPTX_OK = 0,
-    SPTX_FAILED = 1,  /* the call was right, but memory, a disk, a GPU or a file's contents made it fail */
-    SPTX_USAGE = 2,   /* the call itself was wrong: an id past the rows, an unknown name, a NULL handle */
-    SPTX_STOPPED = 3, /* sptx_train: the callback or sptx_stop() ended it; a checkpoint is written if training had begun */
+    SPTX_FAILED = 1,  /* the arguments were right, but the call failed because of memory, a disk, a GPU or a file's contents */
+    SPTX_USAGE = 2,   /* an argument was wrong: an id past the rows, an unknown name, a NULL handle */
+    SPTX_STOPPED = 3, /* the callback or sptx_stop() ended sptx_train(). If training had begun, a checkpoint was written */
 };
 
-/* Kind of memory that an array of the caller is in. The numbers are DLPack's device types. */
+/* Kind of memory that an array of the caller is in. The numbers are those of DLPack's device types. */
 enum sptx_memory {
     SPTX_HOST = 1, /* any host memory */
     SPTX_CUDA = 2, /* memory of the context's GPU, or host memory that this GPU can address */
@@ -98,11 +98,11 @@ struct sptx_context_options {
 };
 #define SPTX_CONTEXT_OPTIONS {sizeof(struct sptx_context_options), "auto", 0, 0, 0, 0, 0}
 
-/* Opens a context. If this fails, *context is set all the same, so that sptx_error() can say why, and must be closed. It is NULL
- * only if there is no memory for it. */
+/* Opens a context. If this fails, *context is still set, so that sptx_error() can say why, and the caller must close it. Only if there is no
+ * memory for a context, *context is NULL. */
 enum sptx_status sptx_open(struct sptx_context **context, const struct sptx_context_options *options);
 
-/* Closes a context and its open tables and runs, after all work on them is done. Harmless on NULL. */
+/* Waits for all work of a context, then closes it with its open tables and runs. A NULL context is allowed. */
 void sptx_close(struct sptx_context *context);
 
 /* Returns the error message of this context's last failed call, or ""; valid until the next call in the context. */
@@ -111,26 +111,26 @@ const char *sptx_error(const struct sptx_context *context);
 /* Returns the device of the context, "cpu" or "cuda:0"; valid as long as the context is open. */
 const char *sptx_device(const struct sptx_context *context);
 
-/* Waits until all calls on the context's tables are done. Fails if ids in GPU memory were past a table's rows: only the GPU
- * checks these ids, and it skips them. */
+/* Waits until all calls on the context's tables are done. Ids in GPU memory are checked only by the GPU, which skips ids past a table's rows; this
+ * call then fails. */
 enum sptx_status sptx_wait(struct sptx_context *context);
 
 /* ---- a table ---- */
 
 enum sptx_place {
-    SPTX_PINNED = 0, /* host memory that the GPU can address: CUDA's managed memory, kept on the host, or page-locked memory if the
-                      * system lacks that (WSL) or SPTX_PIN_ROWS=1 is in the environment. Ordinary memory if there is no GPU */
+    SPTX_PINNED = 0, /* host memory that the GPU can address: CUDA's managed memory, kept on the host. It is page-locked memory if the system has
+                      * no managed memory (WSL) or SPTX_PIN_ROWS=1 is in the environment, and ordinary memory if there is no GPU */
     SPTX_GPU = 1,    /* the GPU's own memory; ordinary memory if there is no GPU */
-    SPTX_FILE = 2,   /* a mapped working file, removed when the table is closed */
+    SPTX_FILE = 2,   /* a working file, mapped into memory, and removed when the table is closed */
 };
 
-/* Number type of stored rows; arithmetic is always float32. A bfloat16 is the upper half of a float32. Writing one rounds up or
- * down at random, so that the expected value is exact; equal calls on tables of equal seeds give equal bytes.
+/* Number type of stored rows; arithmetic is always float32. A bfloat16 is the upper half of a float32. When one is written, the value is rounded
+ * up or down at random, so that its expected value is exact. Equal calls on tables of equal seeds give equal bytes.
  *
- * int8 and float8 (OCP E4M3FN) are for weights only: one byte a column, and one float32 scale a row. A value is code x scale; when a
- * row is written, scale = its largest size / 127 (int8) or / 448 (float8), and codes are rounded up or down at random as bfloat16 is. A row
- * smaller than 8e-31 becomes zeros, with scale 0. If a value of the row is NaN or infinite, the whole row is read as NaN until it is
- * stored again, and is not saved. Rows have no view (sptx_table_view). */
+ * int8 and float8 (OCP E4M3FN) are for weights only. A row has one byte for each column, and one float32 scale. A column's value is its code x the
+ * scale. When a row is written, the scale becomes the row's largest absolute value / 127 (int8) or / 448 (float8), and codes are rounded up or
+ * down at random. A row whose values are all smaller than 8e-31 becomes zeros, with scale 0. If a value of a row is NaN or infinite, the whole row
+ * is read as NaN until it is stored again, and is not saved. These rows have no view (sptx_table_view). */
 enum sptx_dtype { SPTX_FLOAT32 = 0, SPTX_BFLOAT16 = 1, SPTX_AS_WEIGHTS = 2, SPTX_INT8 = 3, SPTX_FLOAT8 = 4 };
 
 /* A table of several processes of one machine, the ranks: each opens it with the same name and options, and sptx_table_open() returns when all
@@ -155,25 +155,26 @@ struct sptx_table_options {
     uint32_t weights;       /* enum sptx_place of the weights */
     uint32_t state;         /* enum sptx_place of the optimizer's state */
     uint32_t seed;          /* seed of the first values */
-    uint64_t hot_rows;      /* rows below this number are kept on the GPU (of SPTX_PINNED and SPTX_FILE) */
-    const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl rowwise_adam;
-                             * "none": no update */
+    uint64_t hot_rows;      /* in a SPTX_PINNED or SPTX_FILE table, rows with numbers below this are kept on the GPU */
+    const char *optimizer;  /* one of: sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop rowwise_adagrad ftrl rowwise_adam;
+                             * "none": the table cannot be updated */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
     const char *directory;  /* the directory for working files; NULL: the current one */
     double lr, momentum, weight_decay, lr_decay, initial_accumulator, eps, rho, alpha, beta1, beta2, lambd, t0;
     double eta_minus, eta_plus, step_min, step_max;
-    double clip;            /* if an id repeats in an update, its summed gradient is scaled down to at most this length; 0: never */
+    double clip;            /* most length of a row's gradient, summed over the places of its id in an update: a longer sum is scaled down; 0: no
+                             * limit */
     uint32_t nesterov, centered, amsgrad; /* 0 or 1 */
-    uint32_t count_rows;    /* 1: bias corrections use the number of updates of each row; 0: the number of updates of the whole
-                             * table, as PyTorch does */
+    uint32_t count_rows;    /* bias corrections use, 1: the number of updates of each row; 0: the number of updates of the whole table, as in
+                             * PyTorch */
     uint32_t dtype;         /* enum sptx_dtype of the stored weights; calls take and give float32 in any case */
-    uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS; float32 beside
-                             * int8 and float8. On a GPU it is never bfloat16 beside other weights */
-    uint64_t gpu_rows;      /* number of rows of a pinned table that are copied to the GPU because calls use them often; which ones
-                             * is found out while the table is used, and changes no result. 0: none. Not beside hot_rows */
-    uint32_t check_finite;  /* 1: sptx_update() refuses gradients with NaN or infinity, and the table is unchanged. They must be in host
-                             * memory: whoever has them on a GPU checks them there. 0: such a gradient makes its row NaN or infinite,
-                             * with most optimizers for good */
+    uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS. If the weights are int8 or float8 it must be
+                             * float32. On a GPU it can be bfloat16 only if the weights are */
+    uint64_t gpu_rows;      /* most rows of a pinned table that have a copy on the GPU because calls use them often; 0: none. The library counts
+                             * which rows these are; results do not depend on it. Excludes hot_rows */
+    uint32_t check_finite;  /* 1: sptx_update() refuses gradients that contain NaN or infinity, and leaves the table unchanged. Gradients must then
+                             * be in host memory: if yours are on a GPU, check them there yourself. 0: such a gradient makes its row NaN or
+                             * infinite; with most optimizers the row never recovers */
     uint32_t reserved;      /* 0 */
     double l1, l2, beta;    /* of ftrl, whose lr is McMahan's alpha. Its weights are computed from its state, which begins at 0; a first
                              * value, or one stored before a row's first update, counts as if it had been computed so. A value that is
@@ -187,8 +188,8 @@ struct sptx_table_options {
 /* Sets every field to its default; rows and dim are 0, and the caller must set them. size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
 
-/* Return names: sptx_optimizer() of optimizers; sptx_optimizer_option() of the fields above that this optimizer reads, except lr
- * and clip. index: from 0. They return NULL past the last name. Any thread may call them. */
+/* sptx_optimizer() returns the name of an optimizer, sptx_optimizer_option() the name of an option: a field of sptx_table_options that the
+ * optimizer uses, other than lr and clip. index counts from 0; past the last name they return NULL. Any thread may call them. */
 const char *sptx_optimizer(uint32_t index);
 const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
@@ -200,12 +201,12 @@ void sptx_table_close(struct sptx_table *table); /* NULL: does nothing */
 uint64_t sptx_table_rows(const struct sptx_table *table);
 uint32_t sptx_table_dim(const struct sptx_table *table);
 
-/* Get and set the learning rate of later updates, for schedules. */
+/* sptx_table_lr() returns the learning rate of later updates; sptx_table_set_lr() changes it, for schedules. */
 double sptx_table_lr(const struct sptx_table *table);
 enum sptx_status sptx_table_set_lr(struct sptx_table *table, double lr);
 
-/* Get and set the number of sptx_update() calls so far, up to 2^63 - 1. Bias corrections use it if count_rows is 0. Set it after
- * sptx_table_load() to continue a training. */
+/* sptx_table_steps() returns the number of sptx_update() calls so far, and sptx_table_set_steps() changes it (up to 2^63 - 1). Bias corrections
+ * use it if count_rows is 0. To continue a training, set it after sptx_table_load(). */
 uint64_t sptx_table_steps(const struct sptx_table *table);
 enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps);
 
@@ -226,13 +227,13 @@ enum sptx_status sptx_table_barrier(struct sptx_table *table);
  * updates and stores may go on during the save: before such a call changes a row that is not written yet, it copies the row. Refused for a
  * shared table, since no process sees when others change its rows.
  *
- * most: limit on the bytes of these copies; 0: an eighth of the table, and at least 64 MiB. A call that needs more waits for the
- * disk. If a part of a table is in a file and the context has a GPU, calls that change the table wait until the save is done.
- * Values that are written through a view (sptx_table_view) during the save may or may not be in the file.
+ * most: limit on the bytes of these copies; 0: an eighth of the table, but at least 64 MiB. A call that needs more waits for the disk. If part of
+ * a table is in a file and the context has a GPU, calls that change the table wait until the save is done. Values that the caller writes through a
+ * view (sptx_table_view) during the save may or may not be in the file.
  *
- * A table has one save at a time: the next one, and sptx_table_load(), wait for it, and so does closing the table or the context.
- * Two saves to one path at a time are refused. A failed save is reported by sptx_saving_wait() or, if that was not called, by the
- * table's next save. A process that ends before the save is done leaves an older file at the path unchanged. */
+ * A table has one save at a time. The next save, sptx_table_load(), and closing the table or the context wait for it. Two saves to one path at a
+ * time are refused. If a save fails, sptx_saving_wait() reports it, or the table's next save if nobody waited. If the process ends before the save
+ * is done, an older file at the path is unchanged. */
 struct sptx_saving;
 enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *path, uint64_t most, struct sptx_saving **saving);
 
@@ -269,63 +270,60 @@ enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids
  * SPTX_EXACT; with SPTX_LOCK_FREE the fetch may lack changes that other ranks have made since. */
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream);
 
-/* Updates rows by gradients [count x dim]. The gradients of equal ids are summed in the order of the ids; then each distinct row
- * gets one update by the table's optimizer. The result has the same bits for any number of threads and any place of the table.
- * Gradients are not looked at unless the table has check_finite. */
+/* Updates rows by gradients [count x dim]. The gradients of equal ids are summed in the order of the ids; then the table's optimizer updates each
+ * distinct row once. The resulting bits depend neither on the number of threads nor on the table's place. Gradients are checked only if the table
+ * has check_finite. */
 enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients, enum sptx_memory memory,
                              void *stream);
 
-/* Overwrites rows: row ids[i] = values[i]; values is [count x dim]. If an id repeats, its last values count. In a bfloat16
- * table, values that bfloat16 can represent are stored exactly; in one of int8 or float8, rows as they were fetched. */
+/* Overwrites rows: row ids[i] = values[i]; values is [count x dim]. If an id repeats, its last values are stored. A bfloat16 table stores a value
+ * exactly if bfloat16 can represent it; an int8 or float8 table stores a row exactly if its values were fetched from such a table. */
 enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values, enum sptx_memory memory,
                             void *stream);
 
 /* ---- the rows as memory ---- */
 
-/* Direct access, without a copy, to the weights or one array of optimizer state of the rows in host memory. Row r >= first
- * begins at data + (r - first) * stride bytes. Valid until the table is closed. The view shows a call's changes once sptx_wait()
- * has returned. */
+/* Where the weights, or one array of optimizer state, of the rows in host memory are, for access without a copy. Row r >= first begins at data +
+ * (r - first) * stride bytes. Valid until the table is closed. After a call changed rows, wait for sptx_wait() before you read them here. */
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
-    float *data;     /* NULL if no row is on the host, or if the table has gpu_rows; points to bfloat16 if dtype says so */
-    uint64_t first;  /* rows below this number are hot: they are on the GPU. A run's table has no hot rows */
+    float *data;     /* NULL if no row is on the host, or if the table has gpu_rows. Points to bfloat16 if dtype says so */
+    uint64_t first;  /* rows with numbers below this are hot: they are on the GPU. Tables of runs have no hot rows */
     uint64_t rows;   /* number of rows that can be read through the view */
-    uint64_t stride; /* bytes from the beginning of a row to that of the next */
+    uint64_t stride; /* bytes from the beginning of one row to the beginning of the next */
     uint32_t dim;
-    uint32_t cuda;   /* 1: `data` is a valid address on the GPU, too */
-    uint32_t dtype;  /* SPTX_FLOAT32 or SPTX_BFLOAT16; weights of int8 and float8 have no view, their state has */
+    uint32_t cuda;   /* 1: the GPU can use the address `data`, too */
+    uint32_t dtype;  /* SPTX_FLOAT32 or SPTX_BFLOAT16. Weights of int8 and float8 have no view, but their optimizer state has one */
     uint32_t reserved;
 };
-/* Fills a view of "weights", or of an array of optimizer state by PyTorch's name ("exp_avg"). */
+/* Fills a view of "weights", or of an array of optimizer state, which has PyTorch's name ("exp_avg"). */
 enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *view);
 
-/* Writes at most `capacity` ids of rows that gpu_rows keeps on the GPU now to ids[], in any order, and their number to *count. */
+/* Writes the ids of rows that have a copy on the GPU now because of gpu_rows to ids[], at most `capacity`, in any order; their number to *count. */
 enum sptx_status sptx_table_cached(struct sptx_table *table, uint32_t *ids, uint64_t capacity, uint64_t *count);
 
-/* Returns the name of a field that sptx_table_view() accepts: index 0 is "weights", then the arrays of optimizer state. NULL
- * past the last. */
+/* Returns the name of an array that sptx_table_view() accepts: "weights" at index 0, then the arrays of optimizer state; NULL past the last. */
 const char *sptx_table_field(const struct sptx_table *table, uint32_t index);
 
 /* ---- tables by key ----
  *
- * A keyed table has rows for 64-bit keys that come and go, such as hashes of users and words. It has `capacity` rows; a key gets one
- * when a call first names it. Beside that it is a table: its rows have any number type, optimizer and place.
+ * A keyed table has rows for 64-bit keys that come and go, such as hashes of users and words. It has `capacity` rows; a key gets one when a call
+ * first names it. Otherwise it is like a table of numbered rows, with any number type, optimizer and place.
  *
- * First values. A row begins with values that are drawn from (seed, key), and with the optimizer's first state. So neither the order in
- * which keys come, nor threads or the capacity change a byte of a key's row (on a GPU this does not hold for the rounding of bfloat16,
- * int8 and float8, whose draws are of the row's number there). A key without a row is answered with its first values.
+ * First values. A new key's row begins with values that are drawn from (seed, key), and with the optimizer's first state. So its bytes depend neither
+ * on the order in which keys come nor on the number of threads or the capacity. (Exception: on a GPU, bfloat16, int8 and float8 are rounded by draws
+ * of the row's number.) If a key has no row, a fetch gives its first values.
  *
- * Admission. With admit = n, a key gets its row at its n-th sight; a sight is a place of the key in sptx_keyed_fetch(). Sights of keys
- * without a row are counted in 4 bytes for each row of the capacity, which keys share: a key may get its row too early, and, since
- * the counters are halved after 4 x capacity such sights, too late if its sights are further apart than that.
+ * Admission. With admit = n, a key gets its row when sptx_keyed_fetch() names it for the n-th time. The table counts these sights in 4 bytes for each
+ * row of the capacity; several keys share a counter, and all counters are halved after 4 x capacity sights of keys without a row. So a key may get
+ * its row too early, or, if its sights are far apart, too late.
  *
- * Full. If there is no row for a new key: with evict = SPTX_EVICT_NONE, and if the call's own keys are more than the capacity, the call
- * fails with SPTX_USAGE and has changed nothing. Otherwise keys leave: those with the least number of evict's kind, of equal numbers
- * the least key. A call takes no row from a key that it names. Which keys leave is a function of the calls alone, and the same
- * after saving and loading.
+ * Full. If no row is free for a new key, other keys leave, as `evict` says: first the one with the least number, and of several the least key. A call
+ * never evicts a key that it names. If `evict` is SPTX_EVICT_NONE, or if one call names more keys than the capacity, the call returns SPTX_USAGE and
+ * has changed nothing. Only the calls decide which keys leave, and saving and loading do not change it.
  *
- * Keys are in host memory. The index needs about 150 bytes of host memory for each row of the capacity, if keys leave, else 100.
- * On a GPU, rows for new keys are written one by one. No thread may use the context during a call.
+ * Keys are in host memory. The index takes about 150 bytes of host memory for each row of the capacity if keys can leave, otherwise 100. On a GPU,
+ * rows for new keys are written one by one. No thread may use the context during a call.
  */
 struct sptx_keyed;
 
@@ -333,41 +331,41 @@ struct sptx_keyed;
 
 enum sptx_evict {
     SPTX_EVICT_NONE = 0,
-    SPTX_EVICT_LRU = 1, /* the number of the last call of fetch, update or store that named the key */
-    SPTX_EVICT_LFU = 2, /* the number of the key's sights since it has its row */
-    SPTX_EVICT_AGE = 3, /* the number of the call that gave the key its row */
+    SPTX_EVICT_LRU = 1, /* evict the key whose last call of fetch, update or store is the oldest */
+    SPTX_EVICT_LFU = 2, /* evict the key that was fetched least often since it got its row */
+    SPTX_EVICT_AGE = 3, /* evict the key that got its row first */
 };
 
 struct sptx_keyed_options {
     uint64_t size;         /* sizeof (struct sptx_keyed_options) */
     uint32_t evict, admit; /* enum sptx_evict; 1 .. SPTX_ADMIT_MOST */
-    uint64_t keep_evicted; /* most rows that are kept for sptx_keyed_evicted(); UINT64_MAX: as many as 64 MiB hold */
+    uint64_t keep_evicted; /* most evicted rows that are kept for sptx_keyed_evicted(); UINT64_MAX: as many as 64 MiB hold */
 };
 /* Sets every field to its default: no key leaves, admit is 1. size: sizeof *options. */
 void sptx_keyed_defaults(struct sptx_keyed_options *options, uint64_t size);
 
-/* Opens a table without keys. rows: its rows' options; `rows->rows` is the capacity, at most SPTX_ROWS_MOST - 1024. options: NULL: the
- * defaults. With gpu_rows, each call that brings new keys copies the rows on the GPU home. */
+/* Opens a keyed table without any key. rows: the options of its rows; rows->rows is the capacity, at most SPTX_ROWS_MOST - 1024. options: NULL for
+ * the defaults. With gpu_rows, each call that brings new keys first writes the rows on the GPU back to the host. */
 enum sptx_status sptx_keyed_open(struct sptx_context *context, const struct sptx_table_options *rows, const struct sptx_keyed_options *options,
                                  struct sptx_keyed **keyed);
 void sptx_keyed_close(struct sptx_keyed *keyed); /* NULL: does nothing */
 
-/* Returns the table that has the rows, for sptx_table_lr(), _set_lr(), _dim(), _field() and _steps(). It belongs to the keyed table: other
- * calls on it are not allowed. It has some rows more than the capacity. */
+/* Returns the table that contains the rows. Call only sptx_table_lr(), _set_lr(), _dim(), _field() and _steps() on it: the keyed table owns it. It
+ * has some more rows than the capacity. */
 struct sptx_table *sptx_keyed_table(struct sptx_keyed *keyed);
 
-/* Sets keys[i] to the hash of the bytes offsets[i] .. offsets[i + 1] - 1, for keys that are text: XXH3's of 64 bits. Of n different texts
- * two have the same key with a probability of about n^2 / 2^65: 3 in 100 million for a million, 2.7% for a billion. */
+/* For keys that are text: sets keys[i] to the 64-bit XXH3 hash of the bytes offsets[i] .. offsets[i + 1] - 1. The probability that two of n
+ * different texts get the same key is about n^2 / 2^65: 3 in 100 million for a million texts, 2.7% for a billion. */
 enum sptx_status sptx_keyed_hash(const char *bytes, const uint64_t *offsets, uint64_t count, uint64_t *keys);
 
-/* These calls are the table's: keys may repeat and come in any order; values are [count x dim], in `memory`, ordered in `stream`.
+/* The calls of a table, by key. Keys may repeat and come in any order; values are [count x dim], in `memory`, ordered in `stream`.
  *
- *   fetch    sees the keys, gives rows to new ones, and answers their rows
- *   find     answers rows, or with out = NULL none, and found[i]: 1 if key i has a row; NULL: not wanted. Changes nothing
- *   update   gradients of a key are summed; each different key gets one update. A key without a row gets one if admit is 1; else
- *            its gradients are dropped, and counted
+ *   fetch    counts a sight of each key, gives rows to new keys, and reads the rows
+ *   find     reads rows (out = NULL: none), and sets found[i] to 1 if key i has a row (found = NULL: unwanted). Changes nothing
+ *   update   sums the gradients of each different key, and updates its row once. A key without a row gets one if admit is 1;
+ *            otherwise its gradients are dropped, and counted
  *   store    overwrites rows; each key gets a row
- *   remove   takes the keys' rows away; keys without one are passed over. *removed: how many had one; NULL: not wanted
+ *   remove   takes rows away from keys. Sets *removed to the number of keys that had one (NULL: unwanted)
  */
 enum sptx_status sptx_keyed_fetch(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, float *out, enum sptx_memory memory,
                                   void *stream);
@@ -379,49 +377,50 @@ enum sptx_status sptx_keyed_store(struct sptx_keyed *keyed, const uint64_t *keys
                                   enum sptx_memory memory, void *stream);
 enum sptx_status sptx_keyed_remove(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, uint64_t *removed);
 
-/* Writes the keys that have rows, rising, at most `capacity` of them; *count: how many there are. */
+/* Writes the keys that have rows to keys[], in rising order, at most `capacity` of them, and sets *count to how many there are. */
 enum sptx_status sptx_keyed_keys(struct sptx_keyed *keyed, uint64_t *keys, uint64_t capacity, uint64_t *count);
 
-/* Sets counts[i] to the sights of key i since it has its row; 0 without a row. */
+/* Sets counts[i] to the number of times that key i was fetched since it got its row; 0 if it has no row. */
 enum sptx_status sptx_keyed_counts(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, uint64_t *counts);
 
-/* Writes the keys that were evicted since the last call to keys[*count], the first to leave first, and their rows to
- * rows[*count x dim]; at most `capacity` of them. The newest keep_evicted rows are kept; `lost` of sptx_keyed_about() counts those that are gone. */
+/* Writes the keys that were evicted since the last call of this function to keys[*count], in the order in which they left, and their rows to
+ * rows[*count x dim]; at most `capacity`. Only the newest keep_evicted rows are kept; `lost` of sptx_keyed_about() counts the others. */
 enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, float *rows, uint64_t capacity, uint64_t *count);
 
-/* Save the table to a file, whole or not at all: an older file at the path is unchanged if saving fails. The file has the keys in rising
- * order, so tables to which the same calls were made have the same file, whatever the threads and the machine.
+/* Save the table to a file. If saving fails, an older file at the path is unchanged. The keys in the file rise, so tables that had the same calls
+ * have the same file, on any machine and with any number of threads.
  *
- * since: NULL: the whole table; or a mark: only keys that calls since then named, with their rows, and which keys have left. A file of
- * changes is applied to a table that is as this one was at the mark: loaded from what was saved then, or brought there by files of
- * changes. Then its file is the same to the byte. Whether it is, is known from a hash
- * of all calls with their keys, and values and gradients in host memory.
+ * since: NULL: save the whole table. Otherwise a mark: save only changes since the mark: the keys that later calls named, with their rows, and the
+ * keys that have left. Load such a file into a table that is in the state of the mark: one loaded from what was saved then, or brought there by
+ * files of changes. It is then the same as this table, to the byte. To check the state, a hash of all calls is compared, with their keys, and with
+ * values and gradients if they were in host memory.
  *
- * A table knows its two newest marks. Between marks it remembers keys that leave. */
+ * A table knows its two newest marks. From the first mark on it remembers keys that leave. */
 struct sptx_mark {
     uint64_t call, chain; /* number of the last call before the mark, and a hash of all calls up to it */
 };
 enum sptx_status sptx_keyed_mark(struct sptx_keyed *keyed, struct sptx_mark *mark);
 enum sptx_status sptx_keyed_save(struct sptx_keyed *keyed, const char *path, const struct sptx_mark *since);
 
-/* Sets options to those of the table that a file was saved from; both must have their defaults. rows->init is valid until the next call
- * of this function in the context. Places and the capacity may then be changed; with admit above 1 the capacity may not. */
+/* Sets options to those of the table that was saved to a file. Set both structs to their defaults before. rows->init is valid until the context's
+ * next call of this function. You may then change places, and if admit is 1 the capacity. */
 enum sptx_status sptx_keyed_options_of(struct sptx_context *context, const char *path, struct sptx_table_options *rows,
                                        struct sptx_keyed_options *options);
 
-/* Loads a whole table into a new one with these options, or applies a file of changes. A file that is not the next one of this table, or
- * is of another kind of table, is refused, and nothing is changed. */
+/* Loads a whole table into a new one that has its options, or applies a file of changes. Refuses a file of changes that does not follow this
+ * table's state, or a file of another kind of table; then nothing is changed. */
 enum sptx_status sptx_keyed_load(struct sptx_keyed *keyed, const char *path);
 
 /* Numbers of a keyed table. */
 struct sptx_keyed_numbers {
     uint64_t size;            /* sizeof (struct sptx_keyed_numbers), set by the caller */
     uint64_t capacity, keys;  /* keys: those that have rows */
-    uint64_t calls, chain;    /* calls that changed the table, and a hash of all of them, as in sptx_mark */
-    uint64_t waiting;         /* places of keys in fetches that were answered with first values, because the key had no row */
-    uint64_t dropped;         /* places of keys in updates whose gradients were dropped for the same reason */
+    uint64_t calls, chain;    /* number of calls that changed the table; a hash of all these calls, as in sptx_mark */
+    uint64_t waiting;         /* number of times that a fetch gave a key's first values because it had no row */
+    uint64_t dropped;         /* number of times that an update dropped a key's gradients because it had no row */
     uint64_t evictions;       /* keys that have left by eviction */
-    uint64_t evicted, lost;   /* rows that sptx_keyed_evicted() will hand over; rows that it no longer can, since its last call */
+    uint64_t evicted, lost;   /* number of rows that sptx_keyed_evicted() will give; number of rows lost since its last call, which it can no
+                               * longer give */
     uint32_t evict, admit;
 };
 enum sptx_status sptx_keyed_about(const struct sptx_keyed *keyed, struct sptx_keyed_numbers *numbers);
@@ -432,23 +431,23 @@ struct sptx_progress {
     uint64_t size; /* sizeof (struct sptx_progress), set by the library */
     uint64_t step, epoch;
     double done;                              /* finished share of the run, 0..1 */
-    double loss, lr;                          /* loss: mean of an example since the last report */
-    double words_per_second, pairs_per_second; /* 0 if the data has no such unit */
+    double loss, lr;                          /* loss: mean loss of an example since the last report */
+    double words_per_second, pairs_per_second; /* 0 if the data has no words, or no pairs */
     double seconds;                           /* seconds of training so far, including those before a resume */
     const char *line;                         /* the live line that `sptx-w2v train` would print; valid during the call */
 };
 /* Called during training. Returns 0 to continue; any other value stops training after a checkpoint. */
 typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
 
-/* How sptx_train() begins if run.dir already contains a run. */
+/* What sptx_train() does if run.dir already contains a run. */
 enum sptx_beginning {
     SPTX_ANEW = 0,      /* it fails */
     SPTX_RESUME = 1,    /* it continues from the run's newest checkpoint */
-    SPTX_OVERWRITE = 2, /* it replaces the old run as soon as the new one has written a checkpoint */
+    SPTX_OVERWRITE = 2, /* it removes the old run as soon as the new run has written a checkpoint */
 };
 
-/* Trains, as `sptx-w2v train` does. config: path of an INI file, or NULL. settings: `count` strings "section.key=value", which
- * override the file. beginning: enum sptx_beginning. Returns SPTX_STOPPED if the callback or sptx_stop() ended training. */
+/* Trains, as `sptx-w2v train` does. config: path of an INI file, or NULL. settings: `count` strings "section.key=value", which override values of
+ * the file. beginning: enum sptx_beginning. Returns SPTX_STOPPED if the callback or sptx_stop() ended training. */
 enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                             int beginning, sptx_progress_fn *progress, void *user);
 
@@ -478,29 +477,29 @@ struct sptx_corpus;
 
 enum sptx_token_kind {
     SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]), blanks included; an empty token is refused */
-    SPTX_NUMBERS = 1, /* integers from 0, each a word of decimal digits */
-    SPTX_KNOWN = 2,   /* integers that number the words given to sptx_corpus_words(), from 0 */
+    SPTX_NUMBERS = 1, /* integers from 0; each counts as a word of decimal digits */
+    SPTX_KNOWN = 2,   /* indexes, from 0, of words that sptx_corpus_words() has added */
 };
 struct sptx_tokens {
     uint32_t kind;       /* enum sptx_token_kind */
-    uint32_t bits;       /* bits of an integer, or of an offset into text: 32 or 64 */
+    uint32_t bits;       /* number of bits of an integer, or of an offset into text: 32 or 64 */
     const void *data;    /* the text's bytes, or [count] integers */
     const void *offsets; /* SPTX_TEXT: [count + 1] offsets into data; otherwise NULL */
     uint64_t count;
 };
 
-/* Opens a corpus for a run of these settings (as for sptx_train; corpus.path stays empty). The settings are checked before data
- * is read. corpus.format selects the calls: text, lists and adjacency are given as sentences, pairs as pairs, a graph as edges.
- * Nothing is written before sptx_corpus_train(). */
+/* Opens a corpus for a run with these settings (as for sptx_train(); corpus.path stays empty), and checks them. corpus.format decides which calls
+ * add the data: sptx_corpus_sentences() for text, lists and adjacency, _pairs() for pairs, _edges() for a graph, _triples() for triples. Nothing
+ * is written to disk before sptx_corpus_train(). */
 enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                                   struct sptx_corpus **corpus);
-void sptx_corpus_close(struct sptx_corpus *corpus); /* call it before the context is closed; harmless on NULL */
+void sptx_corpus_close(struct sptx_corpus *corpus); /* must be called before the context is closed; NULL is allowed */
 
-/* ---- what the data is ----
+/* ---- what the columns mean ----
  *
- * Rows of fields (tuples, a table's rows) are looked at before they are given, by the same eyes as a file of rows: sptx_corpus_look()
- * says which column means what, and if no setting names corpus.format, what the rows are. One line of text says what was found: it goes
- * to the context's warning function, begins with "columns    ", and stands in the run's config.ini. */
+ * For rows of fields, such as tuples or a table: before the rows are added, sptx_corpus_look() finds out what each column means, in the way it is
+ * done for files. If no setting names corpus.format, it also finds out what the rows are. It says what it found in one line, "columns    ...", to
+ * the context's warning function; the line is also written to the run's config.ini. */
 enum sptx_field_kind {
     SPTX_FIELD_NONE = 0,    /* the row ends before this column */
     SPTX_FIELD_MISSING = 1, /* no value: a null, NaN */
@@ -517,49 +516,49 @@ struct sptx_field {
 };
 struct sptx_rows {
     uint64_t size;                   /* sizeof (struct sptx_rows) */
-    const struct sptx_field *fields; /* [rows x columns], in the order of rows */
+    const struct sptx_field *fields; /* [rows x columns], row after row */
     uint64_t rows, columns;          /* the first 2000 rows are enough; at most 64 columns */
     const char *const *names;        /* [columns] names of the columns; NULL: they have none */
     const char *what;                /* the data in messages: "the frame" */
 };
 struct sptx_looked {
     uint64_t size;      /* sizeof (struct sptx_looked), set by the caller */
-    const char *format; /* what the rows are, as corpus.format names it: "pairs". It is now the corpus' format */
-    int32_t column[3];  /* index of the column of: the list, the item, the rating; source, target, weight; head, tail, relation; a
-                         * document's name, its text, more of its text. -1: no column */
-    uint32_t events;    /* 1: the third column has words for kinds of events ("view"); corpus.events names the kinds that count */
+    const char *format; /* what the rows are: a value of corpus.format, such as "pairs". The corpus has this format from now on */
+    int32_t column[3];  /* indexes of the columns of: list, item, rating; or source, target, weight; or head, tail, relation; or a document's name,
+                         * its text, more of its text. -1: no column */
+    uint32_t events;    /* 1: the third column has names of kinds of events, such as "view"; corpus.events names the kinds that count */
 };
 enum sptx_status sptx_corpus_look(struct sptx_corpus *corpus, const struct sptx_rows *rows, struct sptx_looked *looked);
-/* Prints what the data was taken for, after "columns    ", in place of sptx_corpus_look(). The caller uses it for data whose form says what
- * it is, such as a sparse matrix. text: one line. */
+/* Reports what the data was taken for: "columns    " and a text of one line. For data whose type says what it is, such as a sparse matrix; then
+ * sptx_corpus_look() is not called. */
 enum sptx_status sptx_corpus_say(struct sptx_corpus *corpus, const char *text);
 
-/* Adds words to the dictionary that SPTX_KNOWN tokens refer to. lists: 1: names of lists; 0: words or items. A word counts only
- * when sentences, pairs or edges use it. */
+/* Adds words to the dictionary that SPTX_KNOWN tokens are indexes of. lists: 1: the words are names of lists; 0: words or items. A word is counted
+ * only where sentences, pairs or edges contain it. */
 enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words);
 
-/* Adds `count` sentences, lists, or (for adjacency) targets each followed by its contexts. Number i is the tokens starts[i] ..
- * starts[i + 1] - 1; starts is [count + 1]. names: [count] names of the lists; NULL: the lists are called 0, 1, 2.. */
+/* Adds `count` sentences, lists, or, with corpus.format = adjacency, targets each followed by its contexts. Number i consists of the tokens
+ * starts[i] .. starts[i + 1] - 1; starts is [count + 1]. names: [count] names of the lists; NULL: they are named 0, 1, 2... */
 enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens, const uint64_t *starts,
                                        uint64_t count, const struct sptx_tokens *names);
 
-/* Adds lines of text (corpus.format = text, or documents named by the number of their line, from 0): blanks part words, a line feed
- * ends a sentence. All threads of the context number the words. The text ends with a whole word; a line without a line feed goes on in
- * the next call. bytes = 0: that line is over. */
+/* Adds lines of text, for corpus.format = text, or for documents, which are then named by their line's number from 0. Blanks separate words, a
+ * line feed ends a sentence. All threads of the context count words. The text must end with a whole word; a line without a line feed goes on in
+ * the next call. bytes = 0 ends that line. */
 enum sptx_status sptx_corpus_text(struct sptx_corpus *corpus, const char *text, uint64_t bytes);
 
-/* What a corpus has so far. The arrays are valid until the corpus' next call. */
+/* What has been counted in a corpus so far. The arrays are valid until the corpus' next call. */
 struct sptx_counted {
     uint64_t size;             /* sizeof (struct sptx_counted), set by the caller */
-    struct sptx_tokens words;  /* the different words as text, each with its NUL, in the order of their first occurrence; words that
-                                * sptx_corpus_words() added and no sentence has are among them */
+    struct sptx_tokens words;  /* the different words as text, each with its NUL, in the order of their first occurrence; includes words that
+                                * sptx_corpus_words() has added and no sentence contains */
     const uint64_t *counts;    /* [words.count] how often each occurs */
     uint64_t sentences, tokens;
 };
 enum sptx_status sptx_corpus_counted(struct sptx_corpus *corpus, struct sptx_counted *counted);
 
-/* Changes settings for the next training, such as a vocabulary made of what sptx_corpus_counted() says. Settings that change how data
- * is read are refused once the corpus has data. */
+/* Changes settings for the next training, for example a vocabulary that you chose by sptx_corpus_counted(). Settings that change how data is read
+ * are refused once the corpus contains data. */
 enum sptx_status sptx_corpus_set(struct sptx_corpus *corpus, const char *const *settings, uint64_t count);
 
 /* Adds pairs: list lists[i] contains items[i], with the rating ratings[i] (NaN: no rating; ratings = NULL: no pair has one).
@@ -578,8 +577,8 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
 enum sptx_status sptx_corpus_triples(struct sptx_corpus *corpus, const struct sptx_tokens *heads, const struct sptx_tokens *relations,
                                      const struct sptx_tokens *tails);
 
-/* Trains on the corpus's data, as sptx_train() does. The corpus keeps its data, and can be trained on again. Fails if an earlier call
- * failed after adding some of its data. */
+/* Trains on the corpus's data, as sptx_train() does. The corpus keeps its data, and can be trained on again. Fails if an earlier call that added
+ * data failed halfway. */
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning, sptx_progress_fn *progress,
                                    void *user);
 
@@ -588,9 +587,9 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
 struct sptx_tune_options {
     uint64_t size;     /* sizeof (struct sptx_tune_options) */
     double minutes;    /* time limit; 0: none */
-    uint64_t trials;   /* most trials to begin; 0: no limit but the time */
-    const char *out;   /* path of an INI file to write the best keys to; NULL: none */
-    const char *const *pairs, *const *analogies; /* paths of files that judge a run of words; without them the held-out loss does */
+    uint64_t trials;   /* number of trials after which no further one begins; 0: only time ends the search */
+    const char *out;   /* path of an INI file that the best keys are written to; NULL: none */
+    const char *const *pairs, *const *analogies; /* paths of files that judge a run of words; without such files the held-out loss judges it */
     uint64_t pair_count, analogy_count;
 };
 #define SPTX_TUNE_OPTIONS {sizeof(struct sptx_tune_options), 5, 0, 0, 0, 0, 0, 0}
@@ -602,20 +601,20 @@ struct sptx_tuned {
     const char *keys;        /* the best trial's keys without its epochs, such as "model.dim=256 optimizer.lr=0.001"; may be "" */
 };
 
-/* Finds keys, as `sptx-w2v tune` does: trains on most of the data and judges by the rest. config, settings: as for sptx_train();
- * keys that they set are kept. It writes its results to a directory named run.dir with ".tune" appended. progress (or NULL) is
- * called after each training: step is the trial, epoch its epochs, loss its score (NaN: it failed), line a line of the program's
- * table. If it, or sptx_stop(), ends the search, the best trial so far is the answer. */
+/* Finds good values of keys, as `sptx-w2v tune` does: trains on most of the data with several values, and judges each trial by the rest. config,
+ * settings: as for sptx_train(); keys that they set are not changed. Results are written to the directory run.dir + ".tune". progress (or NULL) is
+ * called after each training, with step = the trial's number, epoch = its epochs, loss = its score (NaN: it failed) and line = a line of the
+ * program's table. If progress or sptx_stop() ends the search, the best trial so far is the answer. */
 enum sptx_status sptx_tune(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                            const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user,
                            struct sptx_tuned *tuned);
-/* Finds keys for the data of a corpus, as sptx_tune() does for files. The corpus can still be trained on. */
+/* Finds good values of keys for the data of a corpus, as sptx_tune() does for files. The corpus can still be trained on. */
 enum sptx_status sptx_corpus_tune(struct sptx_corpus *corpus, const struct sptx_tune_options *options, sptx_progress_fn *progress,
                                   void *user, struct sptx_tuned *tuned);
 
 /* ---- finished runs ---- */
 
-/* Opens a finished run, or one checkpoint of it, for reading; its files are mapped. */
+/* Opens a finished run, or one of its checkpoints, for reading. Its files are mapped into memory. */
 enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **run);
 void sptx_run_close(struct sptx_run *run); /* harmless on NULL */
 uint64_t sptx_run_rows(const struct sptx_run *run);
@@ -623,13 +622,12 @@ uint32_t sptx_run_dim(const struct sptx_run *run);
 /* Returns the word of a row, NUL-terminated; NULL past the last row. The word may contain NULs: *length is set to its number of
  * bytes, unless length is NULL. */
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
-uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has its word; 0 past the rows */
-/* Returns the value of a key that the run was trained with, as its config.ini has it: of "corpus" and "format", "pairs". NULL: there is no
- * such key. Valid until the next call of this function. */
+uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus contains the row's word; 0 past the rows */
+/* Returns the value of a key in the run's config.ini: for "corpus" and "format" for example "pairs". NULL: there is no such key. Valid until the
+ * next call of this function. */
 const char *sptx_run_key(struct sptx_run *run, const char *section, const char *key);
-/* Gives the words of rows first .. first + count - 1 as text, each with its NUL, without a copy: valid until the run is closed.
- * offsets: space for [count + 1], filled; words->offsets is then `offsets`. counts: space for [count], filled with sptx_run_count() of
- * each row, or NULL. */
+/* Gives the words of rows first .. first + count - 1 as text, each with its NUL. The text is not copied: it is valid until the run is closed.
+ * offsets: space for [count + 1] offsets, which words->offsets will point to. counts: NULL, or space for [count] results of sptx_run_count(). */
 enum sptx_status sptx_run_words(struct sptx_run *run, uint64_t first, uint64_t count, uint64_t *offsets, uint64_t *counts,
                                 struct sptx_tokens *words);
 /* Finds the row of a word. Returns SPTX_USAGE for an unknown word; the error message then suggests the most similar one. */
@@ -652,32 +650,32 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
 /* Computes a vector, out [dim], for a word that has no row: the mean of the target rows of its n-grams. Works in runs with
  * examples.subwords and in models of fastText. Returns SPTX_USAGE if the word has no n-grams, or the table no rows for them. */
 enum sptx_status sptx_run_unseen(struct sptx_run *run, const char *table, const char *word, float *out);
-/* Stores the row of each bucket of n-grams in the target table, rows [buckets]; buckets is the run's model.buckets. UINT32_MAX: no n-gram has
- * used the bucket, and its row counts as zeros. Fails for a run without n-grams. */
+/* Writes the row number of each bucket of n-grams to rows [buckets]; buckets is the run's model.buckets. The rows are in the target table.
+ * UINT32_MAX: no n-gram has used this bucket; its row counts as zeros. Fails for a run without n-grams. */
 enum sptx_status sptx_run_buckets(struct sptx_run *run, uint32_t *rows, uint64_t buckets);
-/* Returns the number of rows that have a vector: all of them, or all but the lists if examples.own = 0. */
+/* Returns the number of rows that have a vector: all rows, or all rows but those of lists if examples.own = 0. */
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
-/* Returns the number of rows that are words or items. The rows of lists have higher numbers. */
+/* Returns the number of rows of words or items. Rows of lists have higher numbers. */
 uint64_t sptx_run_items(const struct sptx_run *run);
-/* Returns the number of relations of a run of triples, 0 for any other run. The rows of relations follow the rows of entities; with
- * triples.reciprocal = yes, as many rows of reciprocals follow them. */
+/* Returns the number of relations if the run was trained on triples, otherwise 0. Rows of relations follow the rows of entities, and with
+ * triples.reciprocal = yes, as many rows of reciprocals follow. */
 uint64_t sptx_run_relations(const struct sptx_run *run);
-/* Warns if a row was never trained in a table, and so still has its first values. In a run of citations or links this is
- * SPTX_FAILED instead, since the row may be trained in the other table. */
+/* Warns if a row was never trained in a table, so that it still has its first values. In a run of citations or links it fails with SPTX_FAILED
+ * instead, since the row may have been trained in the other table. */
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
-/* Fills a view of the stored weights of table "target" or "context", whichever table a row was trained in. If lists have rows of
- * their own and items are not targets, the target table begins with the first list (view->first); the context table ends there. */
+/* Fills a view of the stored weights of table "target" or "context". If lists have rows of their own and items are not targets, the target table
+ * has only the rows of lists (from view->first), and the context table only the rows before them. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
 struct sptx_nearest_options {
     uint64_t size;            /* sizeof (struct sptx_nearest_options) */
     const char *table;        /* the table that is searched; NULL: the default */
     const char *metric;       /* "cosine" or "dot" (the dot product); NULL: cosine */
-    const uint32_t *excluded; /* [count] excluded[i]: a row that must not answer query i; NULL: no row is excluded */
-    uint64_t lists;           /* 1: the rows of lists are searched, too; 0: only rows of words or items */
+    const uint32_t *excluded; /* [count] excluded[i]: a row that must not be among the answers to query i; NULL: no row is excluded */
+    uint64_t lists;           /* 1: rows of lists are searched, too; 0: only rows of words or items */
 };
 #define SPTX_NEAREST_OPTIONS {sizeof(struct sptx_nearest_options), 0, 0, 0, 0}
-/* Finds the k rows most similar to each of `count` queries [count x dim]. rows: [count x k], the best first, UINT32_MAX if fewer
- * than k rows exist; scores: [count x k]. options: NULL for the defaults. */
+/* Finds, for each of `count` queries [count x dim], the k most similar rows. rows: [count x k], the most similar first, UINT32_MAX in places past
+ * the last answer; scores: [count x k]. options: NULL for the defaults. */
 enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count,
                                   const struct sptx_nearest_options *options, uint32_t k, uint32_t *rows, float *scores);
 /* Answers "asked[0] is to asked[1] as asked[2] is to ?", as `sptx-w2v analogy` does: finds the k words or items nearest by
@@ -689,13 +687,12 @@ struct sptx_recommend_options {
     uint64_t size;                  /* sizeof (struct sptx_recommend_options) */
     const char *score;              /* how a list chooses items: "target", "context", "context-cosine", "normsum", "sum",
                                        "context-context" or another score of `sptx-w2v help recommend`; NULL: the run's default */
-    const char *const *names;       /* [count] names[i]: the name of a list that the run was trained on: list i then uses that
-                                     * list's row, and its training items are added to the items given; NULL: list i is only the
-                                     * items given. names = NULL: no list is named */
-    const uint64_t *candidates;     /* [candidate_count] only these rows are recommended; NULL: see `among` */
+    const char *const *names;       /* [count] names[i]: name of a list in training: list i then uses the row of that list, and its training items
+                                     * are added to its given items; NULL: list i has only its given items. names = NULL: no list has a name */
+    const uint64_t *candidates;     /* [candidate_count] rows: no other rows are recommended; NULL: `among` decides */
     uint64_t candidate_count;
-    uint64_t among;                 /* only the first `among` rows, the most frequent ones, are recommended; 0: all */
-    uint64_t seen;                  /* 1: items that a list contains may be recommended to it */
+    uint64_t among;                 /* only the most frequent rows, `among` of them, are recommended; 0: all */
+    uint64_t seen;                  /* 1: items that a list already contains may be recommended for it */
 };
 #define SPTX_RECOMMEND_OPTIONS {sizeof(struct sptx_recommend_options), 0, 0, 0, 0, 0, 0}
 /* Finds the k items that suit each of `count` lists best. List i contains the rows items[starts[i]] .. items[starts[i + 1] - 1];
@@ -707,20 +704,20 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
 
 struct sptx_infer_options {
     uint64_t size;     /* sizeof (struct sptx_infer_options) */
-    uint64_t epochs;   /* passes over each document; 0: as many as the run made */
-    double lr, min_lr; /* learning rates of the first and the last step; lr = 0: the run's */
+    uint64_t epochs;   /* passes over each document; 0: as many as in the run's training */
+    double lr, min_lr; /* learning rates of the first and the last step; lr = 0: those of the run */
 };
 #define SPTX_INFER_OPTIONS {sizeof(struct sptx_infer_options), 0, 0, 0}
-/* Computes rows, out [count x dim], for documents that a run of documents (corpus.format = documents) was not trained on. Document
- * i has the words (rows) words[starts[i]] .. words[starts[i + 1] - 1], in order; starts is [count + 1] and never decreases. Rows
- * that are no words are skipped; a document without any word has zeros. The same words always give the same row. */
+/* Computes rows, out [count x dim], for new documents, in a run of documents (corpus.format = documents). Document i has the words (row numbers)
+ * words[starts[i]] .. words[starts[i + 1] - 1], in order; starts is [count + 1] and never decreases. Rows that are not words are skipped; a
+ * document without words gets zeros. Equal words always give equal rows. */
 enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
                                 const struct sptx_infer_options *options, float *out);
 
-/* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
+/* ---- judging a run: the results of `sptx-w2v evaluate`, whose help describes the files ---- */
 
-/* Data to judge a run by: a file (corpus is NULL) or a corpus filled by calls (path is NULL). The caller keeps the corpus and
- * can still train on it. */
+/* Data by which a run is judged: a file (corpus is NULL) or a corpus filled by calls (path is NULL). The caller still owns the corpus, and can
+ * train on it. */
 struct sptx_data {
     const char *path;
     struct sptx_corpus *corpus;
@@ -728,28 +725,29 @@ struct sptx_data {
 
 /* One number of what was found. */
 struct sptx_number {
-    const char *part; /* the score of links to which the number belongs ("dot", "cosine", "hadamard", "cross", "cross-cosine"), or the
-                       * column of groups or the share of labels ("1", "2" ..). "": the number belongs to the whole answer */
+    const char *part; /* what part of the answer the number is of: a score of links ("dot", "cosine", "hadamard", "cross", "cross-cosine"), a
+                       * column of groups or a share of labels ("1", "2" ..). "": the whole answer */
     const char *name; /* "rho" */
     double value;     /* NaN: nothing could be measured */
-    uint64_t count;   /* over how many questions `value` was measured; 0: `value` is itself a count */
-    const char *text; /* the number's text in the output of `sptx-w2v evaluate`, with # in place of the number; a line feed in it begins a
-                       * new line. "": the number is not in the output */
+    uint64_t count;   /* number of questions over which `value` was measured; 0: `value` is itself a count */
+    const char *text; /* the text that `sptx-w2v evaluate` prints for the number, with # in place of the number; a line feed in it begins a new
+                       * line. "": the number is not printed */
 };
 
 struct sptx_evaluate_options {
     uint64_t size;                 /* sizeof (struct sptx_evaluate_options) */
-    const struct sptx_data *known; /* held_out: the training items of the lists; edges: the links that the run was trained on, or NULL;
-                                    * triples: further ones that are known to be true, or NULL */
+    const struct sptx_data *known; /* held_out: the training items of the lists; edges: the links of training, or NULL; triples: more triples that
+                                    * are known to be true, or NULL */
     const char *table;    /* the table that is judged; NULL: the default */
-    const char *score;    /* held_out: as sptx_recommend_options.score; NULL: the score that compares rows of `table`, or the default */
+    const char *score;    /* held_out: as sptx_recommend_options.score; NULL: the default, or if `table` is set, the score that compares rows of
+                           * that table */
     const char *format;   /* held_out: the corpus.format of files: lists, pairs or adjacency; NULL: guessed from each file */
-    uint64_t k;           /* held_out, groups: number of places of an answer that count */
-    uint64_t directed;    /* edges: 1: only the second node of a link is ranked; 0: both */
-    uint64_t first;       /* analogies: only this number of most frequent words is considered; 0: all words */
-    uint64_t met, sample; /* groups: rows that occur at least `met` times in the corpus, at most `sample` of them; 0: 2000. triples:
-                           * number of entities to rank among; 0: all, or 10,000 if there are more than a million */
-    const double *shares; /* labels: [share_count] shares of the labelled nodes to train on, between 0 and 1; NULL: 0.5 */
+    uint64_t k;           /* held_out, groups: number of answers, from the first place on, that are compared with the right ones */
+    uint64_t directed;    /* edges: 1: ranks only the second node of each link; 0: ranks both nodes */
+    uint64_t first;       /* analogies: only this many of the most frequent words are considered; 0: all words */
+    uint64_t met, sample; /* groups: asks about rows that the corpus contains at least `met` times, at most `sample` of them (0: 2000). triples:
+                           * `sample` is the number of entities to rank among; 0: all, or 10,000 if there are more than a million */
+    const double *shares; /* labels: [share_count] shares of the labelled nodes to train the classifier on, between 0 and 1; NULL: 0.5 */
     uint64_t share_count;
 };
 #define SPTX_EVALUATE_OPTIONS {sizeof(struct sptx_evaluate_options), 0, 0, 0, 0, 20, 0, 30000, 5, 0, 0, 0}
@@ -786,12 +784,12 @@ enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *measure, co
 struct sptx_answers_options {
     uint64_t size;  /* sizeof (struct sptx_answers_options) */
     uint64_t heads; /* 0: entities[i] are heads, and tails are wanted; 1: they are tails, and heads are wanted */
-    uint64_t seen;  /* 1: training triples may be found again; 0: their answers are left out */
+    uint64_t seen;  /* 1: answers may be triples of the training data; 0: these are left out */
 };
 #define SPTX_ANSWERS_OPTIONS {sizeof(struct sptx_answers_options), 0, 0}
-/* Finds, in a run of triples, the k best tails for each entities[i] and relations[i], or the best heads: `sptx-w2v recommend
- * --relation`. entities, relations: [count] rows; a relation's row is the row of the word "relation:NAME". rows, scores: [count x
- * k], as of sptx_run_nearest(). options: NULL for the defaults. */
+/* Finds, in a run of triples, the k best tails for each head entities[i] and relation relations[i], or the k best heads for a tail, as `sptx-w2v
+ * recommend --relation` does. entities, relations: [count] row numbers; a relation's row is that of the word "relation:NAME". rows, scores: [count
+ * x k], as in sptx_run_nearest(). options: NULL for the defaults. */
 enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities, const uint64_t *relations, uint64_t count,
                                   const struct sptx_answers_options *options, uint32_t k, uint32_t *rows, float *scores);
 
@@ -801,28 +799,28 @@ struct sptx_export_options {
     uint64_t size;     /* sizeof (struct sptx_export_options) */
     const char *table; /* NULL: the default */
     const char *type;  /* number type: "f32", "bf16", "f16", "int8", "uint8" or "binary"; NULL: the format's first one */
-    uint64_t lists;    /* 1: the rows of lists are written, too */
-    uint32_t columns;  /* number of axes that rows are turned to, as --columns; 0: rows keep their columns */
+    uint64_t lists;    /* 1: rows of lists are written, too */
+    uint32_t columns;  /* number of columns that rows are reduced to, as with --columns; 0: rows keep their columns */
     uint32_t reserved; /* 0 */
-    double *recall;    /* out [2]: share of the ten nearest rows that the file's rows find, and that 100 of them include once they
-                        * are ordered by their float32 vectors; NULL: not measured */
+    double *recall;    /* out [2], measured on the file's rows: the share of the true ten nearest rows that they find; and the share that they find
+                        * among 100 rows, which are then ordered by their float32 vectors. NULL: not measured */
 };
 #define SPTX_EXPORT_OPTIONS {sizeof(struct sptx_export_options), 0, 0, 0, 0, 0, 0}
-/* Writes vectors to a file, as `sptx-w2v export` does, whose help explains the options. format: "word2vec-bin", "word2vec-text" or
- * another one of that help. An old file at the path is replaced only when the new one is complete. options: NULL for the defaults. */
+/* Writes vectors to a file, as `sptx-w2v export` does; its help explains the options. format: "word2vec-bin", "word2vec-text" or another format of
+ * that help. An old file at the path is replaced only when the new file is complete. options: NULL for the defaults. */
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *format, const char *path, const struct sptx_export_options *options);
 
 struct sptx_report_options {
     uint64_t size;                  /* sizeof (struct sptx_report_options) */
-    const char *run;                /* the run's path in the commands that the page shows; NULL: its directory */
+    const char *run;                /* path of the run in commands that the page shows; NULL: the run's directory */
     const char *table;              /* NULL: the default for the run's data */
     const char *titles;             /* path of a file of lines "id TAB title"; NULL: none */
     const char *const *evaluations; /* [evaluation_count] paths of files with the output of `sptx-w2v evaluate` */
     uint64_t evaluation_count;
-    uint64_t top;    /* number of rows on the map: the most frequent ones */
-    uint64_t listed; /* number of rows whose nearest rows the page contains */
+    uint64_t top;    /* number of rows on the map; they are the most frequent rows */
+    uint64_t listed; /* number of rows for which the page lists their nearest rows */
     uint64_t lists;  /* 1: rows of lists are shown, too */
-    const char *labels; /* path of a file that labels rows, one a line; the labels colour the map; NULL: clusters colour it */
+    const char *labels; /* path of a file with one label a line, for rows; the map's colours show labels; NULL: they show clusters */
 };
 #define SPTX_REPORT_OPTIONS {sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0}
 /* Writes one page of HTML that shows the run, as `sptx-w2v report` does. options: NULL for the defaults. */
