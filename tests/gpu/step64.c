@@ -51,7 +51,7 @@ static double dot(const double *x, const double *y, uint64_t dim) {
 }
 
 /* Rounds a row's bfloat16 fields, by the random bits of each value's position. */
-static void round_row(const struct table64 *t, uint64_t row, uint64_t global_step) {
+static void round_record(const struct table64 *t, uint64_t row, uint64_t global_step) {
     uint32_t dim = t->layout.dim;
     for (uint32_t part = 0; part <= t->layout.slots; part++) {
         double *values = row_of(t, row) + (uint64_t)part * dim;
@@ -74,7 +74,7 @@ static void update_side(struct table64 *t, const struct step_request *request) {
         if (!t->places[row]) continue;
         if (!request->loss_only && !row_has_bit(t->frozen, (uint32_t)row)) {
             rules64_update(request->rule, request->lr, updates, t->places[row], dim, g, w, w + dim);
-            round_row(t, row, request->global_step);
+            round_record(t, row, request->global_step);
             t->updates[row]++;
         }
         memset(g, 0, dim * sizeof *g);
