@@ -48,7 +48,7 @@ def read_lists(path):
 
 
 def score_lists(vectors, train, test):
-    """Scores lists by the mean of their training items' unit vectors; a list's own items are left out of its answer."""
+    """Scores the held-out items of lists: a list's vector is the mean of its training items' unit vectors, and these items are no answers."""
     train, test = read_lists(train), read_lists(test)
     unit = vectors.vectors / numpy.maximum(numpy.linalg.norm(vectors.vectors, axis=1, keepdims=True), 1e-12)
     gains = 1 / numpy.log2(numpy.arange(2, PLACES + 2))

@@ -11,8 +11,8 @@ const char *sptx_version(void) {
     return SPTX_VERSION;
 }
 
-/* Sets the default floating-point mode and locale for the calling thread. The pool's workers were started in that mode, so all
- * threads compute alike. *mode: the thread's mode before. Returns the locale before. */
+/* Sets the default floating-point mode and the default locale in the calling thread, so that it computes like the pool's workers. *mode: set to
+ * the thread's former mode. Returns its former locale. */
 static locale_t take_thread(fenv_t *mode) {
     fegetenv(mode);
     fesetenv(FE_DFL_ENV);
@@ -33,7 +33,7 @@ void enter(struct sptx_context *context) {
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
     if (!--context->calls) report_use(context->before);
-    step_out(context); /* if a callback made this call, the callback continues in the caller's locale and mode */
+    step_out(context); /* if a callback made this call, the callback goes on in its own mode and locale */
     if (!result) return SPTX_OK;
     return code == REPORT_STOPPED ? SPTX_STOPPED : code == 2 ? SPTX_USAGE : SPTX_FAILED;
 }
@@ -80,7 +80,7 @@ int check_count(uint64_t count, const char *what) {
 
 /* ---- opening ---- */
 
-/* Returns the backend with whose name `device` begins; the number of a GPU may follow. NULL if no backend has that name. */
+/* Returns the backend whose name `device` begins with; the number of a GPU may follow the name. NULL if there is none. */
 static const struct backend_ops *find_device(const char *device, unsigned *index) {
     char name[16], *end;
     size_t length = strcspn(device, ":");
@@ -92,7 +92,7 @@ static const struct backend_ops *find_device(const char *device, unsigned *index
     return ops && ops->has_gpu && end != device + length + 1 && !*end && *index <= 1023 ? ops : NULL;
 }
 
-/* Sets the context's backend and GPU from "auto", "cpu", "cuda" or "cuda:N". */
+/* Sets the context's backend and GPU from the text "auto", "cpu", "cuda" or "cuda:N". */
 static int choose_device(struct sptx_context *context, const char *device) {
     char why[256] = "";
     context->ops = backend_best();
@@ -130,7 +130,7 @@ enum sptx_status sptx_open(struct sptx_context **out, const struct sptx_context_
     *out = NULL;
     struct sptx_context *context = calloc(1, sizeof *context);
     if (!context) return SPTX_FAILED;
-    uint64_t size = 0; /* of *given; read here, since the warning function must be known before anything is reported */
+    uint64_t size = 0; /* size of *given; read here, since the warning function must be set before anything is reported */
     if (given) memcpy(&size, given, sizeof size);
     int hears = size >= sizeof options;
     context->warning = hears ? given->warning : NULL;

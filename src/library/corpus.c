@@ -17,10 +17,10 @@ struct sptx_corpus {
     struct config config; /* `keys`, resolved */
     struct corpus_options options; /* how `config` reads a corpus */
     struct gathered gathered;
-    char said[LOOK_SAID]; /* the line that says what the data was taken for; "": there is none */
-    uint64_t *offsets, *counts; /* [words + 1], [words]: what sptx_corpus_counted() gave last */
+    char said[LOOK_SAID]; /* the line that says what the columns mean ("columns ..."); "": none */
+    uint64_t *offsets, *counts; /* [words + 1], [words]: the arrays that the last sptx_corpus_counted() gave */
     uint64_t offsets_capacity, counts_capacity;
-    int closed; /* 1: no more calls: an earlier call failed after adding some of its data */
+    int closed; /* 1: the corpus refuses further data, because an earlier call failed after adding part of its data */
 };
 
 static int open_corpus(struct sptx_corpus *corpus, const char *path, const char *const *settings, uint64_t count) {
@@ -68,19 +68,19 @@ void sptx_corpus_close(struct sptx_corpus *corpus) {
 
 /* ---- what the data is ---- */
 
-/* Returns a number that grows whenever data is added. */
+/* Returns a number that grows with each piece of data that is added. */
 static uint64_t held(const struct sptx_corpus *corpus) {
     return corpus->gathered.tokens + corpus->gathered.named + corpus->gathered.sentences;
 }
 
-/* Prints the line that says what the data was taken for, and keeps it for the run's config.ini. */
+/* Prints the line that says what the columns mean, and stores it for the run's config.ini. */
 static void say_taken(struct sptx_corpus *corpus, const char *said) {
     snprintf(corpus->said, sizeof corpus->said, "%s", said);
     if (*said) remark("%s", said);
 }
 
-/* Replaces the keys of a corpus by `keys`, which this function releases if it fails. Fails if they cannot be resolved, or if they would
- * have read the data that the corpus holds in another way. */
+/* Replaces the keys of a corpus by `keys`. Fails, and releases `keys`, if they cannot be resolved, or if with them the data that the corpus
+ * already contains would have been read in another way. */
 static int change_keys(struct sptx_corpus *corpus, struct config *keys) {
     struct config config = {0};
     int result = config_copy(&config, keys) || config_resolve(&config) ? -1 : 0;
@@ -178,8 +178,8 @@ static int begin_adding(struct sptx_corpus *corpus) {
     return corpus->closed ? fail_usage("the corpus is closed: a call has failed halfway") : 0;
 }
 
-/* Ends a call that adds data. before: held() at its beginning. If the call failed after adding some of its data, closes the
- * corpus. */
+/* Ends a call that adds data. before: the result of held() at its beginning. If the call failed after adding part of its data, the corpus is
+ * closed to further data. */
 static int taken(struct sptx_corpus *corpus, uint64_t before, int result) {
     corpus->closed |= result && held(corpus) != before;
     return result;
@@ -196,7 +196,7 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
     return leave(corpus->context, result);
 }
 
-/* The calls that add data of a format. */
+/* Kinds of data, by the calls that add them. */
 enum given { SENTENCES, PAIRS, EDGES, TRIPLES };
 
 static enum given given_as(const struct corpus_format_properties *format) {

@@ -28,7 +28,7 @@
 #include <fenv.h>
 #include <stdatomic.h>
 
-enum { INIT_BYTES = 256 }; /* bytes of the text of first values (table_init_values), with its NUL */
+enum { INIT_BYTES = 256 }; /* most bytes of a text of first values (table_init_values), with its NUL */
 struct tune_answer;
 struct sptx_context {
     struct report *report;    /* holds the error message of this context's last failed call */
@@ -45,29 +45,29 @@ struct sptx_context {
     struct backend_info machine;
     unsigned index;           /* number of the backend's GPU */
     char device[32];          /* name of the device: "cpu", "cuda:0" */
-    struct tune_answer *tuned; /* result of the last sptx_tune(), owned, since the caller gets pointers into it; NULL: none */
+    struct tune_answer *tuned; /* result of the last sptx_tune(), owned, because the caller has pointers into it; NULL: none */
     char *trained;            /* directory of the run that was trained last, owned; NULL: none */
     struct sptx_table *tables; /* list of the open tables */
     struct sptx_keyed *keyed;  /* list of the open tables by key */
-    char keyed_init[INIT_BYTES]; /* the first values in the options of a file that the caller asked for */
+    char keyed_init[INIT_BYTES]; /* the `init` text that sptx_keyed_options_of() gave last */
     struct sptx_run *runs;
 };
 
 struct sptx_table {
     struct sptx_context *context;
     struct table table;
-    struct rule_options rule; /* the optimizer; its lr is that of the next updates */
+    struct rule_options rule; /* the optimizer, with the learning rate of the next updates */
     int fixed;                /* 1: the optimizer is "none", and updates are refused */
-    int check_finite;         /* 1: updates with NaN or infinity are refused */
+    int check_finite;         /* 1: gradients with NaN or infinity are refused */
     uint64_t steps;           /* number of updates so far */
-    uint64_t stores;          /* number of stores since the table was opened; seeds the random rounding of bfloat16, as `steps`
-                               * does for updates */
-    struct segment segment;   /* of a shared table; zeros: the table is this process's alone */
+    uint64_t stores;          /* number of stores since the table was opened. Seeds the random rounding of stored bfloat16 values; `steps` seeds
+                               * that of updates */
+    struct segment segment;   /* of a table that several processes share; zeros: only this process has the table */
     int exact;                /* 1: the ranks of the segment change rows together */
     uint32_t *ids, *places;   /* of an exact call: [count] its ids; where each goes in the mail, or NO_PLACE. Owned */
     uint64_t id_capacity, place_capacity;
     char *pinned_mail;        /* the segment's mail, which the GPU addresses; NULL: none */
-    struct sptx_saving *saving; /* a save that goes on, or whose end was not looked at yet; NULL: none */
+    struct sptx_saving *saving; /* a save that is still running, or whose success was not checked yet; NULL: none */
     struct sptx_table *next;
 };
 
@@ -79,51 +79,49 @@ struct sptx_run {
     int searching;
     struct list_scores lists; /* list search opened by the last question; reused while score and candidates are the same */
     struct list_candidates candidates; /* candidates of `lists`; `rows` is a copy, owned */
-    struct run_lists trained; /* lists that the run was trained on; opened by the first question that names one */
-    struct infer infer;       /* opened by the first document that is inferred */
+    struct run_lists trained; /* lists of the training data; opened by the first question that names a list */
+    struct infer infer;       /* opened when the first new document is given a row */
     int inferring;            /* 1: `infer` is open */
     struct triple_answers answers; /* opened by the first question about triples */
     int answering;            /* 1: `answers` is open */
-    struct answer answer;     /* what sptx_run_evaluate() found last, since the caller gets pointers into it */
+    struct answer answer;     /* result of the last sptx_run_evaluate(), because the caller has pointers into it */
     int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
-    char key[CONFIG_BYTES];   /* what sptx_run_key() returned last, unless that is a text of the config */
+    char key[CONFIG_BYTES];   /* the last result of sptx_run_key(), unless it is a text of the config */
     struct sptx_run *next;
 };
 
 void enter(struct sptx_context *context);
 enum sptx_status leave(struct sptx_context *context, int result);
 
-/* Checks that an array's address is a multiple of `bytes`, the size of its numbers. NULL passes. Returns 0, or -1 after
- * fail_usage(). */
+/* Checks that an array's address is a multiple of `bytes`, the size of its elements. NULL passes. Returns 0, or -1 after fail_usage(). */
 int check_aligned(const void *at, unsigned bytes, const char *what);
 
-/* Fails for a count that is surely a mistake: a negative number that has wrapped around, or garbage. Returns 0, or -1 after
- * fail_usage(). */
+/* Refuses a count that cannot be meant: a negative number that has wrapped around, or garbage. Returns 0, or -1 after fail_usage(). */
 int check_count(uint64_t count, const char *what);
 
-/* Makes a config whose [device] keys are the context's device. The caller releases it in any case. */
+/* Makes a config that sets only the [device] keys, to the context's device. The caller releases it even if this fails. */
 int device_config(const struct sptx_context *context, struct config *config);
 
-/* Opens run->search among a table's words or items, and with `lists` also its rows of lists. Keeps the open search if it is the
- * same. Returns 0, or -1 after fail(). */
+/* Opens run->search for a table's words or items, and if `lists` is 1 for its rows of lists, too. If the same search is open, keeps it. Returns 0,
+ * or -1 after fail(). */
 int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint64_t lists);
 
 /* Checks the size of the caller's struct, which may be of an older header without `dtype`. Returns 0, or -1 after fail_usage(). */
 int check_view(const struct sptx_view *out);
-/* Copies a view to the caller's struct. Fails for a bfloat16 view if the program's struct has no `dtype`, since the program
- * would read float32. Returns 0, or -1 after fail_usage(). */
+/* Copies a view to the caller's struct. Fails for a bfloat16 view if that struct has no `dtype`, because the program would take the values for
+ * float32. Returns 0, or -1 after fail_usage(). */
 int give_view(struct sptx_view *out, const struct sptx_view *view);
 
-/* Checks the addresses of the two arrays for answers. Returns 0, or -1 after fail_usage(). */
+/* Checks the addresses of the arrays for an answer's rows and scores. Returns 0, or -1 after fail_usage(). */
 int check_answers(const uint32_t *rows, const float *scores);
 
-/* Called before and after a callback. step_out() restores the caller's locale and floating-point mode in this thread; step_in()
- * sets those of the library's calls again. */
+/* step_out() is called before a callback, and gives this thread the caller's locale and floating-point mode again; step_in() is called after it,
+ * and sets those of library calls. */
 void step_out(const struct sptx_context *context);
 void step_in(void);
 
-/* Opens a table without setting its rows. spare: rows beside those of the options. keys: NULL, or the index whose `draw` is for the
- * table's rows. Returns 0, or -1 after fail(). */
+/* Opens a table without filling its rows. spare: number of rows in addition to those of the options. keys: the index whose `draw` draws the
+ * table's first values, or NULL. Returns 0, or -1 after fail(). */
 int table_open(struct sptx_context *context, const struct sptx_table_options *given, const struct keys *keys, uint64_t spare,
                struct sptx_table **out);
 
@@ -136,8 +134,8 @@ int check_values(const struct sptx_table *table, uint64_t count, const float *va
 int ask_rows(struct sptx_table *table, int failed, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
              rows_call *call);
 
-/* Reads and resolves the config of a run. Its device is the context's, unless the config names another one. The caller releases
- * it in any case. */
+/* Reads and resolves the config of a run. Its device is that of the context unless the config names one. The caller releases it even if this
+ * fails. */
 int read_config(struct config *config, const struct sptx_context *context, const char *path,
                 const char *const *settings, uint64_t count);
 
@@ -148,23 +146,23 @@ int set_key(struct config *config, const char *setting);
 int read_keys(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
               uint64_t count);
 
-/* Finds keys that `config` (unresolved) does not set, with its files (data: NULL) or with gathered data. Returns 0, or -1 after
+/* Finds good values for keys that `config` (unresolved) does not set; the data is in files (data: NULL) or gathered. Returns 0, or -1 after
  * fail(). */
 int tune(struct sptx_context *context, const struct config *config, struct gathered *data,
          const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user, struct sptx_tuned *tuned);
 
-/* Returns the data that a corpus was given. Its corpus.format must be `format`, or lists, pairs or adjacency if that is NULL; any
- * other format, or a closed corpus, gives NULL after fail_usage(). */
+/* Returns the data of a corpus. Its corpus.format must be `format`; if `format` is NULL: lists, pairs or adjacency. With any other format, or if
+ * the corpus is closed, returns NULL after fail_usage(). */
 const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char *format);
 
-/* Trains on files (data: NULL) or on gathered data; beginning: enum sptx_beginning. Returns 0, 1 if the callback stopped it, or
- * -1 after fail(). leave_training() turns these into a status. */
+/* Trains on files (data: NULL) or on gathered data. beginning: enum sptx_beginning. Returns 0, 1 if the callback stopped training, or -1 after
+ * fail(). leave_training() turns these results into a status. */
 int train(struct sptx_context *context, struct config *config, struct gathered *data, int beginning,
           sptx_progress_fn *progress, void *user);
 enum sptx_status leave_training(struct sptx_context *context, int result);
 
-/* Copies the caller's options over the defaults in `options`, of `size` bytes. given: begins with the size of the caller's
- * struct, which may be of another version; NULL: the defaults stay. Returns 0, or -1 after fail_usage() if that size is impossible. */
+/* Copies the caller's options over the defaults in `options`, which has `size` bytes. given: begins with its own size, which differs in another
+ * version of the header; NULL: keeps the defaults. Returns 0, or -1 after fail_usage() if that size is impossible. */
 int take_options(void *options, uint64_t size, const void *given);
 
 #endif

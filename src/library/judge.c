@@ -1,5 +1,4 @@
-/* judge: analogies, evaluation, export and the report of a run. Each call does what a command of the program does, with the same
- * functions of src/vectors. */
+/* judge: analogies, evaluation, export and the report of a run. Each call uses the functions of src/vectors that a command of the program uses. */
 #include "handles.h"
 
 #include "base/file.h"
@@ -13,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LISTED = 1000000 }; /* largest `listed`, as in `sptx-w2v report`; the limit on a page's size is reached far earlier */
+enum { MOST_LISTED = 1000000 }; /* most rows whose nearest rows a page lists, as in `sptx-w2v report`; the limit on a page's bytes is reached far
+                                 * earlier */
 
 /* ---- analogies ---- */
 
@@ -40,8 +40,8 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
 
 /* ---- measures ---- */
 
-/* Sets *path and *data from a file or a corpus given by the caller. For a corpus, *path is `name`, for error messages. format: that of
- * struct measure. Returns 0, or -1 after fail_usage(), also if both or neither are given. */
+/* Sets *path or *data to the file or the corpus that the caller gave. For a corpus, *path is `name`, for messages. format: as in struct measure.
+ * Returns 0, or -1 after fail_usage(): exactly one of the two must be given. */
 static int take_data(const char **path, const struct gathered **data, const struct sptx_data *given, const char *format,
                      const char *name) {
     if (!given || !given->path == !given->corpus) return fail_usage("%s is wanted as a file or as a corpus, and not as both", name);
@@ -52,8 +52,8 @@ static int take_data(const char **path, const struct gathered **data, const stru
     return given->corpus && !*data ? -1 : 0;
 }
 
-/* Makes a request of the caller's options. keys: becomes a copy of the run's keys, which owns strings of the request; the caller
- * releases it in any case. */
+/* Converts the caller's options to a request. keys: set to a copy of the run's keys that owns strings of the request; the caller releases it even
+ * if this fails. */
 static int take_request(struct evaluate_request *request, struct config *keys, const struct sptx_run *run, const struct measure *measure,
                         const struct sptx_data *data) {
     const struct sptx_evaluate_options *options = &request->options;

@@ -1,18 +1,18 @@
 /* keyed: tables whose rows are found by 64-bit keys: an index of keys (rows/keys.h) over a table.
  *
  *   rows 0 .. capacity - 1    rows of keys
- *   `spare` rows after them   first values that a call answers for keys without a row; an update changes the first of them in the
- *                             place of such keys
+ *   `spare` rows after them   a fetch of keys without a row writes their first values here; an update of such keys changes the first of
+ *                             these rows instead
  *
- * Files hold keys by rising number, and no number of a row, so tables that were made by the same calls have the same files, whichever
- * rows their keys have. A file of changes is the same without the keys that no call has named since the mark:
+ * A file contains the keys in rising order and no row numbers. So tables that had the same calls have the same files, although their keys may have
+ * other rows. A file of changes leaves out the keys that no call has named since the mark:
  *
  *   text         "sptx keyed 1", then lines of a name and a value (struct head), then "end"
  *   key_about    [rows] the keys with their counts
- *   records      [rows] packed records, as a checkpoint has them
- *   gone         [gone] keys without a row that left since the mark
+ *   records      [rows] packed records, as in checkpoints
+ *   gone         [gone] keys that left after the mark and have no row
  *   sketch       [blocks] number of the block, and its counters
- *   XXH64        of all bytes before
+ *   XXH64        checksum of all bytes before it
  */
 #include "handles.h"
 
@@ -33,23 +33,23 @@
 _Static_assert((int)SPTX_EVICT_AGE == (int)KEYS_AGE && KEYS_EVICTS == 4 && SPTX_ADMIT_MOST == (int)KEYS_ADMIT_MOST, "sptx.h has keys.h's numbers");
 
 enum {
-    SPARE_BYTES = 1 << 20,  /* bytes of the spare rows, of which there are 1 .. SPARE_MOST */
+    SPARE_BYTES = 1 << 20,  /* bytes of all spare rows, about; there are 1 .. SPARE_MOST of them */
     SPARE_MOST = 1024,
     EVICTED_BYTES = 64 << 20, /* bytes of rows that are kept for sptx_keyed_evicted() by default */
-    RECORDS_BYTES = 4 << 20   /* bytes of records that are made, read or written at a time */
+    RECORDS_BYTES = 4 << 20   /* bytes of records that are made, read or written in one piece */
 };
 
 struct sptx_keyed {
     struct sptx_table *table;
     struct keys keys;
     uint64_t spare;
-    uint64_t chain;      /* a hash of all calls that changed the table: two tables with the same number have the same rows */
-    struct sptx_mark mark[2];    /* the newest marks, if keys.gone_from says that there is one; the newest is last */
+    uint64_t chain;      /* a hash of all calls that changed the table: if two tables have the same hash, they have the same rows */
+    struct sptx_mark mark[2];    /* the two newest marks, the older one first; if keys.gone_from says that there is no mark, neither is used */
     uint32_t dtype, state_dtype; /* as the options say them, like `init` */
     char init[INIT_BYTES];
-    uint32_t *row, *ids; /* [capacities] rows of a call's keys; the same with spare rows in place of KEYS_NONE */
+    uint32_t *row, *ids; /* [capacities] rows of a call's keys; a copy with spare rows in place of KEYS_NONE */
     uint64_t row_capacity, id_capacity;
-    char *records;       /* [chunk] packed records; NULL until the first are needed */
+    char *records;       /* [chunk] packed records; NULL until they are used for the first time */
     uint64_t chunk;
     uint64_t evicted_most, evicted_count, evicted_capacity, evicted_room; /* most: kept for the caller */
     uint64_t *evicted_key; /* [evicted_count], the first to leave first */
@@ -153,7 +153,7 @@ enum sptx_status sptx_keyed_hash(const char *bytes, const uint64_t *offsets, uin
 
 /* ---- records ---- */
 
-/* Reads the records of rows into records[], or writes them; consecutive rows by one call. */
+/* Reads the records of rows into records[], or writes them. Consecutive rows are moved by one call. */
 static int move_records(struct sptx_keyed *keyed, const uint32_t *row, uint64_t count, int write) {
     const struct table *table = &keyed->table->table;
     for (uint64_t i = 0, end; i < count; i = end) {
@@ -211,7 +211,7 @@ static int check_keys(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t c
                : 0;
 }
 
-/* Makes a call of the backend on rows; the rows are copied to where the backend wants ids. */
+/* Makes a call of the backend on rows, whose numbers are copied to its buffer for ids. */
 static int ask(struct sptx_keyed *keyed, const uint32_t *row, uint64_t count, const float *values, enum sptx_memory memory, void *stream,
                rows_call *call) {
     struct sptx_context *context = keyed->table->context;
@@ -221,7 +221,8 @@ static int ask(struct sptx_keyed *keyed, const uint32_t *row, uint64_t count, co
     return ask_rows(keyed->table, 0, &(struct sptx_ids){ids, count, 32, SPTX_HOST}, values, memory, stream, call);
 }
 
-/* Answers the rows of a call's keys. Keys without one have their first values in spare rows, as many at a time as there are. */
+/* Reads the rows of a call's keys. For keys without a row, first values are written to spare rows, and read from there; if there are more such
+ * keys than spare rows, in several rounds. */
 static int give_rows(struct sptx_keyed *keyed, const uint64_t *key, uint64_t count, float *out, enum sptx_memory memory, void *stream) {
     struct sptx_context *context = keyed->table->context;
     uint64_t dim = keyed->table->table.spec.layout.dim, capacity = keyed->keys.capacity, missing[SPARE_MOST];
@@ -241,7 +242,7 @@ static int give_rows(struct sptx_keyed *keyed, const uint64_t *key, uint64_t cou
     return 0;
 }
 
-/* Keeps the rows of the keys that are about to leave for sptx_keyed_evicted(). */
+/* Copies the rows of keys that are about to leave to the queue of sptx_keyed_evicted(). */
 static int keep_evicted(struct sptx_keyed *keyed) {
     uint64_t dim = keyed->table->table.spec.layout.dim, most = keyed->evicted_most, count = keyed->keys.victim_count;
     if (!count) return 0;
@@ -262,7 +263,7 @@ static int keep_evicted(struct sptx_keyed *keyed) {
     return 0;
 }
 
-/* Adds a call to the hash of all calls. Values on a GPU are left out. */
+/* Adds a call to the hash of all calls, with its values unless they are in GPU memory. */
 static void add_to_chain(struct sptx_keyed *keyed, int kind, const uint64_t *key, uint64_t count, const float *values, enum sptx_memory memory) {
     const struct table *table = &keyed->table->table;
     double rate = kind == 'u' ? keyed->table->rule.lr : 0;
@@ -271,7 +272,7 @@ static void add_to_chain(struct sptx_keyed *keyed, int kind, const uint64_t *key
     if (values && memory == SPTX_HOST) keyed->chain = XXH3_64bits_withSeed(values, count * table->spec.layout.dim * sizeof *values, keyed->chain);
 }
 
-/* Finds a call's keys, and gives rows to new ones. */
+/* Finds the rows of a call's keys, and gives rows to new keys. */
 static int name_keys(struct sptx_keyed *keyed, enum keys_call call, const uint64_t *key, uint64_t count) {
     struct keys *keys = &keyed->keys;
     struct pool *pool = keyed->table->context->pool;
@@ -286,7 +287,7 @@ static int name_keys(struct sptx_keyed *keyed, enum keys_call call, const uint64
     keys_commit(keys, pool, call, key, count, keyed->row);
     keyed->evictions += evictions;
     keys_find(keys, pool, keys->fresh, fresh, row);
-    const struct sptx_context *context = keyed->table->context; /* on a GPU earlier calls may still change rows that have left */
+    const struct sptx_context *context = keyed->table->context; /* on a GPU earlier calls may still be changing rows of keys that have left */
     int result = fresh && (context->ops->rows_wait(context->backend) || begin_rows(keyed, keys->fresh, row, fresh)) ? -1 : 0;
     free(row);
     return result;
@@ -360,7 +361,7 @@ enum sptx_status sptx_keyed_remove(struct sptx_keyed *keyed, const uint64_t *key
         own->clock++;
         add_to_chain(keyed, 'r', keys, count, NULL, SPTX_HOST);
     }
-    for (uint64_t i = 0; i < count; i++) /* a key that repeats is removed at its first place */
+    for (uint64_t i = 0; i < count; i++) /* of equal keys in one call, only the first one finds a row to remove */
         if (keyed->row[i] != KEYS_NONE && own->row[keyed->row[i]].born) keys_remove(own, keyed->row[i]);
     if (removed) *removed = before - own->count;
     return leave(context, 0);
@@ -410,8 +411,8 @@ enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, fl
 static const char file_mark[] = "sptx keyed 1\n", file_end[] = "end\n";
 enum { HEAD_BYTES = 8192 }; /* more than a file's text takes */
 
-/* The numbers of a file's text. KIND_NUMBERS are equal in a table and in a file of its changes. whole: 1 for a whole table; 0: the file
- * has the changes of the calls base_clock + 1 .. clock. */
+/* Names of the numbers in a file's text. KIND_NUMBERS must be equal in a table and in a file of its changes. whole: 1: the file has a whole table;
+ * 0: it has the changes of the calls base_clock + 1 .. clock. */
 #define KIND_NUMBERS(X) X(dim) X(dtype) X(state_dtype) X(seed) X(count_rows) X(evict) X(admit)
 #define HEAD_NUMBERS(X)                                                                                                                    \
     X(whole) X(capacity) X(record) X(clock) X(chain) X(base_clock) X(base_chain) X(steps) X(stores) X(waiting) X(dropped) X(evictions)     \
@@ -422,10 +423,10 @@ struct head {
     HEAD_NUMBERS(FIELD)
 #undef FIELD
     char optimizer[32], init[INIT_BYTES];
-    struct rule_options rule; /* its lr is no part of the kind */
+    struct rule_options rule; /* its lr may differ between a table and a file of its changes */
 };
 
-struct key_about { /* of a key, as a file has it */
+struct key_about { /* what a file has of a key */
     uint64_t key, count, last, born;
 };
 enum { BLOCK_BYTES = sizeof(uint64_t) + KEYS_BLOCK };
@@ -467,7 +468,7 @@ static uint64_t print_head(const struct head *head, char text[HEAD_BYTES]) {
 #undef WHOLE
 #undef REAL
 
-/* Reads a line of a file's text. Returns 1 for a number of the lists above, 0 for another name, -1 for one that is not known. */
+/* Reads a line of a file's text. Returns 1 for a number named above, 0 for another known name, -1 for an unknown name. */
 static int read_line(struct head *head, const char *name, const char *value) {
 #define WHOLE(field)                                                                                                                       \
     if (!strcmp(name, #field)) return head->field = strtoull(value, NULL, 10), 1;
@@ -490,7 +491,7 @@ static int read_line(struct head *head, const char *name, const char *value) {
     return snprintf(head->optimizer, sizeof head->optimizer, "%s", value) * 0;
 }
 
-/* Reads the text of a file, and checks the file's bytes against their sum. *at: where the text ends. */
+/* Reads the text of a file, and compares the checksum of the file's bytes. *at: set to the first byte after the text. */
 static int read_head(const struct file_map *map, const char *path, struct head *head, uint64_t *at) {
     char text[HEAD_BYTES + 1], *rest = text, *end;
     uint64_t length = map->size < HEAD_BYTES ? map->size : HEAD_BYTES, sum;
@@ -585,7 +586,8 @@ static int put_records(struct sptx_keyed *keyed, struct file_writer *writer, XXH
     return 0;
 }
 
-/* A block belongs to a whole file if it counts any sight, and to a file of changes if a call after the mark changed it. */
+/* Returns 1 if a block of counters must be saved: for a whole table, one with a count above 0; for changes, one that a call after the mark
+ * changed. */
 static int block_is_saved(const struct keys *keys, uint64_t block, const struct sptx_mark *since) {
     static const uint8_t none[KEYS_BLOCK];
     return since ? keys->sketch_call[block] > since->call : memcmp(keys->sketch + block * KEYS_BLOCK, none, KEYS_BLOCK) != 0;
@@ -661,7 +663,7 @@ static int check_kind(const struct sptx_keyed *keyed, const char *path, const st
     const char *mine = print_kind(&own, own_text), *other = print_kind(theirs, their_text), *line = mine;
     for (uint64_t i = 0; mine[i] && mine[i] == other[i]; i++)
         if (mine[i] == '\n') line = mine + i + 1;
-    other += line - mine; /* the first line that differs, or the end of both */
+    other += line - mine; /* now both are at the first line that differs, or at the end */
     if (*line || own.record != theirs->record)
         return fail("'%s' is of a table with %.*s, and this one has %.*s", path, (int)strcspn(other, "\n"), other, (int)strcspn(line, "\n"), line);
     if (keyed->keys.blocks && own.capacity != theirs->capacity)
@@ -677,11 +679,11 @@ static int check_kind(const struct sptx_keyed *keyed, const char *path, const st
                                                          : ", past those");
 }
 
-/* The parts of a mapped file, and where the keys' rows are. */
+/* The sections of a mapped file, and the rows that its keys have in the table. */
 struct changes {
     const char *keys, *records, *gone, *blocks;
-    uint64_t *key; /* [rows + gone] the keys with rows, then the keys that left */
-    uint32_t *row; /* [rows + gone] the rows that these keys have in the table; KEYS_NONE: none */
+    uint64_t *key; /* [rows + gone] the keys that have rows in the file, then those that left */
+    uint32_t *row; /* [rows + gone] rows of these keys in the table; KEYS_NONE: not in the table */
 };
 
 static struct key_about about_at(const struct changes *c, uint64_t i) {
@@ -690,7 +692,7 @@ static struct key_about about_at(const struct changes *c, uint64_t i) {
     return about;
 }
 
-/* Checks that the file's keys are in order, and that there is room for them. */
+/* Checks that the file's keys rise, and that the table has space for them. */
 static int check_changes(struct sptx_keyed *keyed, const char *path, const struct head *head, struct changes *c) {
     struct keys *keys = &keyed->keys;
     uint64_t fresh = 0, leave = 0, block, *gone = c->key + head->rows;

@@ -243,7 +243,7 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 
 /* ---- recommend ---- */
 
-/* Opens run->lists, unless the last call opened the same: the run keeps a copy of the candidates to compare them with. */
+/* Opens run->lists. If the last call opened the same, keeps it; to compare, the run has a copy of the candidates. */
 static int open_lists(struct sptx_run *run, const char *name, int named, const struct list_candidates *candidates) {
     struct config config;
     const struct list_candidates *last = &run->candidates;
@@ -266,15 +266,13 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     return result;
 }
 
-/* One call of sptx_run_recommend(). A list's items are the items that the caller gave and, after them, if the list is named, the
- * items that it had in training. */
+/* One call of sptx_run_recommend(). A list's items are those that the caller gave and, if the list has a name, after them its items in training. */
 struct recommending {
     struct sptx_run *run;
     struct list_question question;
-    uint64_t *starts, *codes; /* items of all lists, given ones and those from training, for `question`; owned; NULL if no list
-                               * is named */
+    uint64_t *starts, *codes; /* items of all lists, those given and those from training, for `question`; owned; NULL if no list has a name */
     uint64_t count, capacity; /* of `codes`: used and allocated */
-    int64_t *own; /* [question.count] row of each named list, or -1; owned; NULL if no list is named */
+    int64_t *own; /* [question.count] row of each list that has a name, or -1; owned; NULL if none has */
     uint32_t *rows;
     float *scores;
 };
@@ -366,7 +364,7 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
 
 /* ---- triples ---- */
 
-/* Finds the rows of questions. Fails if a number of the caller's is not the row of an entity or a relation. */
+/* Finds the rows of questions. Fails if a number that the caller gave is not the row of an entity, or of a relation. */
 static int take_questions(const struct model *model, const uint64_t *entities, const uint64_t *relations, uint64_t count, int heads,
                           uint32_t *out_entities, uint32_t *out_relations) {
     uint64_t items = model_items(model);
@@ -437,7 +435,7 @@ enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, co
 
 /* ---- training ---- */
 
-/* The caller, who hears how training or tuning goes on. */
+/* The caller's function that is called during training or tuning. */
 struct listener {
     struct sptx_context *context;
     sptx_progress_fn *progress;
@@ -449,7 +447,7 @@ static int hear(void *user, const struct sptx_progress *report) {
     step_out(listener->context);
     int stop = listener->progress(listener->user, report);
     step_in();
-    report_clear(); /* if a call in the callback failed, its error is not why training ends */
+    report_clear(); /* a call that failed in the callback is not why training ends */
     return stop;
 }
 

@@ -84,7 +84,7 @@ struct bench_walks {
 };
 int bench_walks(struct bench_walks *out, struct config *config, double seconds);
 
-/* ---- memory: the bytes of a pinned table ---- */
+/* ---- memory: how many bytes a table in pinned host memory takes ---- */
 
 /* How much memory a table in pinned host memory needs: the results of bench_memory(). */
 struct bench_memory {

@@ -10,7 +10,7 @@
 
 /* ---- the keys, by the data of a run ---- */
 
-/* For each key, values that did well on the data of configs/notes, and one or two more on either side. */
+/* For each key, values that gave good results on the data of configs/notes, and one or two values more on either side. */
 static const struct space_key user_keys[] = {
     {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
     {"optimizer", "lr", {"0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004", "0.006"}, 0, 0},
@@ -20,7 +20,7 @@ static const struct space_key user_keys[] = {
     {"examples", "own", {"1", "0.5", "0.2", "0"}, 0, 0},
     {"corpus", "weights", {"none", "linear", "log"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* For negatives that a batch shares: thousands of them cost little, and examples.own below 1 is not supported. */
+/* For runs whose batches share negatives: thousands of negatives cost little there, and examples.own below 1 is not supported. */
 static const struct space_key shared_keys[] = {
     {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
     {"optimizer", "lr", {"0.0003", "0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004"}, 0, 0},
@@ -55,14 +55,14 @@ static const struct space_key triple_keys[] = {
     {"train", "n3", {"0.001", "0.003", "0.01", "0.03", "0.05", "0.1", "0.2"}, 0, 0},
     {"train", "product", {"complex", "real"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* The keys that are searched for GloVe. Its trials are compared by the loss of held-out pairs, so keys that change the pairs or their
- * weights are left out. */
+/* The keys that are searched for GloVe. Trials are compared by the loss of held-out pairs, so no key is here that changes the pairs or their
+ * weights. */
 static const struct space_key counts_keys[] = {
     {"model", "dim", {"50", "64", "100", "128", "200", "300"}, 0, 0},
     {"optimizer", "lr", {"0.3", "0.5", "0.7", "1", "1.4", "2"}, 0, 0},
     {"optimizer", "initial_accumulator", {"1", "10", "100", "400", "1000"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* The only keys that may change if the loss of held-out windows is compared: all others change the loss itself. */
+/* The only keys that are searched if trials are compared by the loss of held-out windows: all other keys change the loss itself. */
 static const struct space_key text_keys[] = {
     {"model", "dim", {"64", "100", "128", "200", "300"}, 0, 0},
     {"optimizer", "lr", {"0.0125", "0.025", "0.035", "0.05", "0.07", "0.1"}, 0, 0},
@@ -108,7 +108,7 @@ static int works(const struct config *config, const struct space_key *key, const
     return !result;
 }
 
-/* Returns the index of the value that is nearest to that of the resolved config. */
+/* Returns the index of the value nearest to the value in the resolved config. */
 static int own_place(const struct space_key *key, const struct config *resolved) {
     char *text = config_value(resolved, key->section, key->key);
     double own, value, nearest = INFINITY;
@@ -154,13 +154,13 @@ static struct draw4 draw_of(uint32_t seed, uint64_t number, uint32_t attempt, in
     return draw_at(seed, DRAW_TUNE, number, attempt, (uint32_t)key);
 }
 
-/* Returns a neighbouring value: the one above or below, at random, or the only neighbour at either end. */
+/* Returns a neighbour of a value: the next one above or below, at random; at either end the only neighbour. */
 static int move(const struct space_key *key, int place, struct draw4 drawn) {
     int at = place == SPACE_OWN ? key->own : place, to = at + (drawn.word[3] & 1 ? 1 : -1);
     return to < 0 ? 1 : to >= key->count ? key->count - 2 : to;
 }
 
-/* Changes about a third of the keys, and at least one, to a neighbouring value. */
+/* Moves about a third of the keys, at least one, to a neighbouring value. */
 static struct space_point draw_near(const struct space *space, const struct space_point *parent, uint32_t seed,
                                     uint64_t number, uint32_t attempt) {
     struct space_point point = *parent;

@@ -25,7 +25,7 @@ struct edge {
 struct listed_edges {
     struct edge *list;
     uint64_t count;
-    uint32_t *parent; /* [nodes] disjoint sets of connected nodes: the parent of each node in its tree */
+    uint32_t *parent; /* [nodes] the sets of connected nodes, as trees: the parent of each node */
 };
 
 /* Lists each edge once. */
@@ -48,7 +48,7 @@ static uint32_t root_of(struct listed_edges *edges, uint32_t node) {
     return node;
 }
 
-/* Joins the two ends of an edge. Returns 1 if they were not connected before. */
+/* Joins the sets of the two ends of an edge. Returns 1 if they were different sets before. */
 static int joins(struct listed_edges *edges, const struct edge *edge) {
     uint32_t from = root_of(edges, edge->from), to = root_of(edges, edge->to);
     if (from != to) edges->parent[from > to ? from : to] = from > to ? to : from;
@@ -118,8 +118,8 @@ int split_triples(const struct idstream *stream, double share, uint32_t seed, co
     return close_parts(&parts, result);
 }
 
-/* trial: trains one trial in this process, by trainer_run(), and scores it. The trainer's messages are dropped; its live line is
- * shown after the number of the trial. */
+/* trial: trains one trial in this process, by trainer_run(), and scores it. Messages of the trainer are dropped; its live line is shown after the
+ * trial's number. */
 
 /* ---- keys ---- */
 
@@ -151,8 +151,8 @@ static int is_split(const struct tuning *t) {
     return t->measure == TUNE_LINKS || t->measure == TUNE_TRIPLES;
 }
 
-/* Sets what all trials share, such as directories and held-out data, and resolves the config. Split graphs and triples have numbers as
- * names, and one path, whatever corpus.path names. */
+/* Sets the keys that are equal in all trials, such as directories and held-out data, and resolves the config. Split graphs and triples are read
+ * from files that tune has written, with numbers as names, instead of corpus.path. */
 static int settle(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"run", "dir", t->directory.run}, {"run", "checkpoint_every", "end"},
                                        {"run", "keep", "1"},             {"corpus", "cache", t->directory.corpus},
@@ -195,7 +195,7 @@ void trial_defaults(struct tuning *t) {
 
 /* ---- judging ---- */
 
-/* Judges by a file, and sets *score to the number with this name. */
+/* Evaluates by a file, and sets *score to the number with this name in the results. */
 static int judge_by(struct evaluate_request *request, const char *measure, const char *path, const char *part, const char *name,
                     struct model *model, const struct config *config, double *score) {
     struct answer answer = {.count = 0};
@@ -218,7 +218,7 @@ static int judge_sets(const struct tuning *t, struct evaluate_request *request, 
     return 0;
 }
 
-/* Scores a trial by a measure that training itself does not compute. */
+/* Scores a trial by a measure that is not computed during training. */
 static int judge_trial(const struct tuning *t, const struct config *config, double *score) {
     struct evaluate_request request = {.options = SPTX_EVALUATE_OPTIONS, .reading.look = LOOK_AUTO};
     const char *held_out = t->directory.held_out;
@@ -271,7 +271,7 @@ static int train_trial(const struct tuning *t, struct config *config, const stru
     return result;
 }
 
-/* Error messages, by measure: why a training that ended without an error has no score. */
+/* For each measure, the error message if training succeeded but gave no score. */
 static const char *const unjudged[] = {
     [TUNE_RECALL] =
         "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <xxhash.h>
 
-enum { OWN_SHARE = 5 }; /* the user's own keys may take one part in this number of the remaining time */
+enum { OWN_SHARE = 5 }; /* a longer training of trial 0 (the user's own keys) may take the remaining time / OWN_SHARE */
 
 void halving_release(struct halving *h) {
     free(h->trial);
@@ -58,7 +58,7 @@ uint64_t *halving_order(const struct halving *h, int rung, uint64_t *count) {
 
 /* ---- the next job ---- */
 
-/* Finds a trial that may rise from a rung. Returns 1 with *trial, 0 if none may, -1 after fail(). */
+/* Finds a trial on a rung that may be trained on the next rung. Returns 1 with *trial, 0 if there is none, -1 after fail(). */
 static int find_rising(const struct halving *h, const struct halving_bounds *bounds, int rung, uint64_t *trial) {
     uint64_t count, *order = halving_order(h, rung, &count);
     if (!order) return -1;
@@ -78,7 +78,7 @@ static int find_rising(const struct halving *h, const struct halving_bounds *bou
 
 int halving_next(const struct halving *h, const struct halving_bounds *bounds, struct halving_job *job) {
     int found = 0;
-    double takes = 0; /* seconds that a new trial is expected to take: the mean of all trials on rung 0 */
+    double takes = 0; /* seconds that a new trial probably takes: the mean of all trials on rung 0 */
     for (int rung = HALVING_RUNGS - 2; rung >= 0 && !found; rung--) {
         found = find_rising(h, bounds, rung, &job->trial);
         job->rung = rung + 1;
@@ -108,7 +108,7 @@ static const struct directory_mark mark = {"searches", "sptx-w2v tune trains its
 
 /* ---- who has made the files ---- */
 
-/* Returns 1 if tune, or NFS (.nfs...), has made this entry of RUN.tune; 0 if not; -1 after fail(). */
+/* Returns 1 if tune has made this entry of RUN.tune, or NFS (.nfs...); 0 if not; -1 after fail(). */
 static int is_own(const struct tune_directory *d, const char *name) {
     if (!strcmp(name, trials_name)) return directory_mark_is_there(d->trials, &mark);
     return !strcmp(name, tried_name) || file_is_partial(name, tried_name) || !strcmp(name, lock_name) || !strncmp(name, ".nfs", 4);
@@ -183,8 +183,8 @@ enum { LINE = 1024 };
 const char tried_name[] = "tried.tsv";
 static const char tried_head[] = "# sptx-w2v tune ";
 
-/* Opens the file in `directory`, or begins it. `fingerprint`: of the data and the user's keys. `anew`: 1: earlier lines are
- * removed. Returns 0, or -1 after fail(). */
+/* Opens the file in `directory`, or creates it. `fingerprint`: of the data and the user's keys. `anew`: 1: empties the file first. Returns 0, or
+ * -1 after fail(). */
 static int tried_open(struct tried *t, const char *directory, uint64_t fingerprint, int anew) {
     char first[LINE];
     *t = (struct tried){.path = file_join(directory, tried_name)};
@@ -210,7 +210,7 @@ void tried_close(struct tried *t) {
     *t = (struct tried){.path = NULL};
 }
 
-/* Returns 1 if the line is of a training with these epochs and keys, with its score and seconds. */
+/* Returns 1, with the score and the seconds, if the line is about a training with these epochs and keys. */
 static int line_is(const char *line, uint64_t epochs, const char *keys, double *score, double *seconds) {
     char *end;
     size_t length = strlen(keys);
@@ -221,8 +221,7 @@ static int line_is(const char *line, uint64_t epochs, const char *keys, double *
     return isfinite(*score) && isfinite(*seconds) && *end == '\t' && !strncmp(end + 1, keys, length) && end[1 + length] == '\n';
 }
 
-/* Finds, in earlier calls, the training with these epochs and keys. Returns 1 and sets its score and seconds; 0 if there was
- * none. */
+/* Looks for a training with these epochs and keys in earlier calls. Returns 1 and sets its score and seconds, or 0. */
 static int tried_find(const struct tried *t, uint64_t epochs, const char *keys, double *score, double *seconds) {
     for (const char *line = t->lines; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
         if (line_is(line, epochs, keys, score, seconds)) return 1;
@@ -244,8 +243,8 @@ static int top_judged(const struct tuning *t) {
     return top;
 }
 
-/* Lists the trials that may be the answer: all if epochs are searched, otherwise the trials of the highest rung. Returns a list
- * for the caller to free, or NULL after fail(). */
+/* Lists the trials among which the best is chosen: all trials if epochs are searched, otherwise those of the highest rung. Returns a list for the
+ * caller to free, or NULL after fail(). */
 static struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
     int least = tune_finds_epochs(t) ? 0 : top_judged(t);
     struct tune_place *all = mem_alloc(t->halving.count * HALVING_RUNGS + 1, sizeof *all, "trials");
@@ -263,7 +262,7 @@ static struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
 enum { TABLE_LINES = 15 };
 static const char first_words[] = "# Found by sptx-w2v tune";
 
-/* Returns 0 if best_write() can write `path`; -1 after fail(), also if a file that tune has not written is there. */
+/* Returns 0 if best_write() may write `path`; -1 after fail(), also if a file is there that tune has not written. */
 static int best_check(const char *path) {
     struct file_writer writer;
     char head[sizeof first_words] = "";
@@ -303,7 +302,7 @@ static int print_table(const struct tuning *t, struct file_writer *w) {
     return result;
 }
 
-/* Prints the keys that are set, section by section. */
+/* Prints all keys that are set, section by section. */
 static int print_keys(const struct config *config, struct file_writer *w) {
     char before[64] = "", section[64];
     const char *name, *choices;
@@ -321,7 +320,7 @@ static int print_keys(const struct config *config, struct file_writer *w) {
     return 0;
 }
 
-/* Writes the best trial's configuration, with all trials in its comments. */
+/* Writes a configuration file with the best trial's keys, and with all trials as comments. */
 static int best_write(const struct tuning *t, const struct tune_answer *answer) {
     struct config config;
     struct file_writer writer = {.fd = -1};
@@ -336,10 +335,10 @@ static int best_write(const struct tuning *t, const struct tune_answer *answer) 
     return result;
 }
 
-enum { ATTEMPTS = 100 };                   /* most draws until one gives a trial with new keys */
-enum { PARTS = 20 };                       /* the first training of a trial may take 1/20 of the time */
-static const double beginning_share = 0.7; /* share of the time in which new trials begin freely; after that, the best trials
-                                            * rise first */
+enum { ATTEMPTS = 100 };                   /* most tries to draw a trial with keys that no earlier trial had */
+enum { PARTS = 20 };                       /* the first training of a trial may take the total time / PARTS */
+static const double beginning_share = 0.7; /* share of the time in which a new trial begins whenever no trial may rise; after it, the best trials
+                                            * are trained longer first */
 static const double held_out_edges = 0.1; /* also of triples */
 
 const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score", "MRR"};
@@ -350,7 +349,7 @@ static void add_text(uint64_t *sum, const char *text) {
     *sum = XXH3_64bits_withSeed(text, strlen(text) + 1, *sum);
 }
 
-/* Computes a hash of the data and of the keys that all trials share. */
+/* Computes a hash of the data and of the keys that are equal in all trials. */
 static int find_fingerprint(const struct tuning *t, const struct corpus *corpus, uint64_t *sum) {
     const struct config *c = t->request->config;
     const char *name, *choices;
@@ -387,7 +386,7 @@ static struct corpus *open_corpus(const struct tuning *t) {
     return corpus;
 }
 
-/* Splits a graph's edges, or triples, into a training part and a held-out part, and writes a file of each. */
+/* Splits the edges of a graph, or triples, into a training part and a held-out part, and writes each to a file. */
 static int split_data(struct tuning *t, struct corpus *corpus) {
     const struct tune_directory *to = &t->directory;
     uint32_t seed = (uint32_t)t->resolved.train_seed;
@@ -453,8 +452,8 @@ static int open_tuning(struct tuning *t) {
 
 /* ---- trials ---- */
 
-/* Returns a trial near which the new one is drawn: one of the best three on the highest rung. Returns NULL if the new trial is
- * to be drawn anywhere: every third one, and all before any trial has risen. */
+/* Returns the trial near which a new one is drawn: one of the best three on the highest rung. NULL: the new trial is drawn from the whole space:
+ * every third trial, and all trials before the first one that rises. */
 static const struct space_point *parent_of(const struct tuning *t, uint64_t number, uint32_t attempt) {
     int top = halving_top(&t->halving);
     uint64_t count, *order;

@@ -1,5 +1,5 @@
-"""Losses, and targets that are the mean of several rows, from the command line: with each of them training learns what the corpus holds, and
-impossible combinations are refused."""
+"""Losses, and examples whose target is the mean of several rows, from the command line: training with each of them learns the structure of the
+corpus, and impossible combinations are refused."""
 import json
 
 import pytest

@@ -52,8 +52,8 @@ void test_depths(void) {
     corpus_make(&c, 300, 600, 20);
     for (int kind = 0; kind < 4; kind++) {
         struct example_source s = source_of(&c, kind == 1 ? EXAMPLE_LIST : EXAMPLE_WINDOW);
-        if (kind == 0) s.batch = 40; /* small enough that each stage has a builder of its own */
-        if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large for bounds: sizes are counted */
+        if (kind == 0) s.batch = 40; /* a batch this small is made by a builder of its own in each stage (arrays.h) */
+        if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large for a bound on its size: it is counted */
         if (kind == 3) source_shares(&s, &c, 0);
         s.short_repeat = 1;
         s.keep = c.keep;

@@ -1,6 +1,6 @@
-/* Trains random runs (choice.h), each several times: with other threads, with another depth, and with whole tables on the GPU and
- * one batch at a time. All must end in the same bytes, and the CPU must end near them. Rows that are never targets may be absent
- * from a target table; in a whole table they must not change.
+/* Trains random runs (choice.h), each several times: with other threads, with more or fewer batches in flight, and with whole tables on the GPU and
+ * one batch at a time. All must end in the same bytes, and the CPU must end near them. Rows that are never targets may be absent from a target table;
+ * in a whole table they must not change.
  *
  *   SPTX_RANDOM_SEED=N   seed of the first run (default 1)
  *   SPTX_RANDOM_RUNS=N   number of runs (default 200; 12 without a GPU)

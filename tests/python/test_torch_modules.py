@@ -340,7 +340,7 @@ TOKENS = torch.tensor([[5, 7, 7, 2, 5, 7], [0, 7, 7, 2, 9, 9]])
 
 
 def named_by_hand(memory, tokens):
-    """The rows of docstring's formula, by Python's integers."""
+    """Returns the rows that the formula in the docstring of NgramEmbedding gives, computed with Python's integers."""
     rows, multipliers = [], memory._multipliers.numpy().view(numpy.uint64).tolist()
     for line in tokens.tolist():
         rows.append([])

@@ -1,9 +1,8 @@
-/* Trains on lists in the program's memory, then asks the run which items are similar to an item, and which suit a new list.
+/* Trains on lists in the program's memory. Then asks the run which items are similar to an item, and which items suit a new list.
  *
  *   cc train_and_ask.c $(pkg-config --cflags --libs sptx) && ./a.out
  *
- * Writes the run directory that its first argument names (runs/example). Exits with 0 if all
- * answers are of the kind that was asked for.
+ * The first argument names the run directory (default runs/example). Exits with 0 if all answers are of the right kind.
  */
 #include <sptx.h>
 
@@ -11,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LISTS = 3000, LENGTH = 6, KINDS = 4, ITEMS = 80, K = 3 }; /* item i is of the kind i % KINDS */
+enum { LISTS = 3000, LENGTH = 6, KINDS = 4, ITEMS = 80, K = 3 }; /* item i is of kind i % KINDS */
 
 static uint32_t items[LISTS * LENGTH];
 static uint64_t starts[LISTS + 1];

@@ -1,10 +1,10 @@
-/* A custom model that uses libsptx: users and items, five million rows in two tables, whose dot products say who likes what.
+/* A model of the program's own that uses libsptx: users and items, with five million rows in two tables. The dot product of a user's row and an
+ * item's row says how much the user likes the item.
  *
  *   cc two_tables.c $(pkg-config --cflags --libs sptx) && ./a.out
  *
- * Each step fetches the rows of a batch, computes gradients in this program, and passes them to the library, which sums the
- * gradients of a row that occurs several times and does one exact Adagrad step for each different row. Exits with 0 if the
- * model has learned the planted pattern.
+ * Each step fetches the rows of a batch, computes gradients in this program, and gives them to the library. It sums the gradients of a row that
+ * occurs several times, and does one Adagrad step for each different row. Exits with 0 if the model has learned the planted pattern.
  */
 #include <sptx.h>
 
@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     struct sptx_context_options machine = SPTX_CONTEXT_OPTIONS;
     struct sptx_context *context;
     double first = 0, last = 0;
-    if (argc > 1) machine.device = argv[1]; /* "cpu" or "cuda"; without an argument a GPU, if there is one */
+    if (argc > 1) machine.device = argv[1]; /* "cpu" or "cuda"; without an argument a GPU is used, if there is one */
     check(sptx_open(&context, &machine), context);
     struct sptx_table *users = open_table(context, USERS, 1), *items = open_table(context, ITEMS, 2);
     struct sptx_ids of_users = {.data = user, .count = BATCH, .bits = 64, .memory = SPTX_HOST};

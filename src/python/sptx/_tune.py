@@ -97,7 +97,7 @@ def _told(progress: Any) -> Optional[Callable[[Progress], Any]]:
 
 
 def _work(context: Context, source: Source, settings: List[bytes], options: Any, tuned: Any) -> Callable[[Any], int]:
-    """Reads the data into a corpus, and returns the function that finds keys for it."""
+    """Reads the data into a corpus, and returns a function that searches good values of keys for it."""
     if isinstance(source, Paths):
         texts = (ctypes.c_char_p * len(settings))(*settings)
         return lambda hear: context.call(library.sptx_tune, context._handle, None, texts, len(texts), options, hear, None, tuned)

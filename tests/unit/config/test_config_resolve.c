@@ -215,7 +215,7 @@ static void auto_of_the_losses(void **state) {
     }
 }
 
-/* Several ranks train in exact steps. These need a bound on the sums of gradients (optimizer.clip) where the rule is sgd. */
+/* Runs of several ranks have train.update = batch, and if their rule is sgd also a bound on the sums of gradients (optimizer.clip). */
 static void sums_of_sgd_are_bounded(void **state) {
     static const struct {
         const char *keys;
