@@ -30,7 +30,7 @@ FROM_MAKE = "MAKELEVEL" in os.environ
 
 
 def make(target, folder):
-    """Has the Makefile put into a folder what belongs there."""
+    """Calls the Makefile to put the package's files into a folder."""
     os.makedirs(folder, exist_ok=True)
     words = [] if FROM_MAKE else ["-j%d" % len(os.sched_getaffinity(0)), *for_this_machine()[0]]
     done = subprocess.run(["make", "--no-print-directory", "-C", TOP, *words, target, "INTO=" + os.path.abspath(folder),
@@ -53,7 +53,7 @@ def for_this_machine():
 
 
 def look():
-    """Exits with an error message if this machine cannot compile the library; otherwise prints what will be built."""
+    """Exits with an error message if the library cannot be compiled on this machine; otherwise prints what will be built."""
     done = subprocess.run([os.path.join(TOP, "scripts", "setup.sh"), "--look"], stdout=subprocess.PIPE, universal_newlines=True)
     if done.returncode:
         sys.exit("sptx: %s" % done.stdout.strip())

@@ -1,5 +1,5 @@
-/* Caller: the calls on a table's rows. Each waits for its turn in the context, as calls from Python do (sptx/_context.py). No
- * Python code runs between taking the turn and giving it back, so no interrupt can occur there. */
+/* Caller: makes the calls on a table's rows. Each call waits for its turn in the context, as calls from Python do (sptx/_context.py). While it has
+ * its turn no Python code runs, so no interrupt can occur. */
 #include "calls.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ typedef enum sptx_status rows_call(struct sptx_table *, const struct sptx_ids *,
 typedef const char *error_call(const struct sptx_context *);
 
 struct range {
-    uint64_t low, high; /* addresses: first byte, and the byte after the last */
+    uint64_t low, high; /* addresses of the first byte and of the byte after the last */
 };
 
 struct caller {
@@ -31,7 +31,7 @@ struct caller {
     uint32_t dim;
     int gpu;           /* number of the table's GPU; -1: it is on the CPU */
     unsigned forks;    /* value of `forks` when the object was made */
-    struct range *own; /* [ranges] the table's memory on the host, which operands must not overlap */
+    struct range *own; /* [ranges] host memory of the table, which operands must not overlap */
     Py_ssize_t ranges;
     struct ids ids; /* buffer for the ids of a batch; used only while holding the turn */
 };
@@ -59,13 +59,13 @@ static int raise_for(const struct caller *caller, enum sptx_status status, const
     return -1;
 }
 
-/* Runs after a turn was given back: closes the handles that waited for that, and gives the call's warnings. */
+/* Runs after a turn has ended: closes the handles that waited for its end, and gives the warnings of the call. */
 static int after_turn(const struct caller *caller) {
     if (PyObject_Size(caller->leaving) > 0 && call_python(caller->close_what_waits)) return -1;
     return PyObject_Size(caller->said) > 0 ? call_python(caller->warn) : 0;
 }
 
-/* Finds the stream that a call runs on: PyTorch's current stream, if one of the arguments is on the GPU. */
+/* Finds the stream for a call: PyTorch's current stream, if one of the arguments is on the GPU. */
 static int find_stream(const struct caller *caller, int on_gpu, void **stream) {
     *stream = NULL;
     if (!on_gpu) return 0;
@@ -81,7 +81,7 @@ static enum sptx_status call_library(const struct caller *caller, rows_call *cal
     return values ? call(caller->table, ids, values->data, values->memory, stream) : caller->prefetch(caller->table, ids, stream);
 }
 
-/* Calls the library while the turn is held, then gives the turn back. values: NULL for a prefetch. */
+/* Calls the library, then ends the turn; called when the turn has begun. values: NULL for a prefetch. */
 static int ask_in_turn(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
                        const struct operand *values, void *stream) {
     PyThreadState *thread = PyEval_SaveThread();
@@ -167,7 +167,7 @@ static PyObject *template_of(struct caller *caller) {
     return caller->template;
 }
 
-/* Makes a tensor, and fills in its address and kind of memory; the other fields of *rows stay zero. */
+/* Makes a tensor and stores its address and kind of memory in *rows, whose other fields stay zero. */
 static PyObject *new_tensor(struct caller *caller, PyObject *shape, struct operand *rows) {
     const struct known *known = caller->known;
     if (!template_of(caller)) return NULL;
@@ -244,7 +244,7 @@ static PyObject *caller_store(PyObject *self, PyObject *arguments) {
 
 /* ---- sptx.speedtorch: batches ---- */
 
-/* Makes a call with the ids of a batch. Unless they are one list already, they are copied to caller->ids while the turn is held. */
+/* Makes a call with the ids of a batch. If these are not one list yet, they are copied to caller->ids during the turn. */
 static enum taken ask_batch(struct caller *caller, rows_call *call, const struct batch *batch, uint64_t names,
                             const struct operand *values) {
     struct operand list = {.count = batch->count * names, .bits = 32};
@@ -287,8 +287,7 @@ static PyObject *gather(PyObject *self, PyObject *arguments) {
     return answer(taken);
 }
 
-/* Describes the values of a batch as one operand. There is one tensor for each named table of the batch; they must be stored one
- * after the other in memory. */
+/* Describes the values of a batch as one operand. The batch has one tensor for each named table; they must follow each other in memory. */
 static enum taken take_together(const struct caller *caller, PyObject *tensors, Py_ssize_t names, uint64_t count,
                                 struct operand *all) {
     const struct operand ids = {
@@ -412,7 +411,7 @@ static int begin_module(PyObject *module) {
                    add_class(module, &marks_spec, "Marks") ? -1 : 0;
 }
 
-/* There is no slot for subinterpreters with a lock of their own, so CPython refuses to load the module in one. */
+/* The module supports no subinterpreter with its own lock: without the slot for that, CPython refuses to load it there. */
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin_module}, {0, NULL}};
 static PyMethodDef functions[] = {
     {"walk", walk, METH_VARARGS, "walk(iterator, convert, words_only, most) -> (text, offsets, starts, ended): see walk.c."},

@@ -3,7 +3,7 @@
  *
  *   Known     classes, types, functions and attribute names of NumPy and PyTorch                           known.c
  *   operand   an array passed to a call: address, type and shape                                           operands.c
- *   batch     the ids of a batch of sptx.speedtorch, copied into one list                                  batch.c
+ *   batch     copies the ids of a batch of sptx.speedtorch into one list                                   batch.c
  *   Caller    the calls on a table's rows                                                                  caller.c
  *   Marks     finds ids that occur twice in a batch                                                        marks.c
  *   walk      turns Python's sentences into text                                                           walk.c
@@ -25,16 +25,15 @@
 
 #include "sptx.h"
 
-/* The result of a call. From first to last: an exception is set; Python code must make the call instead (NotImplemented); the
- * call is done. */
+/* The result of a call. EXCEPTION: an exception is set; OTHERS: Python code must make the call (NotImplemented); TAKEN: the call is done. */
 enum taken { EXCEPTION = -1, OTHERS = 0, TAKEN = 1 };
 
-/* Returns OTHERS, and clears an exception that an attribute raised: Python's own way will raise it again. Interrupts are kept,
- * as EXCEPTION. */
+/* Returns OTHERS, after clearing an exception that an attribute raised: if it matters, Python's code for the call raises it again. For an
+ * interrupt returns EXCEPTION, and keeps it. */
 enum taken leave_to_others(void);
 PyObject *answer(enum taken taken); /* returns NULL for EXCEPTION, NotImplemented for OTHERS */
 
-/* ---- facts about the libraries, looked up once ---- */
+/* ---- objects of the libraries, looked up once ---- */
 
 enum name {
     ARRAY_STRUCT,
@@ -68,7 +67,7 @@ int is_tensor(const struct known *known, PyObject *object);
 /* Return 1 if the attribute, or the method's result, is `value`; 0 if not, or if an exception is set. */
 int has(const struct known *known, PyObject *object, enum name attribute, const PyObject *value);
 int says(const struct known *known, PyObject *object, enum name method, const PyObject *value);
-uint64_t number_said(PyObject *said); /* converts a Python integer and releases it; 0 and an exception if it is not one */
+uint64_t number_said(PyObject *said); /* converts a Python integer, and releases it; returns 0 with an exception for anything else */
 
 /* ---- operands ---- */
 
@@ -95,14 +94,13 @@ struct array_struct {
 };
 enum { C_ORDER = 1, ALIGNED = 0x100, OWN_BYTE_ORDER = 0x200, WRITEABLE = 0x400 };
 
-/* Sets *about to the array's description, and returns the capsule that owns it. NULL: the array is not NumPy's, or an exception
- * is set. */
+/* Sets *about to the array's description, and returns the capsule that owns the description. NULL: not an array of NumPy, or an exception is set. */
 PyObject *describe(const struct known *known, PyObject *array, const struct array_struct **about);
 
-/* Describes `given` as ids, as values [ids x dim], or as an array to fill. gpu: number of the table's GPU; -1: it is on the CPU. */
+/* Describes `given`: as ids, as values [ids x dim], or as an array to be filled. gpu: number of the table's GPU; -1: the table is on the CPU. */
 enum taken take(const struct known *known, PyObject *given, enum role role, int gpu, struct operand *operand);
-/* Returns 1 if PyTorch may be tracing; only Python can then find out what to do. Call this once for a call with a tensor, before
- * using any attribute of the tensor. */
+/* Returns 1 if PyTorch may be tracing calls; only Python can then find out what to do. In a call with a tensor, call this once, before any
+ * attribute of the tensor is used. */
 int is_busy(const struct known *known);
 
 /* ---- batches ---- */
@@ -122,8 +120,8 @@ enum taken batch_open(const struct known *known, PyObject *positives, PyObject *
 void batch_close(struct batch *batch);
 /* Returns 1 if the ids are a single dense array; list then gets its address and bits. */
 int batch_is_list(const struct batch *batch, struct operand *list);
-/* Writes a copy of the ids for each of `names` lists, one after the other. In each copy the ids are `classes` higher than in the
- * copy before. Returns OTHERS if an id is not below `classes`. */
+/* Writes the ids `names` times, one copy after the other; in each copy the ids are `classes` higher than in the one before. Returns OTHERS if an
+ * id is not below `classes`. */
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids);
 
 extern PyType_Spec caller_spec, marks_spec;

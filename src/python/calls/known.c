@@ -33,7 +33,7 @@ int is_tensor(const struct known *known, PyObject *object) {
 }
 
 static int is_value(PyObject *got, const PyObject *value) {
-    Py_XDECREF(got); /* released already: these objects are singletons, so a comparison by address stays valid */
+    Py_XDECREF(got); /* this reference is not needed: these objects are singletons, so their addresses stay valid */
     return got && got == value;
 }
 

@@ -1,8 +1,8 @@
 /* Marks: finds out whether an id occurs twice in a batch, in two passes over the ids and a hash table of a few of them.
  *
- *   slots      16 for each id of the batch; an id's slot is the id modulo the number of slots. The first pass notes which slots
- *              have an id, and which have a second one. Distinct ids below the number of slots have a slot each
- *   suspects   ids whose slot has a second one: all ids that occur twice, and a few others
+ *   slots      16 for each id of the batch; an id's slot is the id modulo the number of slots. The first pass marks slots that
+ *              an id has, and slots that a second id has. Different ids below the number of slots never share one
+ *   suspects   ids whose slot a second id has: all ids that occur twice, and a few others
  *   places     a hash table of the suspects, which finds the ids that occur twice
  *
  * For most batches the first pass is nearly all of the work. It has no branch and needs little memory: 131,072 ids take 0.2 ms.
@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct slots {
-    uint64_t once, again; /* two bits for each of 64 slots: an id had this slot; a second id had it */
+    uint64_t once, again; /* two bits for each of 64 slots: an id has this slot; a second id has it */
 };
 
 /* A buffer that is cleared for each batch. */
@@ -32,8 +32,8 @@ struct marks {
 
 enum { SLOTS_AN_ID = 16, PLACES_AN_ID = 2, IDS_MOST = 1 << 28 };
 
-/* Returns a cleared array in the space, of at least `least` items rounded up to a power of two, and sets *count to their number.
- * NULL: no memory. */
+/* Returns a cleared array of the space. It has at least `least` items, rounded up to a power of two; *count is set to this number. NULL: out of
+ * memory. */
 static void *cleared(struct space *space, uint64_t least, size_t size, uint64_t *count) {
     for (*count = 1; *count < least;) *count *= 2;
     if (*count * size > space->bytes) {
@@ -44,7 +44,7 @@ static void *cleared(struct space *space, uint64_t least, size_t size, uint64_t 
     return memset(space->data, 0, *count * size);
 }
 
-/* Moves the suspects to the front of the ids. Returns their number, or -1 if there is no memory. */
+/* Moves the suspects to the front of the ids. Returns their number, or -1 if memory is short. */
 static int64_t suspect(struct marks *marks, uint32_t count) {
     uint32_t *ids = marks->ids.data, kept = 0;
     uint64_t words, late = 0, least = (uint64_t)SLOTS_AN_ID * count / 64;
@@ -65,7 +65,7 @@ static int64_t suspect(struct marks *marks, uint32_t count) {
     return kept;
 }
 
-/* Returns 1 if an id occurs twice, 0 if not, -1 if there is no memory. */
+/* Returns 1 if an id occurs twice, 0 if not, -1 if memory is short. */
 static int stand_twice(struct marks *marks, uint32_t count) {
     int64_t suspects = suspect(marks, count);
     uint64_t size;

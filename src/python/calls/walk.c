@@ -29,7 +29,7 @@ struct walked {
 };
 
 static int append_bytes(struct array *array, const void *bytes, uint64_t count) {
-    if (array->used + count >= array->capacity) { /* also for nothing, so that `data` is never NULL afterwards */
+    if (array->used + count >= array->capacity) { /* `data` is allocated even for 0 items, so that it is never NULL afterwards */
         uint64_t capacity = 2 * (array->used + count) + 4096;
         char *grown = realloc(array->data, capacity);
         if (!grown) {
@@ -44,8 +44,7 @@ static int append_bytes(struct array *array, const void *bytes, uint64_t count) 
     return 0;
 }
 
-/* Returns 1 if a line of a vocabulary file can hold the word as it is. Words that begin with \x01 are names that Python has made
- * (_corpus.py). */
+/* Returns 1 if a line of a vocabulary file can contain the word unchanged. Words that begin with \x01 are names that Python has made (_corpus.py). */
 static int is_plain(const char *word, Py_ssize_t length) {
     if (!length || *word == 1) return 0;
     for (Py_ssize_t i = 0; i < length; i++)
@@ -79,7 +78,7 @@ static enum taken take_token(struct walked *walked, PyObject *token, int words_o
     return TAKEN;
 }
 
-/* Appends a sentence. If a token cannot be taken here, the walked text is as it was before. */
+/* Appends a sentence. If one of its tokens is of a type that only Python handles, nothing is appended. */
 static enum taken take_sentence(struct walked *walked, PyObject *sentence, int words_only) {
     const struct walked before = *walked;
     int is_list = PyList_CheckExact(sentence);

@@ -1,4 +1,4 @@
-"""Answers over HTTP which words are nearest: `python serve.py runs/my 8080`, then `curl 'localhost:8080/?word=sin&k=5'`."""
+"""Answers over HTTP with the words nearest to a word: `python serve.py runs/my 8080`, then `curl 'localhost:8080/?word=sin&k=5'`."""
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer

@@ -62,7 +62,7 @@ def take_ids(given: Any, gpu: Optional[int]) -> Operand:
 
 
 def take_floats(given: Any, gpu: Optional[int], what: str, shape: Shape) -> Operand:
-    """Returns the operand of float32 values, whose shape must be exactly this one."""
+    """Returns the operand of float32 values. They must have exactly this shape."""
     library = library_of(given)
     shaped = library is Torch or isinstance(given, numpy.ndarray)
     if shaped and given.shape != shape:  # before the copy of a large array to a dense one
@@ -77,7 +77,7 @@ def take_floats(given: Any, gpu: Optional[int], what: str, shape: Shape) -> Oper
 
 
 def take_out(given: Any, ids: Operand, gpu: Optional[int], shape: Shape) -> Operand:
-    """Returns the array to fetch rows into: the caller's, or a new one of the library of the ids."""
+    """Returns the array into which rows are fetched: the caller's, or a new one of the library of the ids."""
     try:
         if given is None:
             return ids.library.new(shape, ids, gpu)
@@ -96,8 +96,8 @@ def _wrong_shape(seen: Shape, who: str, shape: Shape) -> Exception:
 
 
 def narrowed(rows: Any, dtype: Any) -> Any:
-    """Returns rows of NumPy, PyTorch or CuPy as another type of floats, given by its name or as the library's own. Values are rounded to
-    the nearest."""
+    """Returns rows of NumPy, PyTorch or CuPy converted to another type of floats, which is given by name or as an object of the library. Values
+    are rounded to the nearest."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or str(getattr(dtype, "__name__", dtype)).replace("torch.", "")
     if name not in ("float32", "float16", "bfloat16"):
         raise ValueError("dtype = %r is none of float32, float16 and bfloat16" % (dtype,))
@@ -110,7 +110,7 @@ def narrowed(rows: Any, dtype: Any) -> Any:
 
 
 def overlaps(operand: Operand, low: int, high: int) -> bool:
-    """True if the operand overlaps the addresses low..high-1. Host and GPU have one common address space."""
+    """True if the operand overlaps the addresses low .. high - 1. Host and GPU have one common address space."""
     start = operand.pointer
     return start < high and low < start + operand.count * (operand.bits >> 3)
 
@@ -123,13 +123,13 @@ def copied(operand: Operand, what: str) -> Operand:
 
 
 def must_wait(operand: Optional[Operand]) -> bool:
-    """True if an operand's library could reuse the operand's memory before the GPU has finished the call."""
+    """True if the library of an operand could reuse its memory before the GPU has finished the call."""
     return operand is not None and operand.memory == CUDA and operand.library in (Jax, Foreign)
 
 
 def stream_of(which: Operand, values: Optional[Operand]) -> Optional[int]:
-    """Returns the stream that a call runs on: that of the first operand on the GPU. If the other operand has another stream, the
-    first one is made to wait for it."""
+    """Returns the stream on which a call runs: that of the first operand on the GPU. If the other operand has another stream, the first stream
+    waits for it."""
     if values is None or values.stream is None:
         return which.stream
     if which.stream is None:
@@ -140,7 +140,7 @@ def stream_of(which: Operand, values: Optional[Operand]) -> Optional[int]:
 
 
 def refuse_infinite(gradients: Any) -> None:
-    """Raises ValueError if one of the gradients, an array of any library, is NaN or infinite."""
+    """Raises ValueError if one of the gradients (an array of any library) is NaN or infinite."""
     home = type(gradients).__module__.partition(".")[0]
     library = sys.modules[home] if home in ("torch", "cupy") else numpy
     values = gradients.detach() if home == "torch" else gradients if home == "cupy" else numpy.asarray(gradients)

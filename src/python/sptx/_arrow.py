@@ -59,7 +59,7 @@ FAMILIES = {"ts": "datetime64[%s]", "tD": "timedelta64[%s]", "tt": "times of day
 
 
 def type_name(schema: Any) -> str:
-    """Returns the readable name of a column's type, as pandas writes it, for error messages."""
+    """Returns the name of a column's type, as pandas writes it, for error messages."""
     format = schema.format.decode()
     if schema.dictionary:
         return "categories of " + type_name(schema.dictionary.contents)
@@ -104,7 +104,7 @@ class Column(NamedTuple):
             raise ValueError("row %d has no %s; in pandas .dropna() leaves such rows out" % (before + int(numpy.argmax(nulls)), what))
 
     def missing(self) -> Any:
-        """Returns a mask of the rows that are null, or NaN in a column of floats; None if no value can be missing.
+        """Returns a mask that is True for rows that are null, or NaN in a column of floats; None if no value can be missing.
 
         pandas stores a column of integers as floats if a value is missing: the missing one is NaN."""
         nulls = self.nulls()
@@ -123,8 +123,8 @@ def _text_of(column: Column) -> Tokens:
 
 
 def _text_of_views(column: Column) -> Tokens:
-    """Copies the texts of a column of views into one run of bytes. A view is a length, then either up to 12 bytes, or 4 of them
-    with the number of a buffer and an offset into it."""
+    """Copies the texts of a column of views, one after the other. A view is a text's length, then either the text, of up to 12 bytes, or its first
+    4 bytes, the number of a buffer, and the text's offset in it."""
     array = column.array
     count, more = array.length, array.n_buffers - 3  # the last buffer has the sizes of the buffers between
     views = column.buffer(1, "i4", 4 * count, 4 * array.offset).reshape(count, 4)
@@ -150,7 +150,7 @@ class Reader:
         self._learned = 0  # number of words from dictionaries of earlier batches
 
     def tokens(self, column: Column, before: int, left: Any = None) -> Tokens:
-        """Returns a column's tokens without the rows that the mask `left` marks True; left=None keeps all rows."""
+        """Returns a column's tokens, without the rows for which the mask `left` is True; left=None: all rows."""
         if left is None:
             column.refuse_nulls(self.what, before)
         if column.schema.dictionary:
@@ -160,7 +160,7 @@ class Reader:
         return tokens if left is None or not left.any() else self._kept(tokens, ~left)
 
     def _kept(self, tokens: Tokens, kept: Any) -> Tokens:
-        """Returns the tokens that the mask `kept` marks True, as numbers of words in the dictionary."""
+        """Returns the tokens for which the mask `kept` is True, as indexes of words in the dictionary."""
         if tokens.struct.kind == _library.TOKENS_KNOWN:
             return known(tokens.values[kept], self.what)
         return known(numpy.flatnonzero(kept) + self._learn(tokens), self.what)
@@ -172,7 +172,7 @@ class Reader:
         return first
 
     def _whole(self, column: Column, left: Any) -> Tokens:
-        """Converts a column of floats to integers; TypeError if one is not whole. Rows that the mask `left` marks become 0."""
+        """Converts a column of floats to integers; TypeError if a value is not whole. Rows for which the mask `left` is True become 0."""
         values = column.buffer(1, FLOATS[column.format], column.array.length)
         values = values if left is None else numpy.where(left, 0, values)
         odd = numpy.flatnonzero(~(numpy.abs(values) < 2.0 ** 53) | (values != numpy.floor(values)))
@@ -229,14 +229,14 @@ def _give_lists(corpus: Corpus, reader: Reader, column: Column, before: int) -> 
 
 
 def _part(schema: Any, array: Any, starts: Any) -> Column:
-    """Returns only the tokens of these lists: the child array of a sliced table has the tokens of all other lists, too."""
+    """Returns only the tokens of these lists: if a table is sliced, the child array still has the tokens of the other lists."""
     array.offset += int(starts[0])
     array.length = int(starts[-1] - starts[0])
     return Column(schema, array)
 
 
 def _plain_values(column: Column) -> List[Any]:
-    """Returns a column's values as Python has them, None for a missing one. Of a type that names nothing: the type's name."""
+    """Returns a column's values as Python objects, None for a missing value. If the type of the column cannot be names: the type's name."""
     count, format = column.array.length, column.format
     nulls = column.nulls()
     if column.schema.dictionary:
@@ -316,7 +316,7 @@ class Table(FieldRows):
 
     @staticmethod
     def _choose(names: List[str], columns: Any) -> List[int]:
-        """Returns the indexes of the columns that are looked at, in the user's order."""
+        """Returns the indexes of the columns that sptx_corpus_look() is given, in the user's order."""
         if columns is None:
             own = [i for i, name in enumerate(names) if not name.startswith("__index_level_")]  # not pandas' row numbers
             if len(own) > COLUMNS_MOST:
@@ -352,7 +352,7 @@ class Table(FieldRows):
                 array.release(ctypes.byref(array))
 
     def _columns_of(self, batch: Array) -> List[Column]:
-        """Returns the columns of a batch. If the batch starts at an offset into its buffers, so do they."""
+        """Returns the columns of a batch. If the batch begins at an offset in its buffers, so do its columns."""
         if self._alone:
             return [Column(self._schema, batch)]
         found = []

@@ -1,5 +1,5 @@
-"""Questions to a finished run: similarities, analogies, evaluation, exports. Each is answered by the code of the program's command
-of that name, so that both give the same answers."""
+"""Questions to a finished run: similarities, analogies, evaluation, exports. Each is answered by the code of the program's command of that name,
+so both give the same answers."""
 
 import ctypes
 import math
@@ -27,16 +27,16 @@ def table_of(table: Optional[str]) -> Optional[bytes]:
 
 
 def places_for(count: int, k: int) -> Tuple[Any, Any]:
-    """Returns arrays [count x k] for the rows and scores of an answer."""
+    """Returns arrays [count x k] to store an answer's rows and scores in."""
     return numpy.full((count, k), NONE, numpy.uint32), numpy.zeros((count, k), numpy.float32)
 
 
 class Asked:
-    """Base class of sptx.Run with the questions that need only vectors(), search() and the library's evaluation."""
+    """Base class of sptx.Run: the questions that need only vectors(), search() and the library's evaluation."""
 
     def __getitem__(self, word: Any) -> Any:
-        """run["sin"]: a copy of a word's vector, float32 [dim]; run[["sin", "cos"]]: of several, [n x dim], as vectors() has
-        them. KeyError for a word that is none, TypeError for what is neither a word nor a list of them."""
+        """run["sin"]: a copy of a word's vector, float32 [dim]; run[["sin", "cos"]]: the vectors of several words, [n x dim], as from vectors().
+        KeyError for an unknown word, TypeError for anything that is neither a word nor a list of words."""
         if is_token(word):
             return self.vector(word)
         if not isinstance(word, (list, tuple, numpy.ndarray)):
@@ -46,7 +46,7 @@ class Asked:
     # ---- as gensim's KeyedVectors are asked ----
 
     def similarity(self, a: str, b: str, table: Optional[str] = None) -> float:
-        """The cosine of two words' vectors, -1 .. 1. KeyError for an unknown word."""
+        """Returns the cosine of two words' vectors, -1 .. 1. KeyError for an unknown word."""
         x, y = self.vectors([a, b], table).astype(numpy.float64)
         lengths = math.sqrt(x @ x), math.sqrt(y @ y)
         return float(numpy.float32(x @ y / (max(lengths[0], 1e-12) * max(lengths[1], 1e-12))))
@@ -233,7 +233,7 @@ class Asked:
         self._context.call(function, handle.pointer, *arguments)
 
     def _judge(self, measure: str, data: Any, known: Any = None, **options: Any) -> Dict[str, Any]:
-        """Returns the numbers of a measure by name; those of a part of the answer are in a dict of their own."""
+        """Returns a measure's numbers by name; the numbers of a part of the answer are in their own dict."""
         numbers, count = ctypes.POINTER(_library.Number)(), ctypes.c_uint64()
         asked = _library.EvaluateOptions(ctypes.sizeof(_library.EvaluateOptions), None if known is None else known.pointer, **options)
         self._ask(library.sptx_run_evaluate, measure.encode(), data.pointer, ctypes.byref(asked), ctypes.byref(numbers),

@@ -12,7 +12,7 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def driver() -> int:
-    """Returns the major CUDA version that the GPU driver supports, such as 13; 0 if there is no driver."""
+    """Returns the major version of CUDA that the GPU driver supports, such as 13; 0 if there is no driver."""
     version = ctypes.c_int(0)
     try:
         ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))

@@ -64,8 +64,8 @@ walk = _module.walk if _module else _walk
 
 
 def learn_torch() -> None:
-    """Makes the C module accept PyTorch's tensors. Called when the first tensor is met. If this PyTorch cannot tell quickly whether
-    calls are being traced, tensors stay with the Python code."""
+    """Lets the C module accept PyTorch's tensors; called when the first tensor is met. If this PyTorch cannot tell quickly whether calls are being
+    traced, Python code continues to handle tensors."""
     torch = sys.modules["torch"]
     try:
         busy: Tuple[Any, ...] = (torch._C._is_tracing, torch._C._len_torch_dispatch_stack)

@@ -76,12 +76,12 @@ class Context:
 
     @property
     def device(self) -> str:
-        """"cpu" or "cuda:0": what the context runs on."""
+        """The device of the context: "cpu" or "cuda:0"."""
         return self._device
 
     @property
     def is_parents(self) -> bool:
-        """True if the context was opened by the parent process, before a fork."""
+        """True if the context was opened by the parent process before a fork."""
         return self._pid != _process
 
     def check_process(self) -> None:
@@ -90,7 +90,7 @@ class Context:
                                "it uses CUDA (or start workers with the 'spawn' method)" % (self._pid, _process))
 
     def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> int:
-        """Waits for its turn and calls the library. Raises the exception for a failed status; returns OK or STOPPED."""
+        """Waits for its turn and calls the library. Raises the exception of a failed status; otherwise returns OK or STOPPED."""
         if self._pid != _process:
             self.check_process()
         results: list = []
@@ -146,17 +146,17 @@ class Context:
             warnings.warn(text, SptxWarning, stacklevel=stacklevel)
 
     def tell_all(self) -> None:
-        """Gives all pending messages of the library as warnings at the caller's line."""
+        """Raises all pending messages of the library as warnings at the caller's line."""
         for text in self._warnings():
             tell(text)
 
     def forget(self) -> None:
-        """Drops all pending messages, which were kept back by waits_to_tell, and gives later ones at once."""
+        """Drops all pending messages, which waits_to_tell held back; later ones are given at once."""
         del self._said[:]
         self.waits_to_tell = False
 
     def _warnings(self) -> Iterator[str]:
-        """Empties the list of the library's messages: yields the warnings, and prints the lines about columns."""
+        """Empties the queue of the library's messages: yields the warnings, and prints the lines about columns."""
         while self._said:
             text = self._said.pop(0)
             if not text.startswith(_TAKEN):
@@ -172,8 +172,8 @@ class Context:
         self.call(library.sptx_wait, self._handle)
 
     def leave(self, close: Callable[[], None]) -> None:
-        """Calls `close` when no call is running in the context, possibly at once. If a context and its tables are collected
-        together, the context may be closed first, which closes its tables."""
+        """Calls `close` as soon as no call runs in the context, possibly at once. If a context and its tables are collected together, the context
+        may be closed first; that closes its tables, too."""
         if not self._handle or self._pid != _process or sys.is_finalizing():
             return
         self._leaving.append(close)
@@ -203,7 +203,7 @@ class Context:
 
 
 class Handle:
-    """A table or run of the library, closed when no reference to it is left. The call that opens it sets `pointer`."""
+    """Owns a table or run of the library, which is closed when no reference is left. The call that opens it sets `pointer`."""
 
     def __init__(self, context: Context, close: Callable[[ctypes.c_void_p], None]) -> None:
         self.context = context
@@ -231,8 +231,7 @@ os.register_at_fork(after_in_child=_forget_the_parents)
 
 
 def context_for(device: Union[str, Context, Any]) -> Context:
-    """Returns `device` if it is a context; otherwise the process's own context for this device, which stays open while one of its
-    tables is open."""
+    """Returns `device` if it is a context; otherwise the process's own context for this device, which stays open as long as one of its tables."""
     if isinstance(device, Context):
         return device
     name = str(device)
@@ -241,7 +240,7 @@ def context_for(device: Union[str, Context, Any]) -> Context:
 
 
 def _open_shared(name: str) -> Context:
-    context = _shared.get(name)  # another thread may have opened it meanwhile
+    context = _shared.get(name)  # True if the value is a number of Python or NumPy.
     if context is None:
         context = Context(name)
         context = _shared.setdefault(context.device, context)
@@ -250,8 +249,8 @@ def _open_shared(name: str) -> Context:
 
 
 def _alone(lock: Any, work: Callable[[], Any]) -> Any:
-    """Returns work(), called while this thread holds the lock. Acquiring, working and releasing are one step of Python, so that no
-    interrupt can leave the lock held; an interrupt during work() is raised after the release."""
+    """Returns work(), called while this thread holds the lock. Acquiring, working and releasing are one step of Python, so an interrupt can never
+    leave the lock held; if one comes during work(), it is raised after the release."""
     results: list = []
     try:
         results.extend(map(_call, (lock.acquire, work, lock.release)))
@@ -262,7 +261,7 @@ def _alone(lock: Any, work: Callable[[], Any]) -> Any:
 
 
 def count_of(value: Any, what: str, bits: int) -> int:
-    """Returns a count as an unsigned integer of `bits` bits; raises for anything but a whole number from 0 that fits."""
+    """Returns a count as an unsigned integer of `bits` bits. Raises unless the count is a whole number from 0 that fits."""
     try:
         number = value.__index__() if not isinstance(value, (bool, numpy.bool_)) else None
     except AttributeError:
@@ -275,7 +274,7 @@ def count_of(value: Any, what: str, bits: int) -> int:
 
 
 def number_of(value: Any, what: str) -> float:
-    """True for a number of Python or NumPy."""
+    """True if the value is a number of Python or NumPy."""
     if isinstance(value, (bool, numpy.bool_)) or not hasattr(value, "__float__"):
         raise TypeError("%s = %r is not a number" % (what, value))
     try:

@@ -14,7 +14,7 @@ from ._library import library
 
 
 class Tokens:
-    """Tokens in a form that the library reads; keeps the arrays with them alive."""
+    """Tokens in the form that the library reads. Keeps their arrays alive."""
 
     def __init__(self, kind: int, data: Any, offsets: Any = None, count: Optional[int] = None) -> None:
         numbers = data if offsets is None else offsets
@@ -29,7 +29,7 @@ def _address(data: Any) -> Any:
 
 
 def _whole(values: Any, what: str) -> Any:
-    """Returns integers as the library reads them: a dense array of 32 or 64 bits each."""
+    """Returns integers in a form that the library reads: a dense array of 32 or 64 bits each."""
     values = numpy.asarray(values)
     if values.dtype.kind not in "iu":
         raise TypeError("%s are %s, wanted integers" % (what, values.dtype))
@@ -40,7 +40,7 @@ def _whole(values: Any, what: str) -> Any:
 
 
 def numbers(values: Any, what: str) -> Tokens:
-    """Tokens from integers; each integer is a word, its decimal digits."""
+    """Tokens from integers; the word of an integer is its decimal digits."""
     return Tokens(_library.TOKENS_NUMBERS, _whole(values, what))
 
 
@@ -73,7 +73,7 @@ def as_word(token: Any) -> bytes:
 
 
 def name_of(word: Any) -> str:
-    """Returns a token as the str that a run's `words` contain for it; bytes that are not UTF-8 become surrogate escapes."""
+    """Returns the str of a token in a run's `words`; bytes that are not UTF-8 become surrogate escapes."""
     return word if isinstance(word, str) else as_word(word).decode("utf-8", "surrogateescape")
 
 
@@ -83,7 +83,7 @@ def is_token(token: Any) -> bool:
 
 
 class Dictionary(dict):
-    """Numbers tokens by first occurrence, from 0: looking up a new token gives it the next number."""
+    """Gives each different token a number, from 0 in the order of first occurrence: looking up a new token gives it the next number."""
 
     def __init__(self, corpus: "Corpus", lists: bool = False) -> None:
         self._corpus = corpus
@@ -96,7 +96,7 @@ class Dictionary(dict):
         return number
 
     def tell(self) -> None:
-        """Passes the words that are new since the last call to the library."""
+        """Passes the words that were numbered since the last call to the library."""
         self._corpus.words(text(self._new), self._lists)
         self._new.clear()
 
@@ -106,11 +106,11 @@ _TOKENS = 1 << 20  # number of tokens that the library is given at a time
 
 def walked(sentences: Iterable, plain: Callable[[Any, int], List[bytes]], words_only: bool = False,
            most: int = _TOKENS) -> Iterator[Tuple[Tokens, Any]]:
-    """Yields blocks of sentences as their tokens, and as the index at which each sentence begins, then the number of tokens, uint64
-    [sentences + 1].
+    """Yields blocks of sentences: their tokens, and the index of the token at which each sentence begins, uint64 [sentences + 1], with the number
+    of tokens at the end.
 
-    plain(sentence, number) returns a sentence's tokens as bytes. It is called only for sentences that the C module does not know:
-    others than lists and tuples of str, bytes and int, or with words_only of str that a line of a file can hold."""
+    plain(sentence, number) returns a sentence's tokens as bytes. It is called only for sentences that the C module cannot read: it reads lists
+    and tuples of str, bytes and int; with words_only, of str that fits a line of a file."""
     iterator, number, ended = iter(sentences), 0, False
     while not ended:
         text, offsets, starts, ended = walk(iterator, lambda sentence, i: plain(sentence, number + i), words_only, most)
@@ -121,14 +121,14 @@ def walked(sentences: Iterable, plain: Callable[[Any, int], List[bytes]], words_
 
 
 def strings(text: bytes, count: int, offsets: Any) -> List[str]:
-    """Returns `count` words of the library, each with its NUL, as str. offsets: where each begins, and the end of the last."""
+    """Returns `count` words of the library, each with its NUL, as str. offsets: where each word begins, and the end of the last word."""
     if text.count(b"\0") == count:
         return text[:-1].decode("utf-8", "surrogateescape").split("\0") if count else []
     return [text[a - offsets[0]:b - 1 - offsets[0]].decode("utf-8", "surrogateescape") for a, b in zip(offsets, offsets[1:])]
 
 
 def _field_of(value: Any) -> Tuple[bytes, int, int]:
-    """Returns a field of a row as the library looks at it: text, length, enum sptx_field_kind."""
+    """Converts a field of a row for sptx_corpus_look(): its text, the text's length, and its enum sptx_field_kind."""
     if value is None or value is numpy.ma.masked or value != value:
         return b"", 0, 1
     if isinstance(value, (bool, numpy.bool_)):
@@ -141,7 +141,7 @@ def _field_of(value: Any) -> Tuple[bytes, int, int]:
 
 
 class Corpus:
-    """A corpus that is being filled, for a run with these settings."""
+    """A corpus of the library that is being filled, for a run with these settings."""
 
     def __init__(self, context: Context, settings: Sequence[bytes]) -> None:
         self.context = self._context = context
@@ -150,8 +150,8 @@ class Corpus:
                      ctypes.byref(self._handle.pointer))
 
     def look(self, rows: Sequence[Sequence[Any]], names: Optional[Sequence[str]], what: str) -> Tuple[str, Tuple[Any, ...], bool]:
-        """Looks at first rows of fields. Returns the format, the indexes of columns by meaning (None: there is none), and whether the
-        third says in words what happened. ValueError if the rows are none of the format, or could be of several."""
+        """Looks at the first rows of fields. Returns the format, the indexes of columns by meaning (None: no such column), and whether the third
+        column has names of events. Raises ValueError if the rows fit no format, or several."""
         fields = [_field_of(value) for row in rows for value in row]
         columns = len(rows[0]) if rows else 0
         about = _library.Rows(ctypes.sizeof(_library.Rows), (_library.Field * len(fields))(*fields), len(rows), columns,
@@ -198,12 +198,12 @@ class Corpus:
         return self._context.call(library.sptx_corpus_tune, self._handle.pointer, options, hear, None, tuned)
 
     def text(self, text: bytes) -> None:
-        """Adds lines of text, which end with a whole word; b"": the last line is over."""
+        """Adds lines of text, whose last word is complete; b"" ends the last line."""
         self._context.call(library.sptx_corpus_text, self._handle.pointer, text, len(text))
 
     def counted(self) -> Tuple[bytes, Any, Any, int, int]:
-        """Returns the different words in the order of their first occurrence, each with a NUL, where each begins, their counts, and the
-        numbers of sentences and of tokens."""
+        """Returns the different words, each with a NUL, in the order of first occurrence; where each word begins; their counts; and the numbers of
+        sentences and of tokens."""
         found = _library.Counted(ctypes.sizeof(_library.Counted))
         self._context.call(library.sptx_corpus_counted, self._handle.pointer, ctypes.byref(found))
         words = found.words
@@ -221,7 +221,7 @@ class Corpus:
 
 
 class Source:
-    """Base class of data that can be read once and passed to a corpus in blocks."""
+    """Base class of data that is read once, and passed to a corpus in blocks."""
 
     format: Optional[str] = "text"  # None: the library finds it
     said = ""                       # what the data is taken for; "": the library's look says it
@@ -236,7 +236,7 @@ class Source:
         raise NotImplementedError
 
     def find(self, corpus: Corpus) -> None:
-        """Sets `format` by what a corpus without data finds in the first rows. Called if `format` is None."""
+        """Sets `format` to what an empty corpus finds in the first rows. Called if `format` is None."""
         raise NotImplementedError
 
     def read_as(self, format: Optional[str]) -> "Source":

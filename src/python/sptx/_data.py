@@ -1,10 +1,10 @@
 """The kinds of data that fit() accepts. Each has a Source class, which passes the data to a corpus in blocks.
 
-    source.format       what the data is, as corpus.format has it
-    source.settings     keys that go with it
-    source.give(corpus) reads the data, once
+    source.format       a value of corpus.format
+    source.settings     values of further keys
+    source.give(corpus) reads the data into the corpus, once
 
-Nothing is imported for a kind of data: what a library's object can do is asked of the object.
+No library is imported for its kind of data: the kind is known from the attributes of the object.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from ._rows import COLUMNS_MOST, LOOKED_AT, ArrayRows, FieldRows, Taken, TupleRo
 
 
 class Paths(Source):
-    """Paths of files, which the library reads itself."""
+    """Paths of files, which the library itself reads."""
 
     formats = ("text", "lists", "adjacency", "documents", "pairs", "graph", "triples")
 
@@ -35,7 +35,7 @@ class Paths(Source):
 
 
 def _refuse_text(path: str) -> None:
-    """Raises ValueError if a path is probably a text that was passed by mistake: no such file, and it looks like words."""
+    """Raises ValueError if a path is probably a text that was passed by mistake: no such file exists, and it looks like words."""
     is_text = bool(path.split()) and (len(path.split()) > 1 or path.isalnum())
     if is_text and not os.path.exists(path):
         raise ValueError("%r is no file. A text is given as a list of sentences, each a list of its words: "
@@ -43,7 +43,7 @@ def _refuse_text(path: str) -> None:
 
 
 def _sized(sentence: Any, number: int) -> Any:
-    """Returns a sentence as a sequence: iterators become lists."""
+    """Returns a sentence as a sequence; an iterator becomes a list."""
     if isinstance(sentence, (str, bytes)):
         raise TypeError("sentence %d is the %s %r, wanted an iterable of tokens: split it into words first"
                         % (number, type(sentence).__name__, sentence[:40]))
@@ -77,7 +77,7 @@ def _plain(sentence: Any, number: int) -> List[bytes]:
 
 
 class NamedLists(Source):
-    """An iterable of lists or documents: pairs of a name and an iterable of items or words."""
+    """An iterable of lists or documents: each is a pair of a name and an iterable of items or words."""
 
     format = "lists"
     formats = ("lists", "documents")
@@ -123,7 +123,7 @@ class Sparse(Source):
         self.min_rating: Optional[float] = None
 
     def weigh(self) -> None:
-        """Makes the entries of the matrix pairs, with their values as weights."""
+        """Uses the entries of the matrix as pairs, with their values as weights."""
         self.format = "pairs"
 
     def give(self, corpus: Corpus) -> None:
@@ -155,7 +155,7 @@ class Sparse(Source):
         corpus.pairs(*sides, values)
 
     def _kept(self, values: Any) -> Any:
-        """Returns a mask of the entries of the matrix that are used; warns of entries, or of their values, that are not used."""
+        """Returns a mask of the entries of the matrix that are used. Warns of entries, or values of entries, that are not used."""
         zeros = values == 0
         if self.min_rating is None:
             kept = values > 0
@@ -176,7 +176,7 @@ class Sparse(Source):
 
 
 def _check_places(matrix: Any) -> None:
-    """Raises for a sparse matrix whose indices do not fit its shape: SciPy would access memory out of bounds."""
+    """Raises if the indices of a sparse matrix do not fit its shape: SciPy would access memory out of bounds."""
     ends = {"csr": [("indices", 1)], "csc": [("indices", 0)], "coo": [("row", 0), ("col", 1)]}.get(getattr(matrix, "format", ""), [])
     for name, side in ends:
         places, what = getattr(matrix, name), ("row", "column")[side]
@@ -231,7 +231,7 @@ class Edges(ArrayRows):
             self._give_lines(corpus)
 
     def _give_lines(self, corpus: Corpus) -> None:
-        """For adjacency: gives the corpus one line a node, with the node and the nodes that its edges lead to."""
+        """For adjacency: adds one line for each node: the node, then the nodes to which its edges lead."""
         corpus.say("target = first array, context = second; arrays")
         order = numpy.argsort(self._columns[0], kind="stable")
         sources, targets = self._columns[0][order].astype(numpy.int64), self._columns[1][order].astype(numpy.int64)
@@ -256,8 +256,7 @@ def _of_networkx(graph: Any) -> Sentences:
 
 
 def _edges_of_networkx(graph: Any, weights: Any) -> TupleRows:
-    """Returns the edges of a networkx graph. Their weights are the edge attribute named by `weights`; by default "weight", if all
-    edges have it."""
+    """Returns the edges of a networkx graph, with the edge attribute `weights` as their weights; the default is "weight", if all edges have it."""
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights= of a networkx graph is the name of its edges' attribute, and not a %s" % type(weights).__name__)
     edges = list(graph.edges(data=weights or "weight"))
@@ -277,7 +276,7 @@ def _edges_of_networkx(graph: Any, weights: Any) -> TupleRows:
 
 
 def _tell_attributes(graph: Any) -> None:
-    """Warns of numbers that all edges have, none of which is called weight."""
+    """Warns if all edges have an attribute that is a number, but none has one called weight."""
     common: Optional[set] = None
     for _, _, held in graph.edges(data=True):
         own = {name for name, value in (held or {}).items() if isinstance(value, (*WHOLE, float, numpy.floating))}
@@ -304,7 +303,7 @@ def _summed(edges: List[Any]) -> List[Any]:
 
 
 def _tell_alone(graph: Any, edges: List[Any]) -> None:
-    """Warns of nodes that are left out because they have no edge to another node."""
+    """Warns of nodes that are left out because no edge joins them to another node."""
     met = {end for edge in edges if edge[0] != edge[1] for end in edge[:2]}
     nodes = getattr(graph, "nodes", ())
     alone = [node for node in nodes if node not in met]
@@ -320,8 +319,7 @@ def _is_edges(data: Any) -> bool:
 
 
 def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
-    """Returns the edges of a square matrix: each entry is an edge from its row to its column. If entries differ, they are the
-    edges' weights."""
+    """Returns the edges of a square matrix: each entry is an edge from its row to its column. If the entries are not all equal, they are weights."""
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or weights is not None:
         raise ValueError("weights= of a sparse matrix are its entries" if weights is not None else
                          "a sparse array of shape %s is no graph: wanted nodes x nodes" % (matrix.shape,))
@@ -338,8 +336,8 @@ def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
 
 
 def _graph_of(data: Any, columns: Optional[Sequence[Any]], weights: Any) -> Source:
-    """Returns the source of a graph's edges. An array is [2, edges], like edge_index of torch_geometric, or [edges, 2 or 3]; any other
-    square one is a matrix of nodes x nodes."""
+    """Returns the source of a graph's edges. An array is [2, edges], like edge_index of torch_geometric, or [edges, 2 or 3]; another square array
+    is a matrix of nodes x nodes."""
     if hasattr(data, "tocoo") and hasattr(data, "shape"):
         return _edges_of_matrix(data, weights)
     if callable(getattr(data, "adjacency", None)):
@@ -375,7 +373,7 @@ def is_array(data: Any) -> bool:
 
 
 class Dense:
-    """A two-dimensional array with the attributes of SciPy's matrices that are read here. NaN, like 0, is no entry."""
+    """A two-dimensional array with those attributes of SciPy's matrices that this module reads. NaN and 0 count as missing entries."""
 
     def __init__(self, array: Any) -> None:
         array = numpy.asarray(array)
@@ -416,7 +414,7 @@ def _rows(data: Any, columns: Any, format: str, wanted: str) -> Source:
 
 
 def _of_array(array: Any, format: Optional[str], columns: Any, users: Any, items: Any) -> Source:
-    """Returns the source of a two-dimensional array of numbers, of which only the caller knows what it is."""
+    """Returns the source of a two-dimensional array of numbers; the caller's format says what the numbers mean."""
     is_matrix = array.dtype.kind in "bf" or (array.size and bool(((array == 0) | (array == 1)).all()))
     if format is None and columns is not None:
         format = "pairs"
@@ -441,7 +439,7 @@ def _is_named(first: Any) -> bool:
 
 
 def _of_iterable(data: Iterable, format: Optional[str], columns: Any) -> Source:
-    """Returns the source of an iterable. Its first elements tell whether it has paths, named lists, rows of fields or sentences."""
+    """Returns the source of an iterable. Its first elements tell what it contains: paths, named lists, rows of fields or sentences."""
     rest = iter(data)
     first = list(itertools.islice(rest, 1))
     if first and isinstance(first[0], (str, os.PathLike)):
@@ -459,7 +457,7 @@ def _of_iterable(data: Iterable, format: Optional[str], columns: Any) -> Source:
 
 
 def _is_row(first: Any) -> bool:
-    """True for a tuple of two or three names or numbers: a row of fields. A list of words is a sentence."""
+    """True for a row of fields: a tuple of two or three names or numbers. A list of words is a sentence."""
     return isinstance(first, tuple) and len(first) in (2, 3) and all(is_token(field) or is_missing(field) or isinstance(field, WHOLE)
                                                                      for field in first)
 
@@ -471,7 +469,7 @@ def _are_paths(data: Any) -> bool:
 
 def source_of(data: Any, columns: Optional[Sequence[Any]], users: Any, items: Any, format: Optional[str] = None,
               weights: Any = None) -> Source:
-    """Returns the source that reads this data. Raises if an argument names a part that the data lacks."""
+    """Returns the source that reads this data. Raises if an argument names something that the data lacks."""
     if weights is not None and (_are_paths(data) or format != "graph"):
         raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
     if _are_paths(data):
@@ -502,7 +500,7 @@ def source_of(data: Any, columns: Optional[Sequence[Any]], users: Any, items: An
 
 
 def _columns_of_files(source: Paths, columns: Any) -> Paths:
-    """Sets the key corpus.columns of files: names from their header line, or numbers of columns, counted from 1."""
+    """Sets the key corpus.columns for files: to names from their header line, or numbers of columns, counted from 1."""
     if isinstance(columns, str) or not 2 <= len(columns) <= 3:
         raise ValueError("columns=%r: wanted two or three names, or numbers from 1 on, such as (\"user\", \"item\")" % (columns,))
     source.settings["corpus.columns"] = ",".join(str(column) for column in columns)
@@ -511,7 +509,7 @@ def _columns_of_files(source: Paths, columns: Any) -> Paths:
 
 
 def _is_series(data: Any) -> bool:
-    """True for a pandas Series, whose values are lists of items (as from groupby().apply(list)) or sentences."""
+    """True for a pandas Series, whose values are sentences, or lists of items (as from groupby().apply(list))."""
     return all(hasattr(data, name) for name in ("index", "items", "to_frame"))
 
 

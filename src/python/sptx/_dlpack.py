@@ -1,7 +1,7 @@
-"""DLPack's structs. NumPy makes the capsules; this module marks what NumPy cannot know (that a GPU can address the memory), and
-reads capsules of GPU libraries that offer nothing else.
+"""DLPack's structs. NumPy makes the capsules. This module marks memory that a GPU can address, which NumPy cannot know, and reads capsules of GPU
+libraries that have no other interface.
 
-The versioned struct is that of DLPack 1.0: its tensor follows a version; in the older struct the tensor is first.
+The versioned struct is that of DLPack 1.0: in it a version comes before the tensor; in the older struct the tensor is first.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def tensor_of(capsule: Any) -> DLTensor:
-    """Returns the tensor in an unused capsule; valid as long as the capsule."""
+    """Returns the tensor in an unused capsule; it is valid as long as the capsule."""
     if _is_valid(capsule, b"dltensor_versioned"):
         return DLManagedTensorVersioned.from_address(_pointer(capsule, b"dltensor_versioned")).tensor
     if _is_valid(capsule, b"dltensor"):
@@ -45,7 +45,7 @@ def tensor_of(capsule: Any) -> DLTensor:
 
 
 def offer_to_gpu(capsule: Any, gpu: int) -> Any:
-    """Marks a capsule's host memory as GPU memory; the GPU can address it at the same address."""
+    """Marks the host memory of a capsule as GPU memory; the GPU can use the same address."""
     tensor = tensor_of(capsule)
     tensor.device_type, tensor.device_id = CUDA, gpu
     return capsule
@@ -74,7 +74,7 @@ class Held:
 
 
 def dense_strides(shape: Tuple[int, ...], unit: int) -> Tuple[int, ...]:
-    """Returns the strides of a dense array of this shape, with `unit`s an element."""
+    """Returns the strides of a dense array of this shape; an element has `unit` units."""
     strides = []
     for length in reversed(tuple(shape)):
         strides.append(unit)

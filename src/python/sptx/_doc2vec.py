@@ -17,7 +17,7 @@ _ROWS_MOST = (1 << 32) - 2  # most rows of a table
 
 
 class TaggedDocument(NamedTuple):
-    """A document: its words, and the tags that its vector is asked by."""
+    """A document: its words, and the tags that name its vector."""
 
     words: List[str]
     tags: List[Any]
@@ -100,7 +100,7 @@ class Doc2Vec(Word2Vec):
 
     def similarity_unseen_docs(self, doc_words1: Iterable[str], doc_words2: Iterable[str], alpha: Optional[float] = None,
                                min_alpha: Optional[float] = None, epochs: Optional[int] = None) -> float:
-        """Returns the cosine of the vectors that infer_vector() gives two documents."""
+        """Returns the cosine of two documents' vectors, as infer_vector() computes them."""
         a, b = (self.infer_vector(words, alpha, min_alpha, epochs) for words in (doc_words1, doc_words2))
         return float(a @ b / ((numpy.linalg.norm(a) * numpy.linalg.norm(b)) or 1))
 
@@ -110,8 +110,8 @@ class Doc2Vec(Word2Vec):
 
     def save_word2vec_format(self, fname: Path, doctag_vec: bool = False, word_vec: bool = True, prefix: str = "*dt_",
                              fvocab: Optional[Path] = None, binary: bool = False) -> None:
-        """Writes the words' vectors, with doctag_vec=True also (word_vec=False: only) those of documents, whose names are `prefix` and the
-        tag."""
+        """Writes the words' vectors. With doctag_vec=True also writes the documents' vectors, named `prefix` + tag; with word_vec=False only
+        these."""
         if word_vec:
             self.wv.save_word2vec_format(fname, fvocab, binary, len(self.wv) + len(self.dv) if doctag_vec else None)
         if doctag_vec:
@@ -122,7 +122,7 @@ class Doc2Vec(Word2Vec):
     _format = "documents"
 
     def _hand_over(self, sentences: Any, given: Any, grows: bool) -> None:
-        """Gives the library the documents, each under its first tag. given.others gets the further tags: (name, words)."""
+        """Passes the documents to the library, each with its first tag. given.others gets the further tags: (name, words)."""
         names: List[int] = []
         given.names = []
 
@@ -142,7 +142,7 @@ class Doc2Vec(Word2Vec):
                  "often (dm=0 without dbow_words trains the tags alone)")
 
     def _names_of(self, document: Any, grows: bool) -> List[int]:
-        """Returns the names in the library's run that a document's tags have, which are numbers. grows: new tags are welcome."""
+        """Returns the names, which are numbers, that a document's tags have in the library's run. grows: 1: new tags get a number."""
         try:
             words, tags = document.words, document.tags
         except AttributeError:
@@ -156,7 +156,7 @@ class Doc2Vec(Word2Vec):
         return [self._name_of(tag, grows) for tag in tags]
 
     def _name_of(self, tag: Any, grows: bool) -> int:
-        """An integer is its own name; other tags count down from the highest number."""
+        """A tag that is an integer is its own name; other tags get numbers down from the highest number."""
         if isinstance(tag, (int, numpy.integer)):
             if tag > self._highest and grows:
                 if tag >= _ROWS_MOST:
@@ -173,7 +173,7 @@ class Doc2Vec(Word2Vec):
         raise ValueError("the tag %.50r is not in the vocabulary: build_vocab(documents, update=True) adds it" % (tag,))
 
     def _rows_of(self, names: Any) -> Any:
-        """Returns the rows of dv of names [n]."""
+        """Returns the rows of dv that names [n] have."""
         return numpy.where(names <= self._highest, names, self._highest + 1 + _TEXTS - names)
 
     def _count(self, given: Any, update: bool, begins: bool = True) -> None:
@@ -210,7 +210,7 @@ class Doc2Vec(Word2Vec):
         super()._train(given, *others)
 
     def _give_rest(self, given: Any, documents: List[Any]) -> None:
-        """Adds documents, each as (name, words), and forgets them."""
+        """Adds documents, each a pair (name, words), and empties their list."""
         for tokens, starts in walked((words for _, words in documents), self._plain, words_only=True):
             names = numpy.array([name for name, _ in documents[:len(starts) - 1]], numpy.int64)
             given.corpus.sentences(tokens, starts, numbers(names, "tags"))

@@ -1,4 +1,4 @@
-"""Turns the library's status and error message into an exception."""
+"""Turns a status of the library and its error message into an exception."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Error(RuntimeError):
-    """A failure outside the call: of memory, a disk, a GPU, or a file's contents. Its text is the library's error message."""
+    """A failure not caused by the call's arguments: of memory, a disk, a GPU, or a file's contents. The text is the library's error message."""
 
 
 class OutOfMemory(Error, MemoryError):
@@ -22,7 +22,7 @@ class SptxWarning(UserWarning):
 
 
 def tell(text: str) -> None:
-    """Gives a warning that points to the user's line, the nearest caller outside of this package."""
+    """Raises a warning that points to the user's line: the nearest caller outside this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
         frame, level = frame.f_back, level + 1
@@ -30,7 +30,7 @@ def tell(text: str) -> None:
 
 
 def raise_for(status: int, sentence: str, usage: type = ValueError) -> None:
-    """Raises the exception for a status. If the call was wrong that is `usage`, or IndexError for an id that is not a row."""
+    """Raises the exception for a status. For a call with wrong arguments it is of class `usage`, or IndexError for an id that is not a row."""
     if sentence.startswith(("ids[", "ids on the GPU were no rows")):
         raise IndexError(sentence)
     if status == _library.USAGE:

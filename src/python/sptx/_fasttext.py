@@ -20,7 +20,7 @@ _PRIME = 16777619
 
 
 def ngrams_of(word: str, low: int, high: int) -> List[bytes]:
-    """Returns the n-grams of a word with its boundary marks, in fastText's order: those of low..high characters of UTF-8."""
+    """Returns the n-grams of low..high characters (of UTF-8) of a word with its boundary marks, in fastText's order."""
     bounded = b"<%s>" % as_word(word)
     begins = [at for at, byte in enumerate(bounded) if byte & 0xC0 != 0x80] + [len(bounded)]
     last = len(begins) - 1
@@ -29,7 +29,7 @@ def ngrams_of(word: str, low: int, high: int) -> List[bytes]:
 
 
 def bucket_of(ngram: bytes, buckets: int) -> int:
-    """Returns the bucket of an n-gram: the FNV-1a hash of its bytes, which fastText reads as signed."""
+    """Returns the bucket of an n-gram: the FNV-1a hash of its bytes, which count as signed in fastText."""
     value = _HASH
     for byte in ngram:
         value = (value ^ (byte | (0xFFFFFF00 if byte > 127 else 0))) * _PRIME & 0xFFFFFFFF
@@ -60,7 +60,7 @@ class FastTextKeyedVectors(KeyedVectors):
         return "FastTextKeyedVectors<vector_size=%d, %d keys>" % (self.vector_size, len(self))
 
     def get_vector(self, key: Any, norm: bool = False) -> Any:
-        """Returns a word's vector, of unit length with norm=True. KeyError if an unseen word has no n-gram."""
+        """Returns a word's vector, with norm=True scaled to unit length. KeyError if an unseen word has no n-gram."""
         if self.has_index_for(key) or not isinstance(key, str):
             return super().get_vector(key, norm)
         rows = self._buckets(key)
@@ -78,7 +78,7 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def buckets_word(self) -> List[Any]:
-        """The bucket numbers of each word's n-grams: one array a word, in the order of index_to_key."""
+        """The bucket numbers of each word's n-grams: one array for each word, in the order of index_to_key."""
         return [numpy.array(self._buckets(word), numpy.uint32) for word in self.index_to_key]
 
     recalc_char_ngram_buckets = refused("recalc_char_ngram_buckets() is not there: the buckets of a word's n-grams are found when they "
@@ -158,7 +158,7 @@ class FastText(Word2Vec):
         return {**super()._keys(epochs, start_alpha, end_alpha), **shared}
 
     def _name(self, word: Any) -> bytes:
-        """Returns the word itself, since the library makes its n-grams."""
+        """Returns the word unchanged: the library makes its n-grams."""
         if isinstance(word, str) and (not word or any(end in word for end in "\t\n\r\v\f\0")):
             raise ValueError("%.60r is no word of FastText: it is empty, or holds a TAB, a line's end or a NUL" % word)
         return as_word(word) if isinstance(word, str) else super()._name(word)
@@ -170,7 +170,7 @@ class FastText(Word2Vec):
         self.wv.vectors_ngrams = self._ngrams(run)
 
     def _ngrams(self, run: Run) -> Any:
-        """Returns the rows of all buckets, in the order of their numbers; zeros for those that no n-gram has used."""
+        """Returns the rows of all buckets, in the order of their numbers. A bucket that no n-gram uses has zeros."""
         buckets = self.bucket if self.max_n else 0
         rows, found = numpy.empty(buckets, numpy.uint32), numpy.zeros((buckets, self.vector_size), numpy.float32)
         if buckets:

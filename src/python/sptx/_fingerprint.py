@@ -1,4 +1,4 @@
-"""Fingerprints of a table's rows, which tell whether rows belong to a model's checkpoint.
+"""Fingerprints of a table's rows: they tell whether a table and a model's checkpoint belong together.
 
 A fingerprint is a dict {"weights": .., "exp_avg": ..}: for each field a hash of all its bytes. A table and the file that it was
 saved to have the same fingerprint. Each core hashes about 1 GB/s, so hashing takes less time than saving.
@@ -20,8 +20,7 @@ _BLOCK = 16 << 20  # bytes hashed at a time
 
 
 def of_table(table: Table) -> Dict[str, str]:
-    """Returns the fingerprint of a table. If some of the optimizer's state is on the GPU, where it cannot be read, only the weights
-    are in it."""
+    """Returns the fingerprint of a table. If some of the optimizer's state is on the GPU, where it cannot be read, it has only the weights."""
     found = {"weights": _hash(table.rows, table.dim, lambda ids: table.fetch(ids))}
     try:
         state = {field: numpy.asarray(rows) for field, rows in table.state.items()}
@@ -34,7 +33,7 @@ def of_table(table: Table) -> Dict[str, str]:
 
 
 def of_file(path: str, fields: Any) -> Dict[str, str]:
-    """Returns the fingerprint of a file that Table.save() wrote, for those of these fields that the file has in any type."""
+    """Returns the fingerprint of a file that Table.save() wrote: of those of the fields given here that the file contains."""
     records = numpy.load(path, mmap_mode="r")
     names = {re.sub("_(bfloat16|int8|float8)$", "", name): name for name in records.dtype.names or ()}
 
@@ -52,7 +51,7 @@ def differences(wanted: Dict[str, str], found: Dict[str, str]) -> Any:
 
 
 def _hash(rows: int, dim: int, read: Callable[[Any], Any]) -> str:
-    """Returns the hash of rows [rows x dim], which are read in blocks by ids, on all cores."""
+    """Returns the hash of rows [rows x dim]; they are read in blocks, by ids, on all cores."""
     step = max(1, _BLOCK // (4 * dim))
 
     def hash_of(first: int) -> bytes:

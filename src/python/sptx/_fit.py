@@ -93,7 +93,7 @@ def _tell_few(run: Run) -> None:
 
 def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: Optional[str], columns: Any, users: Any, items: Any,
                          weights: Any) -> Tuple[Source, List[bytes]]:
-    """Returns the data as a source, and the settings of a run on it."""
+    """Returns the source that reads the data, and the settings of a run on it."""
     format = keys.get("corpus.format") if format is None else format
     format = "graph" if format is None and weights is not None else format
     source = source_of(data, columns, users, items, format, weights).read_as(format)
@@ -110,21 +110,21 @@ def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: 
 
 
 def _refuse_older(path: Any) -> None:
-    """Raises if the run exists already, before the data is read, which may be possible only once."""
+    """Raises if the run exists already. Called before the data is read, since some data can be read only once."""
     if os.path.exists(os.path.join(os.fspath(path), "latest")):
         raise ValueError("'%s' holds a run: overwrite=True replaces it, resume=True goes on with it" % os.fspath(path))
 
 
 def _work(context: Context, source: Source, settings: Any, beginning: int) -> Callable[[Any], int]:
-    """Reads the data into a corpus, and returns the function that trains on it."""
+    """Reads the data into a corpus, and returns a function that trains on it."""
     if isinstance(source, Paths):
         return _of_files(context, None, settings, beginning)
     return functools.partial(filled(context, source, settings).train, beginning)
 
 
 def filled(context: Context, source: Source, settings: List[bytes]) -> Corpus:
-    """Returns a corpus with the data. If nobody has said what rows of fields are, the library is asked first, since other settings depend
-    on the format."""
+    """Returns a corpus that contains the data. If the caller has not said what rows of fields mean, the library is asked first, since other
+    settings depend on the format."""
     try:
         if source.format is None:
             context.waits_to_tell = True  # the same lines come again

@@ -63,7 +63,7 @@ class GloVe(_pickled.Saved):
                 self._take(run, place.path("run"), counts is not None, words)
 
     def _take(self, run: Run, path: str, numbered: bool, words: Optional[Sequence[str]]) -> None:
-        """Copies vectors and biases from the run. numbered: its words are the numbers of the rows of counts."""
+        """Copies vectors and biases from the run. numbered: True if its words are row numbers of counts."""
         names: List[str] = list(run.words)
         rows = numpy.arange(len(names))
         if numbered:
@@ -80,7 +80,7 @@ class GloVe(_pickled.Saved):
         self.wv.add_vectors(names, self.word_vectors + self.context_vectors, extras={"count": run.counts[rows].astype(numpy.int64)})
 
     def score(self, word: str, context: str) -> float:
-        """Returns the logarithm that the model gives to how often two words occur near each other."""
+        """Returns the logarithm that the model predicts of how often two words occur near each other."""
         a, b = self.wv.get_index(word), self.wv.get_index(context)
         return float(self.word_vectors[a] @ self.context_vectors[b] + self.word_biases[a] + self.context_biases[b])
 
@@ -89,7 +89,7 @@ class GloVe(_pickled.Saved):
 
 
 def _matrix(counts: Any, words: Optional[Iterable[str]]) -> Any:
-    """Checks counts and the names of their rows."""
+    """Checks the matrix of counts, and the names of its rows."""
     shape = getattr(counts, "shape", None)
     if shape is None or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError("counts are a square matrix, words x words, and not %s"
@@ -100,5 +100,5 @@ def _matrix(counts: Any, words: Optional[Iterable[str]]) -> Any:
 
 
 def _floats(values: Any) -> Any:
-    """Returns float32; a bfloat16 is a uint16 in a checkpoint."""
+    """Returns values as float32; a checkpoint's bfloat16 values come as uint16."""
     return widened(values) if values.dtype == numpy.uint16 else numpy.ascontiguousarray(values, numpy.float32)

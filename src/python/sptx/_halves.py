@@ -1,5 +1,5 @@
-"""Access to bfloat16 rows without a copy. NumPy has no bfloat16, so values are read as float32, and the memory itself as uint16. And the
-values of rows in a file, whatever their type."""
+"""Access to bfloat16 rows without a copy. NumPy has no bfloat16: indexing gives float32 copies, and the memory itself is uint16. Also reads the
+values of a file's rows, of any type."""
 
 from typing import Any, Iterator, Tuple
 
@@ -10,12 +10,12 @@ from ._views import Rows
 
 
 def widened(bits: Any) -> Any:
-    """Converts bfloat16 bits, the upper halves of float32, to float32: an array or a single number."""
+    """Converts the bits of bfloat16 values, which are the upper halves of float32, to float32: an array or a single number."""
     return numpy.left_shift(bits, 16, dtype=numpy.uint32).view(numpy.float32)
 
 
 def values_of(records: Any) -> Any:
-    """Converts the weights of records of a table's file to float32 [rows x dim]. Raises KeyError for a field of another name."""
+    """Converts the weights in records of a table's file to float32 [rows x dim]. Raises KeyError if the first field is not the weights."""
     name = records.dtype.names[0]
     stored = records[name]
     if name == "weights":
@@ -56,7 +56,7 @@ class HalfRows:
 
     @property
     def bfloat16(self) -> Any:
-        """The memory as an array of ml_dtypes.bfloat16. Raises ImportError where ml_dtypes is not installed."""
+        """The memory as an array of ml_dtypes.bfloat16. Raises ImportError if ml_dtypes is not installed."""
         import ml_dtypes  # type: ignore[import-not-found]
         return self.bits.view(numpy.ndarray).view(ml_dtypes.bfloat16)
 

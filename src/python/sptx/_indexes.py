@@ -14,8 +14,8 @@ class Indexes:
     """
 
     def to_usearch(self, table: Optional[str] = None, lists: bool = False, metric: Optional[str] = None, dtype: str = "f32") -> Any:
-        """A usearch.index.Index of the vectors: run.to_usearch().search(run["sin"], 10).keys. dtype: "f32", "bf16", "f16" or "i8",
-        the numbers that the index keeps. Needs usearch."""
+        """Returns a usearch.index.Index of the vectors: run.to_usearch().search(run["sin"], 10).keys. dtype: number type in which the index stores
+        vectors: "f32", "bf16", "f16" or "i8". Needs usearch."""
         from usearch.index import Index
 
         index = Index(ndim=self.dim, metric="cos" if self._by_cosine(metric) else "ip", dtype=dtype)
@@ -40,8 +40,8 @@ class Indexes:
 
     def to_hnswlib(self, table: Optional[str] = None, lists: bool = False, metric: Optional[str] = None, M: int = 16,
                    ef_construction: int = 200, ef: int = 100) -> Any:
-        """An hnswlib.Index of the vectors: run.to_hnswlib().knn_query(run["sin"], k=10)[0]. M, ef_construction, ef: hnswlib's links
-        a row, and rows looked at for each row inserted and each query. Needs hnswlib."""
+        """Returns an hnswlib.Index of the vectors: run.to_hnswlib().knn_query(run["sin"], k=10)[0]. M: links of a row in hnswlib; ef_construction,
+        ef: rows that it looks at for each row inserted, and for each query. Needs hnswlib."""
         import hnswlib
 
         rows = self.vectors(table=table, lists=lists)

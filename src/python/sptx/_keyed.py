@@ -46,7 +46,7 @@ class KeyedVectors:
         return iter(self.index_to_key)
 
     def __getitem__(self, key: Any) -> Any:
-        """Returns the vector of a word or row, [vector_size]; of a list of them, [n x vector_size]."""
+        """Returns the vector of a word or row, [vector_size]; for a list of them [n x vector_size]."""
         if isinstance(key, (str, int, numpy.integer)):
             return self.get_vector(key)
         return numpy.vstack([self.get_vector(one) for one in key])
@@ -60,8 +60,7 @@ class KeyedVectors:
         return self.get_index(key, -1) >= 0
 
     def get_index(self, key: Any, default: Any = None) -> Any:
-        """Returns the row of a word; a row number is returned unchanged. For an unknown word the default, or KeyError if there is
-        none."""
+        """Returns the row of a word; a row number is returned unchanged. For an unknown word returns the default; KeyError if no default is given."""
         row = self.key_to_index.get(key, -1)
         if row >= 0:
             return row
@@ -72,7 +71,7 @@ class KeyedVectors:
         raise KeyError("Key '%s' not present" % key)
 
     def get_vector(self, key: Any, norm: bool = False) -> Any:
-        """Returns a word's vector, of unit length with norm=True. It is read-only, since it shares memory with `vectors`."""
+        """Returns a word's vector, with norm=True scaled to unit length. It is read-only, since it shares memory with `vectors`."""
         row = self.get_index(key)
         vector = self.get_normed_vectors()[row] if norm else self.vectors[row]
         vector = vector.view()
@@ -126,7 +125,7 @@ class KeyedVectors:
     # ---- lengths ----
 
     def fill_norms(self, force: bool = False) -> None:
-        """With force=True, discards the cached lengths; call it so after changing `vectors` in place."""
+        """With force=True, forgets the cached lengths of vectors. Call it after changing `vectors` in place."""
         if force:
             self._norms = self._normed = None
 
@@ -149,7 +148,7 @@ class KeyedVectors:
 
     def get_mean_vector(self, keys: Any, weights: Any = None, pre_normalize: bool = True, post_normalize: bool = False,
                         ignore_missing: bool = True) -> Any:
-        """The weighted mean of words' vectors, and of vectors as they are, [vector_size]."""
+        """Returns the weighted mean of vectors, [vector_size]. A key is a word, or a vector itself."""
         if isinstance(keys, str):
             keys = [keys]
         if not len(keys):
@@ -192,7 +191,7 @@ class KeyedVectors:
 
     def most_similar_cosmul(self, positive: Any = None, negative: Any = None, topn: Optional[int] = 10,
                             restrict_vocab: Optional[int] = None) -> Any:
-        """most_similar() by Levy and Goldberg's product of cosines."""
+        """Does what most_similar() does, with Levy and Goldberg's product of cosines as the score."""
         parts = [[key for key, _ in _weighted(given, 1.0)] for given in (positive, negative)]
         if not parts[0]:
             raise ValueError("cannot compute similarity with no input")
@@ -220,7 +219,7 @@ class KeyedVectors:
         return 1 - self.similarity(w1, w2)
 
     def distances(self, word_or_vector: Any, other_words: Iterable[Any] = ()) -> Any:
-        """1 - cosine of a word to all words, or to the others that are given, in their order."""
+        """Returns 1 - cosine of a word with each of the other words given, in their order; by default with all words."""
         rows = [self.get_index(word) for word in other_words]
         unit = self.get_normed_vectors()
         return 1 - (unit[rows] if rows else unit) @ self._unit(word_or_vector)
@@ -237,7 +236,7 @@ class KeyedVectors:
         return numpy.dot(a, b)
 
     def doesnt_match(self, words: Iterable[Any]) -> Any:
-        """The word that is farthest from the mean of all of them."""
+        """Returns the word that is farthest from the mean of all these words."""
         known = [word for word in words if word in self]
         if not known:
             raise ValueError("cannot select a word from an empty list")
@@ -248,7 +247,7 @@ class KeyedVectors:
         return len(self.closer_than(key1, key2)) + 1
 
     def closer_than(self, key1: Any, key2: Any) -> List[str]:
-        """The words that are nearer to key1 than key2 is."""
+        """Returns the words that are nearer to key1 than key2 is."""
         cosines, row, own = self.get_normed_vectors() @ self._unit(key1), self.get_index(key2), self.get_index(key1)
         return [self.index_to_key[at] for at in numpy.flatnonzero(cosines > cosines[row]) if at != own]
 
@@ -256,7 +255,7 @@ class KeyedVectors:
         return keys_list[int(numpy.argmax([self.similarity(key1, key) for key in keys_list]))]
 
     def _rows_of(self, keys: Iterable[Any]) -> Any:
-        """Returns the rows of the keys that are not vectors."""
+        """Returns the rows of those keys that are words or rows, not vectors."""
         return {self.get_index(key) for key in keys if not isinstance(key, numpy.ndarray)}
 
     def _unit(self, key: Any) -> Any:
@@ -339,7 +338,7 @@ class KeyedVectors:
             section["incorrect"] += [words for words in asked if not all(word in known for word in words)]
 
     def _known(self, restrict_vocab: int, case_insensitive: bool) -> Dict[str, int]:
-        """Rows of the most frequent words; of words that differ in case only, the most frequent one's."""
+        """Returns the rows of the most frequent words. If words differ only in case, only the most frequent one is included."""
         known: Dict[str, int] = {}
         for row, word in enumerate(self.index_to_key[:restrict_vocab]):
             known.setdefault(word.upper() if case_insensitive else word, row)
@@ -348,12 +347,12 @@ class KeyedVectors:
     # ---- files ----
 
     def save(self, fname: Path, *_: Any, **__: Any) -> None:
-        """Writes everything to one file, which KeyedVectors.load() of this package reads."""
+        """Writes the whole object to one file, which KeyedVectors.load() of this package reads."""
         _pickled.save(self, fname)
 
     @classmethod
     def load(cls, fname: Path, mmap: Optional[str] = None) -> Any:
-        """Reads what save() wrote; mmap is taken and ignored."""
+        """Reads a file that save() wrote; mmap is accepted and ignored."""
         return _pickled.load(fname, cls, "a " + cls.__name__)
 
     def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False,
@@ -420,7 +419,7 @@ class KeyedVectors:
 
     def intersect_word2vec_format(self, fname: Path, lockf: float = 1.0, binary: bool = False, encoding: str = "utf8",
                                   unicode_errors: str = "strict") -> None:
-        """Takes the vectors of the words that are here from a file, to begin training with. lockf is 1: all words are trained."""
+        """Copies the vectors of words of this object from a file, as first values for training. lockf must be 1: all words are trained."""
         if lockf != 1.0:
             raise NotImplementedError("lockf = %s is not there: every word is trained; wanted lockf=1.0" % (lockf,))
         given = KeyedVectors.load_word2vec_format(fname, binary=binary, encoding=encoding, unicode_errors=unicode_errors)
@@ -531,7 +530,7 @@ class KeyedVectors:
 
     @property
     def next_index(self) -> int:
-        """Row that the next added word will get."""
+        """The row of the next word that is added."""
         return len(self)
 
     index2word = renamed("index2word", "take index_to_key")
@@ -605,7 +604,7 @@ def _ranks(values: Sequence[float]) -> Any:
 
 
 def _shares(words: Sequence[Any]) -> Dict[Any, float]:
-    """Returns {word: its share of the document's words}; the shares sum to 1."""
+    """Returns the document's words, each with its share of them, as a dict; the shares sum to 1."""
     shares: Dict[Any, float] = {}
     for word in words:
         shares[word] = shares.get(word, 0.0) + 1 / len(words)

@@ -1,5 +1,5 @@
-"""The supported array libraries, each a class with the same few functions. This module imports only NumPy: whoever passes an array
-has imported its library.
+"""The supported array libraries, each a class with the same few functions. This module imports only NumPy: a program that passes an array has
+imported its library.
 
     ids, floats   return the Operand of an array, copied if it is not dense; raise Wrong if it cannot be used
     out           returns the Operand of an array to be filled
@@ -52,7 +52,7 @@ def _wrong_floats(seen: str) -> Wrong:
 
 
 def _check_count(count: int) -> None:
-    """Refuses too many ids before they are copied: a broadcast array may have many elements and hardly any memory."""
+    """Refuses too many ids before they are copied: a broadcast array may have many elements but hardly any memory."""
     if count > MOST_IDS:
         raise Wrong(ValueError, "are %d, more than %d in one call" % (count, MOST_IDS))
 
@@ -87,7 +87,7 @@ class Numpy(_Library):
 
     @staticmethod
     def _operand(array: Any) -> Operand:
-        """Describes an array, made dense if necessary, as a plain ndarray, even if a derived class redefines attributes."""
+        """Describes an array as a plain ndarray, made dense if necessary, even if a derived class redefines attributes."""
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
             array = numpy.array(array, order="C")
@@ -185,8 +185,7 @@ class Torch(_Library):
 
     @staticmethod
     def _operand(tensor: Any, bits: int = 32) -> Operand:
-        """Describes a dense tensor. Makes a copy if its address is not aligned to its numbers, which memory of other libraries may
-        be."""
+        """Describes a dense tensor. Makes a copy if its address is not a multiple of its element size, which happens in memory of other libraries."""
         pointer = tensor.data_ptr()
         if pointer & ((bits >> 3) - 1):
             tensor = tensor.detach().clone()
@@ -261,14 +260,14 @@ class Torch(_Library):
 
 @functools.lru_cache(maxsize=None)
 def torch_device(gpu: Optional[int]) -> Any:
-    """Returns PyTorch's device for a table's GPU; the CPU if the table, or this PyTorch, has no GPU."""
+    """Returns PyTorch's device for a table's GPU; the CPU if the table has no GPU, or PyTorch has no CUDA."""
     torch = sys.modules["torch"]
     return torch.device("cuda", gpu) if gpu is not None and torch.cuda.is_available() else torch.device("cpu")
 
 
 @functools.lru_cache(maxsize=None)
 def streams_of_torch() -> Any:
-    """Returns the function that gives a GPU's current cudaStream_t: PyTorch's own for the bare number, where it exists, since it
+    """Returns the function that gives a GPU's current cudaStream_t. If PyTorch has a function that returns only this number, it is that one, which
     saves some microseconds."""
     torch = sys.modules["torch"]
     bare = getattr(torch._C, "_cuda_getCurrentRawStream", None)
@@ -332,8 +331,8 @@ class Cupy(_Library):
 # ---- JAX ----
 
 class Jax(_Library):
-    """JAX arrays on a single device. JAX has no streams to order calls in, so a call waits for its arrays, and returns when it is
-    done."""
+    """JAX arrays on a single device. JAX has no streams in which calls could be ordered, so a call waits for its arrays, and returns only when it
+    is done."""
 
     @staticmethod
     def _take(array: Any, gpu: Optional[int]) -> Operand:
@@ -377,7 +376,7 @@ class Jax(_Library):
             return Numpy.new(shape, ids, gpu)._replace(library=Jax)
         jax = sys.modules["jax"]
         device = next(iter(ids.keep[0].devices()))
-        # The buffer is made for this call, and no other code sees it before the library has filled it.
+        # only this call has the buffer until the library has filled it
         array = jax.device_put(jax.numpy.empty(shape, numpy.float32), device)
         return Jax._take(array, gpu)
 
@@ -392,7 +391,7 @@ class Jax(_Library):
 # ---- others, by the two protocols ----
 
 class Foreign(_Library):
-    """Arrays of unknown libraries, only as ids and values: a fetch with such ids needs out=."""
+    """Arrays of unknown libraries. They may be ids and values, but a fetch with such ids needs out=."""
 
     @staticmethod
     def _take(array: Any, gpu: Optional[int], kinds: str) -> Operand:

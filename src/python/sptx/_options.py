@@ -21,7 +21,7 @@ ALIASES = {"initial_accumulator_value": "initial_accumulator"}
 
 
 def read_options(optimizer: Any, lr: Optional[float], clip: Any, count_rows: Any, given: Dict[str, Any]) -> Any:
-    """Returns a struct sptx_table_options with these options, else defaults. TypeError for an option that the optimizer lacks."""
+    """Returns a struct sptx_table_options with these options; all others have their defaults. TypeError for an option that the optimizer lacks."""
     if not isinstance(optimizer, str):
         raise TypeError("optimizer = %r is not a name; wanted one of %s" % (optimizer, ", ".join(OPTIMIZERS)))
     name = optimizer.replace("-", "_")

@@ -49,7 +49,7 @@ class _Joins:
     lifecycle_events: Sequence[Dict[str, Any]] = ()
 
     def score_candidate(self, word_a: str, word_b: str, in_between: List[str]) -> Tuple[Optional[str], Optional[float]]:
-        """Returns (joined words, score) for a phrase, (None, None) for other words."""
+        """Returns (joined words, score) if the words are a phrase, otherwise (None, None)."""
         raise NotImplementedError
 
     def analyze_sentence(self, sentence: Sentence) -> Iterator[Tuple[str, Optional[float]]]:
@@ -83,7 +83,7 @@ class _Joins:
         return [token for token, _ in self.analyze_sentence(sentence)] if is_one else _Joined(self, sentence)
 
     def find_phrases(self, sentences: Iterable[Sentence]) -> Dict[str, float]:
-        """Returns the phrases of the sentences, with their scores."""
+        """Returns {phrase: score} of all phrases in the sentences."""
         return {phrase: score for sentence in sentences for phrase, score in self.analyze_sentence(sentence) if score is not None}
 
     def save(self, path: Path, *_: Any, **__: Any) -> None:
@@ -189,7 +189,7 @@ class Phrases(_Joins):
         return found
 
     def freeze(self) -> "FrozenPhrases":
-        """Returns what is needed to join words, without the counts."""
+        """Returns an object that joins the same words, but has no counts."""
         return FrozenPhrases(self)
 
     def __str__(self) -> str:
@@ -215,7 +215,7 @@ class FrozenPhrases(_Joins):
 
 
 class _Joined:
-    """Sentences whose words are joined while they are read."""
+    """Sentences whose words are joined when they are read."""
 
     def __init__(self, joins: _Joins, sentences: Iterable[Sentence]) -> None:
         self._joins, self._sentences = joins, sentences
@@ -225,8 +225,8 @@ class _Joined:
 
 
 def _is_one(sentence: Any) -> Tuple[bool, Any]:
-    """Returns whether this is a single sentence, judged by its first element, and an object that yields the whole sentence, also if
-    the argument can be read only once."""
+    """Returns whether the argument is a single sentence, which its first element tells, and an iterable of all its elements, even if the argument
+    can be read only once."""
     rest = iter(sentence)
     first = list(itertools.islice(rest, 1))
     whole = itertools.chain(first, rest) if rest is sentence else sentence

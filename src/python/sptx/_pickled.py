@@ -1,4 +1,4 @@
-"""Models in one file by pickle, for the save() and load() that gensim's classes have."""
+"""Models stored in one file by pickle: save() and load(), as gensim's classes have them."""
 
 import os
 import pickle
@@ -7,8 +7,8 @@ from typing import Any, Union
 
 
 def save(model: Any, path: Union[str, os.PathLike]) -> None:
-    """Writes the model to a file. A file that is there is replaced only when the new one is complete; a link stays, and a pipe or a
-    device gets the bytes directly."""
+    """Writes the model to a file. An existing file is replaced only when the new file is complete; a link remains, and to a pipe or a device the
+    bytes are written directly."""
     path = os.path.realpath(os.fspath(path))
     there = os.path.exists(path)
     if there and not os.path.isfile(path):
@@ -33,7 +33,7 @@ def save(model: Any, path: Union[str, os.PathLike]) -> None:
 
 
 class Saved:
-    """Base class of models that one file holds."""
+    """Base class of models that are stored in one file."""
 
     def save(self, path: Union[str, "os.PathLike[str]"], *_: Any, **__: Any) -> None:
         """Writes the model to one file."""
@@ -46,7 +46,7 @@ class Saved:
 
 
 def load(path: Union[str, os.PathLike], kind: type, wanted: str) -> Any:
-    """Reads what save() wrote. Raises TypeError if it is not of this kind; `wanted` names the kind: "a Word2Vec"."""
+    """Reads a file that save() wrote. Raises TypeError if it contains another kind of model; `wanted` names the right kind: "a Word2Vec"."""
     with open(path, "rb") as file:
         found = pickle.load(file)
     if not isinstance(found, kind):

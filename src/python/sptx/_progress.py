@@ -1,4 +1,4 @@
-"""The live line of training: one line on standard error that each report replaces, in a terminal and in a notebook."""
+"""The live line of training: each report replaces one line on standard error, in a terminal or a notebook."""
 
 import contextlib
 import shutil
@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Optional
 
 @contextlib.contextmanager
 def shown(progress: Any) -> Iterator[Optional[Callable[[Any], Any]]]:
-    """Yields the function to call with reports of training: the caller's, one that shows the live line, or None. The line is ended
+    """Yields the function that is called with reports of training: the caller's function, one that shows the live line, or None. Ends the line
     when the block is left."""
     if progress is not None and not isinstance(progress, bool):
         if not callable(progress):

@@ -35,13 +35,13 @@ class _Items:
 
 
 def is_table(data: Any) -> bool:
-    """True for a sparse matrix or a frame, which fit() takes as many lists."""
+    """True for a sparse matrix or a frame: data that fit() reads as many lists."""
     return hasattr(data, "tocsr") or (hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns"))
 
 
 def lists_of(data: Any) -> List[Any]:
-    """Returns the lists= of recommend() as a list. A sparse matrix: its rows' columns, by number. A frame of one column: that column; of
-    two: for each name of the first, in the order of first occurrence, the items of the second."""
+    """Returns the lists= of recommend() as a list of lists. Of a sparse matrix: the column numbers of each row. Of a frame with one column: that
+    column; with two: the items (second column) of each name in the first, in the order of first occurrence."""
     if not is_table(data):
         return [*data]
     if hasattr(data, "tocsr"):
@@ -61,7 +61,7 @@ def lists_of(data: Any) -> List[Any]:
 
 
 def _check_name(run: Any, name: Any) -> bytes:
-    """Returns a list's name as bytes. KeyError if the run keeps a row for each list and has no such list."""
+    """Returns a list's name as bytes. KeyError if the run has rows of lists, but not of this one."""
     text = name_of(name)
     if run.lists:
         said = run._find("list:" + text)
@@ -99,7 +99,7 @@ def _options(score: Optional[str], among: Any, seen: bool, names: Any, items: _I
 
 
 def infer(run: Any, documents: List[Any], options: Any) -> Any:
-    """Returns the rows, float32 [documents x dim], that the run gives to documents, each an iterable of words."""
+    """Returns the rows, float32 [documents x dim], that the run computes for documents; each is an iterable of words."""
     handle, items = run._open(), _Items(run)
     rows = [items.rows(words) for words in documents]
     starts = numpy.cumsum([0, *map(len, rows)], dtype=numpy.uint64)

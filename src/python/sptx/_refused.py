@@ -1,4 +1,4 @@
-"""Names of gensim that this package does not support: using one raises an error that says what to do instead."""
+"""Names of gensim that this package lacks: using one raises an error that says what to do instead."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ def refused(sentence: str) -> Any:
 
 
 def renamed(old: str, new: str) -> property:
-    """Returns a property that raises AttributeError and names its replacement, as gensim does for its old names."""
+    """Returns a property that raises AttributeError; the message names its replacement, as gensim's does for its old names."""
     def get(_: Any) -> Any:
         raise AttributeError("%s is a name of gensim before 4.0: %s" % (old, new))
     return property(get, doc="Is not there: " + new)
 
 
 def ones(name: str) -> property:
-    """Returns a property for gensim's learning-rate factor of each vector: it is always 1, and setting another value raises."""
+    """Returns a property for gensim's learning-rate factors of vectors: all are 1, and setting another value raises."""
     def get(_: Any) -> Any:
         held = numpy.ones(1, numpy.float32)
         held.flags.writeable = False

@@ -1,5 +1,5 @@
-"""Rows of fields as data of fit(): tuples, arrays with a column for each field, and (in _arrow.py) tables. The library looks at the first
-rows as it looks at the first lines of a file, and says which column means what."""
+"""Rows of fields as data of fit(): tuples, arrays (one for each column), and tables (_arrow.py). The library looks at the first rows as it does at
+the first lines of a file, and finds out what each column means."""
 
 import itertools
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ COLUMNS_MOST = 64  # largest number of columns that are looked at
 
 
 class Taken(NamedTuple):
-    """What rows are: the format, and by meaning the index of each column (None: there is none)."""
+    """What rows mean: their format, and by meaning the index of each column (None: no such column)."""
 
     format: str
     columns: Tuple[Optional[int], Optional[int], Optional[int]]
@@ -63,22 +63,22 @@ class FieldRows(Source):
     # ---- of a derived class ----
 
     def first(self, count: int) -> List[Sequence[Any]]:
-        """Returns up to `count` first rows, without taking them away."""
+        """Returns the first rows, at most `count`; they are still in what blocks() yields."""
         raise NotImplementedError
 
     def blocks(self) -> Iterator[List[Any]]:
-        """Yields all rows in blocks: lists of columns."""
+        """Yields all rows in blocks; a block is a list of columns."""
         raise NotImplementedError
 
     def tokens(self, corpus: Corpus, column: Any, what: str, lists: bool) -> Tokens:
-        """Returns a column of names as tokens; missing ones are empty."""
+        """Returns a column of names as tokens. A missing name is an empty token."""
         if isinstance(column, numpy.ndarray) and column.dtype.kind in "iu":
             return numbers(column, what)
         values = column if isinstance(column, (list, tuple)) else column.tolist()
         return next(walked([values], _words, most=len(values) + 1))[0]
 
     def values(self, column: Any, what: str) -> Any:
-        """Returns a column of numbers; NaN where one is missing."""
+        """Returns a column of numbers. A missing number is NaN."""
         try:
             return numpy.array([numpy.nan if is_missing(value) else value for value in column], numpy.float64) \
                 if not isinstance(column, numpy.ndarray) or column.dtype.kind == "O" else column.astype(numpy.float64)
@@ -89,12 +89,13 @@ class FieldRows(Source):
         return [b"" if is_missing(value) else as_word(value) for value in column]
 
     def begin(self, columns: Sequence[Optional[int]]) -> None:
-        """Called before the columns of names, which have these indexes, and the others of self.block are given."""
+        """Called before the columns of names, which have these indexes, and the other columns of self.block are added."""
 
     # ---- given ----
 
     def find(self, corpus: Corpus) -> None:
-        """Sets `format` by the first rows. Columns that the user names are pairs, unless one of two has running text."""
+        """Sets `format` to what the first rows look like. Rows whose columns the user has named are pairs, unless there are two columns and one
+        has running text."""
         self._rows, names = self.first(LOOKED_AT), self.names
         chosen = [int(column) - 1 for column in self.settings.get("corpus.columns", "").split(",") if column]
         rows = self._rows
@@ -129,7 +130,7 @@ class FieldRows(Source):
                      None if ratings is None else self.values(ratings, "rating"))
 
     def _events(self, corpus: Corpus, lists: Any, items: Any, happened: Any) -> None:
-        """Gives pairs of which the third column says what happened; corpus.events names those that count."""
+        """Adds pairs whose third column names an event; corpus.events names the events that count."""
         wanted = {word.strip().encode() for word in str(self.events).split(",") if word.strip()}
         kept = numpy.array([not wanted or word in wanted for word in self.texts(happened)], bool)
         self._unnamed += len(kept) - int(kept.sum())
@@ -159,7 +160,7 @@ def _words(column: Any, _: int) -> List[bytes]:
 
 
 class TupleRows(FieldRows):
-    """An iterable of tuples, or lists, of the same length; read once."""
+    """An iterable of tuples or lists that all have the same length; it is read once."""
 
     def __init__(self, rows: Iterable, what: str = "the rows", columns: Any = None, taken: Optional[Taken] = None) -> None:
         super().__init__(what, None, columns, taken)
@@ -185,7 +186,7 @@ class TupleRows(FieldRows):
     _length = 0
 
     def _check(self, block: List[Any]) -> None:
-        """Raises if a row is no tuple of as many fields as the first one has."""
+        """Raises if a row is not a tuple with the first row's number of fields."""
         if not block:
             return
         if not self._length:
@@ -213,7 +214,7 @@ class ArrayRows(FieldRows):
 
 
 def _whole(column: Any) -> Any:
-    """Returns an array of floats that are whole as integers; any other array as it is."""
+    """Converts an array of floats to integers if all are whole; returns any other array unchanged."""
     if column.dtype.kind == "f" and column.size and (column == numpy.floor(column)).all() and (numpy.abs(column) < 2.0 ** 53).all():
         return column.astype(numpy.int64)
     return column

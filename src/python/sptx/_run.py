@@ -141,7 +141,7 @@ class Run(Asked, Indexes):
         return ""
 
     def _key(self, section: str, key: str) -> str:
-        """The value of a key that the run was trained with, as its config.ini has it; the default if that file is lost."""
+        """Returns the value of a key of the run's config.ini, with which it was trained; the default if that file is lost."""
         return library.sptx_run_key(self._open().pointer, section.encode(), key.encode()).decode("utf-8", "surrogateescape")
 
     @property
@@ -153,7 +153,7 @@ class Run(Asked, Indexes):
 
     @property
     def counts(self) -> Any:
-        """How often each word occurs in the corpus, uint64 [words]."""
+        """How often the corpus contains each word, uint64 [words]."""
         return self._words_of(range(len(self)))[1]
 
     @property
@@ -229,7 +229,7 @@ class Run(Asked, Indexes):
         return found if asked.ndim > 1 else found[0]
 
     def _check_kinds(self, words: List[Any], rows: Any, lists: bool) -> None:
-        """In a run of triples: fails if an entity would be compared with relations, or a relation with entities."""
+        """In a run of triples: raises if an entity would be compared with relations, or a relation with entities."""
         if len(self) == self._rows or not self.lists[-1].startswith("relation:"):
             return
         for word, row in zip(words, rows):
@@ -381,7 +381,7 @@ class Run(Asked, Indexes):
         })
 
     def close(self) -> None:
-        """Closes the run's files, once no view of them is left. Harmless on a closed run."""
+        """Closes the run's files, as soon as no view of them is left. A closed run may be closed again."""
         if self._handle is not None and self._context.gpu is not None:
             self._context.check_process()
         self._handle = None
@@ -412,7 +412,7 @@ class Run(Asked, Indexes):
     # ---- by the library ----
 
     def _answers(self, rows: Any, scores: Any) -> List[List[Tuple[str, float]]]:
-        """Replaces found rows [n x k] by their words."""
+        """Converts found rows [n x k] to their words."""
         return [[(self._word(int(row)), float(score)) for row, score in zip(*of_one) if row != NONE] for of_one in zip(rows, scores)]
 
     def _open(self) -> Handle:
@@ -441,7 +441,7 @@ class Run(Asked, Indexes):
         return HalfRows(numbered) if view.dtype else numbered
 
     def _words_of(self, rows: range) -> Tuple[List[str], Any]:
-        """Returns the words of consecutive rows, and how often the corpus has each, uint64 [rows]."""
+        """Returns the words of consecutive rows, and how often the corpus contains each, uint64 [rows]."""
         handle, count = self._open(), len(rows)
         offsets, counts, found = numpy.empty(count + 1, numpy.uint64), numpy.empty(count, numpy.uint64), _library.Tokens()
         self._context.call(library.sptx_run_words, handle.pointer, rows.start if count else 0, count, offsets.ctypes.data, counts.ctypes.data,
@@ -450,7 +450,7 @@ class Run(Asked, Indexes):
         return strings(ctypes.string_at(found.data + first, end - first) if count else b"", count, offsets.tolist()), counts
 
     def _vectors(self, rows: Any, count: int, table: Optional[bytes]) -> Any:
-        """Copies the vectors of rows uint64 [count]; None: of the first `count`."""
+        """Copies the vectors of these rows, uint64 [count]; None: of the first `count` rows."""
         handle = self._open()
         out = numpy.empty((count, self.dim), numpy.float32)
         self._context.call(library.sptx_run_vectors, handle.pointer, table, None if rows is None else rows.ctypes.data, count,

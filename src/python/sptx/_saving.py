@@ -1,4 +1,4 @@
-"""Saving: a save of a table that goes on while the program does (Table.save with wait=False)."""
+"""Saving: a save of a table that runs while the program goes on (Table.save with wait=False)."""
 
 import atexit
 import ctypes
@@ -47,7 +47,7 @@ class Saving:
         return os.fsdecode(self._path)
 
     def done(self) -> bool:
-        """Whether the save has ended, with success or failure."""
+        """True if the save has ended, with success or failure."""
         self._context.check_process()
         return self._is_over()
 
@@ -64,14 +64,14 @@ class Saving:
             raise_for(status, library.sptx_saving_error(self._pointer).decode("utf-8", "replace"))
 
     def _pause(self) -> None:
-        """Waits in Python, so that Ctrl-C interrupts the wait."""
+        """Waits in Python code, so that Ctrl-C can interrupt it."""
         pause = 0.0005
         while not self._is_over():
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
 
     def _tell(self) -> None:
-        """Waits for the end, and warns if the save failed and wait() was not called."""
+        """Waits for the end of the save. Warns if it failed and wait() was not called."""
         self._pause()
         if self._pointer and not self._told and library.sptx_saving_wait(self._pointer):
             tell(library.sptx_saving_error(self._pointer).decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Tables: several tables of one width, as a model with many features has them, asked and changed by one call."""
+"""Tables: several tables with rows of one width, as a model with many features has, read and changed by one call."""
 
 import itertools
 import math
@@ -48,7 +48,7 @@ class Tables:
 
     @property
     def table(self) -> Table:
-        """The Table with all rows: for lr, steps, save, restore, wait, close."""
+        """The Table that has all rows: for lr, steps, save, restore, wait and close."""
         return self._table
 
     def __len__(self) -> int:
@@ -68,8 +68,8 @@ class Tables:
         return self._first[number + 1] - self._first[number]
 
     def numbered(self, name: Any, ids: Any) -> Any:
-        """Returns the rows of `table` that the ids of a table are: int64, of the ids' shape and library. Raises IndexError for ids
-        on the host that are not rows."""
+        """Converts ids of one table to the numbers of their rows in the Table of all: int64, in the ids' shape and library. Raises IndexError if
+        an id on the host is not a row."""
         number = self._number[name]
         first, end = self._first[number], self._first[number + 1]
         given = _arrays.take_ids(ids, self._table.context.gpu)
@@ -83,14 +83,14 @@ class Tables:
         return (given.keep.long() if given.library is Torch else given.keep.astype(numpy.int64)) + first
 
     def fetch(self, ids: Sequence[Any]) -> List[Any]:
-        """The rows of each table: for ids of each table, in the tables' order, float32 [*ids.shape, dim]."""
+        """Fetches rows from each table: the ids of each table in the tables' order; returns float32 [*ids.shape, dim] for each."""
         all_ids, shapes = self._joined(ids)
         rows = self._table.fetch(all_ids)
         ends = list(itertools.accumulate(map(math.prod, shapes), initial=0))
         return [rows[first:end].reshape(shape + (self._table.dim,)) for first, end, shape in zip(ends, ends[1:], shapes)]
 
     def update(self, ids: Sequence[Any], gradients: Sequence[Any]) -> None:
-        """One optimizer step of the rows of all tables that are named (Table.update)."""
+        """Does one optimizer step for each row that the ids name, in all tables (Table.update)."""
         self._table.update(self._joined(ids)[0], self._floats(gradients, ids, "gradients"))
 
     def store(self, ids: Sequence[Any], values: Sequence[Any]) -> None:
@@ -127,7 +127,7 @@ class Tables:
 
 
 class TablePart:
-    """One table of sptx.Tables: fetch, update, store and prefetch as those of sptx.Table, by the table's own ids."""
+    """One table of a sptx.Tables. fetch, update, store and prefetch do what those of sptx.Table do; ids count from 0 in each table."""
 
     def __init__(self, tables: Tables, number: int) -> None:
         self._tables, self._name = tables, tables.names[number]
@@ -155,7 +155,7 @@ class TablePart:
 
 
 def _join(parts: List[Any]) -> Any:
-    """Joins NumPy arrays, or tensors of PyTorch, along their first dimension."""
+    """Concatenates NumPy arrays, or tensors of PyTorch, along their first dimension."""
     if all(isinstance(part, numpy.ndarray) for part in parts):
         return numpy.concatenate(parts)
     import torch  # the parts are its tensors

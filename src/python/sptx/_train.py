@@ -76,7 +76,7 @@ def _beginning(keys: Any, overwrite: bool, resume: bool) -> int:
 
 
 def _of_files(context: Context, config: Optional[bytes], settings: List[bytes], beginning: int) -> Callable[[Any], int]:
-    """Returns a function that trains on files; its argument is the callback for the library's reports."""
+    """Returns a function that trains on files; its argument is the callback to which the library reports."""
     texts = (ctypes.c_char_p * len(settings))(*settings)
     return lambda tell: context.call(library.sptx_train, context._handle, config, texts, len(texts), beginning, tell, None)
 
@@ -144,7 +144,7 @@ class _Training:
             del raised, failed  # their tracebacks refer to this frame
 
     def _say_kept(self, error: BaseException) -> None:
-        """Sets the message of a KeyboardInterrupt: whether a checkpoint was written, and how to continue."""
+        """Sets the text of a KeyboardInterrupt: whether a checkpoint was written, and how to continue."""
         if type(error) is not KeyboardInterrupt or error.args:
             return
         if not self._resumable:
@@ -180,15 +180,15 @@ class _Training:
     # ---- in the caller's ----
 
     def _next_report(self) -> Optional[Progress]:
-        """Returns the next report. None if there was none for a while, so that exceptions of other threads can be raised, or at the
-        end."""
+        """Returns the next report. Returns None at the end; also after a while without a report, so that exceptions of other threads can be
+        raised."""
         try:
             return self._reports.get(timeout=0.2)
         except queue.Empty:
             return None
 
     def _ask(self, report: Progress) -> bool:
-        """Calls progress() with a report. True if training must stop."""
+        """Calls progress() with a report. Returns True if training must stop."""
         if self._progress is None or self._raised is not None:
             return self._raised is not None
         try:
@@ -205,7 +205,7 @@ class _Training:
         library.sptx_stop(self._context._handle)
 
     def _end(self) -> None:
-        """Stops training if it still runs, and waits until its checkpoint is written."""
+        """Stops training if it is still running, and waits until its checkpoint is written."""
         try:
             if not self._over:  # otherwise it would stop the context's next training
                 library.sptx_stop(self._context._handle)
@@ -245,7 +245,7 @@ class _Training:
             self._stop_for(error)
 
     def _came_to_run(self, frame: Any) -> bool:
-        """True if a signal arrived while run() itself was working, not the progress() that it calls."""
+        """True if a signal arrived while run() itself was working, not while progress() was."""
         interrupted = frame
         while frame is not None:
             own = frame.f_code in (_Training.run.__code__, _Training._ask.__code__) and frame.f_locals.get("self") is self

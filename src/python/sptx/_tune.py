@@ -1,4 +1,4 @@
-"""tune: finds keys for data that a program has, of any kind."""
+"""tune: finds good values of keys for data that the program has, of any kind."""
 
 import ctypes
 import functools

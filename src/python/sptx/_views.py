@@ -12,7 +12,7 @@ ITEM_BYTES = (4, 2)  # bytes of a number of each sptx_dtype
 
 
 class _Memory:
-    """The memory that an array is made from. Its owner stays open as long as an array over it lives."""
+    """The memory that an array is made from. Its owner stays open as long as there is an array over the memory."""
 
     def __init__(self, owner: Handle, view: Any, columns: int, writable: bool) -> None:
         self.owner = owner
@@ -44,7 +44,7 @@ class Rows(numpy.ndarray):
 
     @property
     def first(self) -> int:
-        """The number of the table's row at index 0, also of a slice; 0 for a copy."""
+        """The row number of index 0, also for a slice; 0 for a copy."""
         if self._origin is None:
             return 0
         address, stride, rows = self._origin
@@ -111,7 +111,7 @@ class NumberedRows(Rows):
         return iter(self.view(Rows))
 
     def _places(self, index: Any) -> Any:
-        """Returns the array indexes of rows with these numbers."""
+        """Converts numbers of rows to indexes of the array."""
         whole = self._origin is not None and self.ndim == 2 and len(self) == len(self._origin[2])
         first = self.first if whole else 0
         if isinstance(index, slice):
@@ -145,8 +145,8 @@ def _bounds(array: Any) -> Tuple[int, int]:
 
 
 def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True, whole: bool = False) -> Rows:
-    """Returns the array over a view of the library. gpu: number of the GPU that can address it, or None; whole: the view begins at
-    the beginning of records."""
+    """Returns an array over a view of the library. gpu: number of the GPU that can address the memory, or None. whole: True if the view begins
+    where a record begins."""
     def over(columns: int) -> Rows:
         rows = numpy.asarray(_Memory(owner, view, columns, writable)).view(Rows)
         if view.rows:

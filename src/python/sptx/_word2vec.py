@@ -140,7 +140,7 @@ class Word2Vec(_pickled.Saved):
     _format = "text"
 
     def _given(self, sentences: Optional[Sentences], corpus_file: Optional[Path], grows: bool) -> "_Given":
-        """Hands sentences to the library. grows: new words, and in Doc2Vec new tags, are welcome."""
+        """Passes sentences to the library. grows: True: new words are added, and in Doc2Vec new tags."""
         if (sentences is None) == (corpus_file is None):
             raise TypeError("You must provide only one of sentences (corpus_iterable) or corpus_file")
         if isinstance(sentences, (str, bytes)):
@@ -170,7 +170,7 @@ class Word2Vec(_pickled.Saved):
             self._choose(counts.words(), counts.counts, update, given.words, begins)
 
     def _choose(self, met: List[str], counts: Any, update: bool, words: int, begins: bool = True) -> None:
-        """Chooses the vocabulary by counts, and initializes the words' vectors (with begins=False to zeros: they are trained at once)."""
+        """Chooses the vocabulary by counts. Gives words their first vectors; with begins=False zeros, because they are trained right after."""
         self.effective_min_count = least = _least_count(counts, self.min_count, self.max_final_vocab)
         kept = set(self.wv.key_to_index) if update else set()
         enough = counts >= max(1, least)
@@ -223,7 +223,7 @@ class Word2Vec(_pickled.Saved):
         _call(callbacks, "on_train_end", self)
 
     def _train(self, given: "_Given", epochs: int, start_alpha: float, end_alpha: float) -> None:
-        """Trains a run on numbered words, and copies its vectors into the model."""
+        """Trains a run on words given as numbers, and copies its vectors into the model."""
         place = _Place()
         vocabulary = place.path("vocabulary.tsv")
         names = self.wv.index_to_key
@@ -255,7 +255,7 @@ class Word2Vec(_pickled.Saved):
         self.train_count += 1
 
     def _name(self, word: Any) -> bytes:
-        """Returns a word's name in the library's run: the word itself, or if no line can hold it as it is, its digits."""
+        """Returns the name of a word in the library's run: the word itself, or if a line of a file cannot contain it, digits."""
         if not isinstance(word, str):
             raise TypeError("a word is a str, not a %s: %.50r" % (type(word).__name__, word))
         if _ODD.search(word) or not word:
@@ -263,13 +263,12 @@ class Word2Vec(_pickled.Saved):
         return word.encode()
 
     def _take(self, run: Run, rows: Any) -> None:
-        """Copies the vectors of the words of `wv` from the run, where they have these rows."""
+        """Copies the vectors of the words of `wv` from these rows of the run."""
         self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
         self._take_contexts(run, rows)
 
     def _take_contexts(self, run: Run, rows: Any) -> None:
-        """Copies the words' context vectors, or the tree nodes' vectors: the library numbers nodes from the root, which gensim has
-        last."""
+        """Copies the words' context vectors, or those of the tree's nodes. The library numbers nodes from the root, but gensim has the root last."""
         if self.hs:
             self.syn1 = numpy.concatenate([run.context[::-1], numpy.zeros((1, self.vector_size), numpy.float32)])
         else:
@@ -337,7 +336,7 @@ class Word2Vec(_pickled.Saved):
 
     @property
     def random(self) -> Any:
-        """A new NumPy generator with the model's seed. Training does not use it."""
+        """Returns a new NumPy generator with the model's seed. Training does not use it."""
         return numpy.random.RandomState(seed=self.seed)
 
     score = refused("score() is not there: predict_output_word() gives a word's probability among others")
@@ -388,7 +387,7 @@ _ODD_IN_FILE = re.compile(rb"[^\t-\r ]*[\0\1][^\t-\r ]*")
 
 
 class _Counts:
-    """Words, and how often each occurs; packed, since few ask for all of them."""
+    """Words, with how often each occurs. They are stored packed, since few programs ask for all of them."""
 
     def __init__(self, packed: bytes, offsets: Any, counts: Any) -> None:
         self._packed, self._offsets, self.counts = packed, offsets, counts
@@ -401,7 +400,7 @@ class _Counts:
 
 
 class _Given:
-    """Sentences, or documents, which the library holds.
+    """Sentences or documents that have been passed to the library.
 
     names   for documents: their names in the library's run, integers, in arrays; None: those of a file, by line
     others  (name, words) for each further tag of a document, which the library does not have yet
@@ -414,7 +413,7 @@ class _Given:
         self.sentences = self.words = 0
 
     def read(self, path: Path) -> None:
-        """Reads a file of a sentence a line; words are parted by blanks. A thread reads the next block while the library takes one."""
+        """Reads a file with one sentence a line, words separated by blanks. One thread reads the next block while the library reads the last one."""
         with open(path, "rb") as file, concurrent.futures.ThreadPoolExecutor(1) as ahead:
             texts = _whole_words(file)
             coming = ahead.submit(next, texts, b"")
@@ -430,8 +429,8 @@ class _Given:
 
 
 def _whole_words(file: Any) -> Iterator[bytes]:
-    """Yields the text of a file in blocks that end where a word does. Bytes that are no UTF-8 are replaced, and a word that no line of a
-    vocabulary can hold is written as its digits."""
+    """Yields the text of a file in blocks that end at the end of a word. Bytes that are not UTF-8 are replaced. A word that a line of a vocabulary
+    file cannot contain is replaced by digits."""
     rest = b""
     for block in iter(lambda: file.read(_READ), b""):
         cut = 0
@@ -472,12 +471,12 @@ def _sum_of(vectors: Any) -> int:
 
 
 def _least_count(counts: Any, min_count: int, most: Optional[int]) -> int:
-    """Returns min_count, or the higher count with which at most `most` words are left."""
+    """Returns min_count; if more than `most` words have that count, the higher count that at most `most` words have."""
     return max(int(min_count), int(numpy.sort(counts)[-most - 1]) + 1) if most and len(counts) > most else int(min_count)
 
 
 class _Place:
-    """A temporary folder for the files of one training, removed with the object. A pickle contains the files of its run."""
+    """A temporary folder for the files of one training, removed with its object. A pickle of the object contains the run's files."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="sptx-word2vec-")
@@ -508,8 +507,8 @@ class _Place:
 
 
 def _summed_loss(metrics: str) -> float:
-    """Returns the loss summed over all pairs of a run, from its metrics.jsonl: each line has the mean loss of the pairs since the
-    previous line."""
+    """Returns the loss summed over all pairs of a run, computed from its metrics.jsonl: each line has the mean loss of the pairs since the line
+    before."""
     total, before = 0.0, 0
     with open(metrics, encoding="utf-8") as lines:
         for line in map(json.loads, lines):

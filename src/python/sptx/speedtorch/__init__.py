@@ -5,8 +5,8 @@
     GPUPytorch.., CPUPytorch.., Pytorch..          the same by PyTorch's types
     COM, COMMM, GPUPytorchCOM, CPUPytorchCOM, PytorchCOM, COMMunicator
 
-Its modules are here too: sptx.speedtorch.CUPYLive, CPUCupyPinned, GPUTorch, CPUTorchPinned, GenTorch. CuPy is not needed, nor a
-GPU: without one everything lies in host memory.
+Its modules are here too: sptx.speedtorch.CUPYLive, CPUCupyPinned, GPUTorch, CPUTorchPinned, GenTorch. CuPy is not needed, nor a GPU: without
+one everything is in host memory.
 
 What differs: state can be saved (OptimizerFactory.saveCupy and loadCupy); Rprop needs no gradient first and its step sizes go
 along; a file's rows may have any shape; a wrong name or index is an exception; first values follow torch.manual_seed().

@@ -1,4 +1,4 @@
-"""DataGadget, a file's rows for a batch; and the matrices of counts."""
+"""DataGadget, which gives rows of a file; and the matrices of counts."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from ._rows import load, numpy_dtype
 
 
 class DataGadget(Kept):
-    """The rows of a .npy file of any shape and type, on the GPU, or with CPUPinn=True in host memory that the GPU reaches."""
+    """The rows of a .npy file of any shape and type. They are on the GPU, or with CPUPinn=True in host memory that the GPU can address."""
 
     def __init__(self, fileName: Any, CPUPinn: bool = False) -> None:
         self.fileName, self.CPUPinn = fileName, CPUPinn
@@ -21,7 +21,7 @@ class DataGadget(Kept):
         self._load(load(self.fileName))
 
     def _which(self, indexes: Any) -> Any:
-        """Turns indexes (slices, single numbers, masks) into an array of row numbers."""
+        """Converts indexes (slices, single numbers, masks) to an array of row numbers."""
         if isinstance(indexes, (int, slice)) or getattr(indexes, "dtype", None) in (bool, torch.bool):
             mask = indexes.cpu().numpy() if isinstance(indexes, torch.Tensor) else indexes
             return numpy.arange(self._kept().count)[mask]
@@ -38,7 +38,7 @@ class DataGadget(Kept):
 
 
 class DataGadgetMM(DataGadget):
-    """The rows in an unnamed working file in the current directory, which is removed with the object."""
+    """As DataGadget, with the rows in an unnamed working file in the current directory, which is removed with the object."""
 
     def __init__(self, fileName: Any, CPUPinn: bool = False) -> None:
         super().__init__(fileName, CPUPinn)
@@ -69,7 +69,7 @@ class COMMM(COM):
 
 
 class GPUPytorchCOM:
-    """A matrix of counts as a tensor on the GPU where there is one, with `pytorchGPUVar` as its name."""
+    """A matrix of counts as a tensor, on the GPU if there is one, with `pytorchGPUVar` as its name."""
 
     def __init__(self, total_classes: int, datatype: torch.dtype = torch.int32) -> None:
         self.total_classes, self.dtype = total_classes, datatype

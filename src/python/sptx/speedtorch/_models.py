@@ -1,4 +1,4 @@
-"""The factories of a model's variables: rows of a large table are copied in turn into the weight of a small embedding."""
+"""The factories of a model's variables: batch after batch, rows of a large table are copied into the weight of a small embedding, and back."""
 
 import os
 import warnings
@@ -15,7 +15,7 @@ LOST = ("an index stands more than once in a batch: of its rows' updates only th
 
 
 class Switcher:
-    """Base class of all factories: the place of the rows, and how they are made."""
+    """Base class of all factories: where the rows are, and how they are made."""
 
     _place = "gpu"
     _device: Any = "auto"
@@ -54,7 +54,7 @@ class Kept(Switcher):
         save(saveFileName, kept.dtype, (kept.count,) + kept.shape, kept.copy_to)
 
     def loadCupy(self, loadFileName: Any) -> None:
-        """Takes the whole collection from a .npy file."""
+        """Reads the whole collection from a .npy file."""
         self._load(load(loadFileName))
 
     def saveTorch(self, saveFileName: Any) -> None:
@@ -121,7 +121,7 @@ class Factory(Kept):
             rows.put(numpy.arange(rows.count), whole)
 
     def variableTransformer(self, batchSize: int, posPerBatch: int, negPerBatch: Optional[int] = None) -> Any:
-        """Indexes into the batch's own rows: [batchSize, posPerBatch], and with negPerBatch [batchSize, negPerBatch] behind
+        """Returns indexes of the batch's own rows: [batchSize, posPerBatch], and with negPerBatch also [batchSize, negPerBatch], which follow
         them."""
         positives = batchSize * posPerBatch
         if negPerBatch is None:
@@ -134,7 +134,7 @@ class Factory(Kept):
         self.model_variable.weight.data = self._kept().gather(retrievedPosIndexes, retrievedNegIndexes)
 
     def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
-        """Copies the variable's weight back to the rows of these indexes. If an index repeats, its last row counts."""
+        """Copies the variable's weight back to the rows with these indexes. If an index repeats, its last row is stored."""
         self._kept().scatter(retrievedPosIndexes, retrievedNegIndexes, [self.model_variable.weight])
         if self._duplicates.in_batch(retrievedPosIndexes, retrievedNegIndexes):  # checked while the rows are on their way
             warnings.warn(LOST, SptxWarning)

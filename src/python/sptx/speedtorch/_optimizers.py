@@ -1,4 +1,4 @@
-"""The factories of an optimizer's state: the state of a batch's rows is copied between the optimizer and a large collection."""
+"""The factories of an optimizer's state: the state of a batch's rows is copied from a large collection into the optimizer, and back."""
 
 import os
 from typing import Any, Dict, List, Optional
@@ -11,13 +11,13 @@ from ._rows import Rows, load, numpy_dtype, save
 
 # A state's scalars before the first step.
 SCALARS = {"step": lambda group: 0, "eta": lambda group: group["lr"], "mu": lambda group: 1}
-# Rows that begin with other values than zeros.
+# State whose first values are not zeros.
 FIRST = {"sum": lambda group: group.get("initial_accumulator_value", 0), "step_size": lambda group: group["lr"]}
 
 
 def template(optimizer: torch.optim.Optimizer, group: Dict[str, Any], like: torch.Tensor) -> Dict[str, Any]:
-    """Returns the state that this optimizer gives a parameter of two rows, found by a trial: names and types differ between
-    versions of PyTorch. A tensor of the parameter's shape belongs to the rows."""
+    """Finds out, by a trial, which state this optimizer has for a parameter of two rows, since names and types depend on the version of PyTorch. A
+    tensor with the parameter's shape is state of rows."""
     probe = torch.zeros((2, 3), dtype=like.dtype, device=like.device, requires_grad=True)
     options = {key: value for key, value in group.items() if key != "params"}
     trial = type(optimizer)([{"params": [probe], **options}], lr=group["lr"])
@@ -33,7 +33,7 @@ def is_rows(value: Any) -> bool:
 
 
 def begin(state: Dict[str, Any], pattern: Dict[str, Any], group: Dict[str, Any], parameter: torch.Tensor) -> None:
-    """Gives a parameter that has no state the state from before the first step."""
+    """If a parameter has no state yet, sets the state that it has before its first step."""
     if state:
         return
     for name, value in pattern.items():
@@ -78,7 +78,7 @@ class Factory(Switcher):
             raise ValueError("the optimizer does not have the weight of '%s' among its parameters" % variable_name)
 
     def optInit(self) -> None:
-        """Gives all rows the state from before the first step."""
+        """Sets the state of all rows to that before the first step."""
         self._begin()
         for name in self.optVarList:
             if self._first[name]:
@@ -94,14 +94,14 @@ class Factory(Switcher):
         return self.rows
 
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
-        """Copies the state of these indexes' rows into the optimizer."""
+        """Copies the state of the rows with these indexes into the optimizer."""
         rows, state = self._kept(), self.given_optimizer.state[self._parameter]
         if self.optVarList:
             fetched = rows.gather(retrievedPosIndexes, retrievedNegIndexes)
             state.update(zip(self.optVarList, fetched.chunk(len(self.optVarList))))
 
     def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
-        """Copies the optimizer's state back to the rows of these indexes."""
+        """Copies the optimizer's state back to the rows with these indexes."""
         rows, state = self._kept(), self.given_optimizer.state[self._parameter]
         if self.optVarList:
             rows.scatter(retrievedPosIndexes, retrievedNegIndexes, [state[name] for name in self.optVarList])
@@ -124,7 +124,7 @@ class Factory(Switcher):
             rows.copy_to(out[name], k * self.total_classes)
 
     def loadCupy(self, loadFileName: Any) -> None:
-        """Takes the whole state from a file of saveCupy()."""
+        """Reads the whole state from a file that saveCupy() wrote."""
         values = load(loadFileName)
         if values.dtype != self._record() or values.shape != (self.total_classes,):
             raise ValueError("'%s' holds %s of the shape %s, wanted %s of the shape (%d,)" %

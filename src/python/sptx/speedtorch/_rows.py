@@ -1,4 +1,4 @@
-"""The rows of the factories: rows of any shape and type, stored as bytes in a Table; given and returned as PyTorch tensors."""
+"""The rows of the factories: rows of any shape and type. A Table stores their bytes; PyTorch tensors give and receive them."""
 
 import contextlib
 import itertools
@@ -18,7 +18,7 @@ from .._table import Table, check_header
 
 
 def numpy_dtype(dtype: Any) -> Any:
-    """Returns NumPy's type for a type of NumPy's, of PyTorch's, or for its name."""
+    """Returns NumPy's type for a type of NumPy or PyTorch, or a type's name."""
     if isinstance(dtype, torch.dtype):
         try:
             return torch.empty(0, dtype=dtype).numpy().dtype
@@ -65,7 +65,7 @@ class Rows:
         return rows if self._as_table else rows.view(self._type).view((length,) + self.shape)
 
     def put(self, ids: Any, values: torch.Tensor) -> None:
-        """Overwrites the rows of flat ids. If an id repeats, its last row counts."""
+        """Overwrites the rows with these flat ids. If an id repeats, its last row is stored."""
         length = len(ids)
         if values.numel() != length * self._width:
             raise ValueError("%d rows of the shape %s do not fit %d ids and rows of the shape %s" %
@@ -80,8 +80,7 @@ class Rows:
     # ---- batches ----
 
     def gather(self, positives: Any, negatives: Any = None) -> torch.Tensor:
-        """Returns the rows of a batch: those of all its indexes in the first collection, then in the second, .. [names * ids,
-        *shape]."""
+        """Returns the rows of a batch: those with its indexes in the first collection, then in the second, .. [names * ids, shape]."""
         calls = self.table._calls if self._as_table else None
         rows = calls.gather(positives, negatives, self.names) if calls is not None else NotImplemented
         self._fetched = None
@@ -107,7 +106,7 @@ class Rows:
         return (ids + numpy.arange(names).reshape(-1, 1) * count).reshape(-1)
 
     def _together(self, parts: List[torch.Tensor]) -> torch.Tensor:
-        """All parts as one tensor: what was fetched, where an optimizer has worked in place, otherwise a copy."""
+        """Returns all parts as one tensor: the fetched tensor itself if an optimizer has changed it in place, otherwise a copy."""
         if len(parts) == 1:
             return parts[0].detach()
         fetched = self._fetched
@@ -163,7 +162,7 @@ class Rows:
             self.put(numpy.arange(start + first, start + end), torch.from_numpy(numpy.array(values[first:end], self.dtype)))
 
     def whole(self) -> torch.Tensor:
-        """All rows as one tensor: the table's own memory where it lies on the host, otherwise a copy on the GPU."""
+        """Returns all rows as one tensor: the table's own memory if it is on the host, otherwise a copy on the GPU."""
         if self.in_place:
             return torch.from_numpy(self.table.weights).view((self.count,) + self.shape)
         return torch.cat([self.get(numpy.arange(first, end)) for first, end in self._chunks()])
@@ -209,7 +208,7 @@ def _new_file(name: str) -> str:
 
 
 def load(path: Any) -> Any:
-    """A .npy file, mapped where it can be. sptx.Error where it is none."""
+    """Opens a .npy file, mapped into memory if possible. sptx.Error for any other file."""
     with open(path, "rb") as file:
         check_header(file, path)
     try:
@@ -224,7 +223,7 @@ def load(path: Any) -> Any:
 
 
 def load_tensor(path: Any) -> Any:
-    """The tensor that a file of torch.save() holds, as a NumPy array. sptx.Error where it holds anything else."""
+    """Returns the tensor in a file of torch.save() as a NumPy array. sptx.Error if the file contains anything else."""
     try:
         tensor = torch.load(path, map_location="cpu", weights_only=True)
     except OSError:
@@ -239,7 +238,7 @@ def load_tensor(path: Any) -> Any:
 
 
 def _split(size: int, what: str) -> Tuple[int, int]:
-    """Returns how many rows of a table hold a row of `size` bytes, and their columns."""
+    """Returns how many rows of a table store one row of `size` bytes, and their number of columns."""
     if size < 4 or size % 4:
         raise ValueError("%s have %d bytes, which is no multiple of 4" % (what, size))
     columns = size // 4
@@ -257,8 +256,8 @@ def _torch_dtype(dtype: Any) -> torch.dtype:
 # ---- indexes ----
 
 def whole_numbers(ids: Any, count: int) -> Any:
-    """Flat ids below `count` as int64, of NumPy or of PyTorch on a GPU: there what is no row becomes -1, of which the table's
-    next wait tells. TypeError and IndexError of others."""
+    """Returns flat ids below `count` as int64, of NumPy, or of PyTorch on a GPU. On a GPU an id that is not a row becomes -1, which the table's
+    next wait reports; elsewhere it raises TypeError or IndexError."""
     on_gpu = isinstance(ids, torch.Tensor) and ids.is_cuda
     if not on_gpu and type(ids) is not numpy.ndarray:
         ids = numpy.asarray(ids.get() if hasattr(ids, "get") else ids)
@@ -275,7 +274,7 @@ def whole_numbers(ids: Any, count: int) -> Any:
 
 
 def flat(positives: Any, negatives: Any = None) -> Any:
-    """The indexes of a batch in the order of its rows: the positives, then the negatives, each flattened."""
+    """Returns the indexes of a batch in the order of its rows: the positives, then the negatives, each flattened."""
     if type(positives) is numpy.ndarray and (negatives is None or type(negatives) is numpy.ndarray):
         return positives.reshape(-1) if negatives is None else numpy.concatenate((positives, negatives), axis=None)
     parts = [part for part in (positives, negatives) if part is not None]
