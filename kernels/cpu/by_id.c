@@ -77,7 +77,8 @@ static int store_rows(void *context, unsigned worker) {
     for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
         uint64_t last = (uint32_t)row.key[row.places - 1];
         const struct backend_table *table = call->request->table;
-        const struct cpu_draws draws = {&table->spec.rounding, DRAW_ROUND_STORE, call->request->global_step, round_row(&table->spec.rounding, row.row), 0};
+        const struct cpu_draws draws = {&table->spec.rounding, DRAW_ROUND_STORE, call->request->global_step,
+                                        round_row(&table->spec.rounding, row.row), 0};
         const float *values = call->request->values + last * call->dim;
         cpu_before_change(table, row.row);
         enum value_type type = table->spec.layout.field[RECORD_WEIGHTS].type;

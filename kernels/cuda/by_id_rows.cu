@@ -480,8 +480,8 @@ static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
     }
 }
 
-/* Updates rows as update_rows does, but rows of codes, of form F. A warp copies a record to shared memory, opens its weights beside it, updates them by the
- * float32 rule, closes them, and copies the record back. */
+/* Updates rows as update_rows does, but rows of codes, of form F. A warp copies a record to shared memory, opens its weights beside it, updates
+ * them by the float32 rule, closes them, and copies the record back. */
 template <class F, enum update_of OF>
 static __global__ void __launch_bounds__(CTA) update_codes(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     extern __shared__ uint4 visited[];
