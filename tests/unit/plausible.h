@@ -1,4 +1,4 @@
-/* plausible: tests whether random draws have the distribution that they should have. */
+/* plausible: tests whether random draws have the right distribution. */
 #ifndef SPTX_TESTS_PLAUSIBLE_H
 #define SPTX_TESTS_PLAUSIBLE_H
 
@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Every distribution is tested at this level and with fixed seeds: a test that passes once always passes, and a wrong
- * distribution fails. */
+/* Every distribution is tested at this level and with fixed seeds. So a test that has passed once always passes, and a wrong distribution fails. */
 #define LEVEL_Z 3.719 /* probability 1e-4 in one tail of the normal distribution */
 
 /* Compares n draws with the expected shares by Pearson's chi-square; bins with fewer than 5 expected draws are merged. Returns 1

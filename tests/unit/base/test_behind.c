@@ -10,7 +10,7 @@
 
 struct job {
     _Atomic int may_end;
-    int result, hears; /* hears: 1: SIGUSR1 would reach the work's thread */
+    int result, hears; /* hears: 1 if a SIGUSR1 could interrupt the thread that does the work */
 };
 
 static int work(void *user) {

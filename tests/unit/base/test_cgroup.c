@@ -55,15 +55,15 @@ static void version_2_takes_the_tightest_of_all_above(void **state) {
     put("proc/self/mountinfo", BASE V2);
     put_number("sys/fs/cgroup/a/b/memory.max", 100 * MIB);
     put_number("sys/fs/cgroup/a/b/memory.current", 30 * MIB);
-    assert_memory(100 * MIB, 100 * MIB); /* without memory.stat it is unknown how much of the used memory is cache */
+    assert_memory(100 * MIB, 100 * MIB); /* without a file memory.stat it is unknown how much of the used memory is cache */
     put("sys/fs/cgroup/a/b/memory.stat", "anon 31457280\n");
     assert_memory(100 * MIB, 70 * MIB);
     put("sys/fs/cgroup/a/b/memory.stat", "anon 1\ninactive_file 2097152\nactive_file 1048576\nslab_reclaimable 4\nsock 9\n");
     assert_memory(100 * MIB, 73 * MIB + 4); /* the cache counts as free memory, since the system drops it first */
     put_number("sys/fs/cgroup/a/b/memory.high", 60 * MIB);
     assert_memory(60 * MIB, 33 * MIB + 4);
-    put_number("sys/fs/cgroup/a/memory.max", 200 * MIB); /* this group's limit is larger, but its other children have used up the
-                                                          * memory */
+    put_number("sys/fs/cgroup/a/memory.max", 200 * MIB); /* this group may use more, but its parent's other children have already used most of the
+                                                          * parent's memory */
     put_number("sys/fs/cgroup/a/memory.current", 190 * MIB);
     put("sys/fs/cgroup/a/memory.stat", "\n");
     assert_memory(60 * MIB, 10 * MIB);

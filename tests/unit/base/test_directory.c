@@ -18,7 +18,7 @@ static void makes_those_above_it(void **state) {
     sentence_holds("empty");
 }
 
-/* No directory is made for a part of the path that a later ".." removes. */
+/* If a later ".." removes a part of the path, no directory is made for that part. */
 static void makes_nothing_on_the_way(void **state) {
     assert_int_equal(directory_make("absent/../run"), 0);
     assert_int_equal(directory_exists("run"), 1);

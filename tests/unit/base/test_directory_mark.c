@@ -21,8 +21,8 @@ static void what_was_made_is_known_and_removed(void **state) {
     assert_int_equal(file_exists("d"), 0);
 }
 
-/* A process may be killed after it has made the directory and before it has written the mark. Such a directory is recognized,
- * too. */
+/* A process may be killed after it has made the directory but before it has written the mark. A later process must still recognize the directory
+ * as the program's. */
 static void what_was_just_made_is_known(void **state) {
     assert_int_equal(directory_make("d"), 0);
     assert_int_equal(directory_mark_is_there("d", &mark), 1);

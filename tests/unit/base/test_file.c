@@ -51,7 +51,7 @@ static void says_what_cannot_be_read(void **state) {
     assert_said("cannot open", looped);
 }
 
-/* A path that is not a plain file is refused at once, even if opening it would wait. */
+/* Opening anything but a plain file fails at once, even where open() would wait, as for a pipe. */
 static void opens_plain_files_only(void **state) {
     static const char *const others[][2] = {{"/dev/null", "not a plain file but a device"},
                                             {"/dev/zero", "not a plain file but a device"},
@@ -81,7 +81,7 @@ static void opens_plain_files_only(void **state) {
     close(fd);
 }
 
-/* Starts a process that writes `pieces` to the pipe, with pauses between them. */
+/* Starts a process that writes the texts `pieces` to the pipe, with pauses between them. */
 static pid_t start_writer(const char *path, const char *const *pieces) {
     pid_t writer = fork();
     if (writer) return writer;
@@ -151,7 +151,7 @@ static void writes_all_or_nothing(void **state) {
     assert_int_equal(file_write(&writer, "new", 3), 0);
     assert_int_equal(file_print(&writer, " %d", 42), 0);
     assert_int_equal(writer.written, 6);
-    assert_holds(path, "old", 3); /* the old content stays until the new one is committed */
+    assert_holds(path, "old", 3); /* the old content stays until the new content is committed */
     assert_int_equal(file_commit(&writer), 0);
     assert_holds(path, "new 42", 6);
     file_abandon(&writer); /* abandoning a closed writer does no harm */
@@ -163,7 +163,7 @@ static void writes_all_or_nothing(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* Writes pieces smaller than, as large as and larger than the buffer, one after another in every order. */
+/* Writes texts that are smaller than the buffer, as large, and larger, in every order. */
 static void pieces_of_any_size_arrive_in_order(void **state) {
     static const uint64_t sizes[] = {1, FILE_BUFFER - 2, 1, 5, FILE_BUFFER, 3, FILE_BUFFER + 1, 2 * FILE_BUFFER,
                                      0, FILE_BUFFER - 1, 1, 1};
@@ -258,7 +258,7 @@ static void knows_its_pieces(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(file_is_partial(none[i], "out"));
 }
 
-/* A name of the greatest length leaves no space for the ending of a partial file's name. */
+/* A name of the greatest allowed length leaves no space for the partial file's ending. */
 static void names_of_any_length(void **state) {
     char name[256] = "";
     for (size_t length = 150; length < 256; length += length < 180 || length > 200 ? 15 : 1) {
@@ -316,8 +316,7 @@ static void rights_stay(void **state) {
     assert_int_equal(file_replace(path, "z", 1), 0);
     assert_int_equal(stat(path, &about), 0);
     assert_true(about.st_uid == 12345 && about.st_gid == 54321 && (about.st_mode & 07777) == 0755);
-    /* This process cannot give the new file the old file's group. The group's members then get only the rights that everybody
-     * has. */
+    /* This process cannot give the new file the old file's group. Then the group's members get no more rights on it than everybody has. */
     assert_int_equal(chmod(scratch, 0777), 0);
     assert_int_equal(chown(path, 65534, 54321), 0);
     assert_int_equal(chmod(path, 0664), 0);
@@ -332,7 +331,7 @@ static void rights_stay(void **state) {
 static void streams_take_bytes_as_they_come(void **state) {
     struct file_writer writer;
     char *path = in_scratch("pipe"), got[8] = "";
-    assert_int_equal(file_writer_open(&writer, "/dev/null"), -1); /* a device is refused by a call that writes files only */
+    assert_int_equal(file_writer_open(&writer, "/dev/null"), -1); /* file_writer_open() writes plain files only, so it refuses a device */
     assert_said("no plain file but a device", "/dev/null");
     assert_int_equal(file_writer_open_given(&writer, "/dev/null"), 0);
     assert_int_equal(file_write(&writer, "x", 1), 0);
@@ -362,7 +361,7 @@ static void streams_take_bytes_as_they_come(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* An unnamed file occurs in no directory, and two unnamed files made at one path are different files. */
+/* An unnamed file is in no directory. Two unnamed files made at one path are different files. */
 static void unnamed_files_are_ones_own(void **state) {
     char *path = scratch_text("rows", "the user's"), got[2];
     int first = file_open_unnamed(path), second = file_open_unnamed(path);
@@ -379,7 +378,7 @@ static void unnamed_files_are_ones_own(void **state) {
     assert_said("cannot make a file beside", in_scratch("absent/rows"));
 }
 
-/* A file that is already open is written from its current position, behind what others have written to it. */
+/* A file that is already open is written from its current position, after what others have written to it. */
 static void an_open_file_is_appended_to(void **state) {
     char *path = scratch_text("log", "before\n"), name[64];
     int fd = open(path, O_WRONLY | O_APPEND);

@@ -5,7 +5,7 @@
 enum { MOST = 40 };
 static const uint64_t ROWS[] = {1, 2, 1000, INT32_MAX, (uint64_t)INT32_MAX + 1, (uint64_t)INT32_MAX + 2, UINT32_MAX - 1};
 
-/* Converts `count` ids of which one is wrong, at an address that is not a multiple of 16 bytes. */
+/* Converts `count` ids, one of which is wrong, at an address that is not a multiple of 16 bytes. */
 static void check_take(unsigned bits, uint64_t rows, uint64_t count, uint64_t place, int64_t id) {
     int64_t wide[MOST + 1];
     int32_t narrow[MOST + 1];

@@ -19,8 +19,7 @@ static void asks_while_it_is_watched(void **state) {
     }
 }
 
-/* Returns how a child process ends that gets SIGTERM `times` times, either while it watches for signals or after it has stopped
- * watching. */
+/* Sends a child process SIGTERM `times` times, either while it watches for signals or after it has stopped watching. Returns how it ends. */
 static int end_of(int times, int watching) {
     int status;
     pid_t child = fork();
@@ -47,7 +46,7 @@ static int see_flag(void *context, unsigned worker) {
     return 0;
 }
 
-/* A thread that has a flag looks at the flag instead of signals, and so do the workers that do its jobs. */
+/* A thread that has a flag checks the flag in place of signals, and so do the workers that do its jobs. */
 static void a_flag_takes_the_place_of_signals(void **state) {
     struct pool *pool = pool_open(3);
     struct interrupt watch;

@@ -42,7 +42,7 @@ static void one_at_a_time(void **state) {
     snprintf(wanted, sizeof wanted, "process %ld of ", (long)getpid());
     assert_ptr_equal(strstr(holder, wanted), holder);
     assert_non_null(strstr(holder, ", since 2"));
-    lock_give(&second); /* giving back a lock that it never had does no harm */
+    lock_give(&second); /* giving back a lock that was never taken does no harm */
     assert_int_equal(lock_try(&second, path, holder), 1);
     lock_give(&first);
     lock_give(&first);
@@ -51,8 +51,7 @@ static void one_at_a_time(void **state) {
     lock_give(&second);
 }
 
-/* When a process ends, its lock is free, even if it was killed. The lock file stays, and the next process writes its own name to
- * it. */
+/* When a process ends, even if it is killed, its lock becomes free. The lock file stays, and the next process writes its own name to it. */
 static void a_killed_process_has_nothing(void **state) {
     struct lock lock;
     char *path = in_scratch("lock"), wanted[64];
@@ -110,7 +109,7 @@ static void many_take_turns(void **state) {
     assert_false(file_exists(path));
 }
 
-/* A file with the name of the lock's file that is no lock file is left unchanged. */
+/* If a file with the lock file's name is not a lock file, it is left unchanged. */
 static void what_is_no_lock_file_stays(void **state) {
     struct lock lock;
     char *path = scratch_text("notes", "of mine\n"), *link = in_scratch("link"), *pipe_path = in_scratch("pipe");

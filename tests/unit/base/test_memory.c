@@ -33,7 +33,7 @@ static void what_is_asked_for_is_there(void **state) {
         memset(block, 1, n * 4);
         free(block);
     }
-    void *none = mem_alloc(0, 8, "nothing"); /* an allocation of 0 bytes is no failure */
+    void *none = mem_alloc(0, 8, "nothing"); /* mem_alloc() of 0 bytes does not fail */
     assert_non_null(none);
     free(none);
     char *text = mem_text("abcdef", 3, "text");
@@ -68,13 +68,13 @@ static void the_system_tells(void **state) {
     assert_true(before > 0);
     memset(block, 1, size);
     assert_true(mem_resident() > before + size / 2);
-    assert_true(mem_resident_peak() + (1 << 20) >= mem_resident()); /* the kernel counts some pages later than others */
+    assert_true(mem_resident_peak() + (1 << 20) >= mem_resident()); /* the tolerance: the kernel counts some pages with delay */
     free(block);
     assert_true(mem_resident_peak() > before + size / 2);
     assert_true(mem_total() > mem_available() && mem_available() > 0);
 }
 
-/* The system gets this memory back. free() alone would not return it, because later blocks are in use behind it. */
+/* The system gets this memory back. free() alone would keep it, because blocks after it are in use. */
 static void what_is_freed_goes_back(void **state) {
     enum { BLOCKS = 1000, BYTES = 64 << 10 };
     void *blocks[BLOCKS];

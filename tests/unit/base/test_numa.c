@@ -50,7 +50,7 @@ static void where_there_is_nothing_to_choose_nothing_is(void **state) {
     assert_int_equal(numa_near(scratch, "0000:1c:00.0"), NUMA_NONE);
 }
 
-/* Returns the NUMA policy of a page, or of this thread if page is NULL; -1 if the system does not tell. */
+/* Returns the NUMA policy of a page (NULL: of this thread); -1 if the system does not give it. */
 static int policy(void *page) {
     int mode = -1;
     if (syscall(SYS_get_mempolicy, &mode, NULL, 0ul, page, page ? (unsigned long)MPOL_F_ADDR : 0ul)) return -1;

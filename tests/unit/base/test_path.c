@@ -56,7 +56,7 @@ static void links_are_followed_even_to_nothing(void **state) {
     assert_refused("loop", "loop");
     assert_refused("loop/x", "loop");
     assert_refused("real/file/..", "Not a directory");
-    assert_stands_for("real/file/x", "real/file/x"); /* making something there will say what is wrong */
+    assert_stands_for("real/file/x", "real/file/x"); /* the error comes later, from the attempt to create a file there */
 }
 
 static void what_is_open_stays(void **state) {
@@ -76,7 +76,7 @@ static void paths_of_any_length(void **state) {
     assert_stands_for(path, "run");
     for (int i = 0; i < DEEP; i++) memcpy(path + 2 * i, "d/", 3);
     path[2 * DEEP - 1] = 0;
-    assert_stands_for(path, path); /* nothing of it exists, so that no system call gets the whole path */
+    assert_stands_for(path, path); /* no part of the path exists, so no system call is given the whole path */
     memset(part, 'x', NAME_MAX + 1);
     part[NAME_MAX + 1] = 0;
     assert_refused(part, "too long");

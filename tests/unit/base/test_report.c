@@ -42,7 +42,7 @@ static int fails(void *context, unsigned worker) {
     return (fail)("worker %u says so", worker);
 }
 
-/* If many threads fail at once, the message of one of them is kept whole. */
+/* If many threads fail at once, one of their messages is kept, whole. */
 static void threads_do_not_mix_their_sentences(void **state) {
     struct pool *pool = pool_open(8);
     for (int i = 0; i < 500; i++) {
@@ -153,7 +153,7 @@ static int fail_on_each(void *context, unsigned worker) {
     return (fail)("worker of %s", (const char *)context);
 }
 
-/* Each handle keeps its own message, whichever threads work for it. The program's message does not change. */
+/* Each handle keeps its own message, whichever threads work for it. The message of the program itself does not change. */
 static void sinks_keep_their_own(void **state) {
     struct pool *pool = pool_open(3);
     struct report *one = report_open(NULL, NULL), *two = report_open(NULL, NULL);

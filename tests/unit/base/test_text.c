@@ -184,7 +184,7 @@ static void a_text_is_added_to_as_far_as_there_is_room(void **state) {
     n = text_add(text, sizeof text, n, "%s", "345");
     assert_int_equal(n, 5);
     n = text_add(text, sizeof text, n, "%.3f", 1e300);
-    assert_int_equal(n, 7); /* the number of bytes that were written; the whole text is longer */
+    assert_int_equal(n, 7); /* the number of bytes written; the whole text is longer */
     assert_int_equal(strlen(text), 7);
     assert_memory_equal(text, "12345", 5);
     assert_int_equal(text_add(text, sizeof text, n, "more"), 7);

@@ -1,9 +1,9 @@
-/* Counts waiting time. The tests do not wait: they set the clock of the last look back. */
+/* Tests how waiting time is counted. To avoid waiting, the tests set the time of the last look back. */
 #include "tests/testing.h"
 
 #include "base/waiting.h"
 
-/* Returns the waiting time after a look, if the look before it was `seconds` ago. */
+/* Returns the waiting time that is counted if the look before was `seconds` ago. */
 static double waited_after(struct waiting *waiting, double seconds) {
     double before = waiting->seconds;
     waiting->last = waiting_now() - seconds;

@@ -48,7 +48,7 @@ static void sorts_arguments(void **state) {
     assert_int_equal(read_line(&g, NULL, "cmd"), 0);
     assert_int_equal(g.arguments.count, 0);
     arguments_release(&g.arguments);
-    assert_int_equal(read_line(&g, NULL, "cmd --out=a.b"), 0); /* this '.' is in the value, so it makes no key of it */
+    assert_int_equal(read_line(&g, NULL, "cmd --out=a.b"), 0); /* the '.' is in the option's value, so the option is not a key */
     assert_string_equal(g.out, "a.b");
     arguments_release(&g.arguments);
     assert_int_equal(read_line(&g, "device, memory", "cmd --memory.depth=2 --device.threads=1"), 0);

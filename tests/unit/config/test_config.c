@@ -63,7 +63,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
     assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
 }
 
-/* An optimizer must have the same default options in a run without keys as in a table of libsptx. A run also clips the sums of sgd. */
+/* An optimizer has the same default options in a run without keys as in a table of libsptx. Only a run clips the sums of sgd. */
 static void optimizers_have_the_defaults_of_their_rules(void **state) {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         char text[256];
@@ -113,7 +113,7 @@ static void reads_what_editors_leave(void **state) {
     config_release(&c);
 }
 
-/* One file may mix the line ends of Windows (CR LF), Unix (LF) and old Macs (CR). */
+/* One file may contain line ends of Windows (CR LF), of Unix (LF) and of old Macs (CR). */
 static void reads_lines_however_they_end(void **state) {
     static const char *const ends[] = {"\n", "\r\n", "\r"};
     for (int first = 0; first < 3; first++)
@@ -162,7 +162,7 @@ static void reads_lines_of_any_length(void **state) {
     }
 }
 
-/* A list of files may have one file on each line; the INI parser (inih) joins indented lines to one value. */
+/* If several paths are given one a line, the lines after the first are indented; the INI parser (inih) joins them to one value. */
 static void values_go_on_in_indented_lines(void **state) {
     struct config c;
     assert_int_equal(read_text(&c,
@@ -176,7 +176,7 @@ static void values_go_on_in_indented_lines(void **state) {
     config_release(&c);
 }
 
-/* A key may be indented under its section, as some people write it. It must not be read as part of the value before it. */
+/* A key may be indented. It is still a key, not part of the value above it. */
 static void indented_keys_are_keys(void **state) {
     struct config c;
     assert_int_equal(read_text(&c, "[corpus]\n  path = a\n  format = lists\n    min_count = 7\n  [model]\n\tdim:3\n"
@@ -196,7 +196,7 @@ static void indented_keys_are_keys(void **state) {
     REFUSES("[train]\nloss = softmax\n  model.dims=3\n", "line 3: [train] has no key 'model.dims'");
 }
 
-/* inih reads at most 199 bytes of a line at a time. Wherever it cuts a value, no byte may be lost or added. */
+/* inih reads at most 199 bytes of a line at a time. Wherever this cuts a value, no byte may be lost or added. */
 static void long_values_keep_every_byte(void **state) {
     static const char odd[] = "  ;;#= :.[];\"\t x";
     for (size_t length = 150; length < 1200; length += 1 + length / 100) {
@@ -367,7 +367,7 @@ static void writes_what_it_reads(void **state) {
         assert_non_null(strstr(once, "\nvocab =\n"));
         assert_true(back.train_steps == 4611686018427387903u && back.memory_gpu_budget == 1000001);
         assert_string_equal(back.corpus_cache, "a  b # c;d");
-        /* the config resolved in memory, and the same config written resolved, read and resolved again, must be equal */
+        /* the resolved config must be equal to one that is written, read and resolved again */
         assert_int_equal(config_resolve(&c), 0);
         free(once);
         assert_int_equal(config_format(&c, help, &once), 0);
@@ -448,8 +448,8 @@ static void difference_names_what_changes_numbers(void **state) {
     }
 }
 
-/* Keys that are still auto are taken from the settled config if they change the run's numbers. Keys that the user gave, and keys
- * that change no number, stay. */
+/* Keys that are still auto get the settled config's values if they affect the run's numbers. Keys that the user gave, and keys that affect no
+ * number, stay. */
 static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
     for (int said = 0; said < 2; said++) {
         struct config open, settled;
@@ -459,8 +459,7 @@ static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
         assert_int_equal(config_argument(&settled, "--train.batch=77"), 0);
         assert_int_equal(config_argument(&settled, "--memory.hot_rows=5"), 0);
         assert_int_equal(config_argument(&settled, "--optimizer.lr=0.5"), 0);
-        assert_int_equal(config_argument(&settled, "--model.target_init=auto"), 0); /* "auto" as the value of a text key is a
-                                                                                     * text, and nothing left open */
+        assert_int_equal(config_argument(&settled, "--model.target_init=auto"), 0); /* for a key whose value is a text, "auto" is an ordinary text */
         assert_int_equal(config_resolve(&open), 0);
         assert_int_equal(config_resolve(&settled), 0);
         config_settle(&open, &settled);

@@ -73,7 +73,7 @@ static void auto_on_lists(void **state) {
     config_release(&config);
 }
 
-/* Lists have no rows if they have no names, or if an option is given that works with examples.mode = list only. */
+/* Lists get no rows of their own if they have no names, or if a key is set that needs examples.mode = list. */
 static void lists_that_have_no_rows(void **state) {
     char encoded[512], ids[256];
     static char header[] = CORPUS_STREAM_MAGIC " and ids";
@@ -88,7 +88,7 @@ static void lists_that_have_no_rows(void **state) {
     }
 }
 
-/* A run's name is that of its config file or, without a file, of its corpus. It never leads out of runs/. */
+/* A run is named after its config file; without one, after its corpus. Its directory is always in runs/. */
 static void a_run_is_called_by_its_file_or_its_corpus(void **state) {
     static const char *const corpora[][2] = {{"", "runs/run"},
                                              {"books", "runs/books"},
@@ -153,8 +153,7 @@ static void auto_of_the_rules(void **state) {
     }
 }
 
-/* The rate and schedule for lists are set only if the rule is chosen automatically. A rule that the user sets has its own
- * defaults. */
+/* The learning rate and schedule for lists become defaults only if the rule is chosen automatically. A rule that the user sets brings its own. */
 static void a_named_rule_brings_its_own_rate(void **state) {
     RESOLVES("[corpus]\nformat = lists\n[optimizer]\nrule = adagrad\n[examples]\ntargets = one\n[train]\nepochs = 3\n");
     assert_true(config.optimizer_lr == 0.01);
@@ -274,7 +273,7 @@ static void the_gradient_and_rate_of_means(void **state) {
     }
 }
 
-/* Lock-free training with frozen rows is for the CPU only. */
+/* Lock-free training of tables with frozen rows works on the CPU only. */
 static void what_the_cpu_alone_trains(void **state) {
     static const struct {
         const char *keys, *why;
@@ -296,7 +295,7 @@ static void what_the_cpu_alone_trains(void **state) {
     }
 }
 
-/* train.effort = thorough keeps the values of keys that the user set, and does not share negatives if such a key rules that out. */
+/* train.effort = thorough keeps the values of keys that the user has set, and does not share negatives if such a key excludes it. */
 static void auto_of_a_thorough_run(void **state) {
     static const struct {
         const char *keys;
@@ -344,7 +343,7 @@ static void a_processor_is_quick(void **state) {
     config_release(&config);
 }
 
-/* A run of an earlier version, which had no train.effort, is resumed as quick, whatever the default on this machine is. */
+/* Earlier versions had no train.effort. When a run of one is resumed, its effort is quick, whatever this machine's default is. */
 static void an_earlier_version_was_quick(void **state) {
     struct config config;
     char older[] = "[corpus]\nformat = lists\n[model]\ndim = 128\n";
@@ -392,7 +391,7 @@ static void checkpoint_times_are_taken_apart(void **state) {
         double seconds;
         uint64_t steps;
         int epochs;
-        double share; /* most share of the time that writing may take; only with checkpoint_every = auto */
+        double share; /* largest share of the time that writing may take; used only with checkpoint_every = auto */
     } all[] = {{"end", 0, 0, 0, 0},          {"10m", 600, 0, 0, 0},  {"90 s", 90, 0, 0, 0}, {"5000 steps", 0, 5000, 0, 0},
                {"1e3 steps", 0, 1000, 0, 0}, {"1 step", 0, 1, 0, 0}, {"epoch", 0, 0, 1, 0}, {"epoch, 2h", 7200, 0, 1, 0},
                {"auto", 1800, 0, 0, 0.03},   {"auto, 10m", 600, 0, 0, 0}, {"10m, auto", 600, 0, 0, 0},
@@ -438,7 +437,7 @@ static void edges_are_read_as_their_keys_say(void **state) {
     config_release(&config);
 }
 
-/* Each item of a list is an example, as negatives.per = batch needs it. */
+/* Each item of a list is an example: negatives.per = batch needs this. */
 static void auto_of_shared_negatives(void **state) {
     static const char *const all[] = {"[negatives]\nper = batch\n", "[examples]\nmode = user\ntargets = all\n",
                                       "[negatives]\nper = batch\n[examples]\ntargets = all\n"};

@@ -1,4 +1,4 @@
-/* Peculiar options of the notebooks' configs. Each is checked in the examples that the config makes of a corpus. */
+/* The peculiar options of the notebooks' configs, checked in the examples that each config makes from a corpus. */
 #include "tests/testing.h"
 
 #include "kernels/cpu/cpu.h"
@@ -82,7 +82,7 @@ static void count_block(const struct built *b, const struct cpu_block *block, ui
     sum->blocks++;
 }
 
-/* Counts over all lines. in_order: 1 if the config keeps the file's order. Lines of fewer than `shortest` ids must be left out. */
+/* Counts over all lines. in_order: 1 if the config does not shuffle lines. Lines of fewer than `shortest` ids must not occur. */
 static struct counted count(const struct built *b, uint64_t negatives, uint64_t shortest, int in_order) {
     struct counted sum = {0};
     struct shuffle order = shuffle_make(LINES, draw_at(b->examples.source.seed, DRAW_SHUFFLE, 0, 0, 0));
@@ -106,7 +106,7 @@ static void lit2vec(void **state) {
         assert_int_equal(sum.own + sum.negatives_again + sum.zero, 0);
         assert_true(sum.positives_again > LINES / 4); /* positives are drawn with replacement from the line's 2 to 6 other ids */
         assert_true(sum.low > LINES * 128 / 4);       /* small ids are drawn far more often */
-        for (int at = 0; at < 3; at++) assert_true(sum.targets_at[at] > LINES / 8); /* the target is any book of the list */
+        for (int at = 0; at < 3; at++) assert_true(sum.targets_at[at] > LINES / 8); /* the target is any book of a list with equal chances */
         assert_int_equal(b.config.train_reduction, REDUCTION_MEAN);
         assert_int_equal(b.config.optimizer_schedule, SCHEDULE_CONSTANT);
         release(&b);
@@ -121,8 +121,8 @@ static void research2vec(void **state) {
         struct counted sum = count(&b, 132, POSITIVES + 1, 0);
         assert_int_equal(sum.blocks, LINES / 5 * 3); /* only the lines of 5, 6 and 7 ids */
         assert_int_equal(sum.positives_again, 0);
-        assert_true(sum.own > 0 && sum.negatives_again > 0 && sum.zero > 0); /* negatives are drawn uniformly: they may be rows
-                                                                              * of the example, occur twice, or be row 0 */
+        assert_true(sum.own > 0 && sum.negatives_again > 0 && sum.zero > 0); /* negatives are drawn uniformly, so they may be rows of the example,
+                                                                              * occur twice, or be row 0 */
         assert_int_equal(sum.targets_at[0], sum.blocks);
         assert_int_equal(b.config.train_reduction, i ? REDUCTION_SUM : REDUCTION_MEAN);
         assert_int_equal(b.config.train_update, UPDATE_BATCH);
@@ -135,7 +135,7 @@ static void papers_of_computer_science(void **state) {
     build(&b, "configs/papers-cs.ini");
     struct counted sum = count(&b, 256, 2, 0);
     assert_int_equal(sum.blocks, LINES);
-    assert_true(sum.positives_again > 0); /* positives are repeated only in lines with fewer than four other ids */
+    assert_true(sum.positives_again > 0); /* positives repeat only in lines with fewer than four other ids */
     assert_true(sum.own > 0 && sum.negatives_again > 0 && sum.zero > 0);
     for (uint64_t i = 0; i < b.blocks.count; i++) {
         const uint32_t *contexts = b.blocks.context + b.blocks.block[i].contexts;

@@ -42,7 +42,7 @@ struct edge {
     const char *epochs, *subsample, *lr;
 };
 
-/* Each threshold of the table is tested by a text just below it and a text at it. */
+/* Tests each threshold of the table with a text just below it and a text at it. */
 static void text_takes_its_values_by_tokens_and_words(void **state) {
     const struct edge edges[] = {{{.tokens = 20000, .words = 40}, "40", "0", "0.025"},
                                  {{.tokens = 20000, .words = 199}, "40", "0", "0.025"},
@@ -127,7 +127,7 @@ static void exact_steps_with_a_bound_follow_the_size(void **state) {
     assert_value("optimizer", "lr", "0.05");
 }
 
-/* examples.mode = user: data just below and at each threshold, with train.effort = quick and thorough. */
+/* examples.mode = user: tests data just below each threshold and at it, with train.effort = quick and thorough. */
 static void lists_take_their_values_by_pairs_and_items(void **state) {
     static const struct {
         uint64_t pairs, items;
@@ -203,7 +203,7 @@ static void small_data_of_many_items_shares_negatives(void **state) {
     }
 }
 
-/* If a key of the user rules out shared negatives, a thorough run draws 4,000 negatives a list, or as many as there are items. */
+/* If a key of the user excludes shared negatives, a thorough run draws 4,000 negatives a list, but no more than there are items. */
 static void thorough_lists_that_share_nothing_have_no_more_negatives_than_items(void **state) {
     static const uint64_t items[] = {168, 3999, 4000, 9000};
     static const char *const wanted[] = {"168", "3999", "4000", "4000"};
@@ -347,7 +347,7 @@ static void triples_take_their_values_by_entities(void **state) {
     }
 }
 
-/* negative_weight belongs to the softmax, and changes nothing if negative_power is set. */
+/* negative_weight is used by the softmax only, and not if negative_power is set. */
 static void only_a_softmax_weighs_the_negatives_of_triples(void **state) {
     static const char *const keys[] = {"--train.loss=logistic", "--train.negative_power=1.1", "--train.negative_weight=3"};
     for (int i = 0; i < 3; i++) {

@@ -7,8 +7,7 @@
 
 enum { WORDS = 3000, TIMES = 200000 };
 
-/* Returns bigram i of the test. Low numbers of words are drawn more often. Every fifth bigram is a text, the others are numbers
- * of words. */
+/* Returns bigram i of the test. Words with low numbers are drawn more often. Every fifth bigram is a text; the others are two numbers of words. */
 static struct bigram bigram_at(uint32_t i) {
     uint32_t draw = i * 2654435761u >> 8, word = draw % WORDS * (draw / WORDS % WORDS) / WORDS;
     char text[16] = "";

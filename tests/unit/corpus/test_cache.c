@@ -36,7 +36,7 @@ static void close_case(struct case_ *c) {
     pool_close(c->pool);
 }
 
-/* Checks that the corpus is `wanted`, and that it was found in the cache (reused = 1) or made anew (0). */
+/* Checks that the corpus is `wanted`, and whether it was found in the cache (reused = 1) or made anew (0). */
 static void comes_as(const char *path, const char *wanted, int reused) {
     char out[256] = "";
     struct case_ c = open_case(path);
@@ -67,7 +67,7 @@ static void made_once_and_found(void **state) {
     comes_as(path, "a b c a d d d ", 1);
 }
 
-/* Checks the graph's number of arcs, and that the graph was found in the cache (reused = 1) or made anew (0). */
+/* Checks the graph's number of arcs, and whether the graph was found in the cache (reused = 1) or made anew (0). */
 static void graph_comes_with(const char *path, struct corpus_options options, uint64_t arcs, int reused) {
     struct case_ c = open_with(path, options);
     if (c.result) print_error("%s\n", report_sentence());
@@ -88,7 +88,7 @@ static void a_graph_is_made_once_and_found(void **state) {
     graph_comes_with(path, options, 4, 1);
     graph_comes_with(path, directed, 2, 0);
     graph_comes_with(path, directed, 2, 1);
-    options.weights = WEIGHTS_YES; /* the value that the look at the file gave before */
+    options.weights = WEIGHTS_YES; /* the value that looking at the file has given before */
     graph_comes_with(path, options, 4, 0);
     options.weights = WEIGHTS_AUTO;
     graph_comes_with(path, options, 4, 1);
@@ -107,7 +107,7 @@ static void ids_and_a_graph_replace_each_other(void **state) {
     names_are("corpus.ids corpus.vocab.tsv");
 }
 
-/* Another process may just be replacing the files, so that a reader finds files of two builds. They must not be used together. */
+/* While another process replaces the files, a reader may find files of two builds. These must not be used together. */
 static void files_of_two_builds_are_not_mixed(void **state) {
     char *one = scratch_text("one", "a b c a\n"), *two = scratch_text("two", "c c b\n");
     uint64_t length[2];
@@ -127,8 +127,8 @@ static void files_of_two_builds_are_not_mixed(void **state) {
     free(ids);
 }
 
-/* Files that have the names of a cache's files but other content are refused. So is a vocabulary alone: a cache writes its
- * stream first. */
+/* Files with the names of a cache's files but with other content are refused. So is a vocabulary without a stream, since a cache writes its stream
+ * first. */
 static void other_files_of_its_names_are_refused(void **state) {
     static const char *const names[] = {"corpus.ids", "corpus.vocab.tsv", "corpus.graph"};
     char *path = scratch_text("corpus", "a b\n"), name[64];
@@ -257,7 +257,7 @@ static void a_directory_that_cannot_be_written_serves(void **state) {
     sentence_holds("corpus.lock': Permission denied");
 }
 
-/* Training would take rows of lists for the only target rows, and read outside of the table. */
+/* Without this check, training would use the rows of lists as its only target rows, and read outside the table. */
 static void a_vocabulary_has_rows_of_lists_only_if_the_run_has_them(void **state) {
     static const struct {
         const char *rows;
@@ -272,7 +272,7 @@ static void a_vocabulary_has_rows_of_lists_only_if_the_run_has_them(void **state
         {"relation:a\t0\n", FORMAT_TRIPLES, 1, NULL},
         {"list:a\t0\nlist:b\t0\n", FORMAT_DOCUMENTS, 1, NULL},
         {"list:a\t1\n", FORMAT_TEXT, 0, NULL}, /* an item, since it has a count */
-        {"list:a\t0\nd\t1\n", FORMAT_TEXT, 0, NULL}, /* it is not one of the last rows */
+        {"list:a\t0\nd\t1\n", FORMAT_TEXT, 0, NULL}, /* the list is not among the last rows */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char words[64];

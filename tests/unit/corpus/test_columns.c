@@ -17,8 +17,7 @@ static void lines_are_equal(const struct table_line *a, const struct table_line 
     }
 }
 
-/* Splits lines of up to 90 bytes. A short line is split by bit masks if enough bytes follow it in memory; the result must be the
- * same as without masks. */
+/* Splits lines of up to 90 bytes. Bit masks split a short line if enough bytes follow it in memory; the result must not depend on that. */
 static void lines_are_split_alike_with_and_without_masks(void **state) {
     static const char *const separators[] = {" ", ",", "\t", ";", "::"};
     char bytes[300], copy[300];

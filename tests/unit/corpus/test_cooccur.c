@@ -75,7 +75,7 @@ static void pairs_count_as_by_the_plainest_way(void **state) {
     assert_counts(&(struct cooccur_wanted){.window = 5, .flat = 1, .path = in_scratch("counts")}, 2, 0);
 }
 
-/* One byte of memory: each thread keeps only the fewest events, and writes the others to disk. */
+/* One byte of memory is allowed: each thread keeps the fewest events possible, and writes the others to disk. */
 static void pairs_beyond_the_memory_are_merged_from_disk(void **state) {
     assert_counts(&(struct cooccur_wanted){.window = 15, .frequent = 1, .memory = 1, .path = in_scratch("counts")}, 1, 1);
     assert_counts(&(struct cooccur_wanted){.window = 40, .frequent = 3, .memory = 1, .path = in_scratch("counts")}, 2, 1);
@@ -111,7 +111,7 @@ static void what_does_not_fit_64_bits_is_refused(void **state) {
     sentence_holds("pairs of 1073741824 words in windows of 16 need 65 bits, and have 64; lower examples.window, or raise corpus.min_count");
 }
 
-/* The stream has the pairs of each row, at most four in a sentence, and the same bytes whatever the threads. */
+/* The stream lists the pairs of each row, at most four in a sentence. Its bytes do not depend on the number of threads. */
 static void the_stream_has_rows_and_their_counts(void **state) {
     struct cooccur_text text = make_text();
     struct idstream of = {.ids = ids, .starts = starts, .tokens = TOKENS, .sentences = SENTENCES, .checksum = 5};

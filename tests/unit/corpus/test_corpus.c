@@ -34,7 +34,7 @@ static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     return out;
 }
 
-/* State of a trace of blocks, after the last block that was traced. */
+/* State of a trace of blocks, after the last traced block. */
 struct tracing {
     uint64_t number, offset, line;
     const char *path;
@@ -73,7 +73,7 @@ static void trace_block(struct tracing *t, const struct corpus_block *block) {
     if (block->line_open) assert_true(t->open);
 }
 
-/* Writes the same text from a corpus that is read in blocks, and checks the numbers of each block. */
+/* Makes the same text from a corpus that is read in blocks, and checks the numbers of each block. */
 static char *block_trace(struct corpus *corpus, char *out) {
     struct corpus_block block = {0};
     struct tracing tracing = {.line = 1, .out = out};
@@ -120,7 +120,7 @@ static void random_bytes_are_read_alike_at_every_block_size(void **state) {
     }
 }
 
-/* Blocks that several threads have read, by their numbers. */
+/* Blocks that several threads have read, by the blocks' numbers. */
 enum { MOST_BLOCKS = 4096 };
 struct together {
     struct corpus *corpus;
@@ -140,8 +140,7 @@ static int keep_blocks(void *context, unsigned worker) {
     return more;
 }
 
-/* Threads read ranges of the files, packed ones among them. Words and lines are longer than a range, and some files end without
- * a line end. */
+/* Threads read ranges of files, some of them compressed. Words and lines may be longer than a range, and some files end without a line end. */
 static void threads_that_read_ranges_make_the_blocks_of_one(void **state) {
     static const char letters[] = "abc \n\n\r\t";
     struct together *together = calloc(1, sizeof *together);
@@ -185,7 +184,7 @@ static void threads_that_read_ranges_make_the_blocks_of_one(void **state) {
     free(seen);
 }
 
-/* If one thread fails, the other threads, which wait for its block, end, too. */
+/* If one thread fails, the other threads, which wait for its block, end as well. */
 static void a_failure_ends_all_threads_that_read(void **state) {
     struct together *together = calloc(1, sizeof *together);
     struct corpus_options options = {.format = FORMAT_TEXT, .max_word = 100};
@@ -227,7 +226,7 @@ static int read_with(char *path, enum corpus_format format, uint64_t max_word, u
     return more;
 }
 
-/* The limit on a word's length holds wherever the word is in the file and wherever blocks end. */
+/* A word that is too long is refused wherever it is in the file and wherever blocks end. */
 static void a_word_is_as_long_as_it_may_be(void **state) {
     char text[400];
     for (int round = 0; round < 300; round++) {
@@ -407,8 +406,8 @@ static void the_fingerprint_knows_path_size_and_time(void **state) {
     assert_int_not_equal(fingerprint(a), first);
 }
 
-/* Changes a byte of the file; its size and time stay the same. In a file of up to 64 blocks of 4 KiB every changed byte changes
- * the fingerprint, in a larger file at least the first and the last. */
+/* Changes a byte of the file without changing its size and time. In a file of up to 64 blocks of 4 KiB every changed byte must change the
+ * fingerprint, in a larger file at least the first and the last byte. */
 static void the_fingerprint_knows_what_stands_in_a_file(void **state) {
     const struct timespec then = {1000, 0};
     const uint64_t sizes[] = {1, 100, 4095, 4096, 4097, 8192, 64 * 4096 - 1, 64 * 4096, 65 * 4096, 3000000};
@@ -457,7 +456,7 @@ static uint64_t xz(char *out, uint64_t capacity, const char *bytes, uint64_t len
     return made;
 }
 
-/* Compresses into blocks of 50,000 bytes, which several threads unpack together. */
+/* Compresses into blocks of 50,000 bytes, which several threads decompress at the same time. */
 static uint64_t xz_blocks(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
     lzma_stream stream = LZMA_STREAM_INIT;
     lzma_mt how = {.threads = 2, .block_size = 50000, .preset = 1, .check = LZMA_CHECK_CRC32};
@@ -472,7 +471,7 @@ static uint64_t xz_blocks(char *out, uint64_t capacity, const char *bytes, uint6
     return made;
 }
 
-/* Compresses by the library that the program loads. */
+/* Compresses by the same library that the program loads. */
 static uint64_t bzip2(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
     void *library = dlopen("libbz2.so.1.0", RTLD_NOW);
     if (!library) library = dlopen("libbz2.so.1", RTLD_NOW);
@@ -558,7 +557,7 @@ static int read_through(char *path) {
     struct corpus *corpus = scratch_corpus(path, 100);
     struct corpus_block block = {0};
     int more;
-    if (!corpus) return -1; /* opening failed already: the damage is in the bytes that are looked at first */
+    if (!corpus) return -1; /* opening failed already, because the damage is in the file's first bytes */
     corpus_set_threads(corpus, 4);
     while ((more = corpus_next(corpus, &block)) > 0) continue;
     if (more < 0) assert_int_equal(corpus_next(corpus, &block), 0); /* after a failure another thread must find no further block */

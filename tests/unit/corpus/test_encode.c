@@ -21,7 +21,7 @@ struct case_ {
     struct idstream stream;
     int result, reused;
 };
-/* Every second case numbers the words while it counts them, as cache.h does. The others read the file a second time. */
+/* In every second case the words are numbered while they are counted, as in cache.h. In the others the file is read a second time. */
 static struct case_ open_case(const struct corpus_options *options, char *path, unsigned threads, uint64_t block) {
     static int cases;
     struct numbered numbered = {.fd = -1};
@@ -81,7 +81,7 @@ static void no_rest_is_left(void) {
     mem_free_texts(names, count);
 }
 
-/* Checks that each way to encode gives these sentences, and that all write the same bytes. */
+/* Checks that each way to encode gives these sentences, and the same bytes. */
 static void encodes_as(const struct corpus_options *options, const char *text, const char *wanted) {
     char *path = scratch_text("corpus", text), *first = NULL;
     uint64_t size = 0, length;
@@ -212,14 +212,14 @@ static void a_vocabulary_that_is_read_decides(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     options.vocab = scratch_text("v", "c 0\na 0\n");
     encodes_as(&options, "a b c\nb\nc d", "a c | c ");
-    options.order = ORDER_GIVEN; /* the numbers in the file are the ids */
+    options.order = ORDER_GIVEN; /* the numbers in the file become the ids */
     encodes_as(&options, "a b c\nb\nc d", "a c | c ");
 }
 
 /* ---- random corpora against a plain encoder ---- */
 
 static void random_text(char *out, int lines) {
-    out += sprintf(out, "w1 w1 w1 w1 w1\n"); /* this line keeps its words, so the vocabulary is never empty */
+    out += sprintf(out, "w1 w1 w1 w1 w1\n"); /* the words of this line are always kept, so the vocabulary is never empty */
     for (int line = 0; line < lines; line++) {
         for (unsigned words = scratch_random(9); words; words--)
             out += sprintf(out, "%sw%u%s", scratch_random(6) ? "" : " ", scratch_random(scratch_random(2) ? 12 : 60),
@@ -392,7 +392,7 @@ static void nothing_in_the_vocabulary_is_a_failure(void **state) {
 }
 
 static void write_gzip(const char *name, uint64_t cut) {
-    static char text[1000000]; /* the text is longer than the bytes that are looked at first */
+    static char text[1000000]; /* the text is longer than the part by which a file's kind is found out */
     char *at = text;
     while (at < text + sizeof text - 16) at += sprintf(at, "w%u ", scratch_random(5000));
     uLongf packed = 0;

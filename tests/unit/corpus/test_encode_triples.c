@@ -18,7 +18,7 @@ static int by_ids(const void *a, const void *b) {
                                         : (x->tail > y->tail) - (x->tail < y->tail);
 }
 
-/* Draws triples of numbers, of which every ninth number of an entity has no row. Head 3 has a third of all triples. */
+/* Draws triples of numbers. Every ninth number of an entity has no row; a third of all triples have head 3. */
 static void draw(struct triple *met) {
     uint32_t state = 1;
     for (int i = 0; i < MET; i++) {

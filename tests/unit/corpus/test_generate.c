@@ -130,7 +130,7 @@ static void papers_cite_their_field_nine_times_in_ten(void **state) {
     unsigned char *cited = calloc(30000, 1);
     for (uint64_t l = 0; l < lines->size; l++) {
         uint32_t target = lines->number[l][0];
-        assert_int_equal(cited[target]++, l / 30000); /* every paper is cited once before any is cited twice */
+        assert_int_equal(cited[target]++, l / 30000); /* no paper is cited twice before every paper is cited once */
         for (uint64_t i = 1; i < lines->count[l]; i++) {
             assert_int_not_equal(lines->number[l][i], target);
             for (uint64_t j = 1; j < i; j++) assert_int_not_equal(lines->number[l][i], lines->number[l][j]);
@@ -139,8 +139,7 @@ static void papers_cite_their_field_nine_times_in_ten(void **state) {
         }
         assert_in_range(lines->count[l] - 1, 4, 43);
     }
-    /* 0.9, plus a fifteenth of the rest. A citation that already exists is drawn again, which leaves the field a little more
-     * often */
+    /* the share is 0.9, plus a fifteenth of the rest. A citation that already exists is drawn again, slightly more often in another field */
     assert_true(fabs((double)inside / (double)tokens - 0.9) < 0.012);
     free(cited);
     free(lines);

@@ -40,7 +40,7 @@ static void add_arc(struct drawn *drawn, uint32_t from, uint32_t to, float weigh
     drawn->sums[from][to] += weight;
 }
 
-/* Draws edges, of which few begin at the last nodes. Weights are multiples of a quarter, so that their sums are exact. */
+/* Draws edges; few of them begin at the last nodes. Weights are multiples of a quarter, so their sums are exact. */
 static struct drawn *draw(uint64_t count, int directed) {
     struct drawn *drawn = calloc(1, sizeof *drawn);
     drawn->count = count;
@@ -109,7 +109,7 @@ static void random_graphs_are_as_a_plain_reference_has_them(void **state) {
     }
 }
 
-/* One row has more arcs than are sorted together, and many more duplicates than distinct arcs. */
+/* One row has more arcs than one sort handles, and many more duplicates than distinct arcs. */
 static void a_row_may_be_longer_than_a_group(void **state) {
     enum { MANY = 3 * SORT_ARCS, OTHERS = 50000 };
     uint32_t *ends = malloc(2 * MANY * sizeof *ends);
@@ -236,7 +236,7 @@ static void nodes_that_are_left_out_take_their_edges_along(void **state) {
     assert_arcs("a b\nb c\nc a\nc rare\n", options, "c>a c>b a>c a>b b>c b>a ");
     assert_arcs("a b\nb c\nb d\nc a\nc b\n", few, "b>c c>b ");
     assert_arcs("4 1\n01 0\n1 01\n4 1\n", given, "0>1 1>0 1>4 4>1 "); /* 1 and 01 are the same number, so the same node */
-    given.min_count = 2; /* a number below the highest that is left out still has a row, with count 0 */
+    given.min_count = 2; /* a number that is left out as too rare still has a row, with count 0, if a higher number is kept */
     assert_arcs("0 1\n0 1\n1 2\n1 9\n9 0\n", given, "0>1 0>9 1>0 1>9 9>0 9>1 ");
     options.vocab = scratch_text("vocab", "c\t3\nb\t2\nzz\t1\n");
     assert_arcs("a b\nb c\nc a\n", options, "c>b b>c ");
@@ -281,7 +281,7 @@ static void assert_alone(const char *name) {
     mem_free_texts(names, count);
 }
 
-/* The disk is full when edges are written, when weights are written, and when the graph is written. */
+/* The disk is full while edges, weights, or the graph are written. */
 static void a_full_disk_leaves_nothing(void **state) {
     static const uint64_t room[] = {1000, 36000, 50000};
     static const char *const sentences[] = {"cannot write beside '", "cannot write beside '", "graph': File too large"};
@@ -372,7 +372,7 @@ static void damage_is_seen(void **state) {
     release(&made);
 }
 
-/* A file with the right checksum may still be no valid graph. This one has 8 arcs: neighbours, weights, then five starts. */
+/* A file with a right checksum may still contain an invalid graph. This one has 8 arcs: neighbours, weights, then five starts. */
 static void arcs_that_make_no_sense_are_seen(void **state) {
     struct made made = make("a b 2\nb c 3\nc d 1\nd a 4\n", graph_options(), 0);
     uint64_t length, fingerprint = graph_fingerprint(made.corpus, &made.vocab, &made.options);

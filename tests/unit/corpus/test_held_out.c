@@ -20,7 +20,7 @@ static struct idstream make_lists(void) {
     return (struct idstream){.ids = ids, .starts = starts, .tokens = TOKENS, .sentences = LISTS, .checksum = 7};
 }
 
-/* Checks that the held-out and the trained items of a list together are the whole list, each in the list's order. */
+/* Checks that a list's held-out items and trained items together are the whole list, each part in the list's order. */
 static void assert_parts(const struct held_out *h, uint64_t list, uint64_t least) {
     uint64_t trained = h->trained.starts[list], out = h->starts[list];
     for (uint64_t at = starts[list]; at < starts[list + 1]; at++) {

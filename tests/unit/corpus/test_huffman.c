@@ -35,7 +35,7 @@ static void make_plain(struct plain *p, const uint64_t *counts, uint64_t words) 
     }
 }
 
-/* Writes the ids of the nodes on a word's path, from the root on, whose bit is `code`. Returns the number of ids. */
+/* Writes to nodes[] the ids of those nodes on a word's path, from the root on, at which the path's bit is `code`. Returns their number. */
 static int plain_path(const struct plain *p, uint64_t word, int code, uint32_t *nodes) {
     uint32_t up[DEEPEST];
     int count = 0;

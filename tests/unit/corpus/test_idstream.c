@@ -117,7 +117,7 @@ static void drop_example(struct example *e) {
     free(e->file);
 }
 
-/* A file whose checksum is right is refused because of its values, with this message, and not used from a cache. */
+/* The file has the right checksum but an invalid value. It must be refused with this message, and not be used from a cache. */
 static void refused_for(struct example *e, const char *sentence) {
     struct idstream stream;
     seal(e->file, e->size, 2);

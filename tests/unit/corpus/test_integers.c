@@ -37,20 +37,20 @@ static void rows_are_found_at_their_places(void **state) {
     vocab_release(&vocab);
     assert_int_equal(vocab_read(&vocab, scratch_text("words", "30000\t9\nten\t8\n")), 0);
     assert_int_equal(integer_rows_make(&rows, &vocab), 0);
-    assert_int_equal(rows.size, 0); /* the numbers are so far apart that a table of them would be nearly empty */
+    assert_int_equal(rows.size, 0); /* the numbers are so far apart that a table indexed by them would be nearly empty */
     integer_rows_release(&rows);
     vocab_release(&vocab);
 }
 
 enum { TOKENS = 60000, NUMBERS = 9000 };
 
-/* For each number, how often it occurs as an end of an edge, and where first. */
+/* For each number, how often it is an end of an edge, and where first. */
 struct seen {
     uint64_t count, first;
 };
 
-/* Some numbers fit the table of integers, some are larger than the table may be for a file of this size, and some words are no
- * integers. Two thirds of the numbers are written after the prefix. */
+/* Some numbers fit the table of integers, some are larger than that table may be for a file of this size, and some words are not integers. Two
+ * thirds of the numbers have the prefix. */
 static void write_text(struct seen *seen, const char *prefix) {
     char *text = malloc(32 * TOKENS), *at = text;
     uint32_t before = 0;

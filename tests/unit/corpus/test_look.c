@@ -144,7 +144,7 @@ static void files_of_other_formats_are_refused_by_name(void **state) {
                        "(in Python: frame.explode)"});
 }
 
-/* A line of text may have thousands of words, far more than the number of columns that a look keeps. */
+/* A line of text may have thousands of words, far more than the columns that a look remembers. */
 static void long_lines_are_looked_at_within_bounds(void **state) {
     static char text[40000];
     const struct look_keys keys = LOOK_AUTO;
@@ -160,7 +160,7 @@ static void long_lines_are_looked_at_within_bounds(void **state) {
     assert_string_equal(like, "");
 }
 
-/* Files as users have them. Each was once misread without a warning. */
+/* Files as users have them. Each of them was once misread without a warning. */
 static void what_people_have_is_read_rightly_or_refused(void **state) {
     LOOKS(LOOK_EDGES, {"1 -> 2\n2 -> 3\n", "source = column 1, target = column 3, weight = none of 3; blanks, no header"},
           {"1,2,\n2,3,\n", "source = column 1, target = column 2, weight = none of 3; commas, no header"},
@@ -197,7 +197,7 @@ static void what_people_have_is_read_rightly_or_refused(void **state) {
           {"1: 2 3\n2: 1\n", "line 1 has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"});
 }
 
-/* Fields and lines that some programs write and that are no names are refused. */
+/* Some programs write fields and lines that are not names. These must be refused. */
 static void what_programs_write_beside_names_is_refused(void **state) {
     LOOKS(LOOK_PAIRS,
           {"'ann','dune'\n'bob','emma'\n", "line 1: column 1 has single quotes, which would be parts of the names: 'ann','dune'; write double quotes (sed \"s/'/\\\"/g\")"},
@@ -217,7 +217,7 @@ static void what_programs_write_beside_names_is_refused(void **state) {
     LOOKS(LOOK_LISTS, {"| list | items |\n|---|---|\n| a | b |\n", "line 2 draws a table, as psql and mysql print results; write CSV (psql --csv, mysql --batch)"});
 }
 
-/* A column that holds lists of its own would be one item, or lend its first item to the list's name. */
+/* A column whose fields are lists is refused: each list would be read as one item, or its first item as part of the list's name. */
 static void lists_within_a_column_are_refused(void **state) {
 #define WITHIN(how, row, python, key) "line 2: column 2 holds whole lists, " how ": " row "; write a line for each item (in Python: " python "frame.explode)" key
 #define BY_SEPARATOR "; or corpus.separator says which separates the items"
@@ -361,15 +361,15 @@ static void a_few_lines_are_judged(void **state) {
                {"a,b\na,c\na,d\na,e\n", LINES_PAIRS},                    /* no ratings */
                {"1,\"ready soups\"\n1,rye\n2,salt\n", LINES_PAIRS},      /* item names with blanks */
                {"a,b,3\na,c,5\nb,c,1\nyes, a,b,2\n", LINES_LISTS},       /* the last line is a sentence */
-               {"a b 3\na c 5\nb c 1\nb d 2\n", LINES_PAIRS},            /* the number may be an item or a rating */
+               {"a b 3\na c 5\nb c 1\nb d 2\n", LINES_PAIRS},            /* the last number may be an item or a rating */
                {"a,b,c\na,b,d\na,b,e\na,b,f\n", LINES_LISTS},            /* lists of two items */
                {"a,b,3,x,y\na,c,5,x,y\nb,c,1,x,y\n", LINES_LISTS},       /* five fields */
                {"a b c\na b d e\n", LINES_LISTS},                        /* lines of different lengths */
                {"a b c d e\nb c d e f\n", LINES_LISTS},                  /* five fields, no numbers */
                {"a\nb\n", LINES_LISTS},                                  /* one field */
                {"a b c\nb c d\n", LINES_LISTS},                          /* the third field is not a number */
-               {"a b\nb c\na d\n", LINES_UNCLEAR},                       /* lists of one item, or pairs: the same data */
-               {"a 7 3\nb 8 4\n", LINES_UNCLEAR},                        /* a list of two items, or a rating */
+               {"a b\nb c\na d\n", LINES_UNCLEAR},                       /* could be lists of one item, or pairs: the data is the same */
+               {"a 7 3\nb 8 4\n", LINES_UNCLEAR},                        /* could be a list of two items, or an item and a rating */
                {"user item rating\na b 3\na c 5\nb c 1\n", LINES_RATINGS}, /* a header says so */
                {"\n\n a,b,3\n\na,c,5\nb,c,1\n", LINES_RATINGS},          /* empty lines are skipped */
                {"\n", LINES_UNCLEAR},
@@ -544,7 +544,7 @@ static void matrices_are_no_lists(void **state) {
     LOOKS(LOOK_ADJACENCY, {"1 2 3\n2 1 3\n3 1 2\n", "target = the first, contexts = the others; blanks, no header"});
 }
 
-/* ---- rows that a program hands over ---- */
+/* ---- rows that a program passes ---- */
 
 /* Looks at rows of fields that blanks separate; a field of digits is a number. names: names of the columns, or NULL. */
 static const char *looked_typed(const char *const *rows, size_t count, const char *const *names, enum look_rows asked) {

@@ -66,7 +66,7 @@ static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
     assert_string_equal(pairs_of("", 1), "");
 }
 
-/* Ratings of plain digits are read without strtod(), and must be the same doubles. */
+/* Ratings made only of digits are read without strtod(); the doubles must be those that strtod() gives. */
 static void ratings_are_the_nearest_doubles(void **state) {
     static const char *const words[] = {"0",
                                         "7",
@@ -112,7 +112,7 @@ static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("a,b,1\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
     assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), UNTOLD("the third column is no rating, and nothing tells which "
                                                                         "column is what", "a,b,c"));
-    assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* a header, since its third field is no number */
+    assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* the line is a header, since its third field is not a number */
     assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
                         "line 3: 1 field with blanks between; wanted list, item[, rating]");
     assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
@@ -219,7 +219,7 @@ static void columns_come_apart_as_people_write_them(void **state) {
     assert_pairs("a;;3\n", HEADER_AUTO, "");
 }
 
-/* Each file of a directory may have its own header. */
+/* Each file of a directory can begin with a header of its own. */
 static void every_file_may_have_a_header(void **state) {
     char seen[64] = "";
     mkdir(in_scratch("d"), 0777);
@@ -246,7 +246,7 @@ static void every_file_may_have_a_header(void **state) {
     corpus_close(corpus);
 }
 
-/* The first or second line ends exactly at the last byte that is looked at, or near it. */
+/* The first or second line ends exactly at the end of the part in which a header is searched, or near it. */
 static void headers_are_looked_for_in_the_front(void **state) {
     char *text = malloc(2 * FIRST_BYTES);
     for (int end = FIRST_BYTES - 3; end <= FIRST_BYTES + 3; end++) {
@@ -256,7 +256,7 @@ static void headers_are_looked_for_in_the_front(void **state) {
         assert_true(inside ? !strcmp(got, "1:2;4:5;") : strstr(got, "is longer than 65536 bytes") != NULL);
         n = (uint64_t)sprintf(text, "user,item,rating\n1,2,3%*s\n4,5,6\n", end - 23, "");
         got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
-        assert_true(!strcmp(got, "1:2;4:5;")); /* if the bytes that are looked at have only one line, it can still be a header */
+        assert_true(!strcmp(got, "1:2;4:5;")); /* a single line in that part can still be a header */
         n = (uint64_t)sprintf(text, "user,item\n1,2%*s\n4,5\n", end - 14, "");
         got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
         assert_string_equal(got, "1:2;4:5;");

@@ -2,7 +2,7 @@
 
 #include "corpus/generate.h"
 
-/* The logarithm of k is the lowest e whose power, rounded down, is k; the power of e - 1 gives k - 1. */
+/* The result for k is the lowest e whose power, rounded down, is at least k. */
 static void the_logarithm_is_the_lowest_that_reaches(void **state) {
     static const uint64_t numbers[] = {2, 3, 4, 5, 7, 8, 513, 2048, 4097, 65536, 999999937, 4294967295, (uint64_t)1 << 33};
     struct powers powers;

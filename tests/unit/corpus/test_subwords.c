@@ -56,7 +56,7 @@ static const char *ngrams_of(struct listed *listed, uint32_t min, uint32_t max, 
     return listed->text;
 }
 
-/* An n-gram has the hash (bucket) that fasttext 0.9.2 and gensim give it. */
+/* An n-gram has the same hash (bucket) as in fasttext 0.9.2 and gensim. */
 static void ngrams_are_those_of_fasttext(void **state) {
     struct listed listed;
     assert_string_equal(ngrams_of(&listed, 3, 4, "where"),
@@ -68,7 +68,7 @@ static void ngrams_are_those_of_fasttext(void **state) {
         "t\xC3\xA9>:1291535 ");
 }
 
-/* '<' or '>' alone is no n-gram, but every other single character is. */
+/* '<' or '>' alone is not an n-gram, but any other single character is. */
 static void bounds_alone_are_left_out(void **state) {
     struct listed listed;
     ngrams_of(&listed, 1, 1, "ab");
@@ -81,8 +81,7 @@ static void bounds_alone_are_left_out(void **state) {
     assert_int_equal(listed.count, 0);
 }
 
-/* A UTF-8 continuation byte belongs to the character before it, even if that has not begun with a start byte: so fastText
- * counts. */
+/* A UTF-8 continuation byte belongs to the character before it, even without a start byte, as in fastText. */
 static void invalid_utf8_counts_as_fasttext_counts_it(void **state) {
     struct listed listed;
     ngrams_of(&listed, 1, 1, "\xFF\xFE"); /* two bytes that each begin a character */

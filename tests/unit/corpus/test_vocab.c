@@ -20,7 +20,7 @@ static int build(struct vocab *vocab, const struct corpus_options *options, char
     return result;
 }
 
-/* Returns "word:count " for each word, in the order of ids. */
+/* Returns "word:count " for each word, by rising id. */
 static const char *listed(const struct vocab *vocab) {
     static char out[4096];
     char *at = out;
@@ -187,7 +187,7 @@ static int plainly_more(const void *a, const void *b) {
     return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : plainly_first(a, b);
 }
 
-/* Writes a corpus of `words` words, one in ten of which comes 64 to 263 times and each other one to three times, and lists them. */
+/* Makes a corpus of `words` different words: one in ten occurs 64 to 263 times, the others one to three times. Lists the words. */
 static char *random_words(struct plain_word *list, uint64_t words) {
     uint64_t tokens = 0, *order = malloc(words * 263 * sizeof *order);
     for (uint64_t n = 0; n < words; n++) {
@@ -443,7 +443,7 @@ static void a_given_file_that_is_no_text_is_told(void **state) {
     vocab_release(&vocab);
 }
 
-/* A file that the user names may begin with an editor's byte order mark; the program's own files begin with a word. */
+/* A vocabulary file that the user names may begin with a byte order mark of an editor; in the program's own files the first word begins there. */
 static void a_byte_order_mark_is_no_word_of_a_given_file(void **state) {
     struct vocab vocab;
     char *path = scratch_text("v", "\xEF\xBB\xBF"
@@ -474,7 +474,7 @@ static void what_is_no_vocabulary_is_not_read_to_its_end(void **state) {
     sentence_holds("v' line 1: the count 'count' is not a whole number");
 }
 
-/* Reading words and building their hash table check separately whether the user has interrupted the program. */
+/* While words are read, and while their hash table is built, it is checked whether the user has interrupted the program. */
 static void an_interruption_ends_the_reading_of_a_vocabulary(void **state) {
     static _Atomic int stop;
     char *path = scratch_text("v", "a\t2\nb\t1\n");
@@ -512,8 +512,7 @@ static void an_interruption_ends_the_choice_of_words(void **state) {
     corpus_close(corpus);
 }
 
-/* While a word is looked up, memory for later words is prefetched. A word that occurs twice must be found, however many words are
- * between the two. */
+/* While a word is looked up, memory for later words is prefetched. A word that occurs twice must be found, however far apart the two are. */
 static void a_word_there_twice_is_found_at_any_distance(void **state) {
     static const unsigned distances[] = {1, 2, 31, 32, 33, 64, 65, 998, 999};
     char *text = malloc(32000), sentence[96];

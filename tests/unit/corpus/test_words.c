@@ -162,7 +162,7 @@ static void a_word_put_in_twice_is_named(void **state) {
     words_release(&words);
 }
 
-/* Threads add their words in any order, and still the same two words are named. */
+/* Threads add their words in any order; the same two words must be reported. */
 static void words_are_indexed_alike_by_any_threads(void **state) {
     enum { MANY = 100000, TWICE = 70000 };
     for (unsigned threads = 1; threads < 6; threads += 2)

@@ -1,4 +1,4 @@
-/* GloVe's law (losses.h) and its lock-free block (kernels/cpu/rows.h: fit) against float64. */
+/* Tests GloVe's coefficient (losses.h) and its lock-free block (kernels/cpu/rows.h: fit) against float64. */
 #include "kernels/cpu/rows.h"
 #include "kernels/draws.h"
 #include "kernels/losses.h"
@@ -25,7 +25,7 @@ static void logarithms_and_shares_are_those_of_the_library(void **state) {
     assert_true(isfinite(loss_log(0)));
 }
 
-/* A coefficient is at most LOSS_GLOVE_CLIP, even for scores that float32 can hardly hold. */
+/* A coefficient never exceeds LOSS_GLOVE_CLIP, even for scores near the limit of float32. */
 static void no_coefficient_is_long(void **state) {
     float loss;
     assert_true(loss_fit(1e30f, 0, 1, &loss) == LOSS_GLOVE_CLIP);
@@ -33,8 +33,8 @@ static void no_coefficient_is_long(void **state) {
     assert_true(fabsf(loss_fit(2, 0.5f, 0.25f, &loss) - 0.375f) < 1e-6f && fabsf(loss - 0.28125f) < 1e-6f);
 }
 
-/* Rows have 42 columns and 2 that pad them. The last two of the 42 are a bias and a column of ones: the bias of a target stands where its
- * contexts have the ones, and the other way round. */
+/* Rows have 42 columns and 2 columns of padding. In a target's row the last two of the 42 are its bias and a one; in a context's row a one and its
+ * bias. */
 static void a_block_moves_as_in_float64(void **state) {
     struct loss_options o = {.kind = LOSS_GLOVE, .x_max = 10, .x_power = 0.75f};
     static float w[SPAN], s[SPAN], x[CONTEXTS][SPAN], t[CONTEXTS][SPAN], counts[CONTEXTS];

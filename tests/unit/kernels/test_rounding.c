@@ -7,7 +7,7 @@
 static const uint32_t edges[] = {0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF};
 enum { EDGES = sizeof edges / sizeof *edges };
 
-/* A value that bfloat16 can represent is not changed, whatever the random bits are. A NaN stays a NaN of the same sign. */
+/* A value that bfloat16 can represent is not changed by any random bits. A NaN stays a NaN of the same sign. */
 static void kept_values_stay(void **state) {
     for (uint32_t kept = 0; kept < 65536; kept++)
         for (int e = 0; e < EDGES; e++) {
@@ -66,8 +66,8 @@ static uint32_t code_of(int float8, float x, float chance) {
     return float8 ? float8_code(x, chance) : int8_code(x, chance);
 }
 
-/* The value of a code becomes that code again, also if a division by the scale has moved it by some ulp. Values between two codes become one of
- * the two, and on average, over all random bits, are right to 1/65,536 of the step. */
+/* A value that a code represents, also after rounding errors of a division by the scale, gives that code again. A value between two codes gives
+ * one of the two; the mean over all random bits is right to 1/65,536 of the distance. */
 static void codes_and_what_is_between_them(void **state) {
     for (int float8 = 0; float8 < 2; float8++)
         for (uint32_t code = 0; code < 127; code++) {
@@ -104,7 +104,7 @@ static void scales_and_their_ends(void **state) {
         assert_int_equal(bits_of_float(code_scale(0x7F800001, float8)), CODE_NAN);
         assert_int_equal(code_of(float8, 1000, 0.5f), float8 ? 126 : 127); /* saturates */
         assert_int_equal(code_of(float8, -1000, 0.5f), float8 ? 254 : (uint8_t)-127);
-        for (uint32_t bits = 0x3F800000; bits < 0x40000000; bits += 7) { /* a row of its own values has the same scale */
+        for (uint32_t bits = 0x3F800000; bits < 0x40000000; bits += 7) { /* scaling a row so that its values are codes gives the same scale again */
             float scale = code_scale(bits, float8), again = code_scale(bits_of_float(scale * most), float8);
             if (scale != again) fail_msg("%08X", bits);
         }
@@ -180,7 +180,7 @@ static void ranks_have_the_bits_of_their_own_columns(void **state) {
     assert_int_not_equal(round_index(&whole, 24, 2), round_index(&part, 8, 1));
 }
 
-/* Different things that are rounded (tables, steps, kinds) have different keys. */
+/* What is rounded for different tables, steps or kinds has different keys. */
 static void what_is_rounded_has_its_own_bits(void **state) {
     const struct rounding targets = {.seed = 3}, contexts = {.seed = 3, .table = 1}, other = {.seed = 4};
     uint32_t keys[] = {round_step_key(&targets, DRAW_ROUND_WEIGHTS, 5),  round_step_key(&contexts, DRAW_ROUND_WEIGHTS, 5),

@@ -54,7 +54,7 @@ static void walks_meet_each_kept_word(void **state) {
         for (uint64_t number = 0; number < SENTENCES; number++) {
             struct strip strip = strip_of(&s, number, 3);
             assert_true(strip.start == starts[number] && strip.end == starts[number + 1]);
-            check_walk(&s, &strip, number, strip.start - 1, 1); /* in the first sentence: from before position 0 */
+            check_walk(&s, &strip, number, strip.start - 1, 1); /* at the first sentence, starting before position 0 */
             for (uint64_t at = strip.start; at < strip.end; at++) {
                 check_walk(&s, &strip, number, at, 1);
                 check_walk(&s, &strip, number, at, -1);

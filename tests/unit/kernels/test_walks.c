@@ -88,7 +88,7 @@ static int step_is_plausible(const struct small *g, uint32_t before, uint32_t at
     for (uint32_t x = 0; x < NODES; x++) n += seen[x];
     law_of_step(g, before, at, share);
     for (uint32_t x = 0; x < NODES; x++)
-        if (share[x] == 0 && seen[x]) return 0; /* the walk took an arc that does not exist */
+        if (share[x] == 0 && seen[x]) return 0; /* a walk used an arc that does not exist */
     return n == 0 || plausible(seen, share, NODES, n);
 }
 
@@ -129,7 +129,7 @@ static void test_steps_follow_their_law(void **state) {
         for (int kind = 0; kind < 4; kind++) check_law(kind & 1, kind >> 1, biases[i][0], biases[i][1]);
 }
 
-/* Probabilities of another graph must be recognized as wrong: so the test above can fail. */
+/* The test must recognize the probabilities of another graph as wrong; otherwise the test above could not fail. */
 static void test_a_wrong_law_is_seen(void **state) {
     struct small *g = small_graph(0, 0, 0.5, 2, 9);
     uint64_t(*seen)[NODES][NODES] = calloc(NODES + 1, sizeof *seen);

@@ -1,4 +1,4 @@
-/* Tests the index of keys, mostly against a table that is searched from its first key to its last. */
+/* Tests the index of keys, mostly against a simple table that is searched from beginning to end. */
 #include "../../testing.h"
 
 #include "base/memory.h"
@@ -27,7 +27,7 @@ static uint64_t unmix(uint64_t x) { /* the inverse of the hash's mix */
     return x ^ x >> 33;
 }
 
-/* A third of the keys hash to one place if the secret is 0. */
+/* A third of the keys have the same hash if the secret is 0. */
 static void make_keys(struct model *m) {
     *m = (struct model){0};
     for (uint64_t i = 0; i < KEYS; i++) m->key[i] = i % 3 == 0 ? unmix((uint64_t)1 << 63 | i) : i % 3 == 1 ? i : UINT64_MAX - i;
@@ -39,7 +39,7 @@ static uint64_t rank_in(const struct model *m, enum keys_evict evict, int i) {
     return evict == KEYS_LFU ? m->row[i].count : evict == KEYS_AGE ? m->row[i].born : m->row[i].last;
 }
 
-/* Returns the model's key that leaves first and is not named; -1: none. */
+/* Returns the key of the model that must leave first, of those that are not named; -1 if all are named. */
 static int first_to_leave(const struct model *m, enum keys_evict evict, const char *named) {
     int first = -1;
     for (int i = 0; i < KEYS; i++) {
@@ -119,7 +119,7 @@ static void remove_some(struct keys *keys, struct model *m, uint64_t *state) {
     }
 }
 
-/* KEYS_OPERATIONS in the environment: how many places of keys each run names; KEYS_SEED: another beginning. */
+/* Environment: KEYS_OPERATIONS: number of keys that the calls of a run name in all; KEYS_SEED: another seed. */
 static void run(enum keys_evict evict, uint64_t capacity, uint64_t secret) {
     const char *wanted = getenv("KEYS_OPERATIONS"), *seed = getenv("KEYS_SEED");
     uint64_t operations = wanted ? strtoull(wanted, NULL, 10) : 20000, state = 12345 + capacity + (seed ? strtoull(seed, NULL, 10) : 0);
@@ -175,7 +175,7 @@ static void a_key_gets_a_row_at_its_third_sight(void **state) {
     keys_release(&keys);
 }
 
-/* Counters are shared, so keys may get rows early; most do not, and none gets it late. */
+/* Keys share counters, so some keys may get rows too early, but most do not, and no key gets its row late. */
 static void the_sketch_counts_no_sight_too_few(void **state) {
     enum { MANY = 1000, CAPACITY = 4000 };
     struct keys keys;

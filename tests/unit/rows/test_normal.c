@@ -14,8 +14,7 @@ static void check_pair(uint32_t x, uint32_t y) {
                  radius * sin(angle));
 }
 
-/* Tests the words at which the computation changes: a power of two, half of its mantissa, a quarter of a turn, and the first and
- * last words. */
+/* Tests the words at which the computation changes: powers of two, half of the mantissa, a quarter of a turn, and the first and last words. */
 static void ends(void **state) {
     static const uint32_t words[] = {0,          1,          2,          3,          0x3FFFFFFF, 0x40000000, 0x40000001,
                                      0x5A827999, 0x5A82799A, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xB504F332, 0xB504F333,
@@ -33,7 +32,7 @@ static void everywhere(void **state) {
     }
 }
 
-/* A pair must be the same, however many pairs a call makes. */
+/* A pair must not depend on how many pairs a call makes. */
 static void counts(void **state) {
     uint32_t words[130];
     double all[130], two[2];

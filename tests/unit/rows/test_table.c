@@ -77,7 +77,7 @@ static void test_layout(void **state) {
     struct record_layout layout = record_layout_make(&rule, 10);
     assert_int_equal(12, layout.span);
     assert_int_equal(0, layout.slots);
-    assert_int_equal(0, layout.counted); /* sgd needs no count of steps, since it corrects no bias */
+    assert_int_equal(0, layout.counted); /* sgd corrects no bias, so it does not count steps */
     assert_int_equal(40, layout.packed);
     assert_int_equal(64, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED)); /* a record shorter than a cache line is not
                                                                                  * padded to a whole line */
@@ -157,7 +157,7 @@ static void test_fields_of_bfloat16(void **state) {
     }
 }
 
-/* A row's sum is one float32 even if the rest of the state is bfloat16, and a saved file has it unrounded. */
+/* A row's sum is one float32, even if other state is bfloat16, and a file contains it unrounded. */
 static void test_fields_of_a_rule_by_row(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ROWWISE_ADAGRAD;
@@ -190,7 +190,7 @@ static void test_fields_of_rowwise_adam(void **state) {
     assert_true(record_updates(&layout)->offset == 36 && record_state_bytes(&layout) == 40 && layout.packed == 68);
 }
 
-/* The scale is before the codes in memory, and last in a file; a record of zeros is a row of zeros. */
+/* In memory the scale is before the codes, in a file it is last. A record of zeros is a row of zeros. */
 static void test_fields_of_codes(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ROWWISE_ADAGRAD;
@@ -424,8 +424,8 @@ static void assert_rows_from(const struct table *table, const struct table *whol
     assert_memory_equal(table->store->packed + before, whole->store->packed + before, table_row_count(&table->spec) * packed);
 }
 
-/* Part of a table, from a row above 0 on, has the same rows as the whole table when it is filled, saved and loaded. A file of
- * the whole table is refused. Tested for one chunk and for several. */
+/* The part of a table that begins at a row above 0 has the rows of the whole table after being filled, saved and loaded. A file of the whole table
+ * is refused. Tested with one chunk and with several. */
 static void test_a_table_that_begins_later(void **state) {
     static const uint64_t sizes[][2] = {{400, 150}, {280000, 130001}, {3, 2}}; /* number of rows, and the first row of the part */
     struct config config = plain_config();
@@ -594,8 +594,8 @@ static void test_failed_read_leaves_no_file(void **state) {
     table_release(&table);
 }
 
-/* Puts NaN or infinity into the first or last float of rows in each of three chunks: such a table is not saved. A counter may
- * have any bits. */
+/* Puts NaN or infinity into the first or last float of rows in each of three chunks: the table must not be saved. The bits of a counter may be
+ * anything. */
 static void test_what_is_no_number_is_not_saved(void **state) {
     enum { ROWS = 150000, WIDTH = 31 }; /* a chunk has 135,300 rows */
     static const uint64_t rows[] = {0, 1, 135300, 140000, ROWS - 1};

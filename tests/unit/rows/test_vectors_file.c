@@ -107,7 +107,7 @@ static void rows_that_do_not_read(void **state) {
     }
 }
 
-/* A NUL within the text of a number does not end the number; it makes it invalid. */
+/* A NUL in the text of a number makes the number invalid; it does not end it. */
 static void a_nul_is_no_end_of_a_number(void **state) {
     static const char text[] = "2 2\na 1 2\nb 1 2\0garbage\n";
     struct vectors_file file;

@@ -143,7 +143,7 @@ static void test_other_files_stay(void **state) {
     expect_names("checkpoint- checkpoint-2 checkpoint-notes.txt config.ini latest");
 }
 
-/* Files with names similar to a checkpoint's stay, and so does a directory with a checkpoint's name that contains no checkpoint. */
+/* Files whose names resemble a checkpoint's are kept, and so is a directory with a checkpoint's name but no checkpoint in it. */
 static void test_what_is_not_ours_stays(void **state) {
     static const char *const directories[] = {"checkpoint-007",         "checkpoint-3",     "checkpoint-5.bak",
                                               "checkpoint-best.partial", "checkpoint-+6", "checkpoint-99999999999999999999"};
@@ -270,7 +270,7 @@ static void test_one_that_cannot_be_read_now_is_kept(void **state) {
     assert_int_equal(0, rmdir(in_run("checkpoint-30/context.npy")));
     assert_int_equal(0, rename(in_run("away"), in_run("checkpoint-30/context.npy")));
     expect_newest(30);
-    assert_int_equal(0, write_step(25, 1)); /* the run continued from step 20 and has not checked that 30 is whole */
+    assert_int_equal(0, write_step(25, 1)); /* the run continued from step 20, and did not check whether checkpoint 30 is whole */
     expect_names("checkpoint-25 checkpoint-30 latest");
     assert_int_equal(0, write_step(31, 1));
     expect_names("checkpoint-31 latest");
@@ -322,8 +322,8 @@ static void test_only_a_partial(void **state) {
     assert_int_equal(0, found);
 }
 
-static void test_moved_aside_is_found(void **state) { /* The process was killed between the two renames that replace a checkpoint
-                                                       * of the same step. */
+static void test_moved_aside_is_found(void **state) { /* A checkpoint of the same step is replaced by two renames; the process was killed between
+                                                       * them. */
     assert_int_equal(0, write_step(10, 1));
     assert_int_equal(0, rename(in_run("checkpoint-10"), in_run("checkpoint-10.replaced")));
     assert_int_equal(0, directory_make(in_run("checkpoint-10.partial")));
@@ -333,7 +333,7 @@ static void test_moved_aside_is_found(void **state) { /* The process was killed 
     expect_newest(10);
 }
 
-/* The process was killed before it had removed the older checkpoints. The next one removes them. */
+/* The process was killed before it had removed older checkpoints. The next process removes them. */
 static void test_older_ones_go_later(void **state) {
     for (uint64_t step = 7; step <= 10; step++) assert_int_equal(0, write_step(step, 9));
     assert_int_equal(0, rename(in_run("checkpoint-7"), in_run("checkpoint-7.partial")));

@@ -86,18 +86,17 @@ static void a_disk_without_room_is_left_for_the_end(void **state) {
     assert_false(at(2800));
     assert_true(due.without);
     assert_false(at(1e9));
-    start("auto", space); /* there is space if the run is resumed and already has such checkpoints */
+    start("auto", space); /* when a run with such checkpoints is resumed, their space counts as free */
     due.present = 2;
     assert_true(at(2800));
     start("auto", UINT64_MAX / 2 + 1); /* two checkpoints would have more bytes than a uint64_t can count */
     assert_false(at(2800));
     start("auto", space);
-    due.run = "/nonexistent/run"; /* nothing is known about the space in this directory */
+    due.run = "/nonexistent/run"; /* the free space in this directory is unknown */
     assert_true(at(2800));
     assert_string_equal(report_sentence(), "");
     start("auto", space);
-    checkpoint_due_written(&due, 55, 1, 1000); /* the first checkpoint found space, so later ones, which replace older ones, do
-                                                * too */
+    checkpoint_due_written(&due, 55, 1, 1000); /* the first checkpoint had space, so later ones, which replace older ones, have it, too */
     assert_true(at(2800));
 }
 

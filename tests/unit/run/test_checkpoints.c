@@ -59,8 +59,7 @@ static void finds_by_name_and_says_whose(void **state) {
     assert_int_equal(all.count, 0);
 }
 
-/* A kill may interrupt the removal of a checkpoint. The rest then no longer has a checkpoint's name, and the user's files in it
- * have kept their path. */
+/* A kill may interrupt the removal of a checkpoint. What remains no longer has a checkpoint's name, and the user's files in it are still there. */
 static void goes_by_another_name(void **state) {
     struct checkpoint_entry one = {.path = "run/checkpoint-5", .step = 5, .kind = CHECKPOINT_IN_PLACE, .own = 1};
     write_checkpoint("run", 5, "a", "a");

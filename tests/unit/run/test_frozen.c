@@ -1,4 +1,4 @@
-/* Frozen rows: which rows the keys freeze, and known.npy written and read again. */
+/* Tests which rows the keys freeze, and writes and reads known.npy. */
 #include "tests/testing.h"
 
 #include "run/model_files.h"

@@ -25,7 +25,7 @@ static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
     char text[METRICS_BYTES];
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         metrics.began_term = 0;
-        assert_null(metrics_diverged(&metrics, 0, 0, text)); /* a batch without terms does not count as the run's first loss */
+        assert_null(metrics_diverged(&metrics, 0, 0, text)); /* the loss of a batch without terms does not become the run's first loss */
         assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, text));
         assert_null(metrics_diverged(&metrics, 1e-3, 64, text));
         assert_null(metrics_diverged(&metrics, runs[i].most * 0.999 * 64, 64, text));
@@ -39,7 +39,7 @@ static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
     assert_string_equal(metrics_diverged(&metrics, NAN, 0, text), "the loss is not a number");
 }
 
-/* Time that was not spent on training counts neither for the rates nor for the time of the next report. */
+/* Time not spent on training counts neither in the rates nor in the time until the next report. */
 static void time_beside_training_is_left_out(void **state) {
     struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
     struct progress_state at = {.step = 1};
@@ -48,7 +48,7 @@ static void time_beside_training_is_left_out(void **state) {
     report_quiet(1);
     metrics_start(&metrics);
     metrics_add_step(&metrics, &step);
-    metrics.tally.began -= 1000; /* as if the report period had begun 1,000 s ago */
+    metrics.tally.began -= 1000; /* as if the time since the last report were 1,000 s longer */
     assert_true(metrics_due(&metrics));
     metrics_leave_out(&metrics, 990);
     assert_true(metrics_due(&metrics));
@@ -124,8 +124,8 @@ static void lines_that_cannot_be_written_are_counted(void **state) {
     if (!strstr(report_sentence(), "metrics.jsonl' lacks 3 lines: cannot write '")) fail_msg("%s", report_sentence());
 }
 
-/* Lines that were written after the checkpoint are removed. They are found by step; if several lines have the same step, by
- * pairs and epochs. Half a line at the end is removed, too. */
+/* Lines written after the checkpoint are removed. A line is compared by step; of several lines with the same step, by pairs and epochs. An
+ * incomplete last line is removed, too. */
 static void lines_after_a_checkpoint_are_cut(void **state) {
     static const char whole[] = "{\"step\": 0, \"epoch\": 0, \"loss\": 1}\n"
                                 "{\"step\": 3, \"epoch\": 1, \"pairs\": 40, \"x\": 1}\n"

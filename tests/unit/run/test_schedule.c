@@ -19,7 +19,7 @@ static void constant(void **state) {
     for (double done = 0; done <= 1; done += 0.125) assert_true(schedule_rate(&c, done) == 0.5);
 }
 
-/* The rate falls on a straight line from lr to lr x ratio, which it reaches exactly at the end. */
+/* The rate falls linearly from lr to lr x ratio, and is exactly that at the end. */
 static void linear(void **state) {
     struct config c = with(SCHEDULE_LINEAR, 0.5, 0.2, 0);
     assert_true(schedule_rate(&c, 0) == 0.5);
@@ -60,7 +60,7 @@ static void warmup(void **state) {
     assert_near(schedule_rate(&c, 0.7), 0.5);
 }
 
-/* The rate rises to lr, wherever the warm-up ends, and falls over the rest of the run. */
+/* The rate reaches lr exactly at the end of the warm-up, and falls over the rest of the run. */
 static void a_warmup_reaches_lr_before_the_fall(void **state) {
     for (int schedule = SCHEDULE_LINEAR; schedule <= SCHEDULE_COSINE; schedule++) {
         struct config c = with(schedule, 0.4, 0.5, 0.5);

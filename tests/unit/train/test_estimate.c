@@ -101,7 +101,7 @@ static void train_batch(struct run *run, unsigned stage, const struct batch_requ
     assert_int_equal(0, backend_cpu.step(run->backend, stage, &step));
 }
 
-/* Trains an epoch, or more if an epoch does not fill all stages. Then measures the run's held-out examples. */
+/* Trains one epoch, or more until all stages have been filled. Then computes the loss of the run's held-out examples. */
 static void train_run(struct run *run) {
     const struct example_source *source = &run->examples.source;
     uint64_t count = example_count(source), batch = source->batch, number = 0, epoch = 0;
@@ -169,7 +169,7 @@ static struct config random_config(int hogwild) {
     c.walks_length = 2 + below(90), c.walks_per_node = 1 + below(2);
     c.walks_p = ONE_OF(1, 2), c.walks_q = ONE_OF(1, 3);
     if (!hogwild) c.train_loss = (int)below(LOSS_GLOVE + 1), c.train_score = (int)below(SCORE_AUTO);
-    if (c.train_loss == (int)LOSS_GLOVE) c.train_loss = LOSS_HIERARCHICAL; /* counts are of no mode that is chosen here */
+    if (c.train_loss == (int)LOSS_GLOVE) c.train_loss = LOSS_HIERARCHICAL; /* counts are no data of the modes chosen here */
     c.examples_window = 1 + below(12);
     c.examples_shrink = (int)below(2);
     c.examples_subsample = mode == EXAMPLE_WINDOW && below(2) ? 1e-3 : 0;

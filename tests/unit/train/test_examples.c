@@ -48,7 +48,7 @@ static void zipf_shares(double *share, double power) {
     for (int i = 0; i < V; i++) share[i] /= sum;
 }
 
-/* Adds up the columns of an alias table. The sums are the probabilities that the table represents. */
+/* Adds up the columns of an alias table. The sums must be the probabilities from which it was made. */
 static void unfold(const struct alias *table, uint64_t rows, double *share) {
     for (uint64_t i = 0; i < rows; i++) share[i] = 0;
     for (uint64_t i = 0; i < rows; i++) {
@@ -157,7 +157,7 @@ static void test_shuffle_is_a_permutation(void **state) {
     for (uint64_t i = 0; i < 1000; i++) assert_true(shuffle_at(&huge, i << 30) < (uint64_t)1 << 40);
 }
 
-/* Without the bound, some of these walks go round among numbers above n and never end. */
+/* Without a bound on the length of a cycle, some of these permutations would cycle among numbers above n forever. */
 static void test_what_is_not_shuffled_stays(void **state) {
     for (uint64_t n = 0; n <= 40; n++)
         for (uint32_t epoch = 0; epoch < 20; epoch++) {
@@ -194,7 +194,7 @@ static void test_epochs_differ(void **state) {
     assert_true(same < 12); /* one is expected by chance */
 }
 
-/* Marks the words of all blocks of an epoch, by number of the example, as held out or as trained. */
+/* Marks the words of all blocks of an epoch, by example number, as held out or trained. */
 static void mark_examples(const struct example_source *source, uint32_t epoch, int held_out, uint64_t *count) {
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
@@ -358,7 +358,7 @@ static void test_refuses_laws(void **state) {
     tiny_free(&refused);
 }
 
-/* The last batch of an epoch gets the same bound as the others, even if it is shorter. */
+/* The last batch of an epoch gets the same bound as the other batches, even if it is shorter. */
 static void a_short_batch_is_bounded_as_a_whole_one_is(void **state) {
     struct example_source source = {.mode = EXAMPLE_WINDOW, .window = 5, .negatives = 5};
     struct example_sizes most;
@@ -394,7 +394,7 @@ static void compare_with_built(struct config config, struct tiny *tiny) {
     examples_release(&examples);
 }
 
-/* Gives each sentence a row of its own, which its first id names from now on. */
+/* Makes each sentence a document: its first id becomes the number of the document's row. */
 static void make_documents(struct tiny *tiny) {
     struct vocab *vocab = &tiny->vocab;
     uint64_t words = vocab->size, documents = tiny->stream.sentences;

@@ -1,5 +1,5 @@
-/* The number of GPUs on which a step is expected to be fastest: for the shapes measured in scripts/results/gpus.md, the number
- * measured as fastest or one of nearly its speed. */
+/* Tests the choice of the number of GPUs: for the shapes in scripts/results/gpus.md it must be the number measured as fastest, or one of nearly
+ * that speed. */
 #include "train/gpus.h"
 #include "train/planner.h"
 

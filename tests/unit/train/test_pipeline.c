@@ -66,8 +66,7 @@ static void test_order(void **state) {
     }
 }
 
-static void test_drained_and_used_again(void **state) { /* empties the pipeline as a checkpoint does, at each position in the
-                                                         * ring of stages */
+static void test_drained_and_used_again(void **state) { /* empties the pipeline, as a checkpoint does, with the next batch in each of the stages */
     for (unsigned depth = 1; depth <= BACKEND_STAGES; depth++) {
         struct backend backend = {.depth = depth};
         struct pipeline pipeline;

@@ -16,7 +16,7 @@ static int release(void **state) {
     return 0;
 }
 
-#define ROOMY ((uint64_t)16 << 30) /* host memory that is enough for all of these plans but one */
+#define ROOMY ((uint64_t)16 << 30) /* host memory that is enough for all plans below except one */
 
 static struct planner_machine cpu_machine(void) {
     return (struct planner_machine){.ops = &backend_cpu, .info = {.name = "CPU", .threads = 2}, .host_available = ROOMY};
@@ -394,8 +394,7 @@ static void test_gpu_split(void **state) {
     assert_int_equal(cold.gpu_needed + 2000 * row, warm.gpu_needed);
 }
 
-/* Hot rows are on the GPU and not on the host, both for pinned tables and for tables in files. Tries no hot rows, some, all but
- * one, all, and more than there are. */
+/* Hot rows are on the GPU and not on the host, for pinned tables and for tables in files. Tries no hot rows, some, all but one, all, and too many. */
 static void test_hot_rows_leave_the_host(void **state) {
     enum { ROWS = 200000 };
     static const uint64_t hot[] = {0, 1, 12345, ROWS - 1, ROWS, ROWS + 10000};
@@ -424,10 +423,10 @@ static void test_hot_rows_leave_the_host(void **state) {
             assert_true(plan.gpu_needed <= cold.gpu_needed + rows * row); /* less is needed if the last rows need no slots */
             assert_true(plan.gpu_needed > rows * row + plan.gpu_bytes);
             assert_true(plan.host_needed <= cold.host_needed - cold.pinned_bytes + plan.pinned_bytes + spare);
-            assert_int_equal(cold.target_bytes, plan.target_bytes); /* target_bytes is of the whole table, wherever its rows are */
+            assert_int_equal(cold.target_bytes, plan.target_bytes); /* target_bytes counts the whole table, wherever its rows are */
             assert_true(rows == ROWS ? plan.link_bytes == 0 : rows > 12345 || plan.link_bytes > 0);
         }
-        config.memory_hot_rows = COUNT_AUTO; /* auto keeps as many rows on the GPU as fit, also of a table in a file */
+        config.memory_hot_rows = COUNT_AUTO; /* auto keeps as many rows on the GPU as fit there, even if the table is in a file */
         assert_int_equal(ROWS, plan_for(&config, &machine).hot_rows);
     }
 }
@@ -671,8 +670,8 @@ static void test_gpu_advice(void **state) {
 
 /* ---- floors ---- */
 
-/* Tests the plan's highest speed: the pairs a second that the link carries in one direction or in both at once, or that the GPU's
- * memory carries, whichever are fewest; 0 if one of these rates is unknown. */
+/* Tests the plan's highest speed. It is the smallest of these: the pairs a second that the link carries in one direction, that it carries in both
+ * at once, and that the GPU's memory carries; 0 if one of these rates is unknown. */
 static void test_floor(void **state) {
     struct plan plan = {.batch_pairs = 1000, .link_bytes = 2e9, .memory_bytes = 8e9};
     static const struct {

@@ -1,5 +1,5 @@
-/* Measured speeds of copies are kept in a file for later processes. If the file is damaged, not readable or just being written,
- * the speeds count as unknown and are measured again. */
+/* Tests the file in which measured speeds of copies are kept for later processes. If it is damaged, not readable or being written, the speeds are
+ * measured again. */
 #include "base/directory.h"
 #include "base/memory.h"
 #include "tests/unit/scratch.h"
@@ -20,7 +20,7 @@ static int measure_fast(struct backend *backend, struct bench_limits *limits) {
 }
 static int measure_nothing(struct backend *backend, struct bench_limits *limits) {
     measured++;
-    limits->to = 1e9; /* a failed measurement has set only some of the numbers */
+    limits->to = 1e9; /* the failed measurement has set only some of the numbers */
     return (fail)("the GPU has no memory left");
 }
 static int measure_nonsense(struct backend *backend, struct bench_limits *limits) {
@@ -46,7 +46,7 @@ static struct bench_limits get(void) {
     return rates;
 }
 
-/* Returns the name of the only file that is kept. */
+/* Returns the name of the only file in the directory. */
 static char *kept_file(const char *directory) {
     char **names, name[512] = "";
     int64_t count = directory_list(in_scratch(directory), &names);
@@ -155,7 +155,7 @@ static void it_is_the_users_cache_directory(void **state) {
     assert_int_equal(0, access("not", F_OK) == 0);
 }
 
-/* Many processes start at once: one measures and the others wait for it, and the file is whole at the end. */
+/* Many processes start at once: one measures, the others wait, and the file is whole at the end. */
 static int measure_slowly(struct backend *backend, struct bench_limits *limits) {
     int fd = open(in_scratch("measurings"), O_WRONLY | O_APPEND | O_CREAT, 0600);
     if (write(fd, ".", 1) != 1) return -1;

@@ -12,8 +12,8 @@ struct backend {
     uint64_t trained, next; /* number of trained examples; position in the epoch at which the next batch or piece must begin */
     double last_rate;
     int wrong;
-    uint64_t gives_up_at; /* after this number of examples it is asked to stop, and drops the next batch; 0: never */
-    uint64_t pieces_of;   /* number of examples of a lock-free piece that it still trains after it was asked to stop */
+    uint64_t gives_up_at; /* number of examples after which the run is asked to stop, and drops the next batch; 0: never */
+    uint64_t pieces_of;   /* number of examples of a lock-free work item that are still trained after the run was asked to stop */
 };
 
 static int is_asked_to_stop(const struct backend *b) {
@@ -54,7 +54,7 @@ struct runner {
     struct backend backend;
     uint64_t results, examples, steps, betweens, epochs, reports, lasts;
     uint64_t stop_after; /* number of steps */
-    int fail_at;         /* number of the result at which the caller's function fails */
+    int fail_at;         /* number of the result at which the callback fails */
 };
 
 static int took_batch(void *user, const struct step_result *result) {
@@ -110,7 +110,7 @@ static int run(struct runner *r, const char *update, uint64_t end, struct steps 
     return result;
 }
 
-/* A batch ends at the end of its epoch, and the last batch at the end of the loop. */
+/* A batch ends at the end of its epoch; the last batch ends at the end of the loop. */
 static void batches_to_the_end(void **state) {
     struct runner r = {.fail_at = 0};
     struct steps steps;
@@ -138,7 +138,7 @@ static void pieces_to_the_end(void **state) {
     assert_int_equal(r.lasts, 1);
 }
 
-/* If a run is asked to stop while it makes a batch or trains a lock-free piece, only the examples that were trained are counted. */
+/* If a run is asked to stop while a batch is made or a lock-free work item is trained, only trained examples are counted. */
 static void what_is_given_up_does_not_count(void **state) {
     struct runner batches = {.backend = {.gives_up_at = 2 * BATCH}};
     struct runner pieces = {.backend = {.gives_up_at = PER_EPOCH, .pieces_of = 7}, .stop_after = 2};
@@ -153,7 +153,7 @@ static void what_is_given_up_does_not_count(void **state) {
     assert_int_equal(pieces.examples, steps_done(&steps));
 }
 
-/* A loop without an end continues after the run's last step, at the last rate, until it is told to stop. */
+/* A loop without an end continues after the run's last step, with the last learning rate, until it is asked to stop. */
 static void it_stops_when_it_is_told_to(void **state) {
     static const char *const updates[] = {"batch", "hogwild"};
     struct runner batches = {.stop_after = 50}, pieces = {.stop_after = 2};

@@ -12,8 +12,7 @@ static int release(void **state) {
 
 enum { TRIALS = 27, BEST = 23 };
 
-/* Returns the score of a trial on a rung: a different number below 27 for each trial, in a mixed order, plus a little for its
- * epochs. */
+/* Returns the score of a trial on a rung: a different number below 27 for each trial, in mixed order, plus a little for the number of epochs. */
 static double score_of(const struct halving_job *job) {
     return (double)(job->trial * 7 % TRIALS) + 0.1 * job->rung;
 }
@@ -26,7 +25,7 @@ static struct halving_job next(enum halving_begin begin, double left) {
     return found ? job : (struct halving_job){UINT64_MAX, -1};
 }
 
-/* Does jobs until `trials` trials have begun and no job is left. Counts the jobs on each rung. */
+/* Does jobs until no job is left for `trials` trials. Counts the jobs on each rung. */
 static void run(uint64_t trials, uint64_t counts[HALVING_RUNGS]) {
     for (int rung = 0; rung < HALVING_RUNGS; rung++) counts[rung] = 0;
     for (;;) {
@@ -41,8 +40,7 @@ static void a_third_rises_each_time(void **state) {
     uint64_t counts[HALVING_RUNGS], count;
     run(TRIALS, counts);
     assert_int_equal(counts[0], TRIALS);
-    assert_in_range(counts[1], 9, 15); /* more than a third rise: each trial that was among the best third at the time of its
-                                        * result */
+    assert_in_range(counts[1], 9, 15); /* more than a third of the trials: each one that was among the best third when its result came */
     assert_in_range(counts[2], 3, 8);
     assert_int_equal(halving.trial[0].rungs, HALVING_RUNGS); /* trial 0 has the user's own keys, and always rises to the end */
     assert_int_equal(halving.trial[BEST].rungs, HALVING_RUNGS);
@@ -73,13 +71,13 @@ static void what_takes_too_long_is_left_out(void **state) {
 
 static void time_that_nobody_rises_in_begins_trials(void **state) {
     for (int rung = 0; rung < HALVING_RUNGS; rung++) {
-        struct halving_job job = next(HALVING_LAST, 1000); /* no trial has begun yet; afterwards trial 0 rises first */
+        struct halving_job job = next(HALVING_LAST, 1000); /* no trial has begun yet; once trial 0 is trained, it is trained on the next rung first */
         assert_true(job.trial == 0 && job.rung == rung);
         assert_int_equal(halving_took(&halving, &job, 1, 10), 0);
     }
     assert_int_equal(next(HALVING_NONE, 1000).rung, -1);
     assert_true(next(HALVING_LAST, 40).trial == 1 && next(HALVING_LAST, 40).rung == 0);
-    assert_int_equal(next(HALVING_LAST, 39).rung, -1); /* 39 s are too short for a trial of 10 s and its rise of 30 s */
+    assert_int_equal(next(HALVING_LAST, 39).rung, -1); /* 39 s do not suffice for a trial of 10 s and its next rung of 30 s */
 }
 
 static void equal_scores_go_by_number(void **state) {

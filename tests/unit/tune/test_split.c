@@ -26,7 +26,7 @@ static struct graph make_ring(void) {
     return (struct graph){.starts = starts, .neighbours = neighbours, .nodes = NODES, .arcs = ARCS};
 }
 
-/* Reads a file's edges into seen[][]. Joins the components of their nodes in part[]. */
+/* Reads a file's edges into seen[][], and joins the components of their nodes in part[]. */
 static int read_edges(const char *path, int seen[NODES][NODES], int part[NODES]) {
     char *text = file_read(path, NULL);
     int count = 0;

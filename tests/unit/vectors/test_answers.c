@@ -1,4 +1,4 @@
-/* Tests which table of a finished run is asked if the caller names none, and the messages about rows that were never trained. */
+/* Tests which table of a finished run answers by default, and the messages about rows that were never trained. */
 #include "tests/unit/small_run.h"
 #include "vectors/list_scores.h"
 
@@ -10,7 +10,7 @@ static struct small_run run;
 static struct model model;
 static float target[ROWS * DIM], context[ROWS * DIM];
 
-/* Fills both tables with their first values. Then trains the rows `both` in both tables, and `cited` and `citing` in one. */
+/* Gives both tables their first values. Then changes, as if trained, the rows `both` in both tables, and `cited` and `citing` in one table each. */
 static void fill_tables(void) {
     struct init_values values;
     for (uint64_t row = 0; row < ROWS; row++) {
@@ -126,8 +126,7 @@ static void sums_of_what_was_trained(void **state) {
     assert_float_equal(length, 1, 1e-5);
 }
 
-/* A list that has a row is trained only in the target table, and an item only in the context table. Every view shows that one
- * vector. */
+/* If a list has a row, it is trained only in the target table, and an item only in the context table. Every view shows the trained vector. */
 static void lists_and_items(void **state) {
     open_run(readers, "[examples]\nmode = user\n");
     for (enum model_view view = VIEW_TARGET; view <= VIEW_NORMSUM; view++) {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Twelve words on a plane, by degrees; "King" and "king" differ only in case. Rows have any length. */
+/* Twelve words as vectors in a plane, given by angle in degrees and of any length. "King" and "king" differ only in case. */
 static const char words[] = "the\t90\nKing\t80\nqueen\t70\nman\t60\nwoman\t50\nking\t40\nboy\t30\ngirl\t20\nparis\t10\n"
                             "france\t9\n\xD1\x81\xD0\xBB\xD0\xBE\t8\nzero\t7\n";
 enum { ROWS = 12 };
@@ -54,7 +54,7 @@ static void score_pairs(const char *text) {
 /* ---- pairs ---- */
 
 static void pairs_in_order(void **state) {
-    /* angles 30, 35, 60, 90 against scores 9, 8, 7, 6: perfect; one pair upside down: 0.8 (d^2 = 2, 1 - 6 x 2 / 60) */
+    /* angles 30, 35, 60, 90 with scores 9, 8, 7, 6: a perfect order; with one pair swapped 0.8 (d^2 = 2, 1 - 6 x 2 / 60) */
     score_pairs("king queen 9\nman woman 8\nthe paris 7\nparis king\t6\n");
     assert_float_equal(NUMBER("rho"), 1, 1e-12);
     assert_float_equal(NUMBER("covered"), 4, 0);
@@ -64,12 +64,11 @@ static void pairs_in_order(void **state) {
     assert_float_equal(NUMBER("rho"), -1, 1e-12);
 }
 
-/* "king" is "King" of row 1, the first; other letters keep their case; unknown words and short lines are not covered.
- */
+/* "king" finds "King", the more frequent of the two; case of other words counts; unknown words and short lines are not covered. */
 static void pairs_coverage(void **state) {
     score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
                                            "MAN woman 1e0\rthe \xD1\x81\xD0\xBB\xD0\xBE .5\n\xFF\xFE man 4");
-    assert_float_equal(NUMBER("total"), 5, 0); /* the comment line has no number in the score's column: read as a header */
+    assert_float_equal(NUMBER("total"), 5, 0); /* this comment line has no number where a score should be, so it is taken for a header */
     assert_float_equal(NUMBER("covered"), 3, 0);
     assert_true(isfinite(NUMBER("rho")));
     score_pairs("\xEF\xBB\xBFking queen 1\nman woman 2\n"); /* a byte order mark is no letter */
@@ -85,7 +84,7 @@ static void pairs_ties(void **state) {
 }
 
 static void pairs_refused(void **state) {
-    text_is("Word 1 Score\nking queen 1\nking man high\n"); /* the head names no word of the model: passed over */
+    text_is("Word 1 Score\nking queen 1\nking man high\n"); /* no word of the header is in the model, so the line is skipped */
     assert_failed_with(judge("pairs", by_target()), "line 3: 'high' is not a score");
     struct evaluate_request nowhere = by_target();
     nowhere.path = "/nonexistent";
@@ -113,7 +112,7 @@ static void score_analogies(const char *text, uint64_t restrict_rows) {
 }
 
 static void analogies(void **state) {
-    /* man 20 -> woman 55 as king 50 -> 72 of the sum's direction: queen 80 is nearest of what is left */
+    /* woman 55 - man 20 + king 50: the sum has angle 72; of the words not asked, queen (80) is nearest */
     score_analogies("man woman king queen\n", 0);
     assert_float_equal(NUMBER("covered"), 1, 0);
     assert_float_equal(NUMBER("accuracy"), 1, 0);
@@ -135,7 +134,7 @@ static void analogies_restricted(void **state) {
     assert_float_equal(NUMBER("total"), 2, 0);
     assert_float_equal(NUMBER("covered"), 1, 0);
     assert_float_equal(NUMBER("accuracy"), 1, 0);
-    score_analogies("man man man queen\n", 3 + 1); /* b - a + c = man, which may not be found */
+    score_analogies("man man man queen\n", 3 + 1); /* b - a + c is man itself, which is not allowed as an answer */
     assert_float_equal(NUMBER("covered"), 1, 0);
     assert_float_equal(NUMBER("accuracy"), 0, 0);
 }
@@ -173,14 +172,14 @@ static void score_lists(const char *train, const char *held_out, uint32_t k) {
 }
 
 static void lists(void **state) {
-    /* Rows are named by their angles in degrees. The list has king, at 290; nearest by cosine are 240 (50 degrees away), then 20,
-     * 200 (90 away) and the row of zeros, whose cosine is 0, too. */
+    /* Rows are named by their angles in degrees. The list contains king, at 290. Nearest by cosine are 240 (50 degrees away), then 20 and 200 (90
+     * away) and the row of zeros, whose cosine is also 0. */
     score_lists("u1 king\n", "u1 \xD1\x81\xD0\xBB\xD0\xBE\n", 1);
     assert_float_equal(NUMBER("lists"), 1, 0);
     assert_float_equal(NUMBER("recall"), 1, 0);
     assert_float_equal(NUMBER("ndcg"), 1, 0);
     assert_float_equal(NUMBER("hit"), 1, 0);
-    /* the held-out item is its second answer: gain 1 / log2(3) of 1 */
+    /* the held-out item is its second answer: the gain is 1 / log2(3) of at most 1 */
     score_lists("u1 man\n", "u1 King\n", 2); /* man 20: boy 25, King 50 */
     assert_float_equal(NUMBER("ndcg"), 1 / log2(3), 1e-12);
     assert_float_equal(NUMBER("recall"), 1, 0);
@@ -191,7 +190,7 @@ static void lists(void **state) {
 /* A list's training items are left out of its answer and, if they are held out as well, of the score. An unknown held-out item
  * counts as one miss, however often it occurs. */
 static void lists_own_and_unknown(void **state) {
-    /* mean of 20 and 25: boy and man are its own, so King 50, woman 55, girl 61 follow */
+    /* the list searches with the mean of 20 and 25. Its own items boy and man are no answers, so King 50, woman 55, girl 61 are */
     score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
     assert_float_equal(NUMBER("unknown"), 2, 0);
     assert_float_equal(NUMBER("held_out"), 4, 0);
@@ -201,8 +200,8 @@ static void lists_own_and_unknown(void **state) {
     assert_float_equal(NUMBER("hit"), 1, 0);
 }
 
-/* A list that occurs twice continues. A list without a line in the training file or without held-out items is not scored. A list
- * without known training items is scored, and finds the first rows. */
+/* A second line of a list continues it. A list without a line in the training file, or without held-out items, is not scored. A list without known
+ * training items is scored; its answers are the first rows. */
 static void lists_that_count(void **state) {
     score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
                                            "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
@@ -244,7 +243,7 @@ static void lists_of_every_format(void **state) {
     report_quiet(1); /* hides the note about the header */
     score_lists_of(pairs, "user,item,rating\nu1,man,1\nu2,girl,2\nu1,boy,3\n",
                            "u2,queen,5\nu1,woman,4\nu1,King,4.5\nu2,the,3,978300760\n", 3);
-    same_numbers(&wanted); /* the rating was not read as an item */
+    same_numbers(&wanted); /* the rating must not be read as an item */
     pairs.min_rating = 3;
     score_lists_of(pairs, "u1 man 5\nu1 paris 2\nu2 girl 3\nu1 boy 3\n",
                            "u1 woman 3\nu1 King 9\nu1 zero 2.9\nu3 zero 1\nu2 queen 3\nu2 the 3", 3);
@@ -267,7 +266,7 @@ static void lists_refused(void **state) {
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, "/nonexistent"), "/nonexistent");
     assert_failed_with(refuse_lists(FORMAT_PAIRS, other, file), "line 2: 1 field with blanks between; wanted list, item");
     small_write(run.directory, "file", "u1 man king man\n", 16);
-    assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* of two items one is a training item, which is allowed */
+    assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* one of the two held-out items is a training item, which is allowed */
     small_write(run.directory, "file", "u1 man man\n", 11);
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "1 of 1 held-out items of");
     text_is("");
@@ -307,8 +306,8 @@ static void groups_are_found(void **state) {
     assert_true(COLUMN("2", "share") < 0.5);
 }
 
-/* The rows that occur 20 times and more are the first eight; "the" and "queen" are alone in their groups among them. Of the
- * others' five neighbours at most one or two can be in the group, and all of these are found. */
+/* The rows that occur at least 20 times are the first eight; among them, "the" and "queen" are alone in their groups. Of the five neighbours of
+ * each other row only one or two can be in its group, and all of these are found. */
 static void groups_of_rows_met_often(void **state) {
     assert_int_equal(score_groups(planted, 20, 100, 5), 0);
     assert_float_equal(COLUMN("1", "rows"), 7, 0);
@@ -339,7 +338,7 @@ static void groups_that_cannot_be_read(void **state) {
     assert_failed_with(score_groups("King A\nwoman B\nman C\n", 5, 10, 3), "has another one in its group");
 }
 
-/* 600 random rows, independent of their 20 groups; then 600 rows that are near the other rows of their group. */
+/* Tries 600 random rows that have nothing to do with their 20 groups, and 600 rows that are near the rows of their group. */
 static void random_vectors_get_what_chance_gives(void **state) {
     enum { MANY = 600, DIM = 8, GROUPS = 20 };
     static float rows[MANY * DIM];
@@ -395,8 +394,8 @@ static void labels_of_half_planes(void **state) {
     assert_true(COLUMN("1", "micro") >= 0.9 && COLUMN("1", "micro") <= 1 && COLUMN("1", "macro") > 0.6 && COLUMN("1", "micro_spread") < 0.3);
 }
 
-/* A node is given as many labels as it has, so a node with all labels has all of them right. A label that every training node
- * has is predicted first. */
+/* A node gets as many predicted labels as it has labels, so for a node with all labels all are right. A label that every training node has is
+ * predicted first. */
 static void labels_that_need_no_regression(void **state) {
     score_labels("king a b\nqueen b a\nman a b a\nwoman a b\nboy a\nboy b\n", 0.5);
     assert_float_equal(COLUMN("1", "total"), 5, 0);

@@ -55,7 +55,7 @@ static void binary(void **state) {
     free(bytes);
 }
 
-/* Each number can be read back to the same float. */
+/* Each number in the text, read back, is the same float. */
 static void text(void **state) {
     uint64_t length;
     char *bytes = exported(VIEW_TARGET, EXPORT_WORD2VEC_TEXT, &length), *at = bytes;
@@ -185,7 +185,7 @@ static void plain_npy(void **state) {
     npy_close(&npy);
 }
 
-/* The run has more rows than are written at once. */
+/* The run has more rows than one write takes. */
 static void many_rows(void **state) {
     enum { MANY = 30000, DIM = 64 };
     struct small_run large;

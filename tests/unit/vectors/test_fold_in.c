@@ -58,8 +58,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-/* The lists: with one item twice; of one item; of the item with the row of zeros, alone; of that item and another; with unknown
- * items; empty; of three items. */
+/* Lists with: an item twice; one item; only the item whose row is zeros; that item and another; unknown items; no item; three items. */
 static const uint64_t codes[] = {7, 3, 7, 20, 11, 5, 5, 8, ITEMS, 9, UINT64_MAX, 14, 2, 30};
 static const struct {
     uint64_t first, count;
@@ -128,8 +127,7 @@ static int is_of(uint64_t item, int list) {
     return 0;
 }
 
-/* Returns the root mean square length of the rows of items (side = 1) or of trained lists (side = 0); 1 for lists if scores are
- * cosines. */
+/* Returns the root mean square length of the rows of items (side = 1) or of trained lists (side = 0); for lists 1, if scores are cosines. */
 static double length_of(const struct reference *r, int side) {
     double squares = 0, row[DIM];
     uint64_t first = side ? 0 : ITEMS, count = side ? ITEMS : LISTS;
@@ -238,7 +236,7 @@ static void what_lists_hold(void **state) {
     close_trained(&t);
 }
 
-/* The uniform law makes each item a negative once. The other laws make an item a negative in proportion to its weight. */
+/* The uniform law uses each item as a negative once. The other laws use items as negatives in proportion to their weights. */
 static void laws_of_negatives(void **state) {
     static const char *const keys[] = {"", "[negatives]\nlaw = unigram\npower = 1\n", "[negatives]\nlaw = log-uniform\n"};
     for (int law = 0; law < 3; law++) {

@@ -5,7 +5,7 @@
 
 static struct json json;
 
-/* Returns the history that is made of a metrics.jsonl with these lines. */
+/* Returns the history made from a metrics.jsonl with these lines. */
 static const char *told(const char *lines) {
     json_release(&json);
     assert_int_equal(history_print(&json, lines ? scratch_text("metrics.jsonl", lines) : in_scratch("nowhere")), 0);

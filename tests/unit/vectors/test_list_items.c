@@ -14,7 +14,7 @@ static void list_is(const struct list_items *items, uint64_t list, uint64_t coun
 #define LIST_IS(items, list, ...)                                                                                      \
     list_is(items, list, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
 
-/* A list that occurs again continues. An item that occurs again is stored again. A list may be empty. */
+/* A second line of a list continues it. An item that occurs again is stored again. A list may be empty. */
 static void every_list(void **state) {
     struct corpus_options reading = plain_options(FORMAT_LISTS);
     struct names lists = {.capacity = 0}, unknown = {.capacity = 0};

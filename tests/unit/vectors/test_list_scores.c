@@ -40,7 +40,7 @@ static void unit_of(const float *row, int unit, double *out) {
     for (int i = 0; i < DIM; i++) out[i] = row[i] / (unit && squares > 0 ? sqrt(squares) : 1);
 }
 
-/* Computes a row in the form that the score uses: of a list's item (of_list = 1), or of an item that may be recommended. */
+/* Computes a row in the form that the score uses: for an item in a list (of_list = 1), or for an item that may be recommended. */
 static void seen_row(enum list_score score, int of_list, uint64_t row, double *out) {
     const float *target = rows[0] + row * DIM, *context = rows[1] + row * DIM;
     double u[DIM], v[DIM];
@@ -167,7 +167,7 @@ static int count(void *user, uint64_t list, const struct search_found *answer) {
     return ++c->heard == c->stop_at ? -1 : 0;
 }
 
-/* Asks lists of one item each, of four kinds in turn. Their number fills a block, is one less, one more, and fills three blocks. */
+/* Asks about lists of one item each, in turn of four kinds. They fill a block, all but one place of it, one more, or three blocks. */
 static void blocks_of_lists(void **state) {
     enum { K = 300 };
     struct list_scores scores;
@@ -250,7 +250,7 @@ struct mean {
     enum search_metric metric;
 };
 
-/* Computes in float64 the vector with which a list searches, by its own score. */
+/* Computes in float64, for each score, the vector with which a list searches. */
 static int hear_mean(void *user, uint64_t list, const struct search_found *answer) {
     const uint32_t *ids = answer->ids;
     const float *scores = answer->scores;

@@ -57,7 +57,7 @@ static void matrices(void **state) {
     model_close(&model);
 }
 
-/* The target row of an item is used if the run trained it as part of the mean of a list. */
+/* If the run has trained the target row of an item, as part of a list's mean, that row is used. */
 static void rows_of_lists(void **state) {
     static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n", keys[] = "[examples]\nown = 0.5\n";
     static const char wrong[] = "[examples]\nown = 2\n";
@@ -82,7 +82,7 @@ static void rows_of_lists(void **state) {
     }
 }
 
-/* If examples.own is 0, training does not change a list's row. The row is then neither exported, nor asked for, nor found. */
+/* If examples.own is 0, the row of a list is never trained. It is not exported, cannot be asked, and is no answer. */
 static void lists_that_are_means_alone(void **state) {
     static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n";
     static const char *const keys[] = {"[examples]\nown = 0.001\n", "[examples]\nown = 0\n"};

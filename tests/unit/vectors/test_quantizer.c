@@ -61,7 +61,7 @@ static void int8_is_within_half_a_step(void **state) {
     quantizer_close(&quantizer);
 }
 
-/* uint8 is the int8 with one scale, and 128 more. */
+/* A uint8 value is the int8 value with the same scale, plus 128. */
 static void bytes_of_one_scale(void **state) {
     struct quantizer with_sign, without;
     float row[DIM], same[DIM];
@@ -93,7 +93,8 @@ static void bits_are_packed_highest_first(void **state) {
     quantizer_close(&quantizer);
 }
 
-/* All axes keep every dot product; fewer keep the largest share, and the file's rotation makes the rows. */
+/* With all axes every dot product is kept; with fewer, the largest possible share. The rotation in the file turns the model's rows into the
+ * file's. */
 static void axes(void **state) {
     struct quantizer all, half;
     float rows[2 * DIM], turned[2 * DIM], fewer[DIM];
@@ -141,7 +142,7 @@ static void whole_rows_lose_nothing(void **state) {
     }
 }
 
-/* More bits than columns lose less, and the axes of each block of columns are orthogonal. */
+/* With more bits than columns less is lost, and the axes of each block of columns are orthogonal. */
 static void more_bits_than_columns(void **state) {
     double recall[2];
     for (int i = 0; i < 2; i++) {

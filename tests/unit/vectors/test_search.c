@@ -84,8 +84,8 @@ static void search(uint64_t base_rows, uint64_t query_rows, uint32_t dim, uint32
     pool_close(pool);
 }
 
-/* The fast products that exclude rows differ from the exact scores by at most the margin, both at the level that every processor
- * has and at the best level of this one. */
+/* The fast approximate products, by which rows are excluded, differ from exact scores by at most the margin. Tested at the level that every
+ * processor has, and at this processor's best level. */
 static void products_keep_to_the_margin(void **state) {
     extern const struct cpu_rows cpu_rows_base;
     const struct cpu_rows *levels[] = {&cpu_rows_base, cpu_rows_best()};
@@ -128,7 +128,7 @@ static void against_brute_force(void **state) {
         for (uint64_t queries = 1; queries <= 9; queries++) search(rows, queries, 9, 5, 1, 2);
 }
 
-/* Equal rows that are far apart are answered in the order of their ids, whether threads share out the queries or the rows. */
+/* Equal rows that are far apart are answered by rising id, whether threads divide the queries or the rows among them. */
 static void ties_by_id(void **state) {
     enum { ROWS = 4000, DIM = 37, K = 6 };
     static const uint32_t equal[] = {3, 1023, 1024, 2047, 3000, 3999};

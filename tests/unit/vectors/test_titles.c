@@ -11,8 +11,8 @@ static int read_text(struct titles *titles, const char *text) {
     return titles_read(titles, &model, file);
 }
 
-/* A byte order mark, any kind of line end and the columns after the title are no part of ids and titles. If an id occurs twice,
- * its first title counts. Unknown ids and empty lines are ignored. */
+/* A byte order mark, line ends of any kind and columns after the title are not part of ids or titles. If an id occurs twice, its first title
+ * counts. Unknown ids and empty lines are ignored. */
 static void reads_lines_of_id_and_title(void **state) {
     struct titles titles;
     assert_int_equal(read_text(&titles, "\xEF\xBB\xBF"
