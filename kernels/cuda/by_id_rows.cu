@@ -526,6 +526,32 @@ static __global__ void __launch_bounds__(CTA) update_codes(const __grid_constant
     }
 }
 
+/* As update_rows() for narrow rows in the GPU's memory: each G lanes update a row of at most G chunks. A warp would leave most lanes
+ * idle. */
+template <class F, int G>
+static __global__ void __launch_bounds__(CTA) update_groups(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
+    constexpr uint32_t GROUPS = CTA / G;
+    constexpr int B = F::QUADS;
+    uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0], step = gridDim.x * GROUPS;
+    uint32_t at = blockIdx.x * GROUPS + threadIdx.x / G;
+    for (; __any_sync(ALL_LANES, at < count); at += step) {
+        bool real = at < count;
+        struct item item = {0, 0, 0, DRAW_NONE};
+        if (real) item = u.items[at];
+        uint32_t id = real ? u.ids.rows.distinct_ids[item.row] : 0;
+        char *weights = real ? row_at(u.weights, id, item.row, cold_first) : NULL, *state = real ? row_at(u.state, id, item.row, cold_first) : NULL;
+        struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
+        end_piece<F, G, B>(real, item, weights, state, {id, SIDE_TARGET}, to, v, [&](uint32_t chunk, float4(&sum)[B]) {
+            clear_row<B>(sum);
+            for (uint32_t i = 0; i < item.count; i++) {
+                float4 more[B];
+                read_row<F, G, B>(more, u.summands + (uint64_t)u.places[item.first + i] * v.span, chunk, v.quads);
+                add_row<B>(sum, 1, more);
+            }
+        });
+    }
+}
+
 typedef void update_kernel(const struct step_view, const struct update);
 template <class F> static update_kernel *const updates_of_codes[] = {update_codes<F, OF_PLACES>, update_codes<F, OF_PARTIALS>};
 template <class F, bool VISITS> static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
@@ -533,10 +559,19 @@ template <class F, bool VISITS> static update_kernel *const updates[] = {update_
 /* The kernels of an update, with the sizes of their launches. */
 struct launch {
     update_kernel *const *kernels; /* by update_of */
+    update_kernel *narrow;         /* instead of kernels[OF_PLACES]; NULL: rows are not narrow, or not in the GPU's memory */
+    uint32_t group;                /* narrow: lanes of a row */
     uint32_t most, bytes;          /* most: largest number of thread blocks; bytes: of shared memory for each thread block */
     cudaStream_t stream;
     uint32_t warps = CTA / 32;     /* of a thread block */
 };
+
+/* Sets the kernel for narrow rows, if these are. */
+template <class F> static void choose_narrow(struct launch *l, const struct record_layout *layout) {
+    uint32_t chunks = record_quads(layout) / F::QUADS;
+    l->narrow = chunks <= 8 ? update_groups<F, 8> : chunks <= 16 ? update_groups<F, 16> : NULL;
+    l->group = chunks <= 8 ? 8 : 16;
+}
 
 /* Returns 1 if at least half of the table's records are only in host memory. */
 static bool is_mostly_cold(const struct backend_table *table) {
@@ -548,13 +583,19 @@ static bool is_mostly_cold(const struct backend_table *table) {
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, bool here, const struct update *u, cudaStream_t stream) {
     uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
     bool halves = has_halves(&table->spec.layout);
-    if (here || table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table))
-        return {halves ? updates<bfloat16_rows, false> : updates<float32_rows, false>, 16 * processors, 0, stream};
-    return {halves ? updates<bfloat16_rows, true> : updates<float32_rows, true>, 4 * processors, bytes, stream};
+    if (!here && table->spec.layout.span <= VISITS_SPAN && is_mostly_cold(table))
+        return {halves ? updates<bfloat16_rows, true> : updates<float32_rows, true>, NULL, 32, 4 * processors, bytes, stream};
+    struct launch l = {halves ? updates<bfloat16_rows, false> : updates<float32_rows, false>, NULL, 32, 16 * processors, 0, stream};
+    bool on_gpu = here || cuda_hot_rows(table) == table->spec.rows;
+    if (on_gpu && halves) choose_narrow<bfloat16_rows>(&l, &table->spec.layout);
+    if (on_gpu && !halves) choose_narrow<float32_rows>(&l, &table->spec.layout);
+    return l;
 }
 
 static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v, const struct update *u) {
-    l->kernels[of]<<<std::min(blocks_for(pieces, l->warps), l->most), 32 * l->warps, l->bytes, l->stream>>>(*v, *u);
+    bool narrow = of == OF_PLACES && l->narrow;
+    unsigned threads = narrow ? CTA : 32 * l->warps, blocks = std::min(blocks_for(pieces, narrow ? CTA / l->group : l->warps), l->most);
+    (narrow ? l->narrow : l->kernels[of])<<<blocks, threads, l->bytes, l->stream>>>(*v, *u);
     CK_LAUNCH("update_rows");
     return 0;
 }
@@ -574,6 +615,7 @@ static int launch_codes(const struct backend_table *table, const struct update *
     const uint32_t always = 48 << 10; /* bytes of shared memory that any thread block may have */
     uint32_t bytes = (u->chunks[0] + u->chunks[1] + record_quads(&table->spec.layout)) * CHUNK_BYTES;
     bool float8 = table->spec.layout.field[RECORD_WEIGHTS].type == VALUE_FLOAT8;
+    l->narrow = NULL;
     l->kernels = float8 ? updates_of_codes<code_rows<true>> : updates_of_codes<code_rows<false>>;
     l->warps = std::min((uint32_t)CTA / 32, std::max(always / bytes, 1u));
     l->bytes = l->warps * bytes;
