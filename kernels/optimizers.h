@@ -32,18 +32,18 @@
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
 #undef RULE_ENUMERATOR
 
-/* The rules that are kinds of Adam, as bits, for optimizers.def. */
+/* The kinds of Adam, as a set of bits, for optimizers.def. */
 enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX | 1 << RULE_ROWWISE_ADAM };
 
-/* The type in which a table stores its weights, or its slots; slots are never codes (int8, float8). Rules always compute in float32.
- * The number 2 is left to the "auto" of a configuration. */
+/* The type in which a table stores its weights, or its slots. Only weights can be codes (int8, float8). Rules always compute in float32. In a
+ * configuration the number 2 means "auto". */
 enum precision { PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_INT8 = 3, PRECISION_FLOAT8 };
 
 struct rule_options {
     int rule;
     int precision, state_precision; /* values of enum precision: type of the weights, and of all slots */
     double lr;   /* the configured learning rate; for rprop the first step size */
-    double clip; /* greatest length of the gradient of a row that occurs several times in a batch (rule_share); 0: no limit */
+    double clip; /* greatest length of the summed gradient of a row that occurs several times in a batch (rule_share); 0: no limit */
 #define NUMBER(name, fallback, lowest, highest, rules, help)  double name;
 #define BY_RULE(name, fallback, lowest, highest, rules, help) double name;
 #define FLAG(name, rules, help)
@@ -52,7 +52,7 @@ struct rule_options {
 #define BY_RULE(name, fallback, lowest, highest, rules, help)
 #define FLAG(name, rules, help) int name;
 #include "optimizers.def"
-    int count_rows; /* 1: bias corrections use the number of updates of the row, which is stored at the end of its record; 0: of the whole table */
+    int count_rows; /* bias corrections use, 1: the number of updates of the row, stored at the end of its record; 0: that of the whole table */
 };
 
 /* ---- slots: the arrays of a row's state ---- */
@@ -61,13 +61,13 @@ enum { RULE_SLOTS = 3 };
 struct rule_slot {
     const char *name; /* name of the slot in PyTorch */
     float initial;
-    int role; /* argument of the rule's function that the slot is: 0..2 for s0..s2 */
+    int role; /* which argument of the rule's function the slot is: 0..2 for s0..s2 */
 };
 
-/* Is 1 for a rule whose last slot is one float32 for the whole row, whatever the state's precision. */
+/* Is 1 if the rule's last slot is one float32 for the whole row, in any state precision. */
 #define RULE_BY_ROW(rule) ((rule) == RULE_ROWWISE_ADAGRAD || (rule) == RULE_ROWWISE_ADAM)
 
-/* Fills slots[] in the order in which a record stores them; returns how many there are (0..3). */
+/* Fills slots[] in the order in which a record stores them. Returns their number (0..3). */
 FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOTS]) {
     int n = 0;
 #define SLOT(text, value, which)                                                                                       \
@@ -116,11 +116,11 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* Is 1 for a rule that, with some of its options, has a third slot (role 2). GPU kernels of the other rules contain no code to read such a
- * slot. It is a macro so that it is a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees with rule_slots(). */
+/* Is 1 for a rule that has a third slot (role 2) with some of its options. GPU kernels of the other rules contain no code for such a slot. A
+ * macro, because it must be a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees with rule_slots(). */
 #define RULE_MAY_HAVE_THIRD(rule) ((rule) == RULE_RMSPROP || (rule) == RULE_ADAM || (rule) == RULE_ADAMW)
 
-/* Returns 1 if the rule's constants depend on the number of earlier updates; only then is it useful to count the updates of each row. */
+/* Returns 1 if the rule's constants depend on the number of earlier updates. Only then must the updates of each row be counted. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:
@@ -137,7 +137,7 @@ FN int rule_counts(const struct rule_options *o) {
 /* ---- one step's constants ---- */
 
 struct rule_step {
-    float lr;    /* factor of the step's direction: the learning rate and, if the rule allows, its bias correction */
+    float lr;    /* factor of the step's direction: the learning rate, with its bias correction if the rule has one */
     float decay; /* weight decay; for adamw 1 - lr x decay */
     float momentum, eps;
     float a, one_minus_a; /* a: beta1, rho or alpha */
@@ -152,17 +152,16 @@ struct rule_step {
 /* Returns the factor that limits the length of a row's gradient to `clip`. The gradient is the sum over the row's `places` in the
  * batch; `squares` is the sum of the squares of its columns.
  *
- * Why: the gradients of all n places are computed from the same old row. So together they make a step n times as long in one
- * direction, where n steps one after the other would have turned back. If n is large enough, the step overshoots, the next one
- * overshoots more, and sgd diverges.
+ * Why: the gradients of all n places are computed from the same old row. So together they make a step that is n times as long in one direction, where
+ * n steps one after the other would have turned back. If n is large enough, the step overshoots, the next one overshoots more, and sgd diverges.
  */
 FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
 
-/* rule_row_sum() returns the new value of a row's own slot, from the mean of the squares of the gradient's columns; `squares` is their
- * sum. rowwise_adagrad adds the mean (b = one_minus_b = 1), rowwise_adam keeps a running mean of it. rule_row_rate() returns the row's
- * rate with the new value. */
+/* rule_row_sum() returns the new value of the row's own slot, from the mean of the squares of the gradient's columns; `squares` is their sum.
+ * rowwise_adagrad adds the mean (b = one_minus_b = 1), rowwise_adam averages it over updates. rule_row_rate() returns the row's learning rate for
+ * the new value. */
 FN float rule_row_sum(const struct rule_step *k, float before, float squares, uint32_t dim) {
     return k->b * before + k->one_minus_b * (squares / (float)dim);
 }
@@ -170,12 +169,12 @@ FN float rule_row_rate(const struct rule_step *k, float sum) {
     return k->lr / (sqrtf(sum) * k->correction + k->eps);
 }
 
-/* Returns adagrad's learning rate, which lr_decay lowers with the number of earlier updates. */
+/* Returns adagrad's learning rate: lr_decay lowers it with the number of earlier updates. */
 FN double rule_decayed(double lr, double lr_decay, uint64_t updates) {
     return lr / (1 + (double)updates * lr_decay);
 }
 
-/* Returns the constants of an update with the learning rate lr (after the schedule), after `updates` earlier updates. */
+/* Returns the constants of an update, with the learning rate lr that the schedule gives, after `updates` earlier updates. */
 FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t updates) {
     struct rule_step k;
     double t = (double)updates + 1;
@@ -212,7 +211,7 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
         k.correction = (float)(1 / (past > 1 ? past : 1));
         break;
     }
-    case RULE_ROWWISE_ADAGRAD: /* a GPU applies it as sgd at the row's rate */
+    case RULE_ROWWISE_ADAGRAD: /* with the row's rate, a GPU applies the rest as sgd */
         k.decay = k.momentum = 0;
         k.b = k.one_minus_b = 1;
         break;
@@ -234,7 +233,7 @@ FN void rule_sgd(const struct rule_step *k, float g, float *w, float *s0, float 
     *w -= k->lr * g;
 }
 
-/* Returns what adagrad subtracts from a weight. `sum` is the sum of its squared gradients, including this one. */
+/* Returns the amount that adagrad subtracts from a weight. `sum`: its squared gradients, including this one. */
 FN float rule_adagrad_move(float lr, float eps, float g, float sum) {
     return portable_divide(lr * g, portable_sqrt(sum) + eps);
 }
@@ -327,21 +326,21 @@ FN void rule_rprop(const struct rule_step *k, float g, float *w, float *s0, floa
     float factor = agree > 0 ? k->eta_plus : agree < 0 ? k->eta_minus : 1.0f;
     float size = *s1 * factor;
     size = size < k->step_min ? k->step_min : size > k->step_max ? k->step_max : size;
-    g = agree < 0 ? 0 : g; /* after a change of sign: forgets the gradient, so that the next step counts as a first step */
+    g = agree < 0 ? 0 : g; /* the sign has changed: forgets the gradient, so that the next step counts as a first step */
     *s0 = g;
     *s1 = size;
     *w -= g > 0 ? size : g < 0 ? -size : 0.0f;
 }
 
-/* Returns ftrl's weight for z and `root`, the square root of n: where the following is least, in which TensorFlow's l2 counts twice:
- * z w + (beta + root) / (2 lr) w^2 + l1 |w| + l2 / 2 w^2. */
+/* Returns ftrl's weight for z and `root`, the square root of n: the w for which this is least (TensorFlow's l2 counts twice in it): z w + (beta +
+ * root) / (2 lr) w^2 + l1 |w| + l2 / 2 w^2. */
 FN float rule_ftrl_weight(const struct rule_step *k, float z, float root) {
     float over = fabsf(z) - k->l1, size = portable_divide(k->lr * over, k->beta + root + k->lr * k->l2);
     return over <= 0 ? 0.0f : z < 0 ? size : -size;
 }
 
-/* s0: z, s1: n, the sum of squared gradients. A weight that no gradient has reached yet is its first value, or was stored: it counts as the
- * weight of the z that gives it. A rate of 0 changes nothing. */
+/* s0: z; s1: n, the sum of squared gradients. If a weight had no gradient yet, it is its first value, or was stored: z is then set to the value
+ * that gives this weight. A learning rate of 0 changes nothing. */
 FN void rule_ftrl(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
     (void)s2;
     float z = *s0, n = *s1, root = portable_sqrt(n);
@@ -362,7 +361,7 @@ FN void rule_rowwise_adagrad(const struct rule_step *k, float g, float *w, float
     *w -= k->lr * g;
 }
 
-/* k->lr: the row's own rate (rule_row_rate), with both bias corrections. */
+/* k->lr: the row's own learning rate (rule_row_rate), including both bias corrections. */
 FN void rule_rowwise_adam(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
     (void)s1, (void)s2;
     float mean = *s0 + k->one_minus_a * (g - *s0);

@@ -19,7 +19,7 @@ static enum value_type type_of(int precision) {
                                            : VALUE_FLOAT32;
 }
 
-/* Adds a field. It begins where the field before it ends, in the weights' or the state's part. */
+/* Adds a field. It begins at the end of the field before it, in the weights' part or in the state's. */
 static void add(struct record_layout *layout, const char *name, enum value_type type, uint32_t columns, float initial) {
     struct record_field *field = &layout->field[layout->fields];
     *field = (struct record_field){.name = name,
@@ -53,7 +53,7 @@ struct record_layout record_layout_make(const struct rule_options *rule, uint32_
         layout.packed += sizeof(float);
         layout.coarse = 1;
     }
-    /* a group of columns is read whole: fields begin on groups, and both parts of a record are whole groups */
+    /* a group of columns is read at once: fields begin at the beginning of a group, and both parts of a record are whole groups */
     INVARIANT(layout.span >= dim && layout.span % record_grain(&layout) == 0);
     INVARIANT(layout.fields == RECORD_STATE + layout.slots + (layout.counted ? 1 : 0) + layout.coarse);
     return layout;
@@ -65,7 +65,7 @@ const struct record_field *record_field(const struct record_layout *layout, cons
     return NULL;
 }
 
-/* Returns where column `first` of a field begins in a packed record of all columns. */
+/* Returns the offset of column `first` of a field in a packed record of all columns. */
 static uint64_t place_of(const struct record_field *field, uint32_t first) {
     return field->packed + (field->columns > 1 ? first * value_bytes(field->type) : 0);
 }

@@ -1,11 +1,11 @@
-/* record: what a row is made of, as data. A record is a list of fields, each with a name, a type, its columns, and
- * its offset in the two forms of a record:
+/* record: describes what is stored for a row. A record is a list of fields, each with a name, a type, its columns, and its offset in the two forms of
+ * a record:
  *
  *   in memory   two parts: the weights, and the state (everything else), in one store or in two (backend.h). Columns are
  *               padded with zeros to whole groups, which kernels read at once: four columns, or eight in all fields if
  *               one of them is bfloat16, so that a group takes 16 bytes or 32; only a field's offset and bytes say
  *               where it begins and how many bytes it takes
- *   packed      all fields end to end, without padding: what read() and write() use, and a checkpoint holds
+ *   packed      all fields one after the other, without padding: used by read() and write(), and in checkpoints
  *
  *   field    0        1 .. slots                              next, where rows keep a count    last, of coarse rows
  *   name     weights  the rule's slots, by PyTorch's names    updates                          scale
@@ -46,11 +46,11 @@ FN uint64_t value_bytes(enum value_type type) {
     return 0;
 }
 
-/* Returns 1 if a field holds numbers; 0 if it is the row's count of updates. */
+/* Returns 1 if the values of a field are numbers; 0 if it is the row's count of updates. */
 FN int value_is_number(enum value_type type) {
     return type != VALUE_UINT32;
 }
-/* Returns 1 for the types whose values are codes that a row's scale multiplies. */
+/* Returns 1 for the types whose values are codes, to be multiplied by a row's scale. */
 FN int value_is_code(enum value_type type) {
     return type == VALUE_INT8 || type == VALUE_FLOAT8;
 }
@@ -59,33 +59,34 @@ struct record_field {
     const char *name; /* a string literal */
     enum value_type type;
     uint32_t columns; /* number of columns, without padding */
-    float initial;    /* first value of every column; not used for weights, which are drawn */
-    uint64_t offset;  /* in memory: bytes from the beginning of the state to the field; of weights and scale, from that of the weights' part */
+    float initial;    /* first value of every column; not used for weights: those are drawn */
+    uint64_t offset;  /* in memory: bytes before the field, from the beginning of the state; for weights and scale, from the beginning of the
+                       * weights' part */
     uint64_t bytes;   /* in memory: bytes of the field, with padding */
-    uint64_t packed;  /* in a packed record: bytes from the beginning of the record to the field */
+    uint64_t packed;  /* in a packed record: bytes before the field */
 };
 
 enum {
     RECORD_FIELDS = 1 + RULE_SLOTS + 2,
     RECORD_WEIGHTS = 0,
     RECORD_STATE = 1, /* the first field of the state */
-    RECORD_CODES = 16 /* offset of a coarse row's codes, which come after its scale */
+    RECORD_CODES = 16 /* in a coarse row's weights' part: offset of the codes, after the scale */
 };
 
 struct record_layout {
     struct record_field field[RECORD_FIELDS];
     uint32_t fields;
-    uint32_t dim;     /* columns of the weights, and of every slot unless by_row, without padding */
-    uint32_t span;    /* columns with padding, the same in all fields */
+    uint32_t dim;     /* columns without padding, of the weights and of every slot (but of one only, if by_row, in the last slot) */
+    uint32_t span;    /* columns with padding; equal in all fields */
     uint32_t slots;   /* 0..3 */
-    uint32_t by_row;  /* 1: the last slot has one column, for the whole row (RULE_BY_ROW) */
+    uint32_t by_row;  /* 1: the last slot is one number for the whole row (RULE_BY_ROW) */
     uint32_t counted; /* 1: the field after the slots is `updates`, the number of the row's updates */
-    uint32_t coarse;  /* 1: weights are codes, and the last field is the row's scale */
+    uint32_t coarse;  /* 1: weights are codes, and the row's scale is the last field */
     uint32_t halves;  /* 1: some field is bfloat16, or weights are codes */
     uint64_t packed;  /* bytes of a packed record */
 };
 
-/* Returns the number of columns of a group. The columns of a group are read and written together, and belong to one rank. */
+/* Returns the number of columns in a group. The columns of a group are read and written together, and never belong to different ranks. */
 FN uint32_t record_grain(const struct record_layout *layout) {
     return layout->halves ? 8 : 4;
 }
@@ -127,8 +128,8 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
     return last->offset + last->bytes;
 }
 
-/* Copies packed records of columns [first, first + part->dim) into packed records of all columns; record_split() copies back.
- * Every part has the same count of updates, and the same slot of one column. */
+/* record_join() copies packed records of columns [first, first + part->dim) into packed records of all columns; record_split() copies in the other
+ * direction. The count of updates, and a slot of one column, are equal in every part. */
 void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
                  void *whole_records, const void *part_records);
 void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,

@@ -1,5 +1,5 @@
-/* by_id: rows by id, for models of a library's caller: fetch, update and store, in the order of the caller's stream. The last
- * part of this file carries out a call from beginning to end, by these parts:
+/* by_id: rows by id, for the models of programs that use libsptx: fetch, update and store, in the order of the caller's stream. The last part of this
+ * file carries out a call from beginning to end, by these parts:
  *
  *   ids       copied as 32-bit numbers and checked; ids that are no rows are left out and recorded      below
  *   index     the sorted ids; for each distinct row its places in the list                              batch_index.cu
@@ -27,7 +27,7 @@
  *
  * Finds the rows that calls by id use often, and keeps copies of their records on the GPU (table_spec.gpu_cache).
  *
- *   places   [rows]    slot of the row's copy; DRAW_NONE: the row is only on the host
+ *   places   [rows]    slot of the row's copy; DRAW_NONE: the row has no copy
  *   owners   [slots]   row whose copy is in the slot; DRAW_NONE: the slot is empty
  *   uses     [rows]    number of calls that named the row, halved every AGE calls
  *
@@ -67,8 +67,8 @@ struct cache_view {
 
 /* ---- kernels ---- */
 
-/* Counts the uses of a call's rows, and lists the rows to move. It does not change `places` and `owners`, so that a row that
- * loses its slot does not take another one in the same call. */
+/* Counts the uses of a call's rows, and lists the rows to move. `places` and `owners` are changed later, so that a row that loses its slot does
+ * not take another slot in the same call. */
 static __global__ void __launch_bounds__(THREADS) choose_moves(struct list_view v, struct cache_view cache) {
     uint32_t distinct = v.counts->distinct[0];
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < distinct; i += gridDim.x * THREADS) {
@@ -170,7 +170,7 @@ void cuda_cache_close(struct backend *b, struct backend_table *table) {
 
 /* ---- calls ---- */
 
-/* Used only if the table has a cache: sets in *of where kernels find the rows of store `part`, `offset` bytes after the beginning of a record. */
+/* Only for tables with a cache. Tells kernels in *of where the rows of store `part` are, from `offset` bytes after the beginning of a record. */
 static void cuda_cache_part(const struct backend_table *table, int part, uint64_t offset, struct row_part *of) {
     of->places = has_slots(table->cache, part) ? table->cache->places : NULL;
     if (of->places) of->hot = table->cache->memory[part] + offset;
@@ -181,7 +181,7 @@ static void cuda_cache_changed(struct backend_table *table) {
     if (table->cache) table->cache->changed = 1;
 }
 
-/* Counts the uses of the rows of own->set, which must be indexed, and moves often used rows to the GPU. */
+/* Counts the uses of the rows of own->set, which must be indexed. Moves rows that are used often to the GPU. */
 static int cuda_cache_learn(struct backend *b, struct by_id *own, cudaStream_t stream) {
     const struct row_set *set = &own->set;
     struct backend_table *table = set->table;
@@ -189,7 +189,7 @@ static int cuda_cache_learn(struct backend *b, struct by_id *own, cudaStream_t s
     uint64_t most = set->count / MOVES_SHARE + 1;
     if (!cache) return 0;
     INVARIANT(cache->slots && cache->slots <= table->spec.rows - table->spec.first_row);
-    for (const struct resident &list : own->residents) /* an announced list's rows are being copied from where they are now */
+    for (const struct resident &list : own->residents) /* an announced list's rows are being copied from their present places */
         if (list.set.table == table) CK(cudaStreamWaitEvent(stream, list.set.ticket, 0));
     if (gpu_grow(b, &cache->moves, most * sizeof(struct cache_move), "rows that are moved")) return -1;
     struct cache_view v = {cache->places, cache->owners, cache->claims, cache->moved, cache->uses,
@@ -303,7 +303,7 @@ static int prepare_sorting(struct backend *b, struct by_id *own, const struct ro
                            uint64_t rows, cudaStream_t stream, struct indexing *by) {
     uint64_t before = own->iota.count;
     if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) || cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST)) return -1;
-    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read iota, and do not wait for `stream` */
+    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read own->iota, too, and do not wait for `stream` */
     by->sorting = sorting;
     by->ids = (const uint32_t *)set->ids.data;
     by->places = (const uint32_t *)own->iota.numbers.data;
@@ -314,7 +314,7 @@ static int prepare_sorting(struct backend *b, struct by_id *own, const struct ro
     return 0;
 }
 
-/* by_id_sort() sorts a copied list in the table's order, and fills only the set's keys and order. by_id_index() fills the whole index. */
+/* by_id_sort() copies a list and sorts it in the table's order; of the set it fills only keys and order. by_id_index() fills the whole index. */
 static int by_id_sort(struct backend *b, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows, cudaStream_t stream) {
     struct indexing by;
     return prepare_sorting(b, own, set, sorting, rows, stream, &by) || cuda_sort(set, &by) ? -1 : 0;
@@ -372,29 +372,29 @@ static int by_id_stage_file(struct backend *b, struct row_set *set, int parts, c
 
 /* ==== resident lists ====
  *
- * A list of ids whose rows are on the GPU, one slot for each distinct row. Three things make a list resident:
+ * A list of ids whose rows are on the GPU, one slot for each distinct row. A list becomes resident in one of three ways:
  *
  *   prefetch   announces it: its rows are fetched on the stream `ahead` while the caller does other work
  *   fetch      of a table that is trained: the update of these rows, which comes next, need not read them over the link again
  *   update     of rows that are on the GPU brings them into slots of their own, and updates them there. The caller's stream goes on, and
  *              the stream `homeward` copies the records home
  *
- * So the link works in both directions beside the caller's kernels. Records of lists that were announced or fetched are always as new as
- * the table: what changes rows copies them into these lists' slots. A list that goes home is newer than the table until it is home, so
- * whoever reads rows looks for them in resident lists first, or waits. The GPU compares ids to find out whether a fetch is for a
- * resident list, so the host waits for nothing: two kernels are launched, and one of them has nothing to do.
+ * So the link is used in both directions while the caller's kernels run. Records of lists that were announced or fetched are always as new as the
+ * table: a call that changes rows copies them into these lists' slots, too. A list that goes home is newer than the table until then, so a call that
+ * reads rows looks for them in resident lists first, or waits. The GPU compares ids to find out whether a fetch is for a resident list, so the host
+ * waits for nothing: two kernels are launched, and one of them has nothing to do.
  *
  * Tables whose state is wide, or in another place than the weights, keep only weights in slots; they are updated in place, where the
  * link works in both directions, too (by_id_rows.cu).
  */
 
 enum {
-    RESIDENT_LEAST = 4096, /* fewest ids of a fetch or an update that make a list resident */
+    RESIDENT_LEAST = 4096, /* fewest ids of a fetch or an update for which its list becomes resident */
     ASKED_MOST = 3         /* a list is compared with so many fetches: with two lists announced ahead, the third is for it */
 };
 
-/* Returns the bytes of a slot: of whole records, or of weights alone. State of more than a quarter of the weights' bytes would make a fetch
- * slower than the update gains. Records of a table that other processes change, too (spec.given), have their newest values at home alone. */
+/* Returns the bytes of a slot: of whole records, or only of weights. If state has more than a quarter of the weights' bytes, fetching it, too,
+ * costs more time than the update saves. If other processes change the table, too (spec.given), the newest values of its records are only at home. */
 static uint32_t slot_bytes(const struct backend_table *table, int *whole) {
     const struct store *store = &table->stores[0];
     uint64_t weights = record_weights_bytes(&table->spec.layout), state = table->shared ? record_state_bytes(&table->spec.layout) : 0;
@@ -410,8 +410,8 @@ static int holds_records(const struct backend_table *table) {
 
 /* ---- kernels ---- */
 
-/* Copies a record of `chunks` chunks for each lane whose `from` is not NULL. Neighbouring lanes copy neighbouring chunks of one record, so
- * that narrow records cross the link in large requests, many at the same time. */
+/* Copies a record of `chunks` chunks for each lane whose `from` is not NULL. Neighbouring lanes copy neighbouring chunks of one record, so that
+ * even narrow records cross the link in large requests, many at a time. */
 static __device__ __forceinline__ void copy_records(const char *from, char *to, uint32_t chunks) {
     constexpr uint32_t U = 8; /* chunks in flight */
     uint32_t all = __any_sync(ALL_LANES, from != NULL) ? 32 * chunks : 0;
@@ -432,7 +432,7 @@ static __device__ __forceinline__ void copy_records(const char *from, char *to, 
     }
 }
 
-/* Brings the list's records into slots: from the newest resident list that has the row, or from home. */
+/* Copies the list's records into slots, each from the newest resident list that contains the row, otherwise from home. */
 static __global__ void __launch_bounds__(BESIDE_THREADS)
     bring_records(struct list_view v, const __grid_constant__ struct lookups lookups, struct row_part home, uint32_t bytes, char *slots) {
     uint32_t lane = threadIdx.x & 31, of_block = blockDim.x / 32, warps = gridDim.x * of_block, rows = v.counts->distinct[0];
@@ -457,7 +457,7 @@ static __global__ void __launch_bounds__(BESIDE_THREADS) send_records(struct lis
     }
 }
 
-/* Copies the rows that are both in `changed`, where `part` has them, and in list v to the slots of v. */
+/* Copies rows that are in `changed`, and also in list v, to the slots of v. `part`: where `changed` has them. */
 static __global__ void __launch_bounds__(THREADS)
     renew_slots(struct list_view changed, struct list_view v, struct row_part part, uint32_t bytes, char *slots) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS, rows = changed.counts->distinct[0], known = v.counts->distinct[0];
@@ -470,7 +470,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* The resident lists that may be the list of a fetch. match: on the GPU: [RESIDENTS] 1 if the ids are equal; 0 for entries beyond `count`. */
+/* The resident lists to which a fetch is compared. match: on the GPU: [RESIDENTS] 1 if the ids of the list and the fetch are equal; 0 for entries
+ * past `count`. */
 struct candidates {
     uint32_t count, *match;
     struct {
@@ -489,7 +490,7 @@ static __global__ void compare_ids(const __grid_constant__ struct candidates c, 
     if (i < count && ids[i] != c.of[blockIdx.y].list.rows.ids[i]) c.match[blockIdx.y] = 0;
 }
 
-/* Gives the caller the rows of the first candidate that matches, in the order of the list. */
+/* Copies the rows of the first matching candidate to the caller's values, in the order of the list. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     give_slots(const __grid_constant__ struct candidates c, uint32_t bytes, uint32_t chunks, struct value_view out) {
@@ -511,12 +512,12 @@ struct row_part by_id_slots(const struct resident *resident, uint64_t offset) {
     memset(&p, 0, sizeof p);
     p.rest = (char *)resident->set.slots[0].data + offset;
     p.stride = resident->bytes;
-    p.staged = 1; /* a row is found by its number among the distinct rows */
+    p.staged = 1; /* a row's slot is its number among the distinct rows */
     return p;
 }
 
-/* Returns the table's resident lists of whole records, the newest records first: lists that go home are not renewed. homeward: only these lists,
- * without which a row's newest record would not be found. */
+/* Returns the table's resident lists of whole records, those with the newest records first (records in lists that go home may be old). homeward:
+ * only lists that go home, which alone may have a record that is not at home yet. */
 static struct lookups lookups_of(const struct by_id *own, const struct backend_table *table, bool homeward) {
     struct lookups found;
     const struct resident *lists[RESIDENTS];
@@ -533,7 +534,7 @@ static struct lookups lookups_of(const struct by_id *own, const struct backend_t
     return found;
 }
 
-/* Makes `stream` wait until the table's records that go home are there: the call reads or changes rows at home. */
+/* Makes `stream` wait until all records of the table that go home have arrived. For calls that read or change rows at home. */
 static int settle(struct by_id *own, const struct backend_table *table, cudaStream_t stream) {
     for (struct resident &list : own->residents) {
         if (list.set.table != table || !list.going_home) continue;
@@ -543,15 +544,16 @@ static int settle(struct by_id *own, const struct backend_table *table, cudaStre
     return 0;
 }
 
-/* Returns a number that differs for most other lists of ids: the address of ids on the GPU, or a mix of some ids. Equal numbers prove nothing. */
+/* Returns a number that differs for most other lists: for ids on the GPU their address, otherwise a mix of some ids. If two hints are equal, the
+ * lists may still differ. */
 static uint64_t hint_of(const struct rows_request *r) {
     uint64_t hint = r->ids_on_gpu ? (uint64_t)(uintptr_t)r->ids : 1;
     for (uint64_t i = 0; !r->ids_on_gpu && i < 64; i++) hint = hint * 0x9E3779B97F4A7C15u + ((const uint32_t *)r->ids)[i * r->count / 64];
     return hint;
 }
 
-/* Chooses the entry for a new list: a free one, or else the oldest of its kind. Before an update, lists that go home go first: the last
- * one has had a training step's time. The list that is being announced or fetched comes right behind the update, and would wait for it. */
+/* Chooses the entry for a new list: a free one, otherwise the oldest of its kind. For an update an entry that goes home is preferred: it has had
+ * the time of a training step to arrive. An announced or fetched list would have to wait for the update that comes right before it. */
 static struct resident *choose_entry(struct by_id *own, bool for_update) {
     struct resident *oldest[2] = {NULL, NULL}; /* by going_home */
     int homeward = 0;
@@ -564,8 +566,8 @@ static struct resident *choose_entry(struct by_id *own, bool for_update) {
     return homeward > !for_update || !oldest[0] ? oldest[1] : oldest[0];
 }
 
-/* Makes the request's list resident: indexes it, and brings its rows into slots. On the caller's stream, or ahead of it. Sets *out to NULL, and does
- * nothing, if there is no room for it, except ahead: then that is an error. */
+/* Makes the request's list resident: indexes it, and copies its rows into slots, on the caller's stream or ahead of it. If there is no memory for
+ * it, sets *out to NULL and does nothing; ahead: that is an error. */
 static int make_resident(struct backend *b, struct by_id *own, const struct rows_request *r, bool ahead, bool for_update, cudaStream_t caller,
                          struct resident **out) {
     struct backend_table *table = r->table;
@@ -576,8 +578,8 @@ static int make_resident(struct backend *b, struct by_id *own, const struct rows
     *out = NULL;
     if (!ahead && wanted > list->set.slots[0].bytes && gpu_has_room(b, wanted + r->count * 64, &fits)) return -1; /* 64: an id in the index */
     if (!fits) return 0;
-    /* The entry's memory may be in use: by records that go home, and by lists that are brought ahead. Both streams wait for the former, since
-     * neither will find these rows in the entry any more. */
+    /* The entry's memory may still be used: records in it go home, or lists that are fetched ahead copy from it. Both streams wait until its
+     * records are home, since its rows can then no longer be found here. */
     if (list->set.table && list->going_home) {
         CK(cudaStreamWaitEvent(caller, list->home, 0));
         CK(cudaStreamWaitEvent(own->ahead, list->home, 0));
@@ -587,7 +589,7 @@ static int make_resident(struct backend *b, struct by_id *own, const struct rows
     if (!ahead) CK(cudaStreamWaitEvent(caller, own->brought, 0));
     struct lookups lookups = lookups_of(own, table, false);
     if (gpu_grow(b, &list->set.slots[0], wanted, "rows of a list") || by_id_take(b, own, &list->set, r, caller)) return -1;
-    if (ahead) { /* the ids are read on the caller's stream; all else waits for the work that was requested before */
+    if (ahead) { /* the ids are read on the caller's stream; everything else waits for work that was requested earlier */
         CK(cudaEventRecord(own->set.ticket, caller));
         CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
     }
@@ -609,7 +611,7 @@ static int make_resident(struct backend *b, struct by_id *own, const struct rows
     return 0;
 }
 
-/* Returns 1 if a list of the table was fetched into slots, and no update has come for it: perhaps none will. */
+/* Returns 1 if a list of the table was fetched into slots but not updated yet, and perhaps never will be. */
 static int is_fetched(const struct by_id *own, const struct backend_table *table) {
     for (const struct resident &list : own->residents)
         if (list.set.table == table && !list.going_home && list.asked == ASKED_MOST) return 1;
@@ -630,7 +632,7 @@ static int is_resident(const struct by_id *own, const struct backend_table *tabl
     return 0;
 }
 
-/* Returns the announced lists of the table that may have the ids of this fetch: the one with the same hint, or else all. */
+/* Returns the announced lists of the table that may have the ids of this fetch: the list with the same hint, or if there is none all. */
 static struct candidates candidates_of(struct by_id *own, const struct rows_request *r) {
     struct candidates c;
     uint64_t hint = hint_of(r);
@@ -654,8 +656,7 @@ static int give(struct backend *b, const struct by_id *own, const struct candida
     return 0;
 }
 
-/* Fetches from the slots of the candidate that has the same ids, which are in own->set. If there is one, its match on the GPU is 1 and the call is
- * complete. */
+/* Fetches from the slots of the candidate that has the ids of own->set. If there is one, its `match` on the GPU is 1, and the call is complete. */
 static int fetch_resident(struct backend *b, struct by_id *own, const struct candidates *c, struct value_view out, cudaStream_t stream) {
     uint32_t count = (uint32_t)own->set.count;
     for (uint32_t i = 0; i < c->count; i++) CK(cudaStreamWaitEvent(stream, c->of[i].ticket, 0));
@@ -665,8 +666,8 @@ static int fetch_resident(struct backend *b, struct by_id *own, const struct can
     return give(b, own, c, out, stream);
 }
 
-/* Copies the rows that the current call has changed, which are indexed in `changed` and where `part` has them, into the slots of the table's other
- * lists. Forgotten instead are the list that is probably the one that was changed, by its hint, and one that was fetched without an update. */
+/* Copies rows that the current call has changed (they are indexed in `changed`, at the places that `part` says) into the slots of the table's
+ * other lists. Two lists are forgotten instead: the one that was probably changed itself, by its hint, and one that was fetched but not updated. */
 static int renew_lists(struct backend *b, struct by_id *own, const struct row_set *changed, struct row_part part, const struct rows_request *r,
                        cudaStream_t stream) {
     for (struct resident &list : own->residents) {
@@ -683,7 +684,8 @@ static int renew_lists(struct backend *b, struct by_id *own, const struct row_se
     return 0;
 }
 
-/* Updates the request's rows in slots, and copies them home behind the caller's stream. *done: 0 if there is no room for the list. */
+/* Updates the request's rows in slots, and copies them home after the kernels of the caller's stream. *done: set to 0 if there is no memory for
+ * the list. */
 static int update_resident(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view gradients, int *done,
                            cudaStream_t stream) {
     struct resident *list;
@@ -739,7 +741,7 @@ static int find_by_id(struct backend *b, struct by_id **own) {
 
 int cuda_by_id_room(struct backend *b, uint64_t count, uint32_t **ids) {
     struct by_id *own;
-    uint64_t bytes = 4096; /* a power of two, so that a slightly longer list needs no new memory: allocating would stop the GPU */
+    uint64_t bytes = 4096; /* a power of two: a slightly longer list then needs no new memory, whose allocation would stop the GPU */
     if (find_by_id(b, &own)) return -1;
     own->turn = (own->turn + 1) % GIVEN;
     INVARIANT(count <= UINT32_MAX && bytes % sizeof(uint32_t) == 0);
@@ -768,7 +770,7 @@ static int end(struct by_id *own, cudaStream_t stream) {
     return 0;
 }
 
-/* Makes the caller's values accessible to the GPU. If the GPU cannot read them, allocates memory for a copy. */
+/* Gives the GPU access to the caller's values. If the GPU cannot read their memory, allocates memory for a copy. */
 static int reach_values(struct backend *b, struct by_id *own, const struct rows_request *r, int filled,
                         cudaStream_t stream, struct value_view *values) {
     uint32_t dim = r->table->spec.layout.dim;
@@ -790,9 +792,9 @@ enum list_way {
     INDEXED   /* as SORTED, and the distinct rows are known: for files and caches, and if an announced list may contain the same rows */
 };
 
-/* The way of a long list. The order of the table helps where the link is faster with it: 512-byte rows of 16 GiB are fetched at 50 GB/s in any
- * order, and stored at 46 unsorted and 51 sorted, including sorting. Pinned rows reach 15 unsorted; sorted, 20 with 8,192 rows,
- * 26 with 262,144, 52 with 1,048,576. Rows of 1 GiB always reach 50. */
+/* Chooses the way for a long list. The order of the table is used where it makes the link faster. Rows of 512 bytes of a table of 16 GiB are
+ * fetched at 50 GB/s in any order; they are stored at 46 unsorted and at 51 sorted, including the time of sorting. Pinned rows are stored at 15
+ * unsorted; sorted at 20 with 8,192 rows, 26 with 262,144, 52 with 1,048,576. Rows of a table of 1 GiB always reach 50. */
 static enum list_way long_way(const struct rows_request *r) {
     const struct store *store = &r->table->stores[0];
     bool order_helps = cuda_is_cold(store) && store->bytes > NEAR_BYTES && r->count >= store->bytes / DENSE_BYTES;

@@ -1,4 +1,4 @@
-/* by_id: what by_id.cu, by_id_rows.cu and snapshot.cu share: a call's memory, and how a kernel finds a listed row. by_id.cu explains a
+/* by_id: what by_id.cu, by_id_rows.cu and snapshot.cu share: the memory of a call, and how a kernel finds the rows of a list. by_id.cu explains a
  * call from beginning to end. */
 #ifndef SPTX_CUDA_BY_ID_CUH
 #define SPTX_CUDA_BY_ID_CUH
@@ -9,16 +9,16 @@
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    LINK_BLOCKS = 64, /* number of thread blocks that read rows on the host: they keep the link busy, and more would only slow other kernels */
+    LINK_BLOCKS = 64, /* number of thread blocks that read rows on the host: enough to keep the link busy; more would only slow other kernels */
     RESIDENTS = 4,          /* most lists whose rows are on the GPU at the same time: two announced ones, one fetched, one going home */
-    BESIDE_BLOCKS = 4,      /* number of thread blocks that move records beside the caller's own kernels: few and large, since a multiprocessor */
-    BESIDE_THREADS = 1024,  /* that runs one has no room for a large block of the caller's; and their number of threads */
+    BESIDE_BLOCKS = 4,      /* number of thread blocks that move records beside the caller's own kernels. They are few, but large: while a
+                             * multiprocessor runs one, it has no space for a large block of the caller's */
+    BESIDE_THREADS = 1024,  /* number of their threads */
     GIVEN = 8,              /* most lists in host memory whose ids are being sent to the GPU at the same time: the lists of a few training steps */
     FEW = 2048,             /* most ids of a call that a single kernel handles: for so few, a second launch would take longer than moving the rows */
-    CLAIMED_MOST = 1 << 24, /* most ids of a call that claims its rows: claims of more ids would need 24 bytes an id */
-    NEAR_BYTES = 1 << 30,   /* in a table with at most this many bytes of host memory, the order of rows does not matter for speed */
-    DENSE_BYTES = 256 << 10 /* in a larger table: if there are more bytes than this for each id of a call, ids are so far from
-                             * each other that no order helps */
+    CLAIMED_MOST = 1 << 24, /* most ids of a call that claims its rows, since claims take 24 bytes an id */
+    NEAR_BYTES = 1 << 30,   /* if a table has at most this many bytes in host memory, the order of its rows does not matter for speed */
+    DENSE_BYTES = 256 << 10 /* in a larger table no order helps if there are more bytes than this for each id of a call: rows are too far apart */
 };
 
 /* The ids of one call from the host, in pinned memory that the GPU reads over the link. */
@@ -34,20 +34,20 @@ struct claims {
     struct gpu_array slots;       /* uint64 [size of the hash table, a power of two] */
 };
 
-/* A list whose rows are on the GPU: a resident list (by_id.cu). set.slots[0]: [distinct rows x bytes] their records, or only their weights.
- * set.table is NULL if this entry has no list. */
+/* A list whose rows are on the GPU: a resident list (by_id.cu). set.slots[0]: [distinct rows x bytes] their records, or only their weights. An
+ * entry without a list has set.table = NULL. */
 struct resident {
     struct row_set set; /* its ticket is recorded when the rows are in the slots */
     uint32_t bytes;     /* of a slot */
     uint64_t sequence;  /* a later list has a higher number */
-    int asked;          /* number of fetches that were compared with the list; ASKED_MOST (by_id.cu): it is compared with no more */
+    int asked;          /* number of fetches to which the list was compared; after ASKED_MOST (by_id.cu) it is compared to no more */
     uint64_t hint;      /* of the list's ids: hint_of() in by_id.cu */
     int going_home;     /* 1: the rows were updated in the slots, and are being copied home */
     cudaEvent_t home;   /* recorded when they are home */
 };
 
-/* Resident lists of whole records as kernels receive them, the newest first. A row's newest record is in the first of them that has the
- * row; otherwise it is at home. */
+/* Resident lists of whole records, as kernels receive them, the newest first. The first of them that contains a row has the row's newest record;
+ * if none does, it is at home. */
 struct lookups {
     uint32_t count;
     struct {
@@ -58,13 +58,13 @@ struct lookups {
     } of[RESIDENTS];
 };
 
-struct bad_ids { /* Ids of a call that are not rows; in host memory, written by the GPU */
+struct bad_ids { /* Ids of calls that are not rows. The struct is in host memory, and the GPU writes it */
     unsigned long long count;
     long long id;
 };
 
 struct by_id {
-    struct row_set set; /* of the current call; its ticket is recorded when the newest call, of any kind, is done */
+    struct row_set set; /* set of the current call. Its ticket is recorded when the newest call, of any kind, is done */
     struct resident residents[RESIDENTS];
     uint64_t sequence;
     struct iota iota;
@@ -72,9 +72,9 @@ struct by_id {
     cudaEvent_t brought; /* recorded on stream `ahead` when the newest announced list's rows are in its slots */
     struct claims claims;
     struct gpu_array values, padded, partials, match;
-    struct given given[GIVEN]; /* used in turn, so that the host need not wait until the GPU has read the ids of the previous call */
+    struct given given[GIVEN]; /* used in turn: so the host need not wait until the GPU has read the ids of earlier calls */
     unsigned turn;             /* index of the entry of given[] in use */
-    uint64_t step;             /* number of the current call; the random bits of its rounding are drawn from this number */
+    uint64_t step;             /* number of the current call, from which the random bits of its rounding are drawn */
     struct bad_ids *bad;
     cudaStream_t ahead, homeward; /* ahead: announced lists are fetched; homeward: updated records are copied home */
 };
@@ -143,7 +143,7 @@ static __device__ __forceinline__ const char *resident_record(const struct looku
 
 /* ---- values ---- */
 
-/* The caller's [count x dim] floats. `whole`: 1 if each row begins at a multiple of 16 bytes and is a multiple of 16 bytes long. */
+/* The caller's [count x dim] floats. `whole`: 1 if each row begins at a multiple of 16 bytes, and its length is one. */
 struct value_view {
     float *data;
     uint32_t dim;
@@ -173,7 +173,7 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
 /* ---- rows of codes ----
  *
  * The form of coarse rows (kernels/record.h). Chunk 0 of the weights' part has the row's scale; each later chunk has the codes of four quads. Only
- * rows by id have this form: an update opens the row as one of float32 in shared memory. */
+ * rows by id have this form: for an update a row is converted to float32 in shared memory. */
 
 template <bool E4M3> struct code_rows {
     static constexpr int QUADS = 4;
@@ -222,8 +222,8 @@ static __device__ __forceinline__ void close_codes(char *weights, uint32_t chunk
 
 /* ---- stored rows and values ---- */
 
-/* Converts a chunk of a row's stored weights, and writes it to the caller's values. F is the form of the table's rows (values.cuh, or
- * code_rows) in all kernels of rows by id. scale: of a row of codes. */
+/* Converts a chunk of a row's stored weights to the caller's values. F: form of the table's rows, in all kernels of rows by id: one of values.cuh,
+ * or code_rows. scale: that of the row, if it has codes. */
 template <class F>
 static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored, float scale = 0) {
     float4 x[F::QUADS];
@@ -237,7 +237,7 @@ static __device__ __forceinline__ void give_chunk(const struct value_view &to, u
     for (int k = 0; k < F::QUADS; k++)
         if (4 * (chunk * F::QUADS + k) < to.dim) give_quad(to, row, chunk * F::QUADS + k, x[k]);
 }
-/* Returns the scale of a row in the GPU's memory: 0 if rows have none. */
+/* Returns the scale of a row in the GPU's memory; 0 if its form has none. */
 template <class F> static __device__ __forceinline__ float scale_of(const char *row) {
     return IS_CODES<F> ? *(const float *)row : 0;
 }
@@ -251,14 +251,14 @@ static __device__ __forceinline__ void take_chunk_of(const struct value_view &fr
     for (int k = 0; k < F::QUADS; k++) x[k] = take_quad_or_zeros(from, row, chunk * F::QUADS + k);
 }
 
-/* Two rows of a list, which a warp moves at the same time, each in two halves, so that requests are always waiting on the link. */
+/* Two rows of a list, which a warp moves at the same time, each in two halves, so that the link always has requests. */
 struct row_pair {
     char *row[2];      /* addresses of the two rows; NULL: this row is not moved */
     uint32_t id[2];
-    uint32_t place[2]; /* places of the two rows in the list, and so the numbers of their rows in the caller's values */
+    uint32_t place[2]; /* places of the two rows in the list, which are also their row numbers in the caller's values */
 };
 
-/* All lanes of the warp call it. Chunk 0 of each row comes with the first chunks, to lane 0, which tells the others the scale. */
+/* All lanes of the warp call it. Lane 0 reads chunk 0 of each row together with the first other chunks, and passes the scale to the other lanes. */
 template <class F> static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &out) {
     float scale[2] = {0, 0};
     for (uint32_t first = 0; first < chunks; first += 64) {
@@ -300,7 +300,7 @@ static __device__ __forceinline__ void store_pair(const struct row_pair &pair, u
 
 /* ---- launching ---- */
 
-/* Returns how many thread blocks move `count` rows, if each warp moves two rows at a time. */
+/* Returns the number of thread blocks that move `count` rows, if each warp moves two rows at a time. */
 static inline unsigned row_blocks(const struct backend *b, const struct backend_table *table, uint64_t count) {
     unsigned most = cuda_is_cold(&table->stores[0]) ? LINK_BLOCKS : 8 * (unsigned)b->processors;
     unsigned wanted = blocks_for(count, 2 * WARPS);
@@ -326,11 +326,11 @@ static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
 
 /* ---- by_id.cu ---- */
 
-/* Returns how kernels read a request's ids: from the memory that rows_ids() returned, or from the caller's array on the GPU.
- * by_id_have_read() must follow once the kernel that reads them is enqueued. */
+/* Returns how kernels read a request's ids: from the memory that rows_ids() returned, or from the caller's array on the GPU. When the kernel that
+ * reads them is enqueued, by_id_have_read() must be called. */
 struct id_view by_id_given(const struct by_id *own, const struct rows_request *request);
 int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Return where kernels find weights, and state. Rows of a file must be in staging. */
+/* Return where kernels find weights, and state. Rows of a file must be in staging before. */
 struct row_part by_id_weights(const struct row_set *set);
 struct row_part by_id_state(const struct row_set *set);
 /* Returns where kernels find a resident list's records, `offset` bytes after each record's beginning: in its slots. */
@@ -338,9 +338,9 @@ struct row_part by_id_slots(const struct resident *resident, uint64_t offset);
 
 /* ---- by_id_rows.cu: enqueues work on `stream` ---- */
 
-/* Fetches rows in the order of the ids. owners: on the GPU: for each place, the place that fetches its row; NULL: every place
- * fetches its row. skip: on the GPU: [RESIDENTS] numbers; if one of them is not 0, nothing is fetched; NULL: fetch. lookups: lists with newer
- * records of some rows; NULL: there are none. */
+/* Fetches rows in the order of the ids. owners: on the GPU: for each place of the list the place that fetches its row; NULL: every place fetches
+ * its own. skip: on the GPU: [RESIDENTS] numbers: nothing is fetched if one of them is not 0; NULL: always fetch. lookups: lists with newer
+ * records of some rows, or NULL. */
 int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, const struct lookups *lookups, struct value_view out, cudaStream_t stream);
 /* Stores at most FEW rows. */
@@ -349,18 +349,18 @@ int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_
 int by_id_fetch_sorted(struct backend *backend, struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 
-/* A call whose rows need no order, each moved once. */
+/* Fetch or store a list whose rows need no order. Each row is moved once. */
 int by_id_fetch_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request, struct value_view out, cudaStream_t stream);
 int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct rows_request *request, struct value_view from, cudaStream_t stream);
 
-/* Sums the gradients of each row of the request's list, which is indexed in `set`, and updates the row by the optimizer's rule: in the
- * table, or in the resident list's slots if one is given. */
+/* Sums the gradients of each row of the request's list, which is indexed in `set`, and updates the row by the optimizer's rule: in the table, or
+ * in the slots of a resident list if one is given. */
 int by_id_update_rows(struct backend *backend, struct by_id *own, const struct row_set *set, const struct resident *resident,
                       const struct rows_request *request, struct value_view gradients, cudaStream_t stream);
 
 /* ---- snapshot.cu ---- */
 
-/* Copies the records of the request's rows for the table's snapshot, if it has one. own->set must belong to this table. */
+/* If the table has a snapshot, copies the records of the request's rows for it. own->set must belong to this table. */
 int cuda_snapshot_keep(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
 
 #endif

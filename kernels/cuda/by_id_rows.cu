@@ -1,6 +1,6 @@
-/* by_id_rows: the kernels of rows by id, and their launches. Rows of a list are copied between the table and the caller's values in
- * the order of the ids, in the order of the table, or by claims; or updated by their gradients. In the order of the table and by
- * claims, each row crosses the link once. by_id.cu chooses among them; nothing here waits for the GPU. */
+/* by_id_rows: the kernels of rows by id, and their launches. They copy rows of a list between the table and the caller's values (in the order of
+ * the ids, in the order of the table, or by claims), or update rows by gradients. In the last two ways each row crosses the link once. by_id.cu
+ * chooses the way; nothing here waits for the GPU. */
 #include "by_id.cuh"
 #include "step.cuh"
 
@@ -10,7 +10,7 @@
 /* A sorted list of ids. */
 struct sorted_view {
     struct list_view list;
-    const uint32_t *keys, *ranks; /* [count] keys: sorted ids; ranks: 1 + the place of each in distinct_ids, only if the list is indexed */
+    const uint32_t *keys, *ranks; /* [count] keys: sorted ids; ranks: 1 + the place of each id in distinct_ids, set only if the list is indexed */
 };
 
 static struct sorted_view sorted_view(const struct by_id *own) {
@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- in the order of the table ---- */
 
-/* One of 32 neighbouring places of a sorted list, which the lanes of a warp look at together. */
+/* One of 32 neighbouring places of a sorted list, which the lanes of a warp examine together. */
 struct lane_place {
     uint32_t at, key, place; /* at: index in the sorted list; key: the row's id, or DRAW_NONE; place: place in the caller's list */
     bool head;               /* true: this is the first place of its row in the sorted list */
@@ -87,8 +87,8 @@ static __device__ __forceinline__ struct lane_place place_of_lane(const struct s
     return p;
 }
 
-/* Fetches the rows that are on the host. Each crosses the link once, to the first place in `out` that wants it. block: number of
- * this thread block among the `blocks` that fetch. */
+/* Fetches the rows that are on the host. Each crosses the link once, to its first place in `out`. block: number of this thread block among the
+ * `blocks` that fetch. */
 template <class F>
 static __device__ __forceinline__ void fetch_heads(const struct sorted_view &v, const struct row_part &part, uint32_t chunks,
                                                    const struct value_view &out, uint32_t block, uint32_t blocks) {
@@ -104,14 +104,14 @@ static __device__ __forceinline__ void fetch_heads(const struct sorted_view &v, 
                 char *found = (char *)__shfl_sync(ALL_LANES, (unsigned long long)row, lane);
                 pair.place[i] = __shfl_sync(ALL_LANES, p.place, lane);
                 pair.row[i] = left ? found : NULL;
-                left &= left - 1; /* if no place was left, it stays 0 */
+                left &= left - 1; /* if no place is left, `left` stays 0 */
             }
             fetch_pair<F>(pair, chunks, out);
         }
     }
 }
 
-/* Copies the rows that are on the GPU to all places in `out` that want them. */
+/* Copies the rows that are on the GPU to all their places in `out`. */
 template <class F>
 static __device__ __forceinline__ void fetch_hot(const struct sorted_view &v, const struct row_part &part, uint32_t chunks,
                                                  const struct value_view &out, uint32_t block, uint32_t blocks) {
@@ -137,8 +137,8 @@ static __global__ void __launch_bounds__(THREADS)
     else fetch_hot<F>(v, part, chunks, out, blockIdx.x - LINK_BLOCKS, gridDim.x - LINK_BLOCKS);
 }
 
-/* Copies each row of the host from its first place in `out`, which fetch_rows() has filled, to its other places. Each warp works on
- * 32 places at a time, however often a row is named. */
+/* Copies each row of the host from its first place in `out`, which fetch_rows() has filled, to its other places. A warp handles 32 places at a
+ * time, however often a row is named. */
 static __global__ void __launch_bounds__(THREADS) spread_heads(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(THREADS) spread_heads(struct sorted_vie
         bool again = p.key != DRAW_NONE && !p.head && !is_on_gpu(part, p.key);
         uint32_t heads = __ballot_sync(ALL_LANES, p.head) & (~0u >> (31 - lane));
         uint32_t source = __shfl_sync(ALL_LANES, p.place, heads ? 31 - __clz((int)heads) : 0);
-        if (!heads && again) /* an earlier warp has the row's first place */
+        if (!heads && again) /* the row's first place belongs to an earlier warp */
             source = v.list.rows.order[lower_bound(v.keys, 0, (uint32_t)first, p.key)];
         for (uint32_t left = __ballot_sync(ALL_LANES, again); left; left &= left - 1) {
             int next = __ffs((int)left) - 1;
@@ -217,7 +217,7 @@ int by_id_store_sorted(struct backend *b, struct by_id *own, struct value_view f
  *
  *   slots   [a power of two, twice the ids at least] row << 32 | place in the list; or EMPTY
  *   owners  [count] for a fetch: the place that fetches the row, which is the first that claimed its slot
- *                   for a store: the row's slot, which holds the last of its places
+ *                   for a store: the row's slot, which contains the last of its places
  *
  * A fetch is three kernels: claim, fetch, and a copy on the GPU from each row's owner to its other places. A store
  * is two. Between a claim and the next one the slots are emptied.
@@ -240,7 +240,8 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     unsigned long long mine = (unsigned long long)id << 32 | place;
     uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
     for (;;) {
-        unsigned long long found = slots[slot]; /* read without an atomic operation first: another place with the same row may have claimed it */
+        unsigned long long found = slots[slot]; /* first read without an atomic operation: another place with the same row may already have claimed
+                                                 * the slot */
         if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
         if (found == EMPTY) return LAST ? slot : place;
         if ((uint32_t)(found >> 32) == id) {
@@ -251,8 +252,8 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     }
 }
 
-/* Claims the rows of a list. The last place of each row within a warp claims it for all its places; otherwise the places of a
- * list that repeats one row would wait for its slot one after the other. */
+/* Claims the rows of a list. Within a warp, only the last place of each row makes a claim, for all of them; otherwise, in a list that repeats one
+ * row, all places would wait for its slot one after the other. */
 template <bool LAST> static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
     uint32_t id = i < from.count ? read_id(from, i) : DRAW_NONE;
@@ -345,8 +346,8 @@ int by_id_store_claimed(struct backend *b, struct by_id *own, const struct rows_
 
 /* ==== updates ====
  *
- * Sums the gradients of each row and updates the row by the rule. A warp works on a row, so that records cross the
- * link in both directions at the same time. */
+ * Sums the gradients of each row and updates the row by the rule. A warp works on one row at a time, so that records cross the link in both
+ * directions at the same time. */
 
 static __global__ void pad_values(struct value_view from, uint32_t quads, uint64_t count, float *to) {
     uint64_t all = count * quads, step = (uint64_t)gridDim.x * blockDim.x;
@@ -357,7 +358,7 @@ static __global__ void pad_values(struct value_view from, uint32_t quads, uint64
     }
 }
 
-enum { VISITS_SPAN = 512 }; /* rows with at most this many columns are worked on in shared memory */
+enum { VISITS_SPAN = 512 }; /* the records of rows with at most this many columns are updated in shared memory */
 
 struct update {
     struct list_view ids;
@@ -365,7 +366,8 @@ struct update {
     const struct item *items;
     const uint32_t *item_count;
     const float *summands;  /* rows of span floats: gradients in the order of the ids (OF_PLACES), or partial sums (OF_PARTIALS) */
-    const uint32_t *places; /* OF_PLACES: the row set's order: the places of each row's gradients. Partial sums are read one after the other */
+    const uint32_t *places; /* for OF_PLACES: the row set's order, which has the places of each row's gradients. Partial sums are read one after
+                             * the other */
     float *partials;
     uint32_t chunks[2];  /* number of chunks of a record in each store: [0] weights, and the state if it is in the same store;
                           * [1] the state in a separate store */
@@ -373,9 +375,9 @@ struct update {
     uint64_t state_here; /* offset of the state in bytes from the beginning of the record in shared memory */
 };
 
-/* Copies one part of a record from host memory to shared memory, where the record is updated. It is copied as a whole, in requests of 512
- * bytes that begin at a line. If instead the threads read the columns that they work on, requests would be smaller, and their headers would
- * use part of the link's rate. Copies that bypass registers (copy_quad) make still smaller requests: half as fast. */
+/* Copies one part of a record from host memory to shared memory, where the record is updated. The part is copied whole, in requests of 512 bytes
+ * that begin at a multiple of a cache line. If threads read only the columns they work on, requests would be smaller, and their headers would use
+ * part of the link's rate. Copies that bypass registers (copy_quad) make still smaller requests, at half the speed. */
 static __device__ __forceinline__ void bring_part(char *here, const char *home, uint32_t chunks) {
     constexpr uint32_t U = 8;
     for (uint32_t first = threadIdx.x & 31; first < chunks; first += 32 * U) {
@@ -393,11 +395,11 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* The summands of a piece of work: a row's gradients, in the order of the ids; or the partial sums of a row that has several pieces. */
+/* What a work item sums: a row's gradients, in the order of the ids; or the partial sums of a row that has several work items. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
-/* A piece of work, with the values that have been read for it so far. place: each lane's: where one of the summands is. Each
- * read needs the result of the one before, so they are made while earlier pieces are worked on. */
+/* A work item, with the values that were read for it so far. place: in each lane, where one of the summands is. Each read needs the result of the
+ * one before; so reads for this item are made while earlier items are worked on. */
 struct coming {
     struct item item;
     uint32_t id, place;
@@ -416,12 +418,12 @@ template <enum update_of OF> static __device__ __forceinline__ void take_places(
     c.place = OF == OF_PLACES && lane < c.item.count ? u.places[c.item.first + lane] : 0;
 }
 
-/* Adds up some of the gradients of one row. Each thread adds B quads of four columns, and loads the next gradients before it needs them. The
- * gradients are added in the same order as those of a training step (step.cu). */
+/* Adds up some of the gradients of one row. Each thread adds B quads of four columns, and loads the next gradients early. Gradients are added in
+ * the same order as in a training step (step.cu). */
 template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct coming &c, uint32_t chunk) {
-    constexpr uint32_t U = 4; /* number of rows in flight; most rows have fewer gradients */
+    constexpr uint32_t U = 4; /* number of gradients loaded at the same time; most rows have fewer */
     float4 more[U][B];
     clear_row<B>(sum);
     for (uint32_t i = 0; OF == OF_PLACES && i < c.item.count; i += U) {
@@ -440,13 +442,13 @@ static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const stru
     }
 }
 
-/* A warp works on one piece after the other: it sums the piece's summands and, if the row has no other piece, updates the row.
- * VISITS: the record is copied to shared memory, updated there, and copied back. */
+/* A warp takes one work item after the other: it sums the item's summands and, if the row has no other item, updates the row. VISITS: the record
+ * is copied to shared memory, updated there, and copied back. */
 template <class F, bool VISITS, enum update_of OF>
 static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t WARPS_HERE = CTA / 32;
-    constexpr int B = F::QUADS; /* so few quads that many warps are resident */
+    constexpr int B = F::QUADS; /* few quads a thread, so that many warps are resident */
     extern __shared__ uint4 visited[];
     uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0], step = gridDim.x * WARPS_HERE;
     uint32_t at = blockIdx.x * WARPS_HERE + threadIdx.x / 32;
@@ -480,8 +482,8 @@ static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
     }
 }
 
-/* Updates rows as update_rows does, but rows of codes, of form F. A warp copies a record to shared memory, opens its weights beside it, updates
- * them by the float32 rule, closes them, and copies the record back. */
+/* Updates rows as update_rows() does, but rows of codes, of form F. A warp copies a record to shared memory, converts its weights to float32
+ * there, updates them by the float32 rule, converts them back, and copies the record back. */
 template <class F, enum update_of OF>
 static __global__ void __launch_bounds__(CTA) update_codes(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     extern __shared__ uint4 visited[];
@@ -578,8 +580,8 @@ static bool is_mostly_cold(const struct backend_table *table) {
     return cuda_hot_rows(table) + table->spec.gpu_cache <= table->spec.rows / 2;
 }
 
-/* Chooses the launch. here: the records are in a resident list's slots. Otherwise a few rows on each multiprocessor use the link's full rate.
- * Records of rows wider than VISITS_SPAN would not fit into shared memory. */
+/* Chooses the launch. here: 1: the records are in a resident list's slots. Otherwise a few rows on each multiprocessor use the link's full rate.
+ * Records of rows wider than VISITS_SPAN do not fit in shared memory. */
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, bool here, const struct update *u, cudaStream_t stream) {
     uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
     bool halves = has_halves(&table->spec.layout);
@@ -610,9 +612,9 @@ static void set_parts(const struct backend_table *table, struct update *u) {
     u->code_chunks = weights / CHUNK_BYTES;
 }
 
-/* Changes the launch to that for rows of codes. Thread blocks have fewer warps where records are wide. */
+/* Changes the launch to one for rows of codes. If records are wide, thread blocks have fewer warps. */
 static int launch_codes(const struct backend_table *table, const struct update *u, struct launch *l) {
-    const uint32_t always = 48 << 10; /* bytes of shared memory that any thread block may have */
+    const uint32_t always = 48 << 10; /* bytes of shared memory that every thread block may have */
     uint32_t bytes = (u->chunks[0] + u->chunks[1] + record_quads(&table->spec.layout)) * CHUNK_BYTES;
     bool float8 = table->spec.layout.field[RECORD_WEIGHTS].type == VALUE_FLOAT8;
     l->narrow = NULL;

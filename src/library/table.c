@@ -25,7 +25,7 @@ _Static_assert(SPTX_ROWS_MOST == WORDS_MOST, "the header tells of the limit of i
 
 /* ---- calls that the ranks of a shared table make together ---- */
 
-/* Makes waits of this thread end when sptx_stop() is called from now on. Returns the argument for interrupt_use() afterwards. */
+/* From now on, sptx_stop() ends waits of this thread. Returns the argument for interrupt_use() afterwards. */
 static interrupt_flag *begin_waiting(struct sptx_context *context) {
     context->stop = 0;
     return interrupt_use(&context->stop);
@@ -34,7 +34,7 @@ static interrupt_flag *begin_waiting(struct sptx_context *context) {
 enum call_kind { CALL_UPDATE = 1, CALL_STORE, CALL_LOAD, CALL_BARRIER };
 static const char *const call_names[] = {"nothing", "update", "store", "load", "barrier"};
 
-/* Waits until all ranks have come to this call. Fails on all ranks if failed = 1 on one of them (after fail()), or if their calls differ. */
+/* Waits until all ranks have made this call. Fails on all ranks if failed is 1 on one of them (after fail()), or if the ranks' calls differ. */
 static int agree_to_call(struct sptx_table *table, int failed, const struct segment_call *call) {
     struct segment *segment = &table->segment;
     if (segment_agree(segment, failed, call)) return -1;
@@ -150,14 +150,14 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
     return 0;
 }
 
-/* ---- saving, while the caller waits or goes on: files that this process is writing, of which no two are one file ---- */
+/* ---- saving, while the caller waits or goes on; the files that this process is writing, all different ---- */
 
-/* A file that is being written. Its directory is known by device and inode, since two paths may lead to one directory. */
+/* A file that is being written. Its directory is identified by device and inode, since two paths may lead to one directory. */
 struct written {
     dev_t device;
     ino_t directory;
     char *name; /* owned; NULL: the path's directory does not exist, and writing will fail */
-    pid_t process; /* the process that writes it: a child made by fork() inherits its parent's list */
+    pid_t process; /* the process that writes the file: a child made by fork() inherits its parent's list */
     struct written *next;
 };
 
@@ -216,11 +216,11 @@ static void release_file(struct written *file) {
 
 struct sptx_saving {
     struct behind behind;
-    struct table snapshot; /* the table, whose rows are read as they were when the save began */
+    struct table snapshot; /* a copy of the table's struct, by which rows are read as they were when the save began */
     char *path;
     struct written file;
-    int owners; /* 1 for the caller and 1 for the table, until each releases the save. Atomic */
-    int told;   /* 1: the caller has asked how the save ended. Atomic */
+    int owners; /* 2, less 1 when the caller releases the save, and less 1 when the table does. Atomic */
+    int told;   /* 1: the caller has asked how the save has ended. Atomic */
 };
 
 static void disown(struct sptx_saving *saving) {
@@ -239,8 +239,8 @@ static int save_snapshot(void *user) {
     return result;
 }
 
-/* For a save that goes on while the table is used. saving_wait() waits until the save is done, and frees its snapshot;
- * saving_forget() waits, and forgets how the save ended. */
+/* For a save that runs while the table is used. saving_wait() waits until it is done, and frees its snapshot; saving_forget() also forgets how it
+ * ended. */
 static void saving_wait(struct sptx_table *table) {
     if (!table->saving) return;
     behind_wait(&table->saving->behind);
@@ -253,7 +253,7 @@ static void saving_forget(struct sptx_table *table) {
     table->saving = NULL;
 }
 
-/* Waits for the table's earlier save. Fails with its sentence if that save failed and the caller has not asked how it ended. */
+/* Waits for the table's earlier save. If that save failed and the caller has not asked how it ended, fails with its message. */
 static int end_earlier(struct sptx_table *table) {
     struct sptx_saving *saving = table->saving;
     if (!saving) return 0;
@@ -290,7 +290,7 @@ static int begin_saving(struct sptx_table *table, struct sptx_saving *saving, ui
     return -1;
 }
 
-/* Returns the path from the root: the program may change its working directory while the save goes on. */
+/* Returns the absolute path, since the program may change its working directory during the save. */
 static char *path_from_root(const char *path) {
     char *directory = *path == '/' ? NULL : getcwd(NULL, 0), *whole;
     if (!directory) return mem_text(path, strlen(path), "a path");
@@ -348,8 +348,8 @@ void sptx_saving_close(struct sptx_saving *saving) {
 
 /* ---- opening ---- */
 
-/* Fails if the table is larger than the free memory: the system would allocate it all the same, and later kill the process when
- * it writes to the pages. A table in a file needs no memory; for GPU and pinned memory the backend checks. */
+/* Fails if the table is larger than the free memory: otherwise the system would allocate it, and kill the process later, when it writes to the
+ * memory. A table in a file needs no memory; for GPU and pinned memory the backend checks. */
 static int check_host_memory(const struct sptx_context *context, const struct table_options *o) {
     char free_text[32], row_text[32];
     struct table_spec spec = {
@@ -361,14 +361,14 @@ static int check_host_memory(const struct sptx_context *context, const struct ta
     struct backend_info info;
     if (context->ops->info(context->backend, &info)) return -1;
     uint64_t here = mem_resident();
-    if (here && info.host_used > here) /* rows of zeros that are not written yet */
+    if (here && info.host_used > here) /* rows of zeros that have no memory yet */
         left -= info.host_used - here < left ? info.host_used - here : left;
     if (!row || o->rows <= left / row) return 0;
     return fail("not enough memory for %" PRIu64 " rows of %s: %s are free; the place 'file' needs none", o->rows,
                 text_of_bytes(row_text, row), text_of_bytes(free_text, left));
 }
 
-/* Opens the memory that a shared table has with other processes, all of which must give the same options. */
+/* Opens the memory that processes of a shared table have in common. All must give the same options. */
 static int open_segment(struct sptx_table *table, struct table_options *how, const struct sptx_table_options *o) {
     const struct record_layout layout = record_layout_make(&how->rule, o->dim);
     uint32_t ranks = o->ranks ? o->ranks : 1;
@@ -391,7 +391,7 @@ static int open_segment(struct sptx_table *table, struct table_options *how, con
     return 0;
 }
 
-/* Ends what a shared table has with other processes. */
+/* Closes the memory that a shared table has in common with other processes. */
 static void leave_segment(struct sptx_table *table) {
     if (table->pinned_mail) table->context->ops->host_unpin(table->context->backend, table->pinned_mail, table->segment.mail_bytes);
     segment_close(&table->segment);
@@ -507,7 +507,7 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
     return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
-/* Returns the field with this name: weights or a slot. Counts of updates, and scales, are not in the library's interface. */
+/* Returns the field with this name: weights or a slot. The library does not offer counts of updates and scales. */
 static const struct record_field *find_field(const struct sptx_table *table, const char *name) {
     const struct record_field *field = name ? record_field(&table->table.spec.layout, name) : NULL;
     if (field && field - table->table.spec.layout.field <= table->table.spec.layout.slots) return field;
@@ -591,7 +591,7 @@ enum sptx_status sptx_table_barrier(struct sptx_table *table) {
     return leave(context, failed);
 }
 
-/* ---- rows: what the four calls check; the backend does the rest ---- */
+/* ---- rows: checks before the four calls; the backend does the rest ---- */
 
 static int check_memory(const struct sptx_context *context, uint32_t memory, const char *what) {
     if (memory == SPTX_HOST) return 0;
@@ -618,10 +618,10 @@ static int take_share(void *context, unsigned worker) {
     return 0;
 }
 
-/* Prepares ids for the backend. Ids in host memory are checked and copied to the backend's buffer in a single pass; with `exact`, ids in
- * any memory, to table->ids. */
+/* Prepares ids for the backend. Ids in host memory are checked, and at the same time copied to the backend's buffer; if `exact`, ids in any memory
+ * are copied to table->ids. */
 static int take_ids(struct sptx_table *table, int exact, void *stream, const struct sptx_ids *given, struct sptx_ids *taken) {
-    enum { FEW = 1 << 17 }; /* fewer ids are copied by one thread: waking the others would take as long as copying this number */
+    enum { FEW = 1 << 17 }; /* so few ids are copied by one thread: waking the others would take longer */
     struct sptx_context *context = table->context;
     if (!given) return fail_usage("ids are NULL");
     if (given->bits != 32 && given->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", given->bits);
@@ -631,7 +631,8 @@ static int take_ids(struct sptx_table *table, int exact, void *stream, const str
     *taken = *given;
     if ((given->memory != SPTX_HOST && !exact) || !given->count) return 0;
     struct sptx_ids copy = *given;
-    uint64_t copied = given->memory == SPTX_HOST ? 0 : 2 * given->count + 1; /* ids of a GPU are copied behind the 32-bit ones, where they are aligned */
+    uint64_t copied = given->memory == SPTX_HOST ? 0 : 2 * given->count + 1; /* ids in a GPU's memory are first copied to the part after the 32-bit
+                                                                              * ids, at an aligned address */
     if (exact && mem_grow(&table->ids, &table->id_capacity, given->count + copied, sizeof *table->ids, "ids")) return -1;
     if (copied) {
         uint32_t *to = table->ids + given->count + given->count % 2;
@@ -644,7 +645,7 @@ static int take_ids(struct sptx_table *table, int exact, void *stream, const str
     if (!exact && context->ops->rows_ids(context->backend, given->count, &taking.to)) return -1;
     *taken = (struct sptx_ids){taking.to, given->count, 32, SPTX_HOST};
     if (taking.workers > 1 ? pool_run(context->pool, take_share, &taking) : take_share(&taking, 0)) return -1;
-    for (uint64_t i = 0; taking.wrong && i < given->count; i++) { /* threads may have found a later wrong id first */
+    for (uint64_t i = 0; taking.wrong && i < given->count; i++) { /* finds the first wrong id: threads may have found a later one first */
         int64_t id = given->bits == 64 ? ((const int64_t *)given->data)[i] : ((const int32_t *)given->data)[i];
         if ((uint64_t)id >= taking.rows)
             return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id, taking.rows);
@@ -696,9 +697,9 @@ int check_values(const struct sptx_table *table, uint64_t count, const float *va
     return gradients && table->check_finite ? check_finite(table, count, values, memory) : 0;
 }
 
-/* The ranks' ids and values of an exact call are exchanged by mail, in rounds. Each row belongs to one rank, by a hash, and to one round. A round's
- * mail is the ids, then the values, ordered by the rank to which they go, then by the rank that sends them, then as that rank's call has them: so
- * each rank has its rows' values in the order in which one process would add them. */
+/* In an exact call the ranks exchange ids and values by mail, in rounds. A hash of a row decides which rank owns it, and in which round it is
+ * exchanged. The mail of a round has ids, then values; both are ordered by the receiving rank, then by the sending rank, then as in that rank's
+ * call. So each rank receives values of its rows in the order in which one process would add them. */
 
 enum { MAIL_ROUND = 256 << 20 }; /* bytes of mail of a round, about */
 #define NO_PLACE UINT32_MAX
@@ -726,7 +727,7 @@ static int post_share(void *context, unsigned worker) {
     return 0;
 }
 
-/* Grows the mail to `bytes`, where the GPU can address it. */
+/* Makes the mail `bytes` long, at an address that the GPU can use. */
 static int grow_mail(struct sptx_table *table, uint64_t bytes) {
     const struct backend_ops *ops = table->context->ops;
     if (bytes <= table->segment.mail_bytes) return 0;
@@ -739,7 +740,7 @@ static int grow_mail(struct sptx_table *table, uint64_t bytes) {
     return 0;
 }
 
-/* One round: sends this rank's ids and values of the round's rows, and changes the rows that it owns. */
+/* Makes one round: sends this rank's ids and values of the round's rows, and changes the rows that this rank owns. */
 static int exchange_round(struct sptx_table *table, const struct rows_request *own, rows_call *call, uint64_t round, uint64_t rounds) {
     struct sptx_context *context = table->context;
     struct segment *segment = &table->segment;
@@ -782,14 +783,14 @@ static int exchange_round(struct sptx_table *table, const struct rows_request *o
     return segment_wait(segment);
 }
 
-/* Makes an update or a store of all ranks. failed: 1 after fail(): this rank's call is wrong. */
+/* Makes an update or a store together with all ranks. failed: 1 after fail(): this rank's call is wrong. */
 static int exchange(struct sptx_table *table, int failed, const struct rows_request *own, rows_call *call) {
     struct segment *segment = &table->segment;
     uint64_t all = 0, entry = sizeof(uint32_t) + table->table.spec.layout.dim * sizeof(float);
     interrupt_flag *before = begin_waiting(table->context);
     struct segment_call mine = {.kind = call == table->context->ops->rows_store ? CALL_STORE : CALL_UPDATE,
                                 .count = failed ? 0 : own->count, .step = own->global_step, .lr = own->lr};
-    failed = failed || table->context->ops->rows_wait(table->context->backend); /* ids of an earlier fetch on a GPU may have been no rows */
+    failed = failed || table->context->ops->rows_wait(table->context->backend); /* an earlier fetch may have had ids on a GPU that are not rows */
     failed = failed || mem_grow(&table->places, &table->place_capacity, own->count, sizeof *table->places, "places of ids");
     failed = agree_to_call(table, failed, &mine);
     for (uint32_t r = 0; r < segment->ranks && !failed; r++) all += segment_call_of(segment, r)->count;
@@ -800,7 +801,7 @@ static int exchange(struct sptx_table *table, int failed, const struct rows_requ
     return failed;
 }
 
-/* Returns 1 if the call is one that all ranks make together. */
+/* Returns 1 if all ranks must make this call together. */
 static int is_together(const struct sptx_table *table, rows_call *call) {
     return table->exact && (call == table->context->ops->rows_update || call == table->context->ops->rows_store);
 }
@@ -828,7 +829,7 @@ int ask_rows(struct sptx_table *table, int failed, const struct sptx_ids *taken,
     return 0;
 }
 
-/* what: names the values in messages; NULL: the call has none. */
+/* what: names the values in messages; NULL: the call has no values. */
 static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                                     enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
     struct sptx_context *context = table->context;
@@ -850,7 +851,7 @@ enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    if (table->exact) return leave(table->context, 0); /* the backend would not see which of the rows other ranks change */
+    if (table->exact) return leave(table->context, 0); /* the backend would not notice if other ranks change these rows */
     return ask_backend(table, ids, NULL, SPTX_HOST, stream, NULL, table->context->ops->rows_prefetch);
 }
 

@@ -10,23 +10,23 @@
 #include <sys/random.h>
 
 enum {
-    FEW = 1 << 13, /* fewer keys are found by one thread: waking the others would take as long */
-    AHEAD = 16,    /* a key's place is fetched into the cache this many keys ahead */
-    COUNTERS = 4   /* counters of a key in its block of the sketch */
+    FEW = 1 << 13, /* so few keys are found by one thread, because waking the others would take longer */
+    AHEAD = 16,    /* each key's place in the index is loaded into the CPU's cache this many keys before it is read */
+    COUNTERS = 4   /* number of counters that a key has in its block of the sketch */
 };
 
 struct key_place {
     uint64_t key;
-    uint32_t after; /* the key's row + 1; 0: no key is here */
+    uint32_t after; /* 1 + the row of the key here; 0: no key is here */
     uint32_t nothing;
 };
 
 struct key_rank {
-    uint64_t rank, key, born; /* rank: the number by which the key leaves, as it was when this entry was made */
+    uint64_t rank, key, born; /* rank: the number that decides when the key leaves, as it was when this entry was made */
     uint32_t row;
 };
 
-/* Every bit of the result depends on every bit of x, and different x give different results (murmur3's finalizer). */
+/* Mixes x so that every bit of the result depends on every bit of x (murmur3's finalizer). Different x give different results. */
 static inline uint64_t mix(uint64_t x) {
     x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDu;
     x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
@@ -47,7 +47,7 @@ int keys_init(struct keys *keys, uint64_t capacity, uint64_t spare, enum keys_ev
     keys->bits = 4;
     while ((uint64_t)1 << keys->bits < capacity + capacity / 2) keys->bits++;
     uint64_t bytes = (sizeof *keys->place << keys->bits) + capacity * (sizeof *keys->row + sizeof *keys->draw) + keys->blocks * KEYS_BLOCK;
-    uint64_t most = mem_available(); /* the system would allocate more all the same, and kill the process when it writes there */
+    uint64_t most = mem_available(); /* if memory is short, the system would still allocate it, and kill the process when it writes there */
     if (most && bytes > most)
         return fail("not enough memory for %s: %" PRIu64 " keys need %s, and %s are free", what, capacity, text_of_bytes(needed, bytes),
                     text_of_bytes(unused, most));
@@ -88,20 +88,20 @@ static void add_place(struct keys *keys, uint64_t key, uint32_t row) {
     keys->place[at] = (struct key_place){key, row + 1, 0};
 }
 
-/* Removes a key, and moves later keys back over the hole, so that no search ends before its key. */
+/* Removes a key, and moves later keys back into the gap, so that no search ends before it has reached its key. */
 static void remove_place(struct keys *keys, uint64_t key) {
     uint64_t mask = ((uint64_t)1 << keys->bits) - 1, hole = home_of(keys, key);
     while (keys->place[hole].key != key || !keys->place[hole].after) hole = (hole + 1) & mask;
     for (uint64_t at = (hole + 1) & mask; keys->place[at].after; at = (at + 1) & mask) {
         uint64_t home = home_of(keys, keys->place[at].key);
-        if (((at - home) & mask) < ((at - hole) & mask)) continue; /* the hole is before the place where its search begins */
+        if (((at - home) & mask) < ((at - hole) & mask)) continue; /* the key's search begins after the gap */
         keys->place[hole] = keys->place[at];
         hole = at;
     }
     keys->place[hole].after = 0;
 }
 
-/* ---- a call's keys, shared out over threads ---- */
+/* ---- a call's keys, divided among threads ---- */
 
 struct finding {
     struct keys *keys;
@@ -109,8 +109,8 @@ struct finding {
     uint64_t count;
     uint32_t *row;
     unsigned workers;
-    int sights, finds;      /* in keys_commit(): 1: each place is a sight; not 0: the call has given rows to keys */
-    _Atomic uint64_t named; /* in keys_plan(): number of different keys with a row */
+    int sights, finds;      /* in keys_commit(): sights: 1 if each place of a key is a sight; finds: not 0 if the call has given rows to keys */
+    _Atomic uint64_t named; /* in keys_plan(): number of different keys that have a row */
 };
 
 static int share_out(struct finding *finding, struct pool *pool, pool_job *job) {
@@ -163,7 +163,7 @@ static int count_share(void *context, unsigned worker) {
     return 0;
 }
 
-/* Sorts numbers, rising: a radix sort by bytes, which leaves out bytes that are the same in all numbers. */
+/* Sorts numbers in rising order, by radix sort over bytes; bytes that are equal in all numbers are skipped. */
 static void sort_numbers(uint64_t *numbers, uint64_t *spare, uint64_t count) {
     uint64_t *from = numbers, *to = spare;
     for (unsigned shift = 0; shift < 64; shift += 8) {
@@ -185,10 +185,10 @@ static void sort_numbers(uint64_t *numbers, uint64_t *spare, uint64_t count) {
 
 /* ---- the sketch ---- */
 
-/* Sets counter[] to the four counters of a key, which are in the block that is returned. */
+/* Sets counter[] to the four counters of a key; returns the number of the block that contains them. */
 static uint64_t sketch_of(const struct keys *keys, uint64_t key, uint8_t *counter[COUNTERS]) {
     uint64_t hash = mix(key + 0x9E3779B97F4A7C15u), block = (hash >> 32) * keys->blocks >> 32;
-    for (unsigned i = 0; i < COUNTERS; i++) /* one of 16 counters in each quarter of the block */
+    for (unsigned i = 0; i < COUNTERS; i++) /* the key has one of 16 counters in each quarter of its block */
         counter[i] = keys->sketch + block * KEYS_BLOCK + i * (KEYS_BLOCK / COUNTERS) + (hash >> (4 * i) & (KEYS_BLOCK / COUNTERS - 1));
     return block;
 }
@@ -217,8 +217,8 @@ static void halve_sketch(struct keys *keys) {
 
 /* ---- which key leaves ----
  *
- * A heap has an entry for each key, with the rank that the key had when the entry was made. Ranks only rise, so an entry that is
- * taken off the top and still has its key's rank is the least of all; any other is put back with its key's present rank. */
+ * A heap has an entry for each key, with the rank that the key had when the entry was made. Ranks only rise. So if the first entry still has its
+ * key's present rank, that rank is the least of all; otherwise the entry is put back with the present rank. */
 
 static uint64_t rank_of(const struct keys *keys, const struct key_row *row) {
     return keys->evict == KEYS_LFU ? row->count : keys->evict == KEYS_AGE ? row->born : row->last;
@@ -242,7 +242,7 @@ static void sift_down(struct keys *keys, uint64_t at) {
     heap[at] = moved;
 }
 
-/* Adds an entry, unless there is no heap yet. Without memory for it the heap is forgotten, and made again when it is needed. */
+/* Adds an entry, unless there is no heap yet. If memory is short, frees the heap; it is made again when it is needed. */
 static void push(struct keys *keys, uint32_t row) {
     if (!keys->heap_count) return;
     if (keys->heap_count == keys->heap_capacity) {
@@ -265,7 +265,7 @@ static int make_heap(struct keys *keys) {
     return 0;
 }
 
-/* Takes the rows of the `wanted` keys that leave first off the heap, except keys that this plan names. There are as many. */
+/* Takes the rows of the `wanted` keys that leave first off the heap; keys that this plan names stay. There are always enough keys. */
 static int choose_victims(struct keys *keys, uint64_t wanted, uint64_t named) {
     if ((!keys->heap_count && make_heap(keys)) ||
         mem_grow(&keys->victim, &keys->victim_capacity, wanted, sizeof *keys->victim, "keys that leave") ||
@@ -289,7 +289,7 @@ static int choose_victims(struct keys *keys, uint64_t wanted, uint64_t named) {
         if (row->named != keys->plans) keys->victim[keys->victim_count++] = top.row;
         else aside[put_aside++] = top.row;
     }
-    if (!keys->heap_count && put_aside) return make_heap(keys); /* the victims are entries of it, and leave before it is used */
+    if (!keys->heap_count && put_aside) return make_heap(keys); /* the victims are entries of the heap, and leave before it is used again */
     while (put_aside) push(keys, aside[--put_aside]);
     return 0;
 }
@@ -301,7 +301,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Fails because there is no room; names the first key of the call that would need a row. */
+/* Fails because there is no free row. The message names the first key of the call that would need one. */
 static int refuse_fresh(const struct keys *keys, const uint64_t *key, uint64_t count, const uint32_t *row, uint64_t named) {
     uint64_t i = 0;
     while (i < count && (row[i] != KEYS_NONE || !bsearch(&key[i], keys->fresh, keys->fresh_count, sizeof *key, by_number))) i++;

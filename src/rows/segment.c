@@ -28,12 +28,12 @@
 
 enum {
     HUGE_PAGE = 2 << 20,
-    PIECE = 64 << 20,    /* bytes that are allocated at a time, since a signal undoes a whole request */
-    LOOK_MS = 100,       /* how often a rank that waits looks after the others */
-    SPINS = 4000,        /* how often it first looks without sleeping: a sleep takes longer than most waits */
-    REMIND_SECONDS = 10, /* when it says that a rank has not opened the segment yet */
+    PIECE = 64 << 20,    /* bytes that are allocated by one request, since a signal undoes a whole request */
+    LOOK_MS = 100,       /* how often a waiting rank checks whether the others still live */
+    SPINS = 4000,        /* number of checks without sleeping at the beginning of a wait: a sleep takes longer than most waits */
+    REMIND_SECONDS = 10, /* after this time a waiting rank says which rank has not opened the segment yet */
     COME_SECONDS = 600,  /* how long it waits for that rank */
-    LEAVE_SECONDS = 10   /* how long it waits for processes of a start that has failed, until they end */
+    LEAVE_SECONDS = 10   /* how long a rank waits for the processes of an earlier, failed start to end */
 };
 
 struct segment_slot {
@@ -41,14 +41,14 @@ struct segment_slot {
     uint32_t closed; /* 1: the rank has closed the segment. Atomic */
     uint64_t start;  /* when the process began (process_start()) */
     struct segment_call call[2];
-    char said[2][SEGMENT_SENTENCE]; /* why the rank fails; "": it does not */
+    char said[2][SEGMENT_SENTENCE]; /* the message with which the rank fails; "": it does not fail */
 };
 
 struct segment_header {
     uint64_t magic; /* MAGIC, written last */
     uint32_t ranks;
-    uint32_t broken; /* 1: `sentence` is being written; 2: all waits fail with it. Atomic */
-    uint32_t generation, arrived; /* the barrier: number of waits that are over; ranks that have come to the next. Atomic */
+    uint32_t broken; /* 1: a rank is writing `sentence`; 2: all waits fail with `sentence`. Atomic */
+    uint32_t generation, arrived; /* the barrier: number of finished waits; number of ranks that have come to the next wait. Atomic */
     char about[SEGMENT_ABOUT], sentence[SEGMENT_SENTENCE];
     struct segment_slot slot[]; /* [ranks]; then the counts: uint64_t [ranks x ranks] */
 };
@@ -75,7 +75,7 @@ static void sleep_ms(long ms) {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* Returns when a process began, in the kernel's ticks; 0 if it is gone, or is only still listed until its parent asks for it. */
+/* Returns the time when a process began, in the kernel's ticks; 0 if the process has ended, even if its parent has not asked for its status yet. */
 static uint64_t process_start(int32_t pid) {
     char path[32], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -84,7 +84,7 @@ static uint64_t process_start(int32_t pid) {
     if (fd >= 0) close(fd);
     if (n <= 0) return kill(pid, 0) && errno == ESRCH ? 0 : 1; /* no /proc: the id alone tells */
     text[n] = '\0';
-    char *field = strrchr(text, ')'); /* ends the program's name, the second field, in which anything may stand */
+    char *field = strrchr(text, ')'); /* finds the end of the second field, the program's name, which may contain any character */
     if (!field || strchr("ZXx", field[2])) return 0;
     for (int i = 2; i < 22 && field; i++) field = strchr(field + 1, ' ');
     return field ? strtoull(field, NULL, 10) : 0;
@@ -124,7 +124,8 @@ static int has_passed(const struct segment *s, uint32_t generation) {
     return __atomic_load_n(&s->header->generation, __ATOMIC_SEQ_CST) != generation;
 }
 
-/* Looks whether a rank is missing for which waiting is in vain. began: when the wait began; *reminded: 1 once the caller was told who is awaited. */
+/* Checks whether waiting is useless because a rank is missing. began: when the wait began; *reminded: 1 if the caller was told already which rank
+ * is awaited. */
 static int look_after_others(struct segment *s, uint32_t generation, double began, int *reminded) {
     for (uint32_t r = 0; r < s->ranks; r++) {
         const struct segment_slot *slot = &s->header->slot[r];
@@ -177,7 +178,8 @@ int segment_wait(struct segment *s) {
 }
 
 int segment_agree(struct segment *s, int failed, const struct segment_call *call) {
-    /* The number of waits does not change before this rank has come, and no rank writes the set of a wait again before all have come to the next. */
+    /* The number of waits cannot change before this rank has come. No rank writes the set of a wait again before all ranks have come to the next
+     * wait. */
     unsigned set = __atomic_load_n(&s->header->generation, __ATOMIC_SEQ_CST) & 1;
     struct segment_slot *own = &s->header->slot[s->rank];
     own->call[set] = call ? *call : (struct segment_call){0};
@@ -201,7 +203,7 @@ uint64_t *segment_counts(struct segment *s) {
 
 /* ---- memory ---- */
 
-/* Gives the file memory for bytes from .. end, so that no access to them fails later. */
+/* Gives the file memory for the bytes from .. end - 1, so that no later access to them fails. */
 static int allocate(const struct segment *s, int fd, uint64_t from, uint64_t end) {
     char text[32];
     for (uint64_t at = from; at < end;) {
@@ -236,7 +238,7 @@ int segment_mail(struct segment *s, uint64_t bytes) {
 
 /* ---- opening ---- */
 
-/* Fails if the machine lacks the memory, before anything is written. */
+/* Fails, before anything is written, if the machine has too little memory. */
 static int check_room(const struct segment *s) {
     char wanted[32], left[32];
     struct statvfs about;
@@ -256,7 +258,7 @@ static int make_header(struct segment *s, int fd, const char *about) {
     return 0;
 }
 
-/* Fails with the first word in which this rank's text differs from that of the rank that has made the segment. */
+/* Fails with a message that names the first word in which this rank's text differs from the text of the rank that made the segment. */
 static int fail_different(const struct segment *s, const char *theirs, const char *ours, int32_t pid) {
     size_t at = 0, word = 0;
     for (; theirs[at] && theirs[at] == ours[at]; at++)
@@ -265,9 +267,9 @@ static int fail_different(const struct segment *s, const char *theirs, const cha
                       (int)strcspn(theirs + word, " "), theirs + word, s->rank, (int)getpid(), (int)strcspn(ours + word, " "), ours + word);
 }
 
-enum { JOINED, AGAIN }; /* what join() returns beside -1. AGAIN: the file is gone, or processes of an earlier start still hold it */
+enum { JOINED, AGAIN }; /* results of join() in addition to -1. AGAIN: the file is gone, or processes of an earlier start still use it */
 
-/* Takes this rank's slot in a header that another process has made. */
+/* Takes this rank's slot in a header that another process made. */
 static int take_slot(struct segment *s, int fd, const char *about) {
     struct segment_header head;
     ssize_t n = pread(fd, &head, sizeof head, 0);
@@ -294,7 +296,7 @@ static int take_slot(struct segment *s, int fd, const char *about) {
     return result;
 }
 
-/* Makes the file, or joins it, while no other process does. */
+/* Makes the file, or joins it; only one process does so at a time. */
 static int join(struct segment *s, const char *about) {
     struct stat own, named;
     int result = AGAIN, fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -314,7 +316,7 @@ static int join(struct segment *s, const char *about) {
     __atomic_store_n(&slot->pid, (int32_t)getpid(), __ATOMIC_SEQ_CST);
     uint32_t come = 0;
     for (uint32_t r = 0; r < s->ranks; r++) come += s->header->slot[r].pid != 0;
-    if (come == s->ranks) unlink(s->path); /* the next process that opens this name begins another segment */
+    if (come == s->ranks) unlink(s->path); /* without the file's name, the next process that opens this name begins another segment */
     flock(fd, LOCK_UN);
     s->fd = fd;
     return JOINED;

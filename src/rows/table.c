@@ -30,8 +30,8 @@ int table_left(const char *file) {
     return file_is_partial(file, working_names[TABLE_TARGET]) || file_is_partial(file, working_names[TABLE_CONTEXT]);
 }
 
-/* Refuses bfloat16 and coarse fields if the backend does not support them, or if eight columns that one rounding draw covers would be on
- * different ranks. */
+/* Refuses bfloat16 and coarse fields if the backend does not support them, or if the eight columns of one draw for rounding would be on different
+ * ranks. */
 static int check_halves(const struct table *table) {
     if (!table->whole.halves) return 0;
     if (!table->ops->halves)
@@ -85,8 +85,8 @@ void table_release(struct table *table) {
 
 /* ---- first values ---- */
 
-/* Splits `text` into at most `capacity` words, which are stored in `copy`. Returns their number, or -1 if there are more words
- * or the text is too long. */
+/* Splits `text` into at most `capacity` words, which are stored in `copy`. Returns their number; -1 if there are more words or the text is too
+ * long. */
 static int split(const char *text, char copy[256], char *words[], int capacity) {
     int n = 0;
     char *rest = copy;
@@ -130,9 +130,9 @@ static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
     for (uint32_t i = 0; i < count; i++) out[i] = draw_unit(words[i]);
 }
 
-enum { TILE = 64 }; /* number of columns that are drawn at a time */
+enum { TILE = 64 }; /* number of columns whose first values are drawn at a time */
 
-/* One draw is for four columns, so the first draw may begin before the first wanted column. */
+/* One draw gives the values of four columns, so the first draw may begin before the first wanted column. */
 void table_first_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own,
                          float *weights) {
     uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
@@ -150,7 +150,7 @@ void table_first_weights(const struct init_values *from, uint32_t seed, enum tab
     }
 }
 
-/* The chunk that is being filled: rows first .. first + count - 1. */
+/* The chunk that is being filled, with the rows first .. first + count - 1. */
 struct filling {
     struct table *table;
     const struct table_origin *origin; /* NULL: every row gets first values */
@@ -159,7 +159,8 @@ struct filling {
     char *records; /* [count] packed records */
 };
 
-/* Returns which of this rank's columns has ones, or is its bias; a number beyond its columns if another rank has that column. */
+/* Returns which of this rank's columns is the column of ones, or the bias. If another rank has that column, returns a number past this rank's
+ * columns. */
 static uint32_t ones_column(const struct table *table) {
     return table->whole.dim - 1 - (table->side == TABLE_CONTEXT) - table->own.first;
 }
@@ -167,7 +168,7 @@ static uint32_t bias_column(const struct table *table) {
     return table->whole.dim - 1 - (table->side == TABLE_TARGET) - table->own.first;
 }
 
-/* Makes `count` records with first state and weights of zero, except for a column of ones. */
+/* Makes `count` records with the first state, and with zero weights except in a column of ones. */
 static void first_records(const struct table *table, char *records, uint64_t count) {
     const struct record_layout *layout = &table->spec.layout;
     float initial[COLUMNS_MOST];
@@ -194,12 +195,12 @@ static int is_idle(const struct table *table, uint64_t row) {
     return row >= table->spec.rows - table->idle;
 }
 
-/* Memory on the CPU is zero when allocated, and so is the record of an idle row if the rule has no state. */
+/* New memory on the CPU is zero, and so is the record of an idle row if the rule has no state. */
 int table_is_blank(const struct table *table, uint64_t first) {
     return is_idle(table, first) && !table->spec.layout.slots && !table->ops->has_gpu;
 }
 
-/* Sets a row's first weights, or copies the row from the origin if it has the row. */
+/* Copies the row from the origin; if the origin lacks the row, gives it its first weights. */
 static int begin_row(const struct filling *filling, uint64_t row, char *record) {
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
@@ -207,8 +208,7 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     float first[COLUMNS_MOST];
-    memset(first, 0, weights->columns * sizeof *first); /* only the row's columns: clearing all of `first` took longer than the
-                                                         * draws */
+    memset(first, 0, weights->columns * sizeof *first); /* clears only the row's columns: clearing all of `first` took longer than drawing */
     if (!is_idle(table, row)) table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
     if (table->biases && ones_column(table) < weights->columns) first[ones_column(table)] = 1;
     values_write(&table->spec.layout, weights, record, first, weights->columns);
@@ -234,7 +234,7 @@ static int begin_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Returns the number of rows of a chunk. If ranks share out the columns, they also share the TABLE_CHUNK bytes. */
+/* Returns the number of rows of a chunk. If ranks divide the columns among them, they also divide the TABLE_CHUNK bytes. */
 static uint64_t grain(uint64_t all, const struct record_layout *whole, unsigned ranks) {
     uint64_t rows = TABLE_CHUNK / whole->packed, share = (all + ranks - 1) / ranks;
     if (rows > share) rows = share;
@@ -265,11 +265,11 @@ uint64_t table_first_chunk(const struct table *table) {
     return table_chunk(table, table->spec.first_row);
 }
 
-/* Fills the table. For each chunk, all threads make records; then the backend writes them with its own threads. Records of zero bytes are not
- * written: a backend's new memory is zeros. On the CPU it is then allocated when rows are first written. */
+/* Fills the table. For each chunk, all threads make records, then the backend writes them with its own threads. Records of zero bytes are not
+ * written, since a backend's new memory is zero; on the CPU this memory is then allocated only when rows are first written. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
-    int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* alike: all rows begin with the same record */
+    int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* alike: 1 if all rows have the same first record */
     filling->threads = pool_threads(pool);
     first_records(table, filling->records, table_first_chunk(table));
     if (alike && !filling->records[0] && !memcmp(filling->records, filling->records + 1, table->spec.layout.packed - 1)) return 0;

@@ -15,8 +15,8 @@
 
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
-/* TABLE_CHUNK: bytes of packed records that are filled, loaded or saved at a time. Saving needs memory for SAVED_AT_ONCE such
- * chunks, and for the exchange below. */
+/* TABLE_CHUNK: bytes of packed records that are filled, loaded or saved in one piece. Saving needs memory for SAVED_AT_ONCE chunks, and for the
+ * exchange described below. */
 enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
 /* The distribution from which first weights are drawn. */
@@ -32,24 +32,23 @@ double table_init_reach(const struct init_values *values);
 
 /* The options of a new table. */
 struct table_options {
-    uint64_t rows, hot_rows; /* hot_rows: number of first rows that are kept on the GPU, if the table is in pinned memory or a
-                              * file */
-    uint64_t gpu_cache;      /* most rows that are kept on the GPU because they are used often (table_spec) */
+    uint64_t rows, hot_rows; /* hot_rows: how many of the first rows are kept on the GPU, if the table is in pinned memory or a file */
+    uint64_t gpu_cache;      /* most rows that have a copy on the GPU because they are used often (table_spec) */
     uint64_t first_row;      /* id of the table's first row (table_spec) */
-    uint64_t idle;           /* number of rows at the end of the table that no example names: they are zeros, and need no memory
-                              * on the CPU until they are written */
+    uint64_t idle;           /* number of rows at the end of the table that no example names. They are zeros, and on the CPU need no memory until
+                              * they are written */
     uint32_t dim;
     int biases;            /* 1: the last two columns are a bias and a column of ones (losses.h, glove) */
     struct rule_options rule;
     enum place weights, state;
     struct init_values init;
     uint32_t seed;         /* seed from which first weights are drawn */
-    const char *directory; /* directory of the working file, if weights or state are in a file; owned by the caller; the table
-                            * copies it */
-    struct ranks *ranks;   /* the processes that share out the columns; owned by the caller; NULL: this process has all columns */
-    const uint32_t *draws; /* [rows] the numbers that stand for rows in draws of rounding (rounding.h); NULL: their own. The caller's */
-    char *given;           /* memory of the rows (table_spec); NULL: the table allocates it */
-    uint32_t filler, fillers; /* this process fills every fillers-th chunk, from number `filler` on; 0 fillers: it fills all */
+    const char *directory; /* directory of the working file, if weights or state are in a file. The caller owns the text; the table copies it */
+    struct ranks *ranks;   /* the processes that divide the columns among them; owned by the caller; NULL: this process has all columns */
+    const uint32_t *draws; /* [rows] for each row, the number from which random bits of rounding are drawn (rounding.h); owned by the caller; NULL:
+                            * the row's own number */
+    char *given;           /* memory for the rows (table_spec); owned by the caller; NULL: the table allocates it */
+    uint32_t filler, fillers; /* this process fills only every fillers-th chunk, from chunk `filler` on; fillers = 0: it fills all chunks */
     const uint32_t *frozen; /* bit map of the rows that no step changes (table_spec); owned by the caller; NULL: no row is frozen */
 };
 
@@ -61,14 +60,14 @@ struct table {
     struct table_spec spec;     /* with the layout of this rank's columns */
     struct record_layout whole; /* layout of a record of all columns */
     struct columns own;
-    struct ranks *ranks; /* the caller's; NULL: this process has all columns */
+    struct ranks *ranks; /* owned by the caller; NULL: this process has all columns */
     struct rule_options rule;
     struct init_values init;
     uint32_t seed;
     enum table_side side;
-    uint64_t idle; /* as the field of this name in table_options */
+    uint64_t idle; /* as `idle` of table_options */
     char *file_path; /* owned, or NULL */
-    int biases;      /* as the field of this name in table_options */
+    int biases;      /* as `biases` of table_options */
     uint32_t filler, fillers; /* as in table_options */
     int is_snapshot; /* 1: table_save() reads the rows of the table's snapshot (table_snapshot) */
 };
@@ -89,7 +88,7 @@ int table_left(const char *file);
 void table_first_weights(const struct init_values *init, uint32_t seed, enum table_side side, uint64_t row, struct columns columns,
                          float *weights);
 
-/* Makes a packed record of a table without biases: the rule's first state, and the first weights of row `row`, which may be any number. */
+/* Makes a packed record, in a table without biases: the rule's first state and the first weights of row `row`, which may be any number. */
 void table_first_record(const struct table *table, uint64_t row, char *record);
 
 /* Fills the table with first weights and the rule's first state. */
@@ -98,37 +97,34 @@ int table_fill(struct table *table, struct pool *pool);
 /* A source of first values for some rows of a table, such as the tables of an older run. */
 struct table_origin {
     void *user;
-    /* Fills `record`, the packed record of row `row` with this rank's columns; before the call it has zero weights and the
-     * rule's first state. Returns 1 if it has filled the record; 0 if the row is to have first values; -1 after fail(). Any
-     * thread calls it, in any order of rows. */
+    /* Fills `record`, the packed record of row `row` with this rank's columns; it comes with zero weights and the rule's first state. Returns 1 if
+     * it has filled the record; 0 if the row must get first values; -1 after fail(). Any thread may call it, for rows in any order. */
     int (*take)(void *user, const struct table *table, uint64_t row, char *record);
 };
-/* Fills the table: rows that the origin has get its values, all others get first values. origin = NULL: all rows get first
- * values. */
+/* Fills the table with the origin's rows; all other rows get first values. origin = NULL: all rows get first values. */
 int table_fill_from(struct table *table, const struct table_origin *origin, struct pool *pool);
 
 /* Returns 1 if the records of a file have the same fields as this table. */
 int table_has_fields(const struct table *table, const struct npy *npy);
 
-/* Returns how many rows at the end of a new table need no memory on the CPU, if its last `idle` rows are idle. Only whole chunks
- * of rows count. */
+/* Returns how many rows at the end of a new table need no memory on the CPU, if its last `idle` rows are idle: those in chunks of which all rows
+ * are idle. */
 uint64_t table_blank_rows(uint64_t rows, uint64_t idle, const struct record_layout *whole, unsigned ranks);
 /* Returns 1 if the chunk that begins at row `first` has no memory, because all its rows are idle. */
 int table_is_blank(const struct table *table, uint64_t first);
 
-/* Returns the number of rows of the chunk that begins at row `first`, the same on every rank; 0 past the last row. The first
- * chunk begins with the table's first row, and no chunk is larger. */
+/* Returns the number of rows of the chunk that begins at row `first`; 0 past the last row. It is the same on every rank. The first chunk begins
+ * with the table's first row, and is the largest. */
 uint64_t table_chunk(const struct table *table, uint64_t first);
 uint64_t table_first_chunk(const struct table *table); /* returns the number of rows of the first chunk */
 
-/* Returns the bytes of memory needed while a table of `rows` rows is saved or loaded. `whole`: layout of a record of all
- * columns. */
+/* Returns the bytes of memory that saving or loading a table of `rows` rows needs. `whole`: layout of a record of all columns. */
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
 uint64_t table_file_bytes(const struct table *table); /* returns the bytes of the table's file, without the header */
 
-/* Save the table's rows to a structured .npy, and load them. All ranks call these together, and if one rank fails, all fail. Saving
- * uses the first rank's `path`; only the first rank gets *checksum, which is XXH64 of the whole file. Loading verifies the names of
- * fields, the rows and the columns.
+/* Save the table's rows to a structured .npy, and load them. All ranks call these together; if one rank fails, all fail. Saving writes to the first
+ * rank's `path`; only the first rank gets *checksum, the XXH64 of the whole file. Loading compares the file's fields, rows and columns with the
+ * table's.
  *
  * Return 0, or -1 after fail(). A table with infinity or NaN is not saved: TABLE_NOT_FINITE after fail().
  */
@@ -136,16 +132,16 @@ enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);
 int table_load(struct table *table, const char *path);
 
-/* Begins a snapshot (backend.h) of a table whose columns are all in this process. Sets *snapshot to a copy of the struct, which
- * table_save() accepts once, in any thread, while the table is used. The caller ends the snapshot by the backend's functions;
- * *snapshot is not released. most: as for snapshot_begin(); 0: table_snapshot_bytes(). Returns 0, or -1 after fail(). */
+/* Begins a snapshot (backend.h) of a table whose columns are all in this process. Sets *snapshot to a copy of the struct; one table_save() may be
+ * called with it, in any thread, while the table is used. The caller ends the snapshot by the backend's functions, and does not release *snapshot.
+ * most: as for snapshot_begin(); 0: table_snapshot_bytes(). Returns 0, or -1 after fail(). */
 int table_snapshot(struct table *table, uint64_t most, struct table *snapshot);
 /* Returns the default limit on the bytes of a snapshot's copies, for a table of `bytes` bytes in memory: an eighth, but at least 64
  * MiB (all, if the table is smaller). */
 uint64_t table_snapshot_bytes(uint64_t bytes);
 
-/* whole_rows: lets ranks that share out the columns of a table exchange them, so that files are written and read by whole rows.
- * Some ranks, the takers, collect whole rows. This is done in rounds: in a round each taker, in order, gets one chunk of rows:
+/* whole_rows: lets ranks that divide the columns of a table among them exchange columns, so that files are written and read by whole rows. Some
+ * ranks, the takers, collect whole rows. This is done in rounds: in a round each taker, in order, gets one chunk of rows:
  *
  *              columns of rank 0    rank 1    rank 2              whole rows
  *   chunk 0    ##########           ######    ######     <--->    of taker 0
@@ -160,12 +156,11 @@ struct whole_rows {
     struct table *table;
     unsigned takers;
     uint64_t first, count;         /* rows of the current round */
-    uint64_t own_first, own_count; /* rows of the chunk that this rank collects; own_count = 0: it collects none in this round */
+    uint64_t own_first, own_count; /* rows of the chunk that this rank collects in this round; own_count = 0: it collects no chunk */
     char *own;                     /* [takers x chunk] packed records of this rank's columns */
-    char *parts;                   /* [chunk] packed records of rank 0's columns, then of rank 1's, and so on; NULL: this rank is
-                                    * no taker */
-    uint64_t *by_taker, *by_rank;  /* [ranks] numbers of bytes. by_taker: of this rank's columns of each taker's chunk; by_rank:
-                                    * of each rank's columns of this rank's chunk */
+    char *parts;                   /* [chunk] packed records of rank 0's columns, then of rank 1's, and so on; NULL: this rank is not a taker */
+    uint64_t *by_taker, *by_rank;  /* [ranks] numbers of bytes. by_taker: of this rank's columns in each taker's chunk; by_rank: of each rank's
+                                    * columns in this rank's chunk */
 };
 
 int whole_rows_init(struct whole_rows *rounds, struct table *table, unsigned takers); /* returns 0, or -1 after fail() */
@@ -179,23 +174,23 @@ int whole_rows_next(struct whole_rows *rounds);
 int whole_rows_gather(struct whole_rows *rounds, char *whole);
 int whole_rows_scatter(struct whole_rows *rounds, const char *whole);
 
-/* Returns the bytes of memory that a whole_rows needs, for chunks of `chunk` rows. */
+/* Returns the bytes of memory that a whole_rows takes, for chunks of `chunk` rows. */
 uint64_t whole_rows_bytes(uint64_t chunk, const struct record_layout *whole, unsigned ranks);
 
-/* shared_file: finds out if all ranks see the same file system, for files that they write or read together. Ranks of one machine
- * do; ranks of different machines may each have a disk of their own under the same paths. */
+/* shared_file: finds out whether all ranks see the same file system, for files that they write or read together. Ranks on one machine do; ranks on
+ * different machines may have different disks under the same paths. */
 
-/* Lets all ranks write one file, if they see it. The first rank has opened `writer`, whose file has nothing from byte `at` on; the
- * other ranks pass NULL. Every rank opens the file by its unique name and writes a number; the first rank reads all numbers back.
+/* Lets all ranks write one file, if all see it. The first rank has opened `writer`, whose file contains nothing from byte `at` on; the other ranks
+ * pass NULL. Every rank opens the file by its unique name and writes a number; the first rank reads the numbers of all.
  *
- * Returns the number of ranks that may write the file: all, each through its `part`; or 1, the first rank. 0 after fail(). All
- * ranks call it together.
+ * Returns the number of ranks that may write the file: all, each through its `part`, or 1: only the first rank. 0 after fail(). All ranks call this
+ * together.
  */
 unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
                           uint64_t at);
 
-/* Returns the number of ranks that can read the file: all, if every rank finds the same file with this name; otherwise 1.
- * Returns 0 after fail(). All ranks call it together. */
+/* Returns the number of ranks that can read the file: all, if every rank finds the same file under this name, otherwise 1. 0 after fail(). All
+ * ranks call this together. */
 unsigned shared_file_readers(struct ranks *ranks, const char *path);
 
 #endif

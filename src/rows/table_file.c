@@ -6,7 +6,7 @@
  *
  * If the ranks do not see the same file system (table.h), only the first rank opens the file.
  */
-#define XXH_STATIC_LINKING_ONLY /* for the size of a checksum's state, which one rank sends to the next */
+#define XXH_STATIC_LINKING_ONLY /* needed for the size of a checksum's state, which one rank sends to the next */
 #include "table.h"
 
 #include "base/checks.h"
@@ -35,7 +35,7 @@ static struct record_layout part_of(const struct table *table, unsigned rank, st
     return record_layout_make(&table->rule, columns->count);
 }
 
-/* Returns the bytes that one rank's columns take in a packed record. */
+/* Returns the bytes of one rank's columns in a packed record. */
 static uint64_t part_bytes(const struct record_layout *whole, unsigned ranks, unsigned rank) {
     uint64_t counts = whole->counted * value_bytes(VALUE_UINT32);
     return (whole->packed - counts) / whole->dim * ranks_columns(whole->dim, record_grain(whole), ranks, rank).count + counts;
@@ -123,13 +123,13 @@ int whole_rows_scatter(struct whole_rows *r, const char *whole) {
     return ranks_meet(table->ranks, NULL, result);
 }
 
-/* The first rank's file, as it describes the file to the other ranks. */
+/* What the first rank tells the other ranks about its file. */
 struct notice {
     char name[4096]; /* path of the file; "": the path is too long to send */
     uint64_t number; /* rank r writes this number + r */
 };
 
-/* A rank's search for the file: its arguments and its result. */
+/* What a rank needs to look for the file, and what it has found. */
 struct probe {
     struct ranks *ranks;
     struct file_part *part;
@@ -165,18 +165,18 @@ unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const str
     *part = (struct file_part){path, -1};
     if (ranks_meet(ranks, NULL, writer ? file_part_of(part, writer) : 0)) return 0;
     if (ranks_count(ranks) == 1) return 1;
-    if (writer) { /* the number is a hash of the file's name; no other process has a file of this name, so the number is unique, too */
+    if (writer) { /* the number is a hash of the file's name, which no other process's file has */
         p.notice.number = XXH3_64bits(writer->partial, strlen(writer->partial));
         if (strlen(writer->partial) < sizeof p.notice.name) strcpy(p.notice.name, writer->partial);
     }
     ranks_share(ranks, &p.notice, sizeof p.notice);
     int alone = ranks_do(ranks, write_number, &p);
     if (!alone) alone = ranks_do(ranks, writer ? read_numbers : NULL, &p);
-    if (alone && !writer) file_part_close(part); /* not shared: this rank may have opened another process's file */
+    if (alone && !writer) file_part_close(part); /* the file is not shared: this rank may have opened a file of another process */
     return alone < 0 ? 0 : alone ? 1 : ranks->count;
 }
 
-/* The numbers that identify a file on a machine. */
+/* Numbers that identify a file on one machine. */
 struct identity {
     uint64_t inode, bytes;
     int64_t seconds, nanoseconds; /* time of the last write */
@@ -215,9 +215,8 @@ struct saving {
     struct whole_rows rounds;
     struct file_part *part;
     uint64_t data;                   /* offset in the file, in bytes, of the first row */
-    XXH64_state_t *hash;             /* state of the checksum; when this rank continues it, it includes all bytes before this
-                                      * rank's chunk */
-    char *next, *last;               /* next: records of the chunk being gathered; last: of the chunk being written */
+    XXH64_state_t *hash;             /* state of the checksum. When this rank takes it over, it covers all bytes before this rank's chunk */
+    char *next, *last;               /* next: records of the chunk that is being gathered; last: of the chunk that is being written */
     uint64_t last_first, last_count; /* rows of `last` */
     uint64_t not_finite;             /* first row of this rank that contains infinity or NaN; UINT64_MAX: all rows are finite */
 };
@@ -234,9 +233,9 @@ static void hash_chunk(struct saving *saving) {
     if (r->own_first + r->own_count < saving->table->spec.rows) ranks_pass(ranks, own, after, saving->hash, sizeof *saving->hash);
 }
 
-/* Gathers the next chunk and checks it for infinity and NaN. First all bytes are checked as floats, at the speed of memory. A row's count
- * of updates is among them: below about 2 x 10^9 updates its bits are those of a finite float, and above that it only causes the
- * closer check. Records with bfloat16 are checked value by value. */
+/* Gathers the next chunk and checks it for infinity and NaN. The fast check reads all bytes as floats. These include a row's count of updates: up
+ * to about 2 x 10^9 updates it looks like a finite float; above that the chunk is only checked once more, value by value. Records with bfloat16
+ * are always checked value by value. */
 static int take_next(struct saving *saving) {
     const struct record_layout *layout = &saving->table->whole;
     uint64_t rows = saving->rounds.own_count;
@@ -280,7 +279,7 @@ static int save_rounds(struct saving *saving) {
     return 0;
 }
 
-/* Fails on all ranks with the same message, which names the lowest row that any rank has found. */
+/* Fails on all ranks with the same message, which names the lowest such row of all ranks. */
 static void say_not_finite(const struct saving *saving) {
     const struct table *table = saving->table;
     unsigned count = ranks_count(table->ranks);
@@ -295,7 +294,7 @@ static int sync_part(void *user) {
     return file_part_sync(user);
 }
 
-/* Writes the rows, which begin at byte `data` of the file, and syncs them. */
+/* Writes the rows, from byte `data` of the file on, and syncs the file. */
 static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
     uint64_t chunk = table_first_chunk(table) * table->whole.packed;
     char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
@@ -325,7 +324,7 @@ int table_save(struct table *table, const char *path, uint64_t *checksum) {
     XXH64_reset(&hash, 0);
     struct npy npy = describe(table);
     int result = first && (file_writer_open(&writer, path) || npy_write_header(&npy, &writer)) ? -1 : 0;
-    if (first && !result) { /* the header is far smaller than the buffer, so it has not been flushed yet */
+    if (first && !result) { /* the header is far smaller than the buffer, so it is still in it */
         XXH64_update(&hash, writer.buffer, writer.used);
         data = npy.data;
     }
@@ -358,7 +357,7 @@ int table_snapshot(struct table *table, uint64_t most, struct table *snapshot) {
 
 /* ---- loading ---- */
 
-/* Writes the fields' names, as "weights[128] exp_avg[128] updates". */
+/* Writes the names of the fields and their columns, as in "weights[128] exp_avg[128] updates". */
 static void name_fields(const struct npy *npy, char *out, size_t capacity) {
     size_t at = 0;
     out[0] = 0;
@@ -400,7 +399,7 @@ static int load_rows(struct table *table, const struct npy *npy, unsigned reader
     int result = ranks_meet(table->ranks, NULL, whole_rows_init(&rounds, table, readers));
     while (!result && whole_rows_next(&rounds)) {
         const char *own = rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first - table->spec.first_row) : NULL;
-        /* Zeros that the file has for rows that are untouched zeros are not written, so those pages are never allocated. */
+        /* Rows that are zeros in the file, and were never written in the table, are not written: so memory for them is never allocated. */
         int blank = ranks_count(table->ranks) == 1 && table_is_blank(table, rounds.first) && !own[0] &&
                     !memcmp(own, own + 1, rounds.own_count * table->whole.packed - 1);
         result = interrupt_check() ? -1 : blank ? 0 : whole_rows_scatter(&rounds, own);
