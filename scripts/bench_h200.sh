@@ -1,14 +1,14 @@
 #!/bin/sh
-# Makes the whole comparison on one GPU, as one table: rows swapped with host memory, the two notebooks' shapes, text.
+# Makes all measurements on one GPU, as one table: rows exchanged with host memory, the shapes of the two notebooks, text.
 #
 #   scripts/bench_h200.sh [--brief]
 #
-# SPTX_ANCHORS   SpeedTorch and PyTorch run beside ours (scripts/measure.sh)
-# SPTX_TEXT      a text for words/s (wiki16.txt); without it a synthetic one is made
-# SPTX_WORK      where corpora and results go (build/bench); results.jsonl and *.log stay there
+# SPTX_ANCHORS   measures SpeedTorch and PyTorch, too (scripts/measure.sh)
+# SPTX_TEXT      a text for words/s (wiki16.txt); default: a generated text
+# SPTX_WORK      directory for corpora and results (build/bench); results.jsonl and *.log are kept there
 # SPTX_SECONDS   seconds of each measured run (10)
 #
-# --brief leaves out the sweep over row sizes and spans.
+# --brief leaves out the series of row sizes and table sizes.
 set -eu
 cd "$(dirname "$0")/.."
 work=${SPTX_WORK:-build/bench}
@@ -22,7 +22,7 @@ mkdir -p "$work"
 
 row() { printf '%-58s %12s %12s %12s  %s\n' "$1" "$2" "$3" "$4" "$5" >>"$work/table"; }
 
-# Measures a config; the numbers go to $work/NAME.json. A run that fails is a row that says so.
+# Measures a config, and writes the numbers to $work/NAME.json. If the run fails, the row of the table says so.
 train() { # NAME CONFIG SETTING...
     to=$work/$1 config=$2
     shift 2

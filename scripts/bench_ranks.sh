@@ -4,8 +4,8 @@
 #
 #   scripts/bench_ranks.sh [GPUS...]        1 2
 #
-# SPTX_TEXT      a text (wiki16.txt); without it there is no row of text
-# SPTX_WORK      where corpora and results go (build/bench); ranks.jsonl stays there
+# SPTX_TEXT      a text (wiki16.txt); without it the table has no row for text
+# SPTX_WORK      directory for corpora and results (build/bench); ranks.jsonl is kept there
 # SPTX_SECONDS   seconds of each measured run (10)
 # SPTX_BIN       the program (build/sptx-w2v), or several, which take turns: builds by two CUDA Toolkits
 set -eu
@@ -33,7 +33,7 @@ measure() { # GPUS PROGRAM CONFIG SETTING...
         tee -a "$work/ranks.jsonl" || :
 }
 
-# Prints a line of the table: the speed of each program on each number of GPUs, and how many times the first one's that is.
+# Prints a line of the table: the speed of each program on each number of GPUs, and that speed divided by the first one's.
 line() { # NAME KEY SCALE CONFIG SETTING...
     name=$1 key=$2 scale=$3
     shift 3

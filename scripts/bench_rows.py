@@ -55,7 +55,7 @@ def wait():
 
 
 def give_back():
-    """Frees the GPU memory that PyTorch and CuPy keep for later, so that the next part can have it."""
+    """Frees GPU memory that PyTorch and CuPy keep for later use, so that the next part can have it."""
     gc.collect()
     if cuda:
         torch.cuda.empty_cache()
@@ -64,7 +64,7 @@ def give_back():
 
 
 def median(call, rounds=ROUNDS, warm=WARM):
-    """Returns the seconds of a call, from its beginning until it is done."""
+    """Returns the seconds of a call, from its beginning until its work is done."""
     times = []
     for i in range(rounds + warm):
         wait()
@@ -77,7 +77,7 @@ def median(call, rounds=ROUNDS, warm=WARM):
 
 
 def a_step(step, steps=60, warm=10):
-    """Returns the seconds of one of many steps that are waited for only at the end, as in training."""
+    """Returns the seconds of one of many steps; only the last step is waited for, as in training."""
     steps, warm = (2, 1) if smoke else (steps, warm)
     for i in range(steps + warm):
         if i == warm:
@@ -89,7 +89,7 @@ def a_step(step, steps=60, warm=10):
 
 
 def tell(work, ours, peer=None, who="", unit="ms"):
-    """Prints a line: the work, our speed, the peer's, their ratio, and the seconds that the line has taken."""
+    """Prints a line: the work, our speed, the other library's, their ratio, and the seconds that measuring took."""
     global told_at
     now = time.perf_counter()
     figures = "%9.3f" % ours
@@ -110,7 +110,7 @@ def said_of(error):
 
 @functools.lru_cache(None)
 def pinned_context():
-    """Opens a context whose tables lie in memory that CUDA has pinned, as PyTorch's users have it."""
+    """Opens a context whose tables are in memory that CUDA has pinned, like pinned tensors of PyTorch."""
     before = os.environ.get("SPTX_PIN_ROWS", "")
     os.environ["SPTX_PIN_ROWS"] = "1"  # a context looks when it is opened
     try:
@@ -120,12 +120,12 @@ def pinned_context():
 
 
 def pinned_rows(rows, dim):
-    """Makes [rows x dim] zeros in pinned host memory as a tensor of the GPU, which reads and writes them over the link."""
+    """Makes [rows x dim] zeros in pinned host memory, as a GPU tensor that is read and written over the link."""
     return torch.from_dlpack(sptx.Table(rows, dim, "none", init="zeros", device=pinned_context()).weights)
 
 
 class Indexing:
-    """SpeedTorch's two factories, as far as a skip-gram needs them, by PyTorch's indexing."""
+    """The two factories of SpeedTorch, written with PyTorch's indexing, as far as a skip-gram needs them."""
 
     class ModelFactory:
         def __init__(self, variable, total, dim, CPUPinn=False):
@@ -171,7 +171,7 @@ INDEXING = "PyTorch's indexing of pinned rows, in SpeedTorch's place"
 
 
 def beside_speedtorch(measure):
-    """Measures SpeedTorch where it is there and runs, otherwise PyTorch's indexing; says which of them it was."""
+    """Measures SpeedTorch if it is installed and works, otherwise PyTorch's indexing; says which one."""
     if speedtorch is not None:
         try:
             return measure(speedtorch), "SpeedTorch"
@@ -181,7 +181,7 @@ def beside_speedtorch(measure):
 
 
 def optional(name):
-    """Imports a module that may be missing: returns None then, after a line that says why."""
+    """Imports a module that may be missing. If it is, prints a line that says why, and returns None."""
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a package of another time raises
@@ -253,7 +253,7 @@ def million():
 
 
 def link():
-    """Measures plain copies from pinned memory to the GPU and back at once, in GB/s each way."""
+    """Measures simultaneous copies from pinned memory to the GPU and back, in GB/s in each direction."""
     size = 1 << (20 if smoke else 29)
     host = [torch.ones(size // 4, pin_memory=cuda) for _ in range(2)]
     there = [torch.ones(size // 4, device=device) for _ in range(2)]
@@ -292,7 +292,7 @@ def update():
 
 
 class SkipGram(torch.nn.Module):
-    """Computes the loss of a target; the positives are the first contexts."""
+    """Computes the loss of targets; of their contexts, the first ones are positives."""
 
     def __init__(self, u_embeddings, v_embeddings):
         super().__init__()
@@ -308,7 +308,7 @@ ROWS, DIM, POSITIVES, NEGATIVES = 2_829_853, 400, 4, 64
 
 
 def speedtorch_script(rows, dim):
-    """Makes a step as a script for SpeedTorch does: targets pinned, contexts on the GPU."""
+    """Makes a training step as a script for SpeedTorch does, with targets in pinned memory and contexts on the GPU."""
     rows, batch = scaled(rows), scaled(512)
 
     def trained(package, kind, with_state):
@@ -390,7 +390,7 @@ def torchrec():
     tables, each = 10, scaled(104_857)
 
     def law(rows):
-        """Draws ids of one table: the density falls with the power 1.05."""
+        """Draws ids of one table by a power law with exponent 1.05."""
         x, g = torch.rand(each, device=device, dtype=torch.float64), 1 - 1.05
         return ((x * (rows ** g - 1) + 1) ** (1 / g)).clamp(max=rows - 1).to(torch.int64)
 

@@ -87,7 +87,7 @@ def set_name(path):
 
 
 class Sentences:
-    """Reads lists of words into memory; a text without line ends is cut every thousand words, as both programs do."""
+    """Reads lists of words into memory. A text without line ends is split after every thousand words, as both programs do."""
 
     def __init__(self, path, lists):
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
@@ -145,13 +145,13 @@ def run_ours(options, path, lists, keys, directory):
 
 
 def evaluated(options, run, files, *score):
-    """Returns recall, NDCG and hit rate of a run of lists, by evaluate."""
+    """Returns recall, NDCG and hit rate of a run on lists, as `sptx-w2v evaluate` measures them."""
     said = call([options.program, "evaluate", run, f"--train={files[0]}", f"--held-out={files[1]}", f"--k={PLACES}", *score])
     return {name: float(value) for name, value in re.findall(r"(\S+@\d+) ([0-9.]+)", said)}
 
 
 def check_scores(options, run, scores, lists, files):
-    """Checks that our own evaluate gives our vectors the same score."""
+    """Checks that `sptx-w2v evaluate` gives our vectors the same score."""
     if lists:
         ours = evaluated(options, run, files, "--score=target")
     else:

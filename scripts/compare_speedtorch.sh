@@ -7,9 +7,9 @@
 # CONFIG: lit2vec, lit2vec-496-adamax, research2vec, research2vec-tuned, papers-cs, word2vec-notebook; all of them where none
 # is named. Settings go to every run of ours: --memory.hot_rows=0 leaves every target row in host memory.
 #
-# SPTX_ANCHORS   SpeedTorch's side (scripts/measure.sh); without it its columns say so and stay empty
-# SPTX_WORK      where corpora, runs and logs go (build/compare); needs room for one checkpoint, up to 36 GB at full size
-# SPTX_SCALE     divides rows and lists, for a look at the script itself (1)
+# SPTX_ANCHORS   directory of SpeedTorch's scripts (scripts/measure.sh); without it SpeedTorch's columns are empty
+# SPTX_WORK      directory for corpora, runs and logs (build/compare); must have space for one checkpoint, up to 36 GB
+# SPTX_SCALE     divides the numbers of rows and lists, to try the script itself (1)
 #
 # Ours is the time from the first batch to the last, the run's own batch and negatives; loading and the checkpoint are in
 # `whole`. SpeedTorch's script trains batches of 512 with 64 negatives whatever the run has (128 to 256), with Adamax where
@@ -31,7 +31,7 @@ corpus() { # FILE KIND ROWS LISTS
     [ -f "$work/$1" ] || $program generate "$2" --rows=$(($3 / scale)) --lists=$(($4 / scale)) --out="$work/$1" >/dev/null
 }
 
-# Sets what a config trains, its corpus, and the numbers that SpeedTorch's script is given.
+# Sets what a config trains, its corpus, and the arguments of SpeedTorch's script.
 of_config() { # CONFIG
     peer_dim=$(sed -n 's/^dim = //p' "configs/$1.ini") peer_rule='SGD:'
     [ "$(sed -n 's/^rule = //p' "configs/$1.ini")" = sgd ] || peer_rule='Adamax state pinned'
@@ -48,7 +48,7 @@ of_config() { # CONFIG
     [ -f "$work/$file" ] || scripts/windows.sh 2 "$work/words.txt" >"$work/$file"
 }
 
-# Trains one epoch, and sets the seconds of training, those of the whole, the examples, the pairs.
+# Trains one epoch; sets the seconds of training, the seconds in all, the examples and the pairs.
 epoch() { # CONFIG
     began=$(date +%s)
     rm -rf "$work/run"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks the oldest CUDA Toolkit that compiles the kernels, 11.8, whose programs run with drivers from 450 on.
+# Unpacks CUDA Toolkit 11.8, the oldest that compiles the kernels; its programs run with drivers from version 450 on.
 #
 #   scripts/cuda_11.sh DIR
 #
@@ -28,7 +28,7 @@ fetch() {
     (cd "$work" && apt_here download $packages)
 }
 
-# Unpacks members of a package, which are named without its version, and leaves out so many folders of their paths.
+# Unpacks files of a package. Packages are named without version; `levels` folders are removed from the front of paths.
 unpack() { # package folder levels member..
     mkdir -p "$new/$2"
     dpkg-deb --fsys-tarfile "$work/$1"_*.deb | tar x -C "$new/$2" --strip-components="$3" "${@:4}"
@@ -47,7 +47,7 @@ lay_out() {
     for name in nvidia-cuda-toolkit libcu++-dev libcub-dev libthrust-dev; do
         unpack "$name" . 2 "./usr/share/doc/$name/copyright"
     done
-    # Its gcc and g++ call the host compiler.
+    # makes gcc and g++ of this folder call the host compiler
     cat >"$new/bin/nvcc.profile" <<'END'
 TOP = $(_HERE_)/..
 NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a first result: vectors of the identifiers and words in the C headers of this machine. `make demo` calls it after the build.
-# It takes under three minutes on two cores, and ends with a page for the browser.
+# Makes a first result: vectors of the words and identifiers in this machine's C headers.
+# Called by `make demo` after the build. Takes under three minutes on two cores, and ends with a page for the browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

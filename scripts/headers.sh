@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a corpus of text from the C headers of this machine: a line a header, with its identifiers and words as tokens.
+# Makes a corpus of text from this machine's C headers: one line for each header, with its identifiers and words as tokens.
 #
 #   scripts/headers.sh OUT [DIRECTORY]     DIRECTORY: /usr/include
 #
@@ -13,7 +13,7 @@ export LC_ALL=C
 [ -d "$root" ] || { echo "headers: '$root' is no directory" >&2; exit 1; }
 mkdir -p "$(dirname "$out")"
 
-# size TAB rank TAB path, the system's own first
+# Prints lines of size TAB rank TAB path; the rank of the system's own headers is lower.
 list() {
     find "$root" -type f -name '*.h' -size -512k -printf '%s\t%P\n' | awk -F '\t' '
         { own = $2 ~ /^(([a-z0-9_]+-linux-gnu[a-z0-9]*\/)?(bits|sys|gnu|asm|c\+\+)\/|linux\/|asm-generic\/|net|arpa\/|rpc\/|[a-z0-9_]+\.h$)/ }

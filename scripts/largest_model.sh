@@ -56,7 +56,7 @@ fi
 
 # ---- the run ----
 
-# Prints the most that each rank's process held, and each GPU with whatever else is on it: lines of KIND NUMBER BYTES.
+# Prints the most memory that each rank's process used, and the most used on each GPU, by any process: lines of KIND NUMBER BYTES.
 watch_memory() {
     while sleep 0.5; do
         for pid in "$work"/largest-pid.*; do

@@ -98,7 +98,7 @@ def write(folder, name, edges, labels):
 
 
 def hold_out(folder, name, edges, share=.2, seed=0):
-    """Splits edges into training links and held-out links. A spanning forest stays in training: no node loses all its links."""
+    """Splits edges into training links and held-out links. Training keeps a spanning forest, so no node loses all its links."""
     edges = numpy.random.default_rng(seed).permutation(numpy.asarray(edges))
     root = list(range(edges.max() + 1))
 

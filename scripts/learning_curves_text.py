@@ -33,7 +33,7 @@ def packed(path):
 
 
 def code():
-    """Returns the source text of Python's standard library, its files in a random order that is always the same."""
+    """Returns the source code of Python's standard library as text. Its files are in a random order, the same at each call."""
     files = sorted(pathlib.Path(sysconfig.get_paths()["stdlib"]).rglob("*.py"))
     random.Random(1).shuffle(files)
     text = "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)

@@ -5,10 +5,10 @@
 #
 #   scripts/memory_table.sh [--confirm] [CARD]      CARD: the small card's memory (11GiB)
 #
-# --confirm runs 20 steps at each of the widest, on a GPU that is held to CARD, and prints what they took.
+# --confirm trains 20 steps with each of the widest rows, on a GPU limited to CARD, and prints the memory that they used.
 #
-# SPTX_WORK    where corpora and plans go (build/memory)
-# SPTX_SCALE   divides the rows, for a look at the script itself (1)
+# SPTX_WORK    directory for corpora and plans (build/memory)
+# SPTX_SCALE   divides the numbers of rows, to try the script itself (1)
 # GB are 10^9 bytes.
 set -eu
 cd "$(dirname "$0")/.."
@@ -42,7 +42,7 @@ rule = sgd
 batch = 512
 EOF
 
-# Writes a plan as JSON to $work/plan.json, also one that does not fit.
+# Writes a plan to $work/plan.json, even if the run does not fit.
 plan() { # CONFIG CORPUS BUDGET SETTING...
     config=$1 ids=$2 budget=$3
     shift 3
@@ -63,7 +63,7 @@ states=$(places gpu pinned gpu pinned)
 but_contexts=$(places pinned pinned gpu pinned)
 all_pinned=$(places pinned pinned pinned pinned)
 
-# Goes through the runs of both parts below: sets $run, $config, $ids, and leaves the plan in $work/plan.json.
+# Loops over the runs of both parts below: sets $run, $config, $ids, and writes each plan to $work/plan.json.
 runs='lit2vec:books lit2vec-496-adamax:books research2vec:papers'
 take_run() { # RUN:CORPUS
     run=${1%:*} ids=${1#*:}
@@ -73,7 +73,7 @@ take_run() { # RUN:CORPUS
 
 # ---- by placement ----
 
-# No row is hot and the card has no limit, so that each part is counted in the place it was given.
+# No row is hot and the card has no limit, so each part is counted in the place that the settings give it.
 bytes_row() { # LABEL CONFIG CORPUS SETTING...
     label=$1 config=$2 ids=$3
     shift 3
@@ -113,7 +113,7 @@ fits() { # DIM CONFIG CORPUS SETTING...
     plan "$config" "$ids" "$card" --model.dim="$dim" "$@"
     [ "$(number fits_gpu)" = true ]
 }
-# Prints the bytes of the GPU at this width, with no row hot.
+# Prints the GPU memory needed at this number of columns, with no hot row.
 cold() { # DIM CONFIG CORPUS SETTING...
     dim=$1 config=$2 ids=$3
     shift 3

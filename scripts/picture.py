@@ -1,4 +1,4 @@
-"""Shared by the scripts that draw: matplotlib without a screen, one sentence where something is wrong, whole files."""
+"""Shared by the scripts that draw: matplotlib without a screen, error messages of one sentence, and files that are written whole."""
 import io
 import os
 import sys
@@ -11,7 +11,7 @@ def stop(sentence):
 
 
 def pyplot():
-    """Returns matplotlib.pyplot, drawing to files, so that the same picture is the same bytes."""
+    """Returns matplotlib.pyplot, set up to draw to files; equal pictures give equal bytes."""
     try:
         import matplotlib
     except ImportError:
@@ -28,7 +28,7 @@ def plain(text):
 
 
 def format_of(out):
-    """Returns the format that the end of a picture's name asks for."""
+    """Returns the format of a picture, which the end of its file name chooses."""
     ending = os.path.splitext(out)[1][1:].lower()
     if ending not in ("png", "svg", "pdf"):
         stop(f"'{out}' should end in .png, .svg or .pdf")
@@ -36,7 +36,7 @@ def format_of(out):
 
 
 def save(figure, out):
-    """Draws into memory, writes beside `out` and renames, so that a picture is whole or not there; then prints its name."""
+    """Draws to memory, writes a file beside `out`, and renames it to `out`: so an incomplete picture is never there. Prints its name."""
     ending, picture = format_of(out), io.BytesIO()
     figure.savefig(picture, format=ending, dpi=DPI, metadata={"Date": None} if ending == "svg" else None)
     try:

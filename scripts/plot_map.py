@@ -27,7 +27,7 @@ def decoded(word):
 
 
 def read_run(path, top):
-    """Reads words and rows of a run directory's newest checkpoint, or of one checkpoint."""
+    """Reads words and rows from a run directory's newest checkpoint, or from one checkpoint."""
     import numpy
     run = checkpoint = path
     try:
@@ -62,7 +62,7 @@ def read_export(path, top):
 
 
 def read_names(path, column=2):
-    """Reads {first column: another one} of lines with TABs between; the first line of a word counts."""
+    """Reads lines of columns separated by TABs, and returns {first column: another column}; of lines with the same word, the first counts."""
     names = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -87,7 +87,7 @@ def unit(rows):
 
 
 def places(rows, options):
-    """Computes two coordinates a row, and what to call them."""
+    """Computes two coordinates for each row. Returns them with the names of the axes."""
     from sklearn.decomposition import PCA
     rows = unit(rows)
     if options.method == "pca":
@@ -105,7 +105,7 @@ def places(rows, options):
 
 
 def colours(words, groups):
-    """Returns a colour for each word, and the names of the colours: the largest groups have their own."""
+    """Returns a colour for each word, and the names of the colours. Only the largest groups have a colour of their own."""
     from collections import Counter
     from matplotlib import colormaps
     counts = Counter(groups[word] for word in words if word in groups)
@@ -118,13 +118,12 @@ def shortened(name):
 
 
 def free(box, taken):
-    """True where a box (left, bottom, right, top) overlaps none of the others."""
+    """True if a box (left, bottom, right, top) does not overlap any other."""
     return not ((taken[:, 0] < box[2]) & (box[0] < taken[:, 2]) & (taken[:, 1] < box[3]) & (box[1] < taken[:, 3])).any()
 
 
 def write_names(axes, points, names, shades):
-    """Writes a name beside its dot, on the first side where it covers neither a name nor a dot; nowhere if there is no such
-    side."""
+    """Writes a name at the first side of its dot where it covers no other name or dot; if there is no such side, writes nothing."""
     import numpy
     figure, gap, dot = axes.figure, 6, 3
     renderer = figure.canvas.get_renderer()

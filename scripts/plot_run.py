@@ -16,7 +16,7 @@ import picture
 
 
 def read_metrics(path):
-    """Reads the whole lines of metrics.jsonl; a killed run may have left the last one short."""
+    """Reads the complete lines of metrics.jsonl; if the run was killed, the last line may be incomplete."""
     lines = []
     with open(path, encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
@@ -31,7 +31,7 @@ def read_metrics(path):
 
 
 def column(lines, name):
-    """Returns a field over the lines, NaN where it is missing or null."""
+    """Returns the values of a field in all lines, NaN where the field is missing or null."""
     values = (line.get(name) for line in lines)
     return [float(value) if isinstance(value, (int, float)) else float("nan") for value in values]
 
@@ -45,16 +45,14 @@ def with_values(lines, name):
 
 
 def untrained_loss(lines):
-    """Returns the loss a pair of a model that has learned nothing: ln 2 for each of a pair's terms; None where the lines do
-    not tell."""
+    """Returns the loss per pair of an untrained model: ln 2 for each of a pair's terms. None if the lines do not contain it."""
     told = [line["loss_untrained"] * line["loss_pair"] / line["loss"] for line in lines
             if has_values(column([line], "loss_untrained")) and line.get("loss")]
     return sorted(told)[len(told) // 2] if told else None
 
 
 def draw_untrained(axes, level, highest):
-    """Draws a line at the untrained loss; only writes its number where it is so far above that it would press the curve flat.
-    """
+    """Draws a line at the untrained loss. If the line were so high that it would flatten the curve, only writes the number."""
     label = f"untrained: {level:.4g} = {level / math.log(2):.3g} ln 2"
     if level > 2 * highest:
         axes.plot([], [], " ", label=label + ", far above")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
+# Installs what is missing to build sptx-w2v on Debian or Ubuntu, then lists what is there.
 #
 #   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
-#   scripts/setup.sh --look     installs nothing: prints what is missing to compile, and exits with 1 if anything is
+#   scripts/setup.sh --look     installs nothing: prints what is missing to compile, and exits with 1 if something is
 #   scripts/setup.sh --tests    also cmocka, python3 and its headers, hnswlib, fasttext, PyTorch for the CPU, a Chromium without
 #                               windows (98 MB on Debian; tests the page of `report`), and two virtual environments under $BUILD:
 #                               venv (packages: tests/requirements.txt), and venv-torch with PyTorch (packages:
@@ -15,7 +15,7 @@
 #                               Debian 12, where nvcc is and CUDA=no is not set, also an older CUDA Toolkit beside it
 #                               (scripts/cuda_11.sh) and g++-11
 #
-# It asks nothing. Where nothing is missing, it touches neither apt nor the network.
+# The script asks no questions. If nothing is missing, it uses neither apt nor the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,7 +38,7 @@ stop() {
     exit 1
 }
 
-# name | package | header | library: found where a program that includes and links it compiles, wherever it came from
+# name | package | header | library: present if a program that includes the header and links the library compiles
 libraries='inih|libinih-dev|ini.h|inih
 random123|librandom123-dev|Random123/philox.h|
 zlib|zlib1g-dev|zlib.h|z
@@ -62,7 +62,7 @@ has_library() { # header library
         "$compiler" -x c -std=gnu11 - ${2:+-l"$2"} -o /dev/null >/dev/null 2>&1
 }
 
-# Looks for any MPI that the Makefile finds, by the same names.
+# Looks for an MPI, by the same names as the Makefile.
 has_mpi() {
     local name
     has_command mpirun && for name in ompi-c mpi-c ompi mpich mpi; do
@@ -71,7 +71,7 @@ has_mpi() {
     return 1
 }
 
-# Looks for the headers that the calls of the Python package are compiled with.
+# Looks for the headers with which the C module of the Python package is compiled.
 has_python_headers() {
     [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h" ]
 }
@@ -80,26 +80,26 @@ has_venv_module() {
     python3 -c 'import venv, ensurepip' >/dev/null 2>&1
 }
 
-# hnswlib is the distribution's, outside of the venv: there it would have to be compiled, and the distribution's is built for
-# the distribution's NumPy.
+# hnswlib comes from the distribution and is not in the venv, where it would have to be compiled.
+# It needs the distribution's NumPy.
 has_hnswlib() {
     "$system_python" -c 'import hnswlib, numpy' >/dev/null 2>&1
 }
 
-# PyTorch is the distribution's, too: built for the CPU, 140 MB to fetch. The wheels of the package index need gigabytes of CUDA's
-# libraries, on the CPU as well.
+# PyTorch comes from the distribution, too: that one is for the CPU, and a download of 140 MB.
+# The wheels of the package index need gigabytes of CUDA's libraries, even on the CPU.
 has_torch() {
     "$system_python" -c 'import torch' >/dev/null 2>&1
 }
 
-# Ubuntu's newer releases have no PyTorch: there the tests that need it are left out unless $system_python has one, and
+# Newer releases of Ubuntu have no PyTorch. Tests that need it are then left out, unless $system_python has one;
 # scripts/check says so.
 torch_packages() {
     if ! has_torch && (. /etc/os-release && [ "$ID" = debian ]); then echo python3-torch; fi
 }
 
-# Looks for any browser that tests/cli/browser.py takes, by the same names. Ubuntu's is a snap, which a container cannot run and
-# which may not see a test's files: there the tests in a browser are left out unless another is there, and say so.
+# Looks for a browser, by the same names as tests/cli/browser.py. Ubuntu's browser is a snap: it does not run in a container,
+# and may be unable to read a test's files. Tests in a browser are then left out, unless there is another browser; they say so.
 has_browser() {
     local name
     for name in chromium-headless-shell chromium chromium-browser google-chrome; do
@@ -114,7 +114,7 @@ browser_packages() {
     fi
 }
 
-# The peer of words with n-grams. Without it those tests are left out, and say so.
+# Prints the package of fastText, with which tests of n-grams compare; without it these tests are left out, and say so.
 fasttext_packages() {
     if ! has_command fasttext && (. /etc/os-release && [ "$ID" = debian ]); then echo fasttext; fi
 }
@@ -124,7 +124,7 @@ has_fuzzer() {
         clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null >/dev/null 2>&1
 }
 
-# Names the package with libFuzzer: clang's own in Ubuntu 22.04 and before, one beside it since.
+# Prints the package that contains libFuzzer: clang in Ubuntu 22.04 and before, a separate one in later versions.
 fuzzer_packages() {
     has_fuzzer && return
     case $(. /etc/os-release && echo "$ID ${VERSION_ID-}") in
@@ -137,7 +137,7 @@ nvcc_here() {
     command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null
 }
 
-# Says whether the wheel is also built by the older Toolkit, which only Debian 12 has.
+# True if the wheel is also built with the older Toolkit, which only Debian 12 has.
 wants_cuda_11() {
     [ "${CUDA-}" != no ] && nvcc_here >/dev/null && (. /etc/os-release && [ "$ID ${VERSION_ID-}" = 'debian 12' ])
 }
@@ -169,7 +169,7 @@ arm_packages() {
     done <<<"$libraries"
 }
 
-# Prints the Debian packages that are missing and without which nothing compiles.
+# Prints the Debian packages that are missing to compile anything at all.
 needed_packages() {
     has_command "$compiler" || echo build-essential
     has_command make || echo make
@@ -245,7 +245,7 @@ make_venv() { # folder pins
     cp "$2" "$1/requirements.txt"
 }
 
-# Makes an environment beside the distribution's own packages. Its Python may come without pip: another one's then installs.
+# Makes an environment that uses the distribution's packages, too. If its Python has no pip, pip of another Python installs.
 make_torch_venv() {
     local folder=$build/venv-torch pins=tests/python/requirements-torch.txt
     echo "setup: making $folder with the packages of $pins"

@@ -1,4 +1,4 @@
-# The shapes of the public notebooks' runs as they are measured, over synthetic corpora, for scripts that set $work and $program.
+# Makes corpora with the shapes of the public notebooks' runs, for scripts that have set $work and $program.
 
 make_corpora() {
     [ -f "$work/books.ids" ] || $program generate books --rows=2829853 --lists=700000 --out="$work/books.ids"

@@ -34,12 +34,12 @@ WAYS = {
 
 
 def fixed_of(shape):
-    """Returns the ms of a step's rows that remain however narrow rows are: the line through both widths, at no columns."""
+    """Returns the ms of a step that do not depend on the number of columns: a line through both measured widths, at 0 columns."""
     return 2 * shape["half"] - shape["step"]
 
 
 def parts_of(shape, way, ranks):
-    """Returns the ms of rows, of the sum, and of all together: the two overlap when near, and follow one another when far."""
+    """Returns the ms of rows, of the sum, and of both together: near, the two overlap; far, one follows the other."""
     fixed, dots = fixed_of(shape), shape["targets"] * shape["contexts"]
     rows = fixed + (shape["step"] - fixed) / ranks
     seen = shape["all"] - shape["step"]

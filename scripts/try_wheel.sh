@@ -32,7 +32,7 @@ make_root() {
     mv "$root.part" "$root"
 }
 
-# Runs a command in the fresh root, with a /proc of its own where this machine lets us have one.
+# Runs a command in the fresh root; it gets its own /proc if this machine permits it.
 inside() {
     if unshare --mount --pid --fork true 2>/dev/null; then
         unshare --mount --pid --fork --mount-proc="$root/proc" chroot "$root" "$@"
@@ -41,7 +41,7 @@ inside() {
     fi
 }
 
-# NumPy is brought from outside, so that the root needs no network.
+# Copies NumPy from outside, so that the root needs no network.
 bring_packages() {
     local version
     version=$(inside python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -4,7 +4,7 @@
 #
 #   scripts/try_wheel_gpu.sh [PYTHON]
 #
-# PYTHON (python3) has pip and NumPy. SPTX_BACKEND=cpu tries all but the GPU.
+# PYTHON (python3) must have pip and NumPy. With SPTX_BACKEND=cpu everything but the GPU is tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ trap 'rm -rf "$place"' EXIT
 cp corpora/tiny.txt "$place"
 cd "$place"
 
-# Only the system's own folders are searched for programs, and no library is named.
+# Programs are searched only in the system's folders, and no path of a library is set.
 bare() {
     env -i PATH=/usr/bin:/bin HOME="$place" PYTHONPATH="$place/own" "$@"
 }

@@ -79,7 +79,7 @@ static const char *log_path, *wanted_function;
 static uintptr_t program_base;
 static _Atomic uint64_t counted[KINDS];
 
-/* ---- what was asked for, and what came of it ---- */
+/* ---- what the environment asks for, and what has happened ---- */
 
 static void refuse_environment(const char *name, const char *value) {
     dprintf(2, "faults: %s = '%s' is not known\n", name, value);
@@ -104,7 +104,7 @@ static void read_environment(void) {
     wanted_number = number ? strtoull(number, NULL, 10) : 0;
 }
 
-/* Writes by a plain system call, so that this write is neither counted nor fails. */
+/* Writes by a direct system call, which is not counted and does not fail. */
 static void log_line(const char *line, int length) {
     long fd = log_path ? syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     if (fd < 0) return;
@@ -112,7 +112,7 @@ static void log_line(const char *line, int length) {
     syscall(SYS_close, fd);
 }
 
-/* Writes the return addresses relative to the program's file, as addr2line needs them. */
+/* Writes the return addresses relative to the program's file, which is the form that addr2line needs. */
 static void log_fault(const char *function) {
     static __thread int inside;
     char line[1024];
@@ -132,7 +132,7 @@ static void log_fault(const char *function) {
     inside--;
 }
 
-/* Returns 0 if the call is to be made; otherwise the error with which it fails, or SHORT. */
+/* Returns 0 if the call must be made; otherwise the error with which it fails, or SHORT. */
 static int fault(enum kind kind, const char *function) {
     if (!in_main || (kind == wanted && wanted_function && strcmp(function, wanted_function))) return 0;
     uint64_t number = atomic_fetch_add(&counted[kind], 1) + 1;
@@ -341,7 +341,7 @@ int fcntl(int fd, int command, ...) {
     return -1;
 }
 
-/* ---- streams: stdout's failures are PRINT, those of a file that is read are READ; stderr is left alone ---- */
+/* ---- streams: failures of stdout are PRINT, those of files that are read are READ; stderr never fails ---- */
 
 /* Fails a write to a stream as the C library does: the stream's error indicator is set from then on. */
 static int stream_fault(enum kind kind, const char *function, FILE *stream) {

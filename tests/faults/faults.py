@@ -56,12 +56,12 @@ SENTENCES = {"EIO": "Input/output error", "ENOSPC": "No space left", "EMFILE": "
 
 
 def series():
-    """Returns (kind, error, lasting) for each entry of ERRORS."""
+    """Returns (kind, error, lasting) for each error in ERRORS."""
     return [(kind, error.rstrip("+"), error.endswith("+")) for kind, errors in ERRORS.items() for error in errors.split()]
 
 
 def exit_is_wrong(error, code, err):
-    """Returns what is wrong with the exit of a disturbed run, or None."""
+    """Returns what is wrong with the exit code and messages of a disturbed run, or None."""
     if code is None:
         return "hangs"
     if b"AddressSanitizer: CHECK failed: sanitizer_" in err:
@@ -117,7 +117,7 @@ class Case:
 
 
 def run_series(scenario, kind, error, lasting):
-    """Tries the numbers of a series, 1, 2, .., until a run ends in which no call failed."""
+    """Tries the numbers 1, 2, .. of a series, until no call fails in a run."""
     cases, number = [], 1
     while True:
         case = Case(scenario, kind, error, lasting, number).run()
@@ -128,7 +128,7 @@ def run_series(scenario, kind, error, lasting):
 
 
 def sample(scenarios, wanted, size):
-    """Chooses `size` of all cases at random, the same ones each time."""
+    """Chooses `size` of all cases at random, the same cases each time."""
     rng = random.Random(1)
     every = [Case(scenario, *row, number) for scenario in scenarios for row in wanted
              for number in range(1, scenario.counts().get(row[0], 0) + 1)]

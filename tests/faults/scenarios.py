@@ -46,11 +46,11 @@ CONFIGS = {
     "packed.ini": {"path": "packed", "corpus": "format = pairs\ncache = cache", "memory": "target = file\ntarget_state = file"},
     # An encoded corpus as it comes.
     "ids.ini": {"path": "made.ids", "corpus": "format = lists", "dir": "run"},
-    # A run that grows from another one, which lies in `base`, and keeps its rows.
+    # A run that begins from another run, in `base`, and keeps its rows.
     "grow.ini": {"path": "corpus.txt", "memory": "target = file\n[train]\nfrom = base\nfreeze = known"},
     "triples.ini": {"path": "triples.tsv", "corpus": "format = triples"},
 }
-# Files of the user's own in the places where the program works; none may change.
+# Files of the user, in the directories in which the program works; none of them may change.
 THEIRS = {"notes.txt": b"mine\n", "out.partial": b"not yours\n"}
 THEIRS_IN_RUN = {"run/notes.txt": b"mine too\n", "run/checkpoint-best/notes.txt": b"the best\n",
                  "run/checkpoint-notes.txt": b"about them\n"}
@@ -137,7 +137,7 @@ class Scenario:
             return {line.split()[1]: int(line.split()[2]) for line in open(log)}
 
     def changed(self, files, but=()):
-        """Returns a file that was there at the beginning and has changed, or None. but: beginnings of paths that may change."""
+        """Returns a file that has changed since the beginning, or None. but: beginnings of paths that may change."""
         for path, data in self.before.items():
             if not path.startswith(tuple(but)) or path in THEIRS_IN_RUN:
                 if files.get(path) != data:

@@ -15,7 +15,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-/* A bit of the input decides how the rest is read. */
+/* Bytes of the input from which decisions are taken, bit by bit. */
 struct fuzz_input {
     const uint8_t *at;
     uint64_t left;
@@ -33,7 +33,7 @@ static inline uint64_t fuzz_number(struct fuzz_input *input) {
     return number;
 }
 
-/* Aborts unless the condition is true; the text says what should be. */
+/* Aborts unless the condition is true; the text says what must be true. */
 #define HOLDS(condition, ...) fuzz_holds((condition) != 0, __FILE__, __LINE__, __VA_ARGS__)
 __attribute__((format(printf, 4, 5))) static inline void fuzz_holds(int holds, const char *file, int line,
                                                                     const char *format, ...) {
@@ -47,8 +47,7 @@ __attribute__((format(printf, 4, 5))) static inline void fuzz_holds(int holds, c
     abort();
 }
 
-/* Takes a reader's result, 0 or -1. Only -1 must come with a sentence, which is then forgotten. Returns 1 where the
- * result was 0. */
+/* Checks a reader's result, 0 or -1: only with -1 there must be an error message, which is then dropped. Returns 1 for the result 0. */
 static inline int fuzz_accepted(int result) {
     HOLDS(!result == !report_exit_code(), "the result is %d, the exit code %d", result, report_exit_code());
     HOLDS(!result || *report_sentence(), "a failure without a sentence");
@@ -60,13 +59,13 @@ static inline void fuzz_end(void) {
     scratch_remove(NULL);
 }
 
-/* Makes a directory of the process' own, which is removed at its end. */
+/* Makes a directory for this process, which is removed when it ends. */
 static inline int fuzz_begin(void) {
     if (scratch_make(NULL)) return -1;
     return atexit(fuzz_end);
 }
 
-/* Returns 1 where two files hold the same bytes. */
+/* Returns 1 if two files contain the same bytes. */
 static inline int fuzz_same_files(const char *a, const char *b) {
     uint64_t n, m;
     char *x = file_read(a, &n), *y = file_read(b, &m);

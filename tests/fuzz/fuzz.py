@@ -53,7 +53,8 @@ SECONDS = 60 * int(os.environ.get("SPTX_SLOWER", "1"))  # times what scripts/che
 
 
 def harm(data, rng):
-    """A few edits: a bit, a byte, a cut, a piece doubled, a piece gone, a nasty token put in or over."""
+    """Makes a few random edits: inverts a bit, sets a byte, cuts off the end, repeats or removes a part, inserts or overwrites with a dangerous
+    token."""
     data = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
         at = rng.randrange(len(data) + 1)
@@ -81,7 +82,7 @@ def pack_zst(data):
 
 
 def run(directory, *arguments):
-    """Returns (what is wrong or None, what was said) of one call."""
+    """Runs one command. Returns (what is wrong, or None; the command's output)."""
     try:
         done = subprocess.run([PROGRAM, *arguments], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=SECONDS)
@@ -100,7 +101,7 @@ def run(directory, *arguments):
 def fuzz_config(work, rng):
     (work / "run.ini").write_bytes(harm(CONFIG, rng))
     wrong, said = run(work, "config", "run.ini")
-    # A harmed number may ask for a giant run: only what stays small is trained.
+    # A changed number may ask for a giant run, so only small runs are trained.
     if wrong is None and rng.random() < 0.3:
         small = ("--model.dim=4", "--train.epochs=1", "--train.steps=3", "--train.batch=8", "--negatives.count=3",
                  "--examples.window=2", "--device.backend=cpu", "--device.threads=2", "--run.dir=run", "--corpus.cache=run")
@@ -141,7 +142,7 @@ def fuzz_model(work, rng):
     path = rng.choice([work / "run" / "vocab.tsv", work / "run" / "latest", work / "run" / "config.ini",
                        checkpoint / "target.npy", checkpoint / "context.npy", checkpoint / "state.ini"])
     data = path.read_bytes()
-    # Most of what can go wrong stands in the first bytes.
+    # Most of a file's dangerous bytes are at its beginning, so mostly those are changed.
     path.write_bytes(harm(data[:128], rng) + data[128:] if rng.random() < 0.7 else harm(data, rng))
     command = rng.choice((("nearest", "run", "the"), ("analogy", "run", "the", "cat", "a"),
                           ("export", "run", "--format=word2vec-text", "--out=out"),
@@ -166,7 +167,7 @@ KINDS = [fuzz_config, fuzz_corpus, fuzz_packed, fuzz_vocabulary, fuzz_stream, fu
 
 
 def prepare(base):
-    """Makes the good files that every round starts from, with one trained run."""
+    """Makes the correct files from which every round begins, and trains one run."""
     (base / "good.ini").write_bytes(CONFIG)
     (base / "corpus.txt").write_bytes(CORPUS)
     (base / "pairs.txt").write_bytes(b"the cat 3\na dog 4\nred ball 5\n")

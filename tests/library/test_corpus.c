@@ -63,8 +63,8 @@ static void train_on_file(struct sptx_context *context) {
     assert_int_equal(sptx_train(context, NULL, settings, sizeof settings / sizeof *settings, 0, NULL, NULL), SPTX_OK);
 }
 
-/* Tokens are given as integers of both widths, as text, and by a dictionary whose order is not that of the data. Each way must
- * give the vectors of the file. */
+/* Tokens are passed as integers of both widths, as text, and by a dictionary in another order. Each way must give the vectors of a file of the
+ * same data. */
 static void every_kind_of_tokens_is_the_file(void **state) {
     static const char *const runs[] = {"numbers32", "numbers64", "bytes", "known"};
     struct sptx_context *context = open_cpu(2);
@@ -234,7 +234,7 @@ static void wrong_calls_are_told(void **state) {
     sptx_close(context);
 }
 
-/* Lines of text in blocks that end anywhere between two words, by one thread and by three, give the vectors of the file. */
+/* Lines of text are passed in blocks that end anywhere between two words, with one thread and with three. The vectors must be those of a file. */
 static void lines_of_text_are_the_file(void **state) {
     static char text[SENTENCES * WORDS * 4];
     float wanted[17 * 4], got[17 * 4];
@@ -262,7 +262,7 @@ static void lines_of_text_are_the_file(void **state) {
     }
 }
 
-/* Words are counted before a training is set by their counts; rows of a run give their words together. */
+/* Counts words first, and then sets the next training by the counts. One call returns the words of several rows. */
 static void what_a_corpus_has_is_counted(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_corpus *corpus;
@@ -311,7 +311,7 @@ static void hear(void *user, const char *text) {
     snprintf(said, sizeof said, "%s", text);
 }
 
-/* Rows of fields are looked at as a file's lines are. The line that says what was found is kept in the run's config.ini. */
+/* Rows of fields are examined as the lines of a file are. The line about the result is stored in the run's config.ini. */
 static void rows_are_looked_at(void **state) {
     const struct sptx_context_options machine = {sizeof machine, "cpu", 1, 0, 0, hear, NULL};
     struct sptx_context *context;

@@ -143,7 +143,7 @@ static void options_that_cannot_work_are_named(void **state) {
     sptx_close(context);
 }
 
-/* weight_decay is not ignored but refused: without it the model would be a different one. */
+/* weight_decay is refused, not ignored: without it the model would be a different one. */
 static void options_that_a_rule_does_not_have_are_ignored(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table_options options;
@@ -225,7 +225,7 @@ static void ids_that_are_no_rows_change_nothing(void **state) {
     struct sptx_table *table = open_table(context, 10, 3, "sgd");
     float before[30], after[30], values[6] = {9, 9, 9, 9, 9, 9};
     int32_t all[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, past[2] = {1, 10}, below[2] = {1, -1};
-    int64_t far[2] = {1, 1ll << 32}; /* would be row 0 if only 32 bits were read */
+    int64_t far[2] = {1, 1ll << 32}; /* the id would be row 0 if only its lower 32 bits were read */
     struct sptx_ids every = narrow(all, 10);
     assert_int_equal(sptx_fetch(table, &every, before, SPTX_HOST, NULL), SPTX_OK);
     struct sptx_ids wrong[] = {narrow(past, 2), narrow(below, 2), wide(far, 2), {past, 2, 16, SPTX_HOST},
@@ -282,15 +282,15 @@ static void of_ids_that_repeat_the_last_value_stays(void **state) {
     sptx_close(context);
 }
 
-/* Returns the sum that adagrad divides a column's gradient by the root of, after adding the gradient's square; or, by_row, the
- * mean of all columns' squares to the row's only sum, sums[0]. */
+/* Returns adagrad's sum for a column after adding the gradient's square; by_row: its sum for the row, sums[0], after adding the mean of the
+ * squares of all columns. */
 static double sum_after(double *sums, const double *gradient, int column, int columns, int by_row) {
     if (!by_row) return sums[column] += gradient[column] * gradient[column];
     for (int d = 0; column == 0 && d < columns; d++) sums[0] += gradient[d] * gradient[d] / columns;
     return sums[0];
 }
 
-/* Compares with the rule in double: gradients of repeated ids are summed, each row gets one update, over several steps. */
+/* Compares several steps with the formula in double: gradients of repeated ids are summed, and each row gets one update. */
 static void compare_adagrad(int by_row) {
     enum { ROWS = 40, DIM = 5, COUNT = 200, STEPS = 6 };
     struct sptx_context *context = open_cpu(2);
@@ -363,9 +363,9 @@ static void gradients_that_are_not_finite_are_refused(void **state) {
     sptx_close(context);
 }
 
-/* Uses tables of few and of millions of rows, since the number of rows decides by how many digits ids are sorted. Rows that
- * repeat are at both ends and on both sides of a digit. The first step of Adagrad is lr times the sign of the sum, so a row
- * whose gradients are not all summed would get a second, visible step. */
+/* Tables have few rows or millions, since that decides how many digits are sorted. Repeated rows are at both ends of the table and on both sides
+ * of a digit. Adagrad's first step is lr times the sign of the sum. So if not all gradients of a row were summed, it would get a visible second
+ * step. */
 static void ids_of_any_size_are_sorted(void **state) {
     enum { COUNT = 3000, MOST = 5000000 };
     static const uint64_t sizes[] = {1, 2048, 2049, 1 << 22, (1 << 22) + 1, MOST};
@@ -683,8 +683,8 @@ static struct sptx_table *open_halves(struct sptx_context *context, uint32_t sta
     return table;
 }
 
-/* A fetch returns what the view contains, and small changes are not lost: 1 + 1/1024 is an eighth of the way from 1 to the next
- * bfloat16, so about an eighth of 4,000 stores of it must be rounded up. */
+/* A fetch returns the values in the view. Small changes are not lost: 1 + 1/1024 is an eighth of the way from 1 to the next bfloat16, so about an
+ * eighth of 4,000 stores of it must be rounded up. */
 static void a_table_of_bfloat16(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table *table = open_halves(context, SPTX_AS_WEIGHTS), *mixed = open_halves(context, SPTX_FLOAT32);

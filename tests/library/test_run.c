@@ -74,7 +74,7 @@ static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run
     assert_string_equal(numbers[0].text, "recall@7 #");
     assert_int_equal(sptx_run_evaluate(run, "held_out", &of_train, &options, &numbers, &count), SPTX_FAILED);
     assert_non_null(strstr(sptx_error(context), "2 of 2 held-out items of 'held_out' are trained ones"));
-    assert_string_equal(numbers[0].name, "recall"); /* the numbers of the call before are still there after a call that fails */
+    assert_string_equal(numbers[0].name, "recall"); /* a call that fails leaves the numbers of the call before it */
 #define REFUSED(measure, data, words)                                                                     \
     do {                                                                                                   \
         assert_int_equal(sptx_run_evaluate(run, measure, data, &options, &numbers, &count), SPTX_USAGE);   \
@@ -119,7 +119,7 @@ static enum sptx_status seven(struct sptx_run *run, const uint64_t *starts, cons
     return sptx_run_recommend(run, starts, items, count, &options, 7, rows, scores);
 }
 
-/* Recommends for four lists: green; green and a row past the end; only unknown rows; empty. */
+/* Recommends for four lists: green items; green items and a row past the end; only unknown rows; nothing. */
 static void recommends(struct sptx_context *context, struct sptx_run *run, uint64_t green) {
     const uint64_t starts[] = {0, 1, 3, 4, 4}, falling[] = {1, 0}, items[] = {green, 7, green, UINT64_MAX};
     uint32_t rows[4 * 7], seen[7];
@@ -165,7 +165,7 @@ static void recommends(struct sptx_context *context, struct sptx_run *run, uint6
     assert_int_equal(sptx_run_recommend(NULL, starts, items, 1, NULL, 7, rows, scores), SPTX_USAGE);
 }
 
-/* Copied vectors must equal mapped ones, as no list has a row; each wrong call must have its own error message. */
+/* Copied vectors must equal mapped ones, because no list has a row. Each wrong call must have its own error message. */
 static void vectors(struct sptx_context *context, struct sptx_run *run) {
     const uint64_t wanted[] = {6, 0, 6}, past[] = {7};
     float rows[7 * 16], some[3 * 16];
@@ -239,7 +239,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     if (status != SPTX_STOPPED) fail_msg("%d: %s", status, sptx_error(context));
     assert_true(heard.last_done < 1);
     heard.stop_after = 0;
-    sptx_stop(context); /* if a stop interrupts reading a checkpoint, that checkpoint must not count as broken */
+    sptx_stop(context); /* if a stop interrupts the reading of a checkpoint, the checkpoint must not count as broken */
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 1, hear, &heard), SPTX_STOPPED);
     assert_non_null(strstr(sptx_error(context), "nothing new is written"));
     heard.stop = context;

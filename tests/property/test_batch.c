@@ -141,7 +141,7 @@ static void batches_do_not_depend_on_workers(void **state) {
     backend_cpu.close(many);
 }
 
-/* Examples made one at a time must give the same blocks as all made in one batch: the bounds on a batch's size change nothing. */
+/* Blocks of examples made one at a time must be those of all examples in one batch: bounds on a batch's size must change nothing. */
 static void batches_do_not_depend_on_their_bounds(void **state) {
     struct example_source source[VARIANTS];
     struct backend *whole = open_cpu(2), *single = open_cpu(1);
@@ -168,8 +168,7 @@ static void batches_do_not_depend_on_their_bounds(void **state) {
     backend_cpu.close(single);
 }
 
-/* A positive's weight must be that of a position in its list which has this item. Without replacement no two positives may have
- * the same position. */
+/* A positive must have the weight of a position in its list that has this item. Without replacement, two positives must have different positions. */
 static void positives_have_the_weights_of_their_places(void **state) {
     struct example_source source[VARIANTS];
     struct backend *backend = open_cpu(3);
@@ -217,8 +216,8 @@ static void assert_rows_of(const struct batch_view *shared, uint64_t i, const ui
     assert_int_equal(at, shared->target_starts[i + 1]);
 }
 
-/* Words of several rows must make the same windows as words of one row: with by_window the targets are the rows of the window's
- * words, otherwise those of the word in the middle. */
+/* Words with several rows must make the same windows as words with one row. With by_window the targets are the rows of all words in the window,
+ * otherwise those of the word in the middle. */
 static void shared_rows_make_the_same_windows(void **state) {
     struct backend *plain = open_cpu(2), *shared = open_cpu(3);
     for (int variant = 0; variant < 4; variant++) {
@@ -327,7 +326,7 @@ static void windows_are_word2vecs(void **state) {
     backend_cpu.close(backend);
 }
 
-/* With `distinct`, no row may repeat in a list's whole example, whichever positive its negatives belong to. */
+/* With `distinct`, no row may occur twice in the whole example of a list, for whichever positive a negative was drawn. */
 static void check_lists_repeat_nothing(int per_pair) {
     struct example_source s = corpus();
     s.mode = EXAMPLE_LIST, s.targets_all = 1, s.distinct = 1, s.per_pair = per_pair;
@@ -352,7 +351,7 @@ static void lists_exclude_and_do_not_repeat(void **state) {
     for (int per_pair = 0; per_pair < 2; per_pair++) check_lists_repeat_nothing(per_pair);
 }
 
-/* Each example must be either held out or trained, the same in every epoch. */
+/* Each example is either held out or trained, and this is the same in every epoch. */
 static void held_out_is_a_partition(void **state) {
     struct example_source s = corpus();
     s.mode = EXAMPLE_ADJACENCY, s.positives = 0, s.negatives = 0;
@@ -543,8 +542,8 @@ static double loss_after(uint64_t batch, double clip, int epochs) {
     return loss / (double)terms;
 }
 
-/* All gradients of a frequent row in a batch are computed from the same weights: if there are too many, their sum overshoots,
- * and the next batch overshoots even more. */
+/* In one batch, all gradients of a frequent row are computed from the same weights. If there are too many, their sum overshoots, and in the next
+ * batch even more. */
 static void large_batches_diverge_unless_clipped(void **state) {
     double small = loss_after(10, 0, 40), large = loss_after(TOKENS, 0, 40), clipped = loss_after(TOKENS, 10, 40);
     print_message("loss a term after 40 epochs: batches of 10 %.4f; of %d %.4g, clipped %.4f\n", small, TOKENS, large,

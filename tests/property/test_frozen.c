@@ -69,8 +69,7 @@ static int is_frozen(const uint32_t *bits, uint64_t row) {
     return bits[row / 32] >> row % 32 & 1;
 }
 
-/* In the model that was trained without freezing, overwrites the rows that are frozen in the other model with the other model's
- * bytes. */
+/* Overwrites rows of the model that was trained without freezing: those that are frozen in the other model, with that model's bytes. */
 static void give_back(struct model *free_one, const struct model *frozen_one, uint32_t (*frozen)[WORDS]) {
     for (int side = 0; side < 2; side++)
         for (uint64_t row = 0; row < ROWS; row++) {
@@ -84,7 +83,7 @@ static void give_back(struct model *free_one, const struct model *frozen_one, ui
 
 static void choose_frozen(uint32_t frozen[2][WORDS]) {
     for (int side = 0; side < 2; side++) {
-        uint32_t share = below(5); /* 0: no row is frozen; 4: all; else this number of eighths */
+        uint32_t share = below(5); /* share of rows that are frozen, in eighths; but 0: none; 4: all */
         for (int row = 0; row < ROWS; row++) {
             uint32_t bit = 1u << row % 32;
             int yes = share == 1 || (share > 1 && below(8) < share * 2 - 1);

@@ -116,7 +116,7 @@ static struct way choose_way(uint32_t trial) {
     return way;
 }
 
-/* Deviations of means over seeds from the float32 results, in standard deviations: sum of squares, sum, number of values. */
+/* By how much means over seeds differ from the float32 results, in standard deviations: sum of squares, sum, number of values. */
 struct law {
     double squares, sum, count;
 };
@@ -139,7 +139,7 @@ static void check_law(const struct law *law) {
 
 /* Checks that `got` is a neighbour of `want`, with some tolerance, since float32 sums may differ in their last bits. */
 static void check_neighbour(float want, float got) {
-    float step = float_of_bits((bits_of_float(want) & 0xFF800000u)) / 64; /* of 2^-7; at the end of a binade steps double */
+    float step = float_of_bits((bits_of_float(want) & 0xFF800000u)) / 64; /* a step is 2^-7 of a power of two; it doubles at the next power of two */
     if (!(fabsf(got - want) <= fabsf(step) + 1e-30f)) print_message("%.9g came out as %.9g\n", want, got);
     assert_true(fabsf(got - want) <= fabsf(step) + 1e-30f);
 }
@@ -212,7 +212,7 @@ static void threads_change_no_byte(void **state) {
 
 /* ---- rows by id ---- */
 
-/* By id: an update must give the float32 result, rounded; a store must round its values; a fetch must return what is stored. */
+/* Rows by id: an update must give the float32 result, rounded; a store must round its values; a fetch must return what is stored. */
 static void rows_by_id(void **state) {
     static struct model plain, halves;
     static numbers first, want, got;

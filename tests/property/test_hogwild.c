@@ -25,7 +25,7 @@ struct corpus {
 struct trial {
     struct corpus corpus;
     struct example_source source;
-    struct huffman tree; /* its nodes are the contexts of some trials; all zeros: not used */
+    struct huffman tree; /* its nodes are the contexts in some trials; if not used, the struct is zeros */
     struct rule_options rule;
     struct record_layout layout;
     struct hogwild_request request;
@@ -245,7 +245,7 @@ static double distance(const struct trial *t, struct backend *backend, const str
     return moved > 0 ? sqrt(apart / moved) : apart > 0;
 }
 
-/* Trains all examples of the request in float64; their blocks come from batches of one example. */
+/* Trains all examples of the request in float64; their blocks are taken from batches of one example each. */
 static uint64_t train_all64(struct trial *t, struct rows64 *r) {
     struct backend *maker = open_with_source(t, 1);
     uint64_t pairs = 0;
@@ -283,8 +283,8 @@ static double run_trial(struct trial *t) {
 
 /* ---- the tests ---- */
 
-/* Updates may be computed in any order, from rows that earlier updates have moved. Small rates keep that effect small, while a
- * lost or doubled update would still be a good part of the movement. Other rules must follow float64 closely. */
+/* Updates may be computed in any order, and from rows that earlier updates have moved. The learning rate is so small that this changes little,
+ * while a lost or doubled update would be a large part of the movement. Rules other than sgd must also follow float64 closely. */
 static void trains_as_it_says(void **state) {
     static struct trial t;
     double worst[2] = {0, 0};
@@ -360,7 +360,7 @@ static void no_negative_is_lost(void **state) {
     }
 }
 
-/* Which examples' loss is measured, and the rate of each example, must not depend on which worker trains it. */
+/* Neither an example's learning rate, nor whether its loss is measured, may depend on the worker that trains it. */
 static void the_sample_is_of_the_request(void **state) {
     static struct trial t;
     for (int long_one = 0; long_one < 2; long_one++) {
@@ -395,7 +395,7 @@ static void read_table(struct backend *backend, const struct trial *t, int side,
     assert_int_equal((snapshot ? backend_cpu.snapshot_read : backend_cpu.table_read)(backend, table, 0, t->source.rows, packed), 0);
 }
 
-/* Several workers change rows of both tables: each of them is copied before its first change. */
+/* Several workers change rows of both tables; each row must be copied before its first change. */
 static void a_snapshot_is_of_the_rows_before_training(void **state) {
     static struct trial t;
     static struct rows64 first;
@@ -424,7 +424,7 @@ static void a_snapshot_is_of_the_rows_before_training(void **state) {
     }
 }
 
-/* tests/unit/kernels/test_hogwild.c tests all refusals; this test checks that the backend refuses before it moves a row. */
+/* The backend must refuse before it changes a row. tests/unit/kernels/test_hogwild.c tests all reasons for refusing. */
 static void the_backend_refuses_what_it_cannot_mean(void **state) {
     static struct trial t;
     static struct rows64 first;

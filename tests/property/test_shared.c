@@ -35,7 +35,7 @@ static void each_item_is_an_example_once_an_epoch(void **state) {
     backend_cpu.close(backend);
 }
 
-/* Negatives depend only on the epoch and the position at which a batch begins, not on the batch's size or the workers. */
+/* Negatives depend only on the epoch and on the position at which a batch begins, not on the batch's size or the number of workers. */
 static void negatives_belong_to_a_place(void **state) {
     struct example_source source = lists(50);
     struct backend *one = open_cpu(1), *many = open_cpu(4);
@@ -138,7 +138,7 @@ static double rows64[2][ROWS][MOST_DIM], gradient[2][ROWS][MOST_DIM], length[ROW
 /* The target of an example, one row or the product of two rows, and its gradient. */
 static struct {
     double vector[MOST_DIM], gradient[MOST_DIM], length;
-    const double *row[2]; /* the rows that are multiplied, head and relation; if the target is one row, only row[0] */
+    const double *row[2]; /* the rows that are multiplied: head and relation. If the target is a single row, only row[0] is used */
     double *row_gradient[2];
     enum example_product product;
 } target;

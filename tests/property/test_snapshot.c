@@ -1,5 +1,5 @@
-/* A snapshot has the rows from when it began, whatever changes rows while it is read, however small the memory for copies, and
- * whatever the sizes of the chunks that are read. */
+/* A snapshot has the rows as they were when it began: whatever changes rows while it is read, however small the memory for copies is, and whatever
+ * sizes of chunks are read. */
 #include "tests/testing.h"
 
 #include "base/report.h"
@@ -139,7 +139,7 @@ static void a_snapshot_changes_nothing(void **state) {
         if (with) assert_int_equal(backend_cpu.snapshot_begin(r.backend, r.table, 1 << 20), 0);
         for (uint64_t step = 0; step < 20; step++) change_rows(&r, &rule, step);
         ends[with] = read_now(&r);
-        backend_cpu.close(r.backend); /* frees the snapshot, too, which was not ended */
+        backend_cpu.close(r.backend); /* also frees the snapshot, which was not ended */
     }
     assert_memory_equal(ends[0], ends[1], 500 * spec.layout.packed);
     free(ends[0]);

@@ -90,7 +90,7 @@ static void lists_are_split(void **state) {
     backend_cpu.close(backend);
 }
 
-/* Over many epochs all items of a list must be positives equally often, and in the pool equally often. */
+/* Over many epochs all items of a list must be positives equally often, and be in the pool equally often. */
 static void every_item_is_a_positive_as_often(void **state) {
     enum { ITEMS = 11, POSITIVES = 3, POOLED = 4, EPOCHS = 6000 };
     struct backend *backend = open_cpu(1);

@@ -1,5 +1,5 @@
-/* Batches of triples, on the CPU: each triple in each direction once an epoch, held out as a whole, with every row as a negative.
- * test_shared.c compares their steps with the formulas. */
+/* Tests batches of triples on the CPU: each triple occurs in each direction once an epoch, is held out in both directions or none, and every row
+ * can be a negative. test_shared.c compares their steps with the formulas. */
 #include "tests/testing.h"
 
 #include "shared_sources.h"

@@ -43,7 +43,7 @@ def cpu():
 
 @pytest.fixture
 def table(cpu):
-    """A small table of known values: the number in row r, column c is r + 0.25 c."""
+    """A small table of known values: the number in row r and column c is r + 0.25 c."""
     with sptx.Table(10, 3, "sgd", lr=1.0, device=cpu) as table:
         table.store(range(10), known_rows(10, 3))
         yield table

@@ -35,7 +35,7 @@ def run_cell(source, names):
 
 
 def shown(value):
-    """Returns a value as a notebook shows it: of a list of pairs one pair on each line, of other values their repr()."""
+    """Returns a value in the form in which a notebook shows it: a list of pairs with one pair on each line, other values as their repr()."""
     text = repr(value)
     if isinstance(value, list) and len(text) > 79:
         return "[" + ",\n ".join(map(repr, value)) + "]"

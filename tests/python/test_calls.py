@@ -38,7 +38,7 @@ class BothWays:
         self.tables[1]._calls = None
 
     def same(self, ask):
-        """Calls ask() for both tables, which must give the same result. Each gets its own arrays."""
+        """Calls ask() for both tables, with separate arrays. Both must give the same result."""
         seen = [outcome(lambda: ask(table)) for table in self.tables]
         assert seen[0] == seen[1]
         fields = [[numpy.asarray(table.view(field)).tobytes() for field in table.fields] for table in self.tables]
@@ -237,7 +237,7 @@ class Turns:
 
 
 def caller_arguments(call, gpu=-1, turns=None, known=None, raise_for=None, own=()):
-    """Arguments of a Caller whose library is the Python function `call`. Keeps what C calls in the list behind them."""
+    """Returns arguments for a Caller whose library is the Python function `call`, and a list that keeps alive what C calls."""
     turns = turns or Turns()
     function = ROWS_CALL(call)
     address = ctypes.cast(function, ctypes.c_void_p).value
@@ -392,7 +392,7 @@ def test_nothing_is_held_after_a_call(table):
 # ---- what a GPU's tensors become ----
 
 class Tensor:
-    """Looks as one of PyTorch on a GPU does. Anything may be said otherwise."""
+    """Has the attributes of a tensor of PyTorch on a GPU, each of which a test can replace."""
 
     layout, is_cpu, is_cuda, requires_grad, memory = "strided", False, True, False, {}
 

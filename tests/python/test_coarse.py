@@ -1,4 +1,4 @@
-"""int8 and float8 tables: rows are passed and returned as float32, and kept as codes with a scale a row."""
+"""Tests tables of int8 and float8: rows are passed and returned as float32, and stored as codes with one scale for each row."""
 
 import numpy
 import pytest
@@ -11,7 +11,7 @@ IDS = numpy.arange(40)
 
 
 def floats(*shape):
-    """Normal values, the same ones for the same shape."""
+    """Returns normally distributed values, always the same for the same shape."""
     return numpy.random.default_rng(sum(shape)).standard_normal(shape).astype(numpy.float32)
 
 
@@ -78,7 +78,7 @@ def test_rows_that_are_stored_as_they_were_fetched_keep_their_bytes(cpu, tmp_pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_changes_are_not_lost(cpu, kind):
-    """A step of int8 is 1 / 127 here, and 1,000 changes of a hundredth of a step make ten steps."""
+    """Two neighbouring codes differ by 1 / 127 here. 1,000 changes of a hundredth of this difference must add up to ten codes."""
     table, values = opened(cpu, kind, optimizer="sgd"), numpy.full((40, 19), 0.2, numpy.float32)
     values[:, 0] = 1
     table.lr = 1.0
@@ -215,7 +215,7 @@ def test_files_of_codes_that_are_damaged(cpu, tmp_path):
 
 @pytest.mark.parametrize("optimizer, rate", [("rowwise_adagrad", 0.3), ("rowwise_adam", 0.02)])
 def test_a_model_learns_nearly_as_well(cpu, optimizer, rate):
-    """Products of users' and items' rows learn a matrix of rank 8; what is left of the error is compared with float32's."""
+    """Products of users' and items' rows learn a matrix of rank 8. The remaining error is compared with that of float32."""
     draw = numpy.random.default_rng(5)
     wanted = draw.standard_normal((300, 8)) @ draw.standard_normal((8, 200)) / 8 ** 0.5
     left = {}

@@ -79,7 +79,7 @@ def test_tags_are_numbers_or_several(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:the vectors of random pairs", "ignore:the loss has stayed")
 def test_integer_tags_are_the_numbers_of_rows(tmp_path):
-    """As in gensim, whose scripts hand dv.vectors to a classifier with labels by row."""
+    """As in gensim, whose users pass dv.vectors to a classifier, with labels by row."""
     order = random.Random(2).sample(range(240), 240)
     model = sptx.Doc2Vec([sptx.TaggedDocument(DOCUMENTS[i].words, [i]) for i in order], dm=0, **OPTIONS)
     assert all((model.dv.vectors[i] == model.dv[i]).all() for i in range(240)) and model.dv.index_to_key == list(range(240))
@@ -104,7 +104,7 @@ def test_integer_tags_are_the_numbers_of_rows(tmp_path):
 
 
 def test_gensims_tutorial_of_lees_documents():
-    """gensim's run_doc2vec_lee.py: nearly every document is nearest to itself when it is inferred."""
+    """As in gensim's run_doc2vec_lee.py: the vector inferred for a document is nearly always nearest to the document's own."""
     utils = pytest.importorskip("gensim.utils")
     with open(pytest.importorskip("gensim.test.utils").datapath("lee_background.cor"), encoding="iso-8859-1") as lines:
         train = [gensim.models.doc2vec.TaggedDocument(utils.simple_preprocess(line), [i]) for i, line in enumerate(lines)]

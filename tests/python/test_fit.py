@@ -1,5 +1,5 @@
-"""fit: data of each kind gives the same bytes as a file of that data. An object that is no data gets an error message that says
-why."""
+"""Tests fit(): data of each kind gives the same bytes as a file with that data. For an object of another type the error message says why it is
+refused."""
 
 import pathlib
 import random

@@ -1,4 +1,4 @@
-"""sptx.GloVe: of sentences, files and matrices of counts."""
+"""Tests sptx.GloVe with sentences, files and matrices of counts."""
 import random
 
 import numpy
@@ -19,7 +19,7 @@ def sentences():
 
 
 def counted(texts, window):
-    """Returns the words of the texts and the matrix of their counts, in the plainest way."""
+    """Returns the words of the texts and the matrix of their counts, computed in the simplest way."""
     words = sorted({word for text in texts for word in text})
     rows = {word: row for row, word in enumerate(words)}
     counts = numpy.zeros((len(words), len(words)))

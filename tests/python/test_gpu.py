@@ -48,7 +48,7 @@ def test_the_default_is_the_gpu():
 @pytest.mark.parametrize("weights, state, hot", PLACES)
 @pytest.mark.parametrize("optimizer, evict, admit", [("adam", "lru", 1), ("ftrl", "lfu", 2), ("rowwise_adagrad", "age", 1)])
 def test_keys_on_a_gpu_do_what_they_do_on_the_cpu(tmp_path, optimizer, evict, admit, weights, state, hot):
-    """Rows come, leave and come back between calls that return before their work is done."""
+    """Keys get rows, leave and come back in calls that return before their work is done."""
     kind = dict(lr=0.1, init="uniform -1 1", evict=evict, admit=admit)
     gpu = sptx.KeyedTable(300, DIM, optimizer, device="cuda", weights=weights, state=state, directory=tmp_path, **hot, **kind)
     cpu = sptx.KeyedTable(300, DIM, optimizer, device="cpu", **kind)
@@ -101,7 +101,8 @@ def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
 
 @pytest.mark.parametrize("dtype", ["int8", "float8"])
 def test_codes_are_the_same_in_each_place(tmp_path, dtype):
-    """Places and rows kept on the GPU change no byte; what is stored has the CPU's bytes, too, and a GPU's file is read by the CPU."""
+    """Neither the places of rows nor rows kept on the GPU change a byte. Stored values have the same bytes as on the CPU, and the CPU reads a file
+    from a GPU."""
     options = dict(lr=0.1, dtype=dtype, directory=tmp_path)
     tables = [cuda_table("rowwise_adagrad", weights=weights, state=state, **hot, **options) for weights, state, hot in PLACES]
     cpu = sptx.Table(ROWS, DIM, "rowwise_adagrad", init="uniform -1 1", device="cpu", **options)

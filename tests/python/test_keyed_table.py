@@ -19,14 +19,14 @@ def table_of(cpu, capacity=20, dim=3, optimizer="sgd", **options):
 
 
 class Plain:
-    """What a KeyedTable with sgd does, with a dict: key -> [row, count, last, born]."""
+    """Does with a dict what a KeyedTable with sgd does: key -> [row, count, last, born]."""
 
     def __init__(self, capacity, dim, evict, lr, first):
         self.rows, self.gone, self.calls = {}, [], 0
         self.capacity, self.dim, self.evict, self.lr, self.first = capacity, dim, evict, numpy.float32(lr), first
 
     def name(self, keys, sights):
-        """Gives rows to the keys of a call; returns False, with nothing changed, if there are none."""
+        """Gives rows to the keys of a call. If there are too few rows, changes nothing and returns False."""
         new = sorted(set(keys) - set(self.rows))
         leave = len(self.rows) + len(new) - self.capacity
         others = [key for key in self.rows if key not in set(keys)]
@@ -334,7 +334,7 @@ def test_changes_of_one_call_are_few_bytes(cpu, tmp_path):
 
 
 def files_of_a_chain(cpu, tmp_path):
-    """Returns a table as it was at its first mark; `one` and `two` are the changes after it, and `three` what went another way."""
+    """Returns a table in the state of its first mark. `one` and `two` are files of the changes after it; `three` has other changes instead."""
     table = table_of(cpu, 50, 5)
     table.fetch(range(20))
     table.save(tmp_path / "base")
@@ -430,7 +430,7 @@ def test_another_capacity_has_the_same_rows(cpu, tmp_path):
 
 
 def test_two_processes_may_save_to_one_file(tmp_path):
-    """The file is that of the process which saved last, whole, whatever the other one does."""
+    """The file is the complete file of the process that saved last, whatever the other process does."""
     program = ("import sys, sptx; table = sptx.KeyedTable(1000, 8, device='cpu'); table.fetch(range(int(sys.argv[2])))\n"
                "for _ in range(30): table.save(sys.argv[1])")
     both = [subprocess.Popen([sys.executable, "-c", program, tmp_path / "a", str(count)]) for count in (400, 700)]

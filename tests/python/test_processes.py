@@ -123,14 +123,14 @@ def test_handles_in_cycles_are_closed(cpu):
 
 
 def test_a_table_may_be_collected_while_another_one_is_closed(cpu):
-    """A finalizer that runs within a close puts another close in the same line."""
+    """A finalizer that runs during a close adds another close to the same queue."""
     closed = []
     cpu.leave(lambda: (cpu.leave(lambda: closed.append(2)), closed.append(1)))
     assert closed == [2, 1] and not cpu._leaving
 
 
 def test_a_context_may_be_collected_with_its_tables():
-    """Python finalizes objects that refer to each other in a circle in any order."""
+    """Python may finalize objects that refer to each other in any order."""
     for _ in range(30):
         context = sptx.Context("cpu", threads=1)
         tables = [sptx.Table(3, 2, device=context) for _ in range(3)]

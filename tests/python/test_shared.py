@@ -1,5 +1,5 @@
-"""Shared tables: processes of one machine, the ranks, change one table. Exact ranks give the bytes of one process; whatever happens to a rank,
-the others end with a sentence that names it, and nothing is left in /dev/shm."""
+"""Shared tables: processes of one machine, the ranks, change one table. Exact ranks give the bytes of one process; if anything happens to a rank,
+the others end with an error message that names it, and nothing is left in /dev/shm."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no /dev/s
 
 
 class Rank:
-    """A forked process that does work(rank), with a context of its own."""
+    """A forked process that calls work(rank), with its own context."""
 
     def __init__(self, work, rank):
         self.out, into = os.pipe()
@@ -38,7 +38,7 @@ class Rank:
             os._exit(0)
 
     def end(self, seconds=60):
-        """Waits for the process. Returns what it raised, as the name of its class, and its text; or None and what work() returned."""
+        """Waits for the process. Returns the class name and text of the exception that it raised; or None and the result of work()."""
         said = b""
         while select.select([self.out], [], [], seconds)[0]:
             part = os.read(self.out, 1 << 20)
@@ -58,7 +58,7 @@ class Rank:
 
 
 def results(work, ranks):
-    """Does work(rank) in processes at once. Returns what each has returned; none may raise."""
+    """Calls work(rank) in several processes at once. Returns their results; none may raise."""
     ended = [rank.end() for rank in [Rank(work, rank) for rank in range(ranks)]]
     assert not [one for one in ended if one[0]], ended
     return [one[1] for one in ended]
@@ -66,7 +66,7 @@ def results(work, ranks):
 
 @pytest.fixture
 def name():
-    """A name that no other test uses, of which nothing may be left."""
+    """Returns a table name that no other test uses. After the test, nothing of this name may be left."""
     name = "test-" + uuid.uuid4().hex[:12]
     yield name
     assert not os.path.exists(path_of(name))
@@ -99,7 +99,7 @@ OPTIMIZERS = [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adagrad", "c
 
 
 def train(table, first, end):
-    """Trains on places first .. end - 1 of some batches, in which ids repeat; and stores every ninth place."""
+    """Trains on places first .. end - 1 of some batches, in which ids repeat, and stores every ninth place."""
     draw = numpy.random.default_rng(7)
     for step in range(STEPS):
         ids = (draw.zipf(1.3, BATCH) % ROWS).astype(numpy.int32 if step % 2 else numpy.int64)
@@ -131,7 +131,7 @@ def test_exact_ranks_give_the_bytes_of_one_process(options, name, tmp_path):
 
 
 def test_large_calls_are_exchanged_in_rounds(name):
-    """More gradients than a round's mail: each row still gets one update."""
+    """More gradients than the mail of one round takes: each row still gets one update."""
     rows, dim, count = 50, 2048, 25_000
 
     def work(rank):
@@ -366,7 +366,7 @@ def test_nothing_is_left_of_many_tables(name):
 
 
 def test_starts_at_once_do_not_meet(name):
-    """Many tables of one rank under one name: each process gets its own."""
+    """One rank opens many tables under one name; each process gets a table of its own."""
     def work(rank):
         for number in range(30):
             with opened(name, 0, 1, 10, 4, init="zeros", optimizer="none") as table:

@@ -1,4 +1,4 @@
-"""SpeedTorch's names on the CPU, compared with plain tensors between which rows are exchanged in the same way."""
+"""Tests SpeedTorch's names on the CPU. They are compared with plain tensors, with which rows are exchanged in the same way."""
 
 import errno
 import os

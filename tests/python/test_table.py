@@ -90,7 +90,7 @@ def test_rowwise_adagrad_is_fbgemms(cpu, tmp_path, dtype):
 
 @pytest.mark.parametrize("dim, init", [(1, "zeros"), (1, "uniform -1 1"), (7, "zeros"), (7, "uniform -1 1")])
 def test_ftrl_is_mcmahans(cpu, dim, init):
-    """Algorithm 1 of the paper in float64; with first values z begins where it gives them."""
+    """Algorithm 1 of the paper, in float64. z begins with the value that gives the row's first value."""
     lr, l1, l2, beta = 0.3, 0.4, 0.2, 0.7
     random = numpy.random.default_rng(2)
     table = sptx.Table(20, dim, "ftrl", lr=lr, l1=l1, l2=l2, beta=beta, device=cpu, init=init)
@@ -424,7 +424,7 @@ def test_a_table_without_update_says_so(cpu):
 
 
 def test_rows_of_zeros_count_before_they_are_written():
-    """Opening them takes no memory; a second table of more than half of what is free is refused all the same."""
+    """Opening the tables takes no memory. A second table of more than half of the free memory is refused nevertheless."""
     context, rows = sptx.Context("cpu", threads=1), 1000
     opened = [sptx.Table(rows, 1024, device=context, init="zeros")]
     with pytest.raises(sptx.Error, match="not enough memory"):

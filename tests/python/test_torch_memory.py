@@ -35,7 +35,7 @@ def test_a_memory_pays(example, tmp_path, capsys):
     assert found["with"]["held_out"] < found["without"]["held_out"] - 0.1
     assert 0 < float(said.split("touched ")[1].split(",")[0]) < 0.2 and "collisions" in said
 
-    # two processes, as torchrun starts them, with one memory: what they learn together is what one learns
+    # two processes, as torchrun starts them, train one memory together: the result must be that of one process
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     ranks = [subprocess.Popen([sys.executable, example.__file__, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -47,7 +47,7 @@ def test_measures_are_the_definitions(neumf):
 
 
 def test_a_step_is_pytorchs(neumf):
-    """The same model with torch.nn.Embedding and Adam has the same rows after a step in which no row repeats."""
+    """A model with torch.nn.Embedding and Adam must have the same rows after a step in which no row repeats."""
     data = neumf.Data(4, 4, numpy.array([[user, user] for user in range(4)]), numpy.zeros((0, 2), int), numpy.zeros((0, 99), int))
     ours = neumf.NeuMF(4, 4, 2, lr=0.1, device="cpu")
     theirs = neumf.NeuMF(4, 4, 2, lr=0.1, device="cpu")

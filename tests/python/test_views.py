@@ -67,7 +67,7 @@ def test_numpy_takes_the_rows_through_dlpack(table):
 
 
 def test_what_a_gpu_reaches_is_the_tables_own_memory(cpu):
-    """Imitates a GPU that can reach the rows: it is offered parts of the table's own memory, but no copies, wherever these are."""
+    """Imitates a GPU that can address the rows: it is given parts of the table's own memory, but never copies."""
     table = sptx.Table(100, 32, device=cpu)
     weights = table.weights
     start = weights.__array_interface__["data"][0]

@@ -1,5 +1,5 @@
-"""Compares sptx.Word2Vec and KeyedVectors with gensim's: the same names, the same answers from the same vectors, and vectors that
-are as good."""
+"""Compares sptx.Word2Vec and KeyedVectors with gensim's: the names are the same, equal vectors give equal answers, and trained vectors are as
+good."""
 
 import collections
 import inspect
@@ -52,7 +52,7 @@ def test_names_and_defaults_are_gensims():
 
 
 def separation(wv):
-    """Returns by how much words of one topic are nearer to each other than words of two topics."""
+    """Returns by how much two words of one topic are more similar than two words of different topics."""
     topics = numpy.array([[word[:2] for word in wv.index_to_key]])
     cosines, same = wv.get_normed_vectors() @ wv.get_normed_vectors().T, topics == topics.T
     return cosines[same & ~numpy.eye(len(wv), dtype=bool)].mean() - cosines[~same].mean()
@@ -180,7 +180,7 @@ def test_words_are_chosen_as_gensim_chooses_them():
 
 
 class Told(CallbackAny2Vec):
-    """A callback that records what it is told."""
+    """A callback that records the calls that it gets."""
 
     def __init__(self):
         self.calls, self.losses, self.vectors = [], [], []

@@ -7,7 +7,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* Reads both ends of a table. If the file is too short for it, that is a bus error. */
+/* Reads the first and the last bytes of a table. If the file is too short for the table, this causes a bus error. */
 static void touch(const struct fasttext_file *file, uint64_t at, uint64_t rows, const char *called) {
     uint64_t bytes = rows * (uint64_t)file->args.dim * sizeof(float);
     HOLDS(at <= file->map.size && bytes <= file->map.size - at, "the %s passes the file's end", called);

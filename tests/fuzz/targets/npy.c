@@ -7,7 +7,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* Reads both ends of each field. If the file is too short for it, that is a bus error. */
+/* Reads the first and the last bytes of each field. If the file is too short, this causes a bus error. */
 static void touch(const struct npy *npy) {
     uint32_t ends = 0; /* returned, so that the compiler does not remove the reads */
     uint64_t offset = 0;

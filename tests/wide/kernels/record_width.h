@@ -1,4 +1,4 @@
-/* record_width: records that are wider than they must be, in the place of kernels/record_width.h. */
+/* record_width: replaces kernels/record_width.h, for records that are wider than necessary. */
 #ifndef SPTX_RECORD_WIDTH_H
 #define SPTX_RECORD_WIDTH_H
 
