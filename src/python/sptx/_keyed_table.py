@@ -21,7 +21,7 @@ _AT_ONCE = 1 << 16  # rows that export() reads at a time
 
 
 class Mark(NamedTuple):
-    """A moment of a KeyedTable, as its mark() gives it."""
+    """The state of a KeyedTable at a moment; mark() returns it."""
 
     call: int   # number of the last call before it
     chain: int  # hash of all calls up to it
@@ -111,7 +111,7 @@ class KeyedTable(Table):
 
     @property
     def lr(self) -> float:
-        """The learning rate of later updates, 0 .. 1e6; set it for schedules."""
+        """The learning rate of later updates, 0 .. 1e6. Set it for schedules."""
         _ = self._open()
         return float(library.sptx_table_lr(self._table()))
 
@@ -146,7 +146,7 @@ class KeyedTable(Table):
     # ---- rows ----
 
     def fetch(self, keys: Any, out: Any = None, dtype: Any = None) -> Any:
-        """The rows of these keys, float32 [*keys.shape, dim]; new keys get rows, as evict and admit say. For keys of PyTorch it is a
+        """Returns the rows of these keys, float32 [*keys.shape, dim]; new keys get rows, as evict and admit say. For keys of PyTorch it is a
         tensor on the table's device, otherwise a NumPy array. `out` and `dtype` are those of Table.fetch().
 
         Raises ValueError, and changes nothing, if there is no row for a new key.
@@ -181,16 +181,16 @@ class KeyedTable(Table):
         return out if out is not None else rows.keep
 
     def update(self, keys: Any, gradients: Any, check_finite: bool = False) -> None:
-        """Does one optimizer step: gradients [*keys.shape, dim] are summed by key in the order of the keys; then each different key gets
-        one update. A new key gets a row if admit is 1; otherwise gradients of keys without a row are dropped, and `dropped` counts
-        them. check_finite: as in Table.update()."""
+        """Does one optimizer step. Gradients [*keys.shape, dim] are summed by key, in the order of the keys; then each different key is updated
+        once. If admit is 1, new keys get rows; otherwise gradients of keys without a row are dropped, and `dropped` counts them. check_finite:
+        as in Table.update()."""
         if check_finite or self._looks:
             _arrays.refuse_infinite(gradients)
         self._give_rows(library.sptx_keyed_update, keys, gradients, "gradients")
 
     def store(self, keys: Any, values: Any) -> None:
-        """Overwrites the rows of these keys with values [*keys.shape, dim]; of a key that repeats the last ones count. New keys get rows,
-        whatever admit is. The optimizer's state is not changed."""
+        """Overwrites the rows of these keys with values [*keys.shape, dim]. If a key repeats, its last values are stored. New keys get rows, for
+        any value of admit. The optimizer's state is unchanged."""
         self._give_rows(library.sptx_keyed_store, keys, values, "values")
 
     def _give_rows(self, function: Any, keys: Any, values: Any, what: str) -> None:
@@ -202,27 +202,27 @@ class KeyedTable(Table):
             self._context.wait()
 
     def remove(self, keys: Any) -> int:
-        """Takes the rows of these keys away; keys without one are passed over. Returns how many had one."""
+        """Takes rows away from these keys. Returns the number of keys that had one; others are ignored."""
         which, removed = _taken(keys)[0], ctypes.c_uint64()
         self._call(library.sptx_keyed_remove, which.pointer, which.count, ctypes.byref(removed))
         return removed.value
 
     def keys(self) -> numpy.ndarray:
-        """The keys that have rows, uint64, rising; .view(numpy.int64) has the same keys as int64."""
+        """The keys that have rows, uint64, in rising order; .view(numpy.int64) gives the same keys as int64."""
         keys, count = numpy.empty(len(self), numpy.uint64), ctypes.c_uint64()
         self._call(library.sptx_keyed_keys, keys.ctypes.data, keys.size, ctypes.byref(count))
         return keys[:count.value]
 
     def counts(self, keys: Any) -> numpy.ndarray:
-        """How often each key was in a fetch() since it has its row, uint64 [*keys.shape]; 0 without a row."""
+        """Returns how often each key was fetched since it got its row, uint64 [*keys.shape]; 0 if it has no row."""
         which = _taken(keys)[0]
         counts = numpy.empty(which.shape, numpy.uint64)
         self._call(library.sptx_keyed_counts, which.pointer, which.count, counts.ctypes.data)
         return counts
 
     def evicted(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        """Returns (keys, rows) of the keys that have left for others since the last call, the first to leave first: uint64 [n], float32
-        [n x dim]. Warns (SptxWarning) if there were more of them than keep_evicted."""
+        """Returns (keys, rows) of the keys that were evicted since the last call of this method, in the order in which they left: uint64 [n],
+        float32 [n x dim]. Warns (SptxWarning) if more than keep_evicted have left."""
         about, count = self._about(), ctypes.c_uint64()
         keys, rows = numpy.empty(about.evicted, numpy.uint64), numpy.empty((about.evicted, self._dim), numpy.float32)
         self._call(library.sptx_keyed_evicted, keys.ctypes.data, rows.ctypes.data, keys.size, ctypes.byref(count))
@@ -276,8 +276,8 @@ class KeyedTable(Table):
         return table
 
     def restore(self, path: Path) -> None:
-        """Puts what save() wrote in the place of all keys and rows: load() into a table that is open, with this table's capacity and places.
-        Both are in memory until it is done. Raises as load() does, and ValueError if the file has another number of columns."""
+        """Replaces all keys and rows by those of a file that save() wrote; capacity and places stay. Needs memory for both tables until it is
+        done. Raises what load() raises, and ValueError if the file has another number of columns."""
         self._open()
         loaded = KeyedTable.load(path, device=self._context, capacity=self._rows, **self._opened)
         if loaded.dim != self._dim:
@@ -285,8 +285,8 @@ class KeyedTable(Table):
         self.__dict__.update(loaded.__dict__)
 
     def mark(self) -> "Mark":
-        """Returns a mark of the table as it is now, for save_changes(). A table knows its two newest marks, and from then on remembers
-        the keys that leave."""
+        """Returns a mark of the table's present state, for save_changes(). A table knows its two newest marks. From the first mark on it remembers
+        keys that leave."""
         mark = _library.Mark()
         self._call(library.sptx_keyed_mark, ctypes.byref(mark))
         return Mark(mark.call, mark.chain)
@@ -310,8 +310,8 @@ class KeyedTable(Table):
         self._call(library.sptx_keyed_save, where, since)
 
     def apply_changes(self, path: Path) -> None:
-        """Applies what save_changes() wrote to a table that is as the saved one was at the mark. A file that is not the next one, such as
-        one that is applied already, or that is of another kind of table, raises sptx.Error, and nothing is changed."""
+        """Applies a file of save_changes() to a table that is in the state of the file's mark. Raises sptx.Error, and changes nothing, if the file
+        does not follow the table's state (for example, if it was applied already) or is of another kind of table."""
         where = path_of(path)
         os.stat(where)
         self._call(library.sptx_keyed_load, where)
@@ -370,7 +370,7 @@ def _is_tensor(keys: Any) -> bool:
 
 
 def _taken(keys: Any) -> Tuple[Operand, Any]:
-    """Returns keys as a dense uint64 array on the host, and the library of arrays that the caller uses."""
+    """Returns keys as a dense uint64 array on the host, and the array library that the caller uses."""
     kind = Numpy
     if _is_tensor(keys):
         kind, keys = Torch, keys.detach().cpu().numpy()
@@ -393,7 +393,7 @@ def keys_of(keys: Any) -> numpy.ndarray:
 
 
 def chain_of_file(path: Path) -> int:
-    """Returns the chain of the table that a file was saved from; it is a line of the file's text."""
+    """Returns the hash of calls of a saved table, which is a line of the file's text."""
     with open(path, "rb") as file:
         found = re.match(rb"sptx keyed 1\n(?:.*\n)*?chain (\d+)\n", file.read(8192))
     if found is None:
@@ -402,8 +402,8 @@ def chain_of_file(path: Path) -> int:
 
 
 def _array_of(keys: Any) -> numpy.ndarray:
-    """Makes an array of a list, of one key, or of an array of another library, each int as it is: NumPy alone would make floats of ints
-    from both sides of 2^63."""
+    """Makes an array from a list, a single key, or an array of another library. Each int is kept exactly: NumPy alone would make floats if ints
+    are on both sides of 2^63."""
     if isinstance(keys, range) or hasattr(keys, "__array__"):
         return numpy.asarray(keys)
     try:

@@ -145,27 +145,27 @@ class Table:
 
     @property
     def dtype(self) -> str:
-        """"float32", "bfloat16", "int8" or "float8": the type of the stored values."""
+        """The number type of stored weights: "float32", "bfloat16", "int8" or "float8"."""
         return self._dtype
 
     @property
     def device(self) -> str:
-        """"cpu" or "cuda:0": the device of the table."""
+        """The device of the table: "cpu" or "cuda:0"."""
         return self._context.device
 
     @property
     def owner(self) -> Optional[str]:
-        """"exact" or "lock-free": how the ranks of a shared table change its rows; None: the table is not shared."""
+        """How the ranks of a shared table change its rows: "exact" or "lock-free"; None if the table is not shared."""
         return OWNERS[not self._exact] if self._ranks else None
 
     @property
     def rank(self) -> int:
-        """The number of this process among the ranks of a shared table."""
+        """The number of this process among the ranks of a shared table, from 0."""
         return self._rank
 
     @property
     def ranks(self) -> int:
-        """The number of ranks of a shared table; 0: the table is not shared."""
+        """The number of ranks of a shared table; 0 if the table is not shared."""
         return self._ranks
 
     @property
@@ -175,7 +175,7 @@ class Table:
 
     @property
     def fields(self) -> Tuple[str, ...]:
-        """"weights", then the names of the optimizer's state, as PyTorch has them ("exp_avg")."""
+        """The names of the table's arrays: "weights", then the optimizer's state by PyTorch's names ("exp_avg")."""
         return self._fields
 
     @property
@@ -185,7 +185,7 @@ class Table:
 
     @property
     def lr(self) -> float:
-        """The learning rate of later updates, 0 .. 1e6; set it for schedules."""
+        """The learning rate of later updates, 0 .. 1e6. Set it for schedules."""
         handle = self._open()  # here and below, a local variable keeps a table that is closed meanwhile open for the call
         return float(library.sptx_table_lr(handle.pointer))
 
@@ -196,8 +196,7 @@ class Table:
 
     @property
     def steps(self) -> int:
-        """The number of update() calls so far, which bias corrections use with count_rows=False. Set it after loading, to continue
-        a training."""
+        """The number of update() calls so far. Bias corrections use it if count_rows=False. To continue a training, set it after loading."""
         handle = self._open()
         return int(library.sptx_table_steps(handle.pointer))
 
@@ -209,7 +208,7 @@ class Table:
     # ---- rows ----
 
     def fetch(self, ids: Any, out: Any = None, dtype: Any = None) -> Any:
-        """The rows of these ids, float32 [*ids.shape, dim].
+        """Returns the rows of these ids, float32 [*ids.shape, dim].
 
         For ids of PyTorch the result is a tensor on the table's device; for NumPy ids and lists a NumPy array; for CuPy and
         JAX ids an array of the same library on the ids' device. If `out` is given, it is filled and returned instead: a
@@ -263,8 +262,8 @@ class Table:
             self._give(library.sptx_update, ids, gradients, "gradients")
 
     def store(self, ids: Any, values: Any) -> None:
-        """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]. If an id repeats, its last values count. The
-        optimizer's state of the rows is not changed."""
+        """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]. If an id repeats, its last values are stored. The optimizer's
+        state of the rows is unchanged."""
         calls = None if self._exact else self._calls
         if calls is None or calls.store(ids, values) is NotImplemented:
             self._give(library.sptx_store, ids, values, "values")
@@ -275,7 +274,8 @@ class Table:
         self._context.wait()
 
     def barrier(self) -> None:
-        """Waits until all ranks of a shared table have called this and their changes are done. For another table it is wait()."""
+        """Waits until all ranks of a shared table have called this, and all their changes are done. For a table that is not shared, does what
+        wait() does."""
         self._context.call_together(library.sptx_table_barrier, self._open().pointer)
 
     def _give(self, function: Any, ids: Any, values: Any, what: str) -> None:
@@ -286,7 +286,7 @@ class Table:
         self._ask(function, handle, which, self._apart(floats, what))
 
     def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, values: Optional[_arrays.Operand] = None) -> None:
-        """Calls the library with ids and, for some calls, values [ids x dim]."""
+        """Calls the library with ids, and in some calls with values [ids x dim]."""
         context = self._context
         which = self._apart(which, "ids")
         ids = _library.Ids(which.pointer, which.count, which.bits, which.memory)
@@ -300,7 +300,7 @@ class Table:
             context.wait()
 
     def _own_memory(self) -> List[Tuple[int, int]]:
-        """Returns the addresses of the fields in host memory as ranges: a single one if weights and state share records."""
+        """Returns the host memory of the table's fields as ranges of addresses: a single one if weights and state are in the same records."""
         ranges: List[Tuple[int, int]] = []
         seen = self._fields[self._dtype in ("int8", "float8"):]  # codes have no view
         for view in sorted(map(self._look, seen), key=lambda view: view.data or 0):
@@ -312,13 +312,13 @@ class Table:
         return ranges
 
     def _apart(self, operand: _arrays.Operand, what: str) -> _arrays.Operand:
-        """Returns the operand, or a copy if it overlaps the table's memory (a view): the call changes these rows."""
+        """Returns the operand; if it overlaps memory of the table (is part of a view), a copy, since the call changes these rows."""
         if _arrays.overlaps(operand, *self._span) and any(_arrays.overlaps(operand, *own) for own in self._own):
             return _arrays.copied(operand, what)
         return operand
 
     def cached(self) -> numpy.ndarray:
-        """Returns the ids of the rows that gpu_rows keeps on the GPU now, increasing, uint32; none without a GPU."""
+        """Returns the ids of the rows that have a copy on the GPU now because of gpu_rows, uint32, in rising order; none without a GPU."""
         handle, count = self._open(), ctypes.c_uint64()
         ids = numpy.empty(min(self._gpu_rows, self._rows), numpy.uint32)
         self._context.call(library.sptx_table_cached, handle.pointer, ids.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32)), ids.size,
@@ -336,12 +336,12 @@ class Table:
 
     @property
     def state(self) -> Dict[str, Union[Rows, HalfRows]]:
-        """The optimizer's state by PyTorch's names, each like `weights`."""
+        """The optimizer's state: a dict of arrays like `weights`, by PyTorch's names."""
         self._open()
         return {field: self.view(field) for field in self._fields[1:]}
 
     def view(self, field: str) -> Union[Rows, HalfRows]:
-        """Returns one of `fields` without a copy, after waiting for earlier calls."""
+        """Returns one of `fields` without a copy, after earlier calls are done."""
         handle = self._open()
         if not isinstance(field, str) or field not in self._fields:
             raise ValueError("the table has no field %r; it has %s" % (field, ", ".join(self._fields)))
@@ -441,8 +441,8 @@ class Table:
             call(library.sptx_table_load, handle.pointer, path_of(path))
 
     def _store_all(self, values: Any) -> None:
-        """Stores the rows of a host array of the table's shape, or of records of a table's file, in blocks. Rank 0 of a shared table brings all
-        of them."""
+        """Stores rows in blocks, from a host array of the table's shape or from records of a table's file. In a shared table, rank 0 stores all
+        rows."""
         step = max(1, (16 << 20) // (4 * self._dim))
         for first in range(0, self._rows, step):
             part = values[first:first + (0 if self._rank else step)]
@@ -496,7 +496,7 @@ WEIGHTS = {"weights": ("float32", numpy.float32), "weights_bfloat16": ("bfloat16
 
 
 def check_header(file: Any, path: Any) -> None:
-    """Raises for a NumPy file whose header claims to be longer than the file: NumPy would allocate up to 4 GiB for it."""
+    """Raises if the header of a NumPy file claims more bytes than the file has: NumPy would allocate up to 4 GiB for it."""
     start = file.read(12)
     file.seek(0)
     told = int.from_bytes(start[8:10] if start[6:7] == b"\x01" else start[8:], "little")
@@ -538,7 +538,7 @@ def _mapped(path: Any) -> Any:
 def read_table(rows: Any, dim: Any, optimizer: Any, *, lr: Any = None, weights: Any = "pinned", state: Any = "pinned", seed: Any = 1,
                init: Any = "word2vec", hot_rows: Any = 0, gpu_rows: Any = 0, directory: Any = None, count_rows: Any = True, clip: Any = 0.0,
                dtype: Any = "float32", state_dtype: Any = None, **options: Any) -> Any:
-    """Returns a struct sptx_table_options; raises for what Table() cannot be opened with."""
+    """Returns a struct sptx_table_options; raises for arguments that Table() cannot use."""
     wanted = read_options(optimizer, lr, clip, count_rows, options)
     wanted.rows = count_of(rows, "rows", 64)
     wanted.dim = count_of(dim, "dim", 32)
@@ -559,7 +559,7 @@ def place_of(place: Any, what: str) -> int:
 
 
 def _share_in(wanted: Any, shared: Optional[str], owner: Optional[str], rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int]:
-    """Sets the options of a shared table. Returns this process's rank and the number of ranks; 0 and 0 for a table of one process."""
+    """Sets the options of a shared table. Returns this process's rank and the number of ranks; (0, 0) if the table is not shared."""
     if shared is None:
         if owner is not None or rank is not None or ranks is not None:
             raise ValueError("owner, rank and ranks are of a shared table: give it a name by shared=")

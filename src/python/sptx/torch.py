@@ -50,12 +50,12 @@ _TORCHS = {
 
 
 def _shape_of(rows: Any, dim: Any) -> Tuple[Any, Any]:
-    """Returns the two numbers with which torch.nn.Embedding is made, or placeholders for what are none."""
+    """Returns the two numbers for making a torch.nn.Embedding; a placeholder for one that is not a positive integer."""
     return tuple(one if isinstance(one, int) and one > 0 else ".." for one in (rows, dim))  # type: ignore[return-value]
 
 
 class _Lookups(torch.nn.Module):
-    """Base class of Embedding and EmbeddingBag: has the table, turns gradients into updates, and saves the table."""
+    """Base class of Embedding and EmbeddingBag: owns the table, turns gradients into updates, and saves the table."""
 
     _told = False  # True once parameters() has warned
 
@@ -127,7 +127,7 @@ class _Lookups(torch.nn.Module):
 
     @property
     def lr(self) -> float:
-        """The table's learning rate; set it for schedules."""
+        """The learning rate of the table. Set it for schedules."""
         return self.table.lr
 
     @lr.setter
@@ -139,7 +139,7 @@ class _Lookups(torch.nn.Module):
         self.table.prefetch(_as_tensor(ids))
 
     def rows_of(self, ids: torch.Tensor) -> torch.Tensor:
-        """Returns the rows of ids, [*ids.shape, dim], whose gradients come back to the table."""
+        """Returns the rows of ids, [*ids.shape, dim]; autograd passes their gradients to the table."""
         if torch.is_grad_enabled() and self.anchor.requires_grad:
             return _Lookup.apply(self.anchor, ids, self.table, self.padding_idx,
                                  self._take if self.accumulate or self.scaler is not None else self.table.update)
@@ -148,9 +148,9 @@ class _Lookups(torch.nn.Module):
     # ---- gradients that wait, and scaled ones ----
 
     def step(self) -> bool:
-        """With accumulate=True: does one update with all gradients since the last step() or zero_grad(), summed by row. Returns
-        True if that is done, or there were no gradients; False: with a scaler, a gradient was infinite or NaN, and all of them
-        were dropped."""
+        """With accumulate=True: does one update with all gradients since the last step() or zero_grad(), summed by row. Returns True if the update
+        is done, or there were no gradients. Returns False if there is a scaler and a gradient was infinite or NaN: then all these gradients are
+        dropped."""
         waiting, self._waiting = self._waiting, []
         dim = self.table.dim
         if not waiting and self._is_exact():
@@ -183,7 +183,7 @@ class _Lookups(torch.nn.Module):
         return True
 
     def _is_exact(self) -> bool:
-        """True if all ranks make the table's updates together: one without gradients then calls update(), too."""
+        """True if all ranks make the table's updates together: a rank without gradients must then call update(), too."""
         return getattr(self.table, "owner", None) == "exact"
 
     # ---- what subclasses have otherwise ----
@@ -192,7 +192,7 @@ class _Lookups(torch.nn.Module):
         return _row_of(padding_idx, self.table.rows)
 
     def _identity(self) -> Dict[str, str]:
-        """What tells the table's rows and state from others."""
+        """Returns what identifies the table's rows and state: their fingerprint."""
         return _fingerprint.of_table(self.table)
 
     def _identity_of_file(self, path: str, wanted: Dict[str, str]) -> Dict[str, str]:
@@ -207,13 +207,12 @@ class _Lookups(torch.nn.Module):
         self._saved = os.path.abspath(os.fsdecode(path)), self._identity()
 
     def load(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Replaces the table's rows and state by those of a file that save() wrote. Raises what Table.restore() raises."""
+        """Replaces the table's rows and state by those in a file that save() wrote. Raises what Table.restore() raises."""
         self.table.restore(path)
         self._saved = os.path.abspath(os.fsdecode(path)), self._identity()
 
     def get_extra_state(self) -> torch.Tensor:
-        """Returns the table's entry in state_dict(): its shape, steps and fingerprint, and the path that its rows were saved to;
-        JSON, as uint8."""
+        """Returns the table's entry in state_dict(): shape, steps, fingerprint, and the path of the file with its rows; JSON as uint8."""
         table, found = self.table, self._identity()
         path = self._saved[0] if self._saved[1] == found else ""
         if not path and table.steps:
@@ -225,8 +224,8 @@ class _Lookups(torch.nn.Module):
         return torch.tensor(list(json.dumps(about).encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes what get_extra_state() gave. Where the table's rows are others, they come from the file that was saved beside;
-        RuntimeError if there is none."""
+        """Reads what get_extra_state() returned. If the table has other rows, loads them from the file at the stored path; RuntimeError if there
+        is none."""
         about = _read_about(state)
         if (about["rows"], about["dim"]) != self.table.shape:
             raise RuntimeError("the state_dict is of a table of %d rows of %d columns, and this one has %d of %d" %
@@ -303,7 +302,7 @@ class Embedding(_Lookups):
 
     @classmethod
     def from_keyed(cls, keyed: KeyedTable, freeze: bool = True, **options: Any) -> "Embedding":
-        """A module over a new table with the rows of a KeyedTable: row i is that of the key keyed.keys()[i]. options: those of
+        """Returns a module over a new table with the rows of a KeyedTable: row i has the values of key keyed.keys()[i]. options: those of
         from_pretrained(), such as optimizer and table."""
         return cls.from_pretrained(keyed.find(keyed.keys())[0], freeze, **options)  # type: ignore[no-any-return]
 
@@ -372,7 +371,7 @@ class _ByKey(_Lookups):
         raise TypeError("rows of a KeyedTable have keys: make the table, give it the rows by table.store(keys, rows), and the module the table")
 
     def forward(self, keys: Any, *more: Any, **named: Any) -> torch.Tensor:
-        """As of the module by number, with keys of int64, or what else KeyedTable.fetch() takes."""
+        """Does what the method of the same name does in a module by number, with keys: int64, or any other keys that KeyedTable.fetch() accepts."""
         if not isinstance(keys, torch.Tensor):
             keys = torch.from_numpy(keys_of(keys).view(numpy.int64))
         return super().forward(keys, *more, **named)
@@ -409,7 +408,7 @@ class KeyedEmbedding(_ByKey, Embedding):
 
 
 class KeyedEmbeddingBag(_ByKey, EmbeddingBag):
-    """An EmbeddingBag over an sptx.KeyedTable: the sum or the mean of each bag's rows, with keys as a KeyedEmbedding has them."""
+    """An EmbeddingBag over an sptx.KeyedTable: the sum or the mean of each bag's rows. Keys work as in a KeyedEmbedding."""
 
 
 class EmbeddingBagCollection(_Lookups):
@@ -615,7 +614,7 @@ def _row_of(padding_idx: Any, rows: int) -> int:
 
 
 def _as_tensor(ids: Any) -> torch.Tensor:
-    """Makes a tensor of any ids that Table.fetch accepts, of a type wide enough for every row number."""
+    """Converts ids, of any kind that Table.fetch() accepts, to a tensor whose type has space for every row number."""
     if not isinstance(ids, torch.Tensor):
         if library_of(ids) is Numpy:
             ids = torch.from_numpy(numpy.array(take_ids(ids, None).keep))
@@ -626,7 +625,7 @@ def _as_tensor(ids: Any) -> torch.Tensor:
 
 
 def _bags(ids: torch.Tensor, offsets: Any, include_last_offset: bool) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Returns the ids as one list, and the index at which each bag begins, then the number of ids, int64 [bags + 1]."""
+    """Returns the ids as one list; and the index at which each bag begins, with the number of ids at the end, int64 [bags + 1]."""
     if ids.dim() == 2 and offsets is None:
         return ids.reshape(-1), torch.arange(len(ids) + 1, device=ids.device) * ids.shape[1]
     if ids.dim() != 1 or offsets is None:
@@ -662,7 +661,7 @@ def _look_up(ids: torch.Tensor, fetch: Callable[[torch.Tensor], torch.Tensor], p
 
 
 class _Lookup(torch.autograd.Function):
-    """Fetches the rows of ids; its backward passes ids and gradients to `give`. `anchor` only makes autograd require a gradient."""
+    """Fetches the rows of ids. Its backward passes ids and gradients to `give`. `anchor` is an input only so that autograd requires a gradient."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, anchor: torch.Tensor, ids: torch.Tensor, table: Table, padding: Optional[int],
