@@ -125,9 +125,9 @@ void step_in(void);
 int table_open(struct sptx_context *context, const struct sptx_table_options *given, const struct keys *keys, uint64_t spare,
                struct sptx_table **out);
 
-/* check_values() checks what a call on rows gets beside ids; `what` names it. gradients: 1 for an update. ask_rows() makes the call
- * `call` of the backend, with ids that are rows, and counts it. failed: 1 after fail(): the call is wrong, and other ranks that make it, too, are
- * told so. Return 0, or -1 after fail(). */
+/* check_values() checks the values or gradients (gradients = 1) of a call on rows; `what` names them in messages. ask_rows() makes the backend's
+ * call `call` with ids that are row numbers, and counts it. failed: 1 after fail(), if this call is wrong: other ranks that make it together with
+ * this one are told. Return 0, or -1 after fail(). */
 typedef int rows_call(struct backend *backend, const struct rows_request *request);
 int check_values(const struct sptx_table *table, uint64_t count, const float *values, enum sptx_memory memory, const char *what,
                  int gradients);

@@ -47,7 +47,8 @@ static void store_walks(struct trial *t, uint32_t epoch) {
 }
 
 static struct trial *make_trial(uint32_t seed) {
-    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}}; /* p, q; the last draws some steps exactly */
+    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}}; /* p and q of walks; with the last pair some steps are drawn
+                                                                                     * exactly */
     struct trial *t = calloc(1, sizeof *t);
     assert_non_null(t);
     join_nodes(t, seed * 10);

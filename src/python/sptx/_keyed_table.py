@@ -346,7 +346,7 @@ class KeyedTable(Table):
                 if os.path.exists(name + ".partial"):
                     os.remove(name + ".partial")
 
-    # ---- what only tables by number have ----
+    # ---- methods that only tables by number have ----
 
     def _by_number(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a KeyedTable's rows are in no order and have no view: find(keys) answers rows, fetch(keys) needs no prefetch")

@@ -145,7 +145,7 @@ class _Lookups(torch.nn.Module):
                                  self._take if self.accumulate or self.scaler is not None else self.table.update)
         return _look_up(ids, self.table.fetch, self.padding_idx)
 
-    # ---- gradients that wait, and scaled ones ----
+    # ---- gradients that are kept until step(), and scaled ones ----
 
     def step(self) -> bool:
         """With accumulate=True: does one update with all gradients since the last step() or zero_grad(), summed by row. Returns True if the update

@@ -174,7 +174,7 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
 
 /* Tokens are looked up WORDS_BATCH at a time. Here a batch contains the same new word several times, and a word that was new in
  * the batch before. */
-/* A word of a random corpus, as a plain count finds it. */
+/* A word of a random corpus, with its number of occurrences by a simple count. */
 struct plain_word {
     uint64_t count, first, number;
 };

@@ -28,8 +28,8 @@ FIELDS = ("user", "ad", "site", "user x kind of ad")
 
 
 def keys_of(field: int, values: numpy.ndarray) -> torch.Tensor:
-    """Makes the 64-bit keys of a field's values: the field and the value, mixed (murmur3's finalizer). Strings, such as "ad:99", could be
-    given to the tables as they are."""
+    """Returns the 64-bit keys of a field's values: a hash of field and value (murmur3's finalizer). Strings, such as "ad:99", could be used as
+    keys directly."""
     with numpy.errstate(over="ignore"):
         key = values.astype(numpy.uint64) + (numpy.uint64(field + 1) << numpy.uint64(48))
         for factor in 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53:
@@ -47,7 +47,7 @@ class Stream:
         self.sites = self.random.standard_normal(30) / 2
 
     def day(self, number: int) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Returns keys, int64 [events x FIELDS], and clicks, float32 [events]."""
+        """Returns the keys, int64 [events x FIELDS], and the clicks, float32 [events]."""
         random = self.random
         if number:
             self.users = numpy.concatenate([self.users, random.standard_normal((len(self.users) // 10, 4))])

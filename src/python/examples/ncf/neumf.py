@@ -25,7 +25,7 @@ NEGATIVES = 99  # items that a person's held-out item is ranked among by the aut
 
 
 class Data(NamedTuple):
-    """What is known of people. Users and items are numbers from 0.
+    """The data: which user has which items. Users and items are numbers from 0.
 
     users, items   how many there are
     pairs          int64 [n x 2]: user, item
@@ -103,7 +103,7 @@ class NeuMF(torch.nn.Module):
         self.perceptron, self.last = torch.nn.Sequential(*layers), torch.nn.Linear(2 * factors, 1)
 
     def forward(self, users: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
-        """users, items: int64 [n]. Returns logits, float32 [n]."""
+        """Returns the logits, float32 [n], of pairs of users and items, int64 [n]."""
         user, item = self.users(users), self.items(items)
         product = user[:, :self.factors] * item[:, :self.factors]
         deep = self.perceptron(torch.cat([user[:, self.factors:], item[:, self.factors:]], 1))

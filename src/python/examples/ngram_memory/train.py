@@ -29,7 +29,7 @@ RANK, RANKS = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1
 
 
 def tokens_of(path: str, words: int) -> Tuple[torch.Tensor, int]:
-    """Returns the tokens of a text, int64, and how many kinds there are."""
+    """Returns the tokens of a text, int64, and the number of different tokens."""
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
     bpe = tokenizers.ByteLevelBPETokenizer()
