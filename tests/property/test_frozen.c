@@ -83,7 +83,7 @@ static void give_back(struct model *free_one, const struct model *frozen_one, ui
 
 static void choose_frozen(uint32_t frozen[2][WORDS]) {
     for (int side = 0; side < 2; side++) {
-        uint32_t share = below(5); /* share of rows that are frozen, in eighths; but 0: none; 4: all */
+        uint32_t share = below(5); /* 0: no row is frozen; 1: all rows; 2, 3, 4: about 3, 5 or 7 of 8 rows */
         for (int row = 0; row < ROWS; row++) {
             uint32_t bit = 1u << row % 32;
             int yes = share == 1 || (share > 1 && below(8) < share * 2 - 1);

@@ -283,8 +283,9 @@ static double run_trial(struct trial *t) {
 
 /* ---- the tests ---- */
 
-/* Updates may be computed in any order, and from rows that earlier updates have moved. The learning rate is so small that this changes little,
- * while a lost or doubled update would be a large part of the movement. Rules other than sgd must also follow float64 closely. */
+/* Updates of linear rules (hogwild_is_linear) may be computed in any order, and from rows that earlier updates have moved. Their learning rate is
+ * so small that this changes little, while a lost or doubled update would be a large part of the movement. Other rules must follow float64
+ * closely. */
 static void trains_as_it_says(void **state) {
     static struct trial t;
     double worst[2] = {0, 0};

@@ -104,7 +104,8 @@ static void scales_and_their_ends(void **state) {
         assert_int_equal(bits_of_float(code_scale(0x7F800001, float8)), CODE_NAN);
         assert_int_equal(code_of(float8, 1000, 0.5f), float8 ? 126 : 127); /* saturates */
         assert_int_equal(code_of(float8, -1000, 0.5f), float8 ? 254 : (uint8_t)-127);
-        for (uint32_t bits = 0x3F800000; bits < 0x40000000; bits += 7) { /* scaling a row so that its values are codes gives the same scale again */
+        for (uint32_t bits = 0x3F800000; bits < 0x40000000; bits += 7) { /* a row whose largest value is the largest code x a scale has this scale
+                                                                          * again */
             float scale = code_scale(bits, float8), again = code_scale(bits_of_float(scale * most), float8);
             if (scale != again) fail_msg("%08X", bits);
         }

@@ -157,7 +157,7 @@ static void test_shuffle_is_a_permutation(void **state) {
     for (uint64_t i = 0; i < 1000; i++) assert_true(shuffle_at(&huge, i << 30) < (uint64_t)1 << 40);
 }
 
-/* Without a bound on the length of a cycle, some of these permutations would cycle among numbers above n forever. */
+/* Numbers from n on must be returned at once: for some of them, a search for a place below n would never end. */
 static void test_what_is_not_shuffled_stays(void **state) {
     for (uint64_t n = 0; n <= 40; n++)
         for (uint32_t epoch = 0; epoch < 20; epoch++) {

@@ -64,7 +64,8 @@ static void pairs_in_order(void **state) {
     assert_float_equal(NUMBER("rho"), -1, 1e-12);
 }
 
-/* "king" finds "King", the more frequent of the two; case of other words counts; unknown words and short lines are not covered. */
+/* ASCII letters match in any case, so "king" is "King", the more frequent of the two; other letters match only in the same case. Pairs with
+ * unknown words and short lines are not covered. */
 static void pairs_coverage(void **state) {
     score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
                                            "MAN woman 1e0\rthe \xD1\x81\xD0\xBB\xD0\xBE .5\n\xFF\xFE man 4");
