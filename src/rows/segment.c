@@ -140,6 +140,7 @@ static int look_after_others(struct segment *s, uint32_t generation, double bega
         }
         int closed = pid && __atomic_load_n(&slot->closed, __ATOMIC_SEQ_CST);
         if (!pid || (!closed && lives(slot)) || has_passed(s, generation)) continue;
+        if (fail_if_broken(s)) return -1; /* the rank may have ended because another one failed */
         return fail(closed ? "rank %u (process %d) has closed the shared table '%s', and rank %u waits for it"
                            : "rank %u (process %d) of the shared table '%s' has died, and rank %u waits for it",
                     r, pid, s->name, s->rank);

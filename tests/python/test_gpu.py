@@ -667,3 +667,35 @@ def test_compiled_calls_leave_another_gpus_tensors_alone():
         assert table._calls.fetch(wrong, None) is NotImplemented
     cpu = sptx.Table(ROWS, DIM, "none", device="cpu")
     assert cpu._calls.fetch(ids.cuda(), None) is NotImplemented
+
+
+# ---- several processes ----
+
+RANK = """
+import sys, numpy, torch, sptx
+rank, ranks, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+with sptx.Table(5000, 33, "rowwise_adagrad", lr=0.1, dtype="bfloat16", device="cuda", shared=sys.argv[4], rank=rank, ranks=ranks) as table:
+    draw = numpy.random.default_rng(1)
+    part = slice(9000 * rank // ranks, 9000 * (rank + 1) // ranks)
+    for step in range(4):
+        ids = torch.from_numpy(draw.integers(0, 4000, 9000))[part].to("cuda" if step % 2 else "cpu")
+        gradients = torch.from_numpy(draw.standard_normal((9000, 33), numpy.float32))[part].to("cuda" if step > 1 else "cpu")
+        table.prefetch(ids)
+        table.fetch(ids)
+        table.update(ids, gradients)
+        table.store(ids[:int(not rank)], gradients[:int(not rank)])
+    if rank == 0:
+        table.save(path)
+    try:
+        table.update(torch.tensor([7000]).cuda(), torch.ones(1, 33).cuda())
+    except IndexError:
+        table.barrier()
+"""
+
+
+def test_processes_with_one_table_give_the_bytes_of_one(tmp_path):
+    for ranks in 1, 2:
+        processes = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), str(ranks), str(tmp_path / str(ranks)), "gpu-%d" % os.getpid()])
+                     for rank in range(ranks)]
+        assert [process.wait(120) for process in processes] == [0] * ranks
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()

@@ -121,6 +121,8 @@ class Context:
             threading.Thread(target=self._call_beside, args=(turn, done, ended, function) + arguments, name="sptx.wait").start()
             while not ended:  # not one long wait: it would go on if the signal came to another thread
                 done.acquire(timeout=0.2)
+                if self._said and not self.waits_to_tell:  # that another process is awaited
+                    self._warn(4)
         except BaseException:
             cancelled = turn.acquire(blocking=False)
             while not cancelled and not ended:
