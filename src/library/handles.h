@@ -63,7 +63,7 @@ struct sptx_table {
     uint64_t stores;          /* number of stores since the table was opened. Seeds the random rounding of stored bfloat16 values; `steps` seeds
                                * that of updates */
     struct segment segment;   /* of a table that several processes share; zeros: only this process has the table */
-    int exact;                /* 1: the ranks of the segment change rows together */
+    int exact;                /* 1: the several ranks of the segment change rows together */
     uint32_t *ids, *places;   /* of an exact call: [count] its ids; where each goes in the mail, or NO_PLACE. Owned */
     uint64_t id_capacity, place_capacity;
     char *pinned_mail;        /* the segment's mail, which the GPU addresses; NULL: none */

@@ -384,7 +384,7 @@ static int open_segment(struct sptx_table *table, struct table_options *how, con
     INVARIANT(n < (int)sizeof about);
     uint64_t bytes = o->rows * table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED);
     if (segment_open(&table->segment, o->shared, o->rank, ranks, bytes, about)) return -1;
-    table->exact = o->owner == SPTX_EXACT;
+    table->exact = o->owner == SPTX_EXACT && ranks > 1;
     how->given = table->segment.rows;
     how->filler = o->rank;
     how->fillers = ranks;

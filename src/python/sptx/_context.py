@@ -176,7 +176,7 @@ class Context:
     def leave(self, close: Callable[[], None]) -> None:
         """Calls `close` as soon as no call runs in the context, possibly at once. If a context and its tables are collected together, the context
         may be closed first; that closes its tables, too."""
-        if not self._handle or self._pid != _process or sys.is_finalizing():
+        if not self._handle or self._pid != os.getpid() or sys.is_finalizing():  # _process may not be set yet: see __del__
             return
         self._leaving.append(close)
         self._close_what_waits()
@@ -193,7 +193,8 @@ class Context:
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
-        if handle and not sys.is_finalizing() and self._pid == _process:
+        # A child may collect garbage in the first steps after a fork, before it sets _process; so the system is asked.
+        if handle and not sys.is_finalizing() and self._pid == os.getpid():
             self._handle = ctypes.c_void_p()
             library.sptx_close(handle)  # closes the tables that wait for it, too
 

@@ -103,7 +103,8 @@ class Table:
                             gpu_rows=gpu_rows, directory=directory, count_rows=count_rows, clip=clip, dtype=dtype, state_dtype=state_dtype,
                             **options)
         self._rank, self._ranks = _share_in(wanted, shared, owner, rank, ranks)
-        self._exact = bool(self._ranks) and owner != "lock-free"
+        self._owner = OWNERS[wanted.owner] if self._ranks else None
+        self._exact = self._ranks > 1 and self._owner == "exact"  # updates are made by several ranks together
         self._context = context = context_for(device)
         wanted.check_finite = bool(check_finite) and context.gpu is None
         self._looks = bool(check_finite) and context.gpu is not None  # the library does not look at gradients on a GPU
@@ -156,7 +157,7 @@ class Table:
     @property
     def owner(self) -> Optional[str]:
         """How the ranks of a shared table change its rows: "exact" or "lock-free"; None if the table is not shared."""
-        return OWNERS[not self._exact] if self._ranks else None
+        return self._owner
 
     @property
     def rank(self) -> int:

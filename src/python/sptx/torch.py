@@ -184,7 +184,7 @@ class _Lookups(torch.nn.Module):
 
     def _is_exact(self) -> bool:
         """True if all ranks make the table's updates together: a rank without gradients must then call update(), too."""
-        return getattr(self.table, "owner", None) == "exact"
+        return getattr(self.table, "_exact", False)
 
     # ---- what subclasses have otherwise ----
 
