@@ -227,7 +227,7 @@ struct topk_request {
     const uint32_t *banned;        /* row ids, rising within a query */
     uint32_t *ids;                 /* result [query_rows x k] row ids; DRAW_NONE after the last one if there are fewer than k */
     float *scores;                 /* result [query_rows x k] scores, falling; of equal scores, the lower id is first */
-    const float *than;             /* [query_rows] if not NULL: rows are counted instead of found; k, ids and scores are not used */
+    const float *than;             /* [query_rows] NULL: the k best rows are found. Else only `above` and `level` are set; k is not used */
     uint64_t *above, *level;       /* result of counting [query_rows]: number of rows, without banned ones, whose score is above than[query]; whose
                                     * score is equal to it */
 };

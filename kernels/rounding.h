@@ -174,7 +174,7 @@ FN uint32_t round_index(const struct rounding *r, uint32_t column, uint32_t slot
     return (r->column + column) / ROUND_GROUP | slot << 16;
 }
 
-/* Returns the random words for group `index` of the row with this key. */
+/* Returns 128 random bits, as four numbers, with which the eight columns of group `index` (round_index()) of the row with this key are rounded. */
 FN struct draw4 round_words(uint32_t row_key, uint32_t index) {
     struct draw4 words;
     words.word[0] = round_mix(row_key + index * ROUND_STEP);

@@ -79,7 +79,7 @@ FN uint32_t walk_start(const struct walks *w, uint32_t seed, uint64_t number, ui
     return (uint32_t)shuffle_at(&order, number - pass * w->nodes);
 }
 
-/* Returns a random neighbour, in proportion to the arcs' weights. If all weigh the same, only the word `first` is used. */
+/* Returns a random neighbour, in proportion to the arcs' weights. first, second: random bits; if all arcs weigh the same, `second` is not used. */
 FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, uint32_t first, uint32_t second) {
     uint64_t bits = (uint64_t)first << 32 | second;
     uint32_t place = w->alias ? draw_alias(bits, w->alias + node->first, node->degree) : (uint32_t)((uint64_t)first * node->degree >> 32);

@@ -245,7 +245,7 @@ make_venv() { # folder pins
     cp "$2" "$1/requirements.txt"
 }
 
-# Makes an environment that uses the distribution's packages, too. If its Python has no pip, pip of another Python installs.
+# Makes a Python environment that also finds the distribution's packages. It has no pip of its own: that of build/venv installs into it.
 make_torch_venv() {
     local folder=$build/venv-torch pins=tests/python/requirements-torch.txt
     echo "setup: making $folder with the packages of $pins"

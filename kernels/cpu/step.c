@@ -469,7 +469,7 @@ static void multiply(const struct product *p, const float *const *factors, uint3
                                          out + column, p->width, first > 0);
 }
 
-/* Sets gradient[span]: for cosines (g - (g.unit) unit) x inverse, for dot products g. */
+/* Sets the row's gradient[span]. Cosines: (g - dot(g, unit) x unit) x inverse; inverse: 1 / length of the row. Dot products: g, as inverse is 1. */
 static void through_length(const struct product *p, const float *g, const float *unit, float inverse, float *gradient) {
     const struct step *step = p->step;
     float along = 0;

@@ -133,7 +133,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
             take_targets<LEARNED, OF>(c, v, work, base + lane);
         }
         unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
-        /* Float32 rows of tables and rows of working memory are stored alike, so one loop reads both. */
+        /* stored: the summands have the format F of the table's rows. Working memory is float32: if F is float32, both have the same format. */
         bool stored = F::QUADS == 1 || (OF == SUM_TARGETS && !(LEARNED && work.pooled));
         for (uint32_t i = 0; i < rounds; i += U)
             if (stored) add_found<F, G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);

@@ -459,7 +459,7 @@ static void put_key_help(struct json *out, const struct config_key *key, const c
     char *list = strstr(text, head), *rest = list ? list + strlen(head) : NULL;
     if (*sizes && !list)
         put_lines(out, indent, width, text),
-            put_wrapped(out, indent, width, "by the size of the data: the first of these lines that fits the run; if none fits, as above:");
+            put_wrapped(out, indent, width, "default by the size of the data: the first of these lines that fits; if none does, the default above:");
     if (*sizes && list) rest[-1] = 0, put_lines(out, indent, width, text);
     put_lines(out, indent, width, *sizes ? sizes : text);
     if (*sizes && list) put_lines(out, indent, width, rest);
@@ -564,7 +564,8 @@ int config_print_help(FILE *file) {
                 "The value after '=' here is a key's default. If it is auto, the program chooses the value by other keys, the data or the machine, "
                 "as the key's help says. In these texts window, cbow, list, adjacency, user, walk, triple and counts are runs with this "
                 "examples.mode; documents are runs with corpus.format = documents (user then means lists only); subwords are window or cbow "
-                "with examples.subwords. The ten keys that matter most come first, then all others by section.");
+                "with examples.subwords. In a list of defaults, a line for examples.mode = user is not for documents, and a line for window is "
+                "not for subwords. The ten keys that matter most come first, then all others by section.");
     json_print(&out, "\nThe ten that matter most\n");
     put_named(&out, matter_most, MATTER_MOST);
     for (int i = 0; i < CONFIG_SECTIONS; i++) put_group(&out, &config_sections[i]);

@@ -546,7 +546,7 @@ static int check_triples(const struct config *c) {
     return 0;
 }
 
-/* Checks the keys of negatives that a batch shares. */
+/* With negatives.per = batch (all pairs of a batch have the same negatives): checks the other keys on which this depends. */
 static int check_shared(const struct config *c) {
     int triples = c->examples_mode == MODE_TRIPLE;
     if (c->negatives_per != PER_BATCH) return 0;

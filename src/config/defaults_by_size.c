@@ -233,16 +233,16 @@ void defaults_keep(struct config *config, const struct config *before) {
 static const struct {
     enum sized_data data;
     const char *name, *format, *mode, *subwords;
-} kinds[] = {{OF_TEXT, "text", "text", "window", "none"},
-             {OF_WINDOWS, "window", "text", "window", "none"},
-             {OF_CBOW, "cbow", "text", "cbow", "none"},
-             {OF_SUBWORDS, "subwords", "text", "window", "3-6"},
-             {OF_LISTS, "user", "pairs", "user", "none"},
-             {OF_ITEMS, "list", "pairs", "list", "none"},
-             {OF_LINES, "adjacency", "adjacency", "adjacency", "none"},
-             {OF_GRAPHS, "walk", "graph", "walk", "none"},
-             {OF_DOCUMENTS, "documents", "documents", "user", "none"},
-             {OF_TRIPLES, "triple", "triples", "triple", "none"}};
+} kinds[] = {{OF_TEXT, "corpus.format = text", "text", "window", "none"},
+             {OF_DOCUMENTS, "corpus.format = documents", "documents", "user", "none"},
+             {OF_SUBWORDS, "examples.mode = window with examples.subwords", "text", "window", "3-6"},
+             {OF_WINDOWS, "examples.mode = window", "text", "window", "none"},
+             {OF_CBOW, "examples.mode = cbow", "text", "cbow", "none"},
+             {OF_LISTS, "examples.mode = user", "pairs", "user", "none"},
+             {OF_ITEMS, "examples.mode = list", "pairs", "list", "none"},
+             {OF_LINES, "examples.mode = adjacency", "adjacency", "adjacency", "none"},
+             {OF_GRAPHS, "examples.mode = walk", "graph", "walk", "none"},
+             {OF_TRIPLES, "examples.mode = triple", "triples", "triple", "none"}};
 
 static int kind_of(enum sized_data data) {
     int kind = 0;
@@ -284,22 +284,22 @@ static uint64_t rounded(double number) {
 static size_t describe_row(const struct sized_default *row, const char *effort, const char *value, char *out, size_t used) {
     char from[TEXT_BYTES];
     int bounds = 0;
-    used = text_add(out, DEFAULTS_HELP, used, "%s  %s", used ? "\n" : "", kinds[kind_of(row->data)].name);
+    used = text_add(out, DEFAULTS_HELP, used, "%s  for %s", used ? "\n" : "", kinds[kind_of(row->data)].name);
     for (int i = 0; i < BOUNDS && row->bound[i].count != NO_COUNT; i++) {
         const struct sized_bound *bound = &row->bound[i];
         if (bound->count == EFFORT) effort = ", with train.effort = thorough";
         if (bound->count == SHARED) effort = ", with negatives.per = batch";
         if (bound->count == EFFORT || bound->count == SHARED || bound->from <= 0) continue;
         text_of_count(from, (uint64_t)bound->from);
-        used = text_add(out, DEFAULTS_HELP, used, "%s %s %s", bounds++ ? " and" : ", from", from, count_names[bound->count]);
+        used = text_add(out, DEFAULTS_HELP, used, "%s %s %s", bounds++ ? " and" : ", at least", from, count_names[bound->count]);
     }
     used = text_add(out, DEFAULTS_HELP, used, "%s", effort);
     if (row->cube > 0) {
         char first[TEXT_BYTES], last[TEXT_BYTES];
         text_of_count(first, rounded(pow(row->cube / row->most, 3)));
         text_of_count(last, rounded(pow(row->cube / row->least, 3)));
-        return text_add(out, DEFAULTS_HELP, used, ": %.0f up to %s %s, falling with the cube root of their number to %.0f from %s on", row->most,
-                        first, count_names[row->bound[0].count], row->least, last);
+        return text_add(out, DEFAULTS_HELP, used, ": %.0f for at most %s %s, %.0f for at least %s; between them %.0f / the cube root of their number",
+                        row->most, first, count_names[row->bound[0].count], row->least, last, row->cube);
     }
     return value ? text_add(out, DEFAULTS_HELP, used, ": %s", value)
                  : text_add(out, DEFAULTS_HELP, used, ": the number of %s", count_names[row->bound[0].count]);

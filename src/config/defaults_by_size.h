@@ -27,8 +27,8 @@ int defaults_by_size(struct config *config, const struct data_size *size, char c
  * is resumed, or of an earlier run on the same data. */
 void defaults_keep(struct config *config, const struct config *before);
 
-/* Describes, for `help keys`, how a key's default depends on the size: lines such as "  text, from 200 distinct words: 3e-4", of
- * which the first one that applies counts. Writes "" if the key is not in the table. Returns 0, or -1 after fail(). */
+/* Describes, for `help keys`, how a key's default depends on the size: lines such as "  for corpus.format = text, at least 200 distinct
+ * words: 3e-4", of which the first one that applies counts. Writes "" if the key is not in the table. Returns 0, or -1 after fail(). */
 enum { DEFAULTS_HELP = 4096 };
 int defaults_describe(const char *name, char out[DEFAULTS_HELP]);
 

@@ -389,7 +389,7 @@ static int merge_blocks(void *context, unsigned worker) {
     return 0;
 }
 
-/* Merges the next round of blocks. Frequent words have the most pairs, so each of the first 256 rows is a block of its own. */
+/* All threads merge the next blocks (ranges of rows). Frequent words have the most pairs, so each of the first 256 rows is a block of one row. */
 static int begin_round(struct cooccur *c) {
     c->blocks = c->given = c->at = c->taken = 0;
     for (uint64_t row = c->next_row; row < c->text.words && c->blocks < (uint64_t)BLOCKS_A_THREAD * c->threads; row = c->next_row) {

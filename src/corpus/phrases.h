@@ -87,8 +87,8 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
  * times are dropped first. Returns -1 after fail(). */
 int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
 
-/* Called after the last sweep: drops each bigram for which `keeps` returns 0. Returns 0, or -1 after fail(). */
-typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count);
+typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count); /* count: how often the bigram occurs. Returns 0 to drop it */
+/* For after the last sweep: asks `keeps` about each bigram, and drops those for which it returns 0. Returns 0, or -1 after fail(). */
 int bigrams_filter(struct bigrams *bigrams, bigrams_keeps *keeps, void *user);
 
 /* Returns how often the bigram occurs; 0 if the table does not contain it. */

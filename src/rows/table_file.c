@@ -172,7 +172,7 @@ unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const str
     ranks_share(ranks, &p.notice, sizeof p.notice);
     int alone = ranks_do(ranks, write_number, &p);
     if (!alone) alone = ranks_do(ranks, writer ? read_numbers : NULL, &p);
-    if (alone && !writer) file_part_close(part); /* the file is not shared: this rank may have opened a file of another process */
+    if (alone && !writer) file_part_close(part); /* no common file: what this rank has opened may be another process's */
     return alone < 0 ? 0 : alone ? 1 : ranks->count;
 }
 

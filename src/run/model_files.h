@@ -64,8 +64,8 @@ int tables_init(struct table *table, enum table_side side, const struct config *
 /* An open run, fastText model, or file of words with their vectors. */
 struct model {
     struct vocab vocab;
-    /* The tables of a checkpoint. Context rows are items, so that table ends before the lists' rows. If items are never targets, the target table
-     * begins with the lists' rows. In older runs both tables have all rows. model_table_row() handles all of these. */
+    /* The tables of a checkpoint. `vocab` has first the items, then the lists. The context table has rows for the items only; if items are never
+     * targets, the target table has rows for the lists only. In older runs both have all rows. model_table_row() knows each of these cases. */
     struct npy target, context;
     struct config keys; /* the run's config.ini, read once; the defaults if it is missing, and for files of vectors */
     uint64_t rows;

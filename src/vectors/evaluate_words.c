@@ -382,7 +382,7 @@ static int fill_row(void *user, uint64_t i, float *query, struct search_block *b
     return search_ban(block, &job->asked[i], 1); /* the row itself is not one of its nearest rows */
 }
 
-/* Adds a row's result to the sums of each column; not in a column where the row is alone in its group. */
+/* Judges the nearest rows of one query row, and adds the result to the sums of each column of labels in which another row has the query's label. */
 static int score_groups(void *user, uint64_t asked, const struct search_found *found) {
     struct groups_job *job = user;
     uint32_t k = (uint32_t)job->options->k, row = job->asked[asked];

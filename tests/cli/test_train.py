@@ -452,7 +452,7 @@ def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
 
 
 def test_a_trace_tells_the_life_of_each_batch(sptx):
-    """A stage makes a batch, begins its step, and is used again only after all rows of the batch are written back."""
+    """A stage (a place for one batch in the pipeline) gets its next batch only after all rows of the batch in it are written back."""
     done = sptx("train", sptx.config(train={"epochs": "1"}), env={**os.environ, "SPTX_TRACE": "1"})
     told = re.findall(r"^trace \d+\.\d{6} stage (\d+): (made|began|its rows)", done.stderr, re.M)
     assert len(told) >= 9 and len(told) % 3 == 0

@@ -64,7 +64,7 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
     compare_batches_of(700, cpu, gpu, s, name);
 }
 
-/* Draws walks alone, without batches, from walk sentences / 3 on; both backends must give the same nodes. */
+/* Draws the last two thirds of the walks, without making batches of them; both backends must give the same nodes. */
 static void compare_drawn(struct backend *cpu, struct backend *gpu, const struct example_source *s, unsigned kind) {
     uint64_t first = s->sentences / 3, count = s->sentences - first, bytes = count * s->walks.length * sizeof(uint32_t);
     uint32_t *a = need(bytes), *b = need(bytes);

@@ -69,7 +69,7 @@ struct example_source source_of(const struct corpus *c, enum example_mode mode);
  * q; 8: directed. */
 void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind);
 
-/* Gives each item of the lists a weight as a positive, 0.2 to 2.2; after scaling the mean is near 1. */
+/* Gives each token a weight of 0.2 to 2.2, used where it is a positive. s->weight_scale = 1 / 1.2 makes the mean near 1. */
 void source_weigh(struct example_source *s, struct corpus *c);
 
 /* Gives each word its own row and up to seven rows that words share, some words up to seventy: more than a warp looks up at

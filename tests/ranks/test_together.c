@@ -1,9 +1,9 @@
 /* test_together WHAT|DIRECTORY: what ranks do together, for tests/cli/test_ranks*.py to begin under mpirun.
  *
- *   sum     sums of many sizes, held bit by bit against the parts added up in rank order; exit code 0
+ *   sum     sums of many sizes: each must equal, to the bit, the ranks' values added up in rank order; exit code 0
  *   agree   rank 1 fails and all agree on it: one sentence, exit code 1 of all
  *   alone   rank 1 fails while the others wait in a sum: it must end them
- *   DIRECTORY   tables of several chunks are saved there and loaded: their files are those of one rank, to the byte
+ *   DIRECTORY   saves tables of several chunks there, loads and saves them again: each file must have the bytes that one rank writes
  */
 #include "kernels/backend.h"
 #include "kernels/ranks.h"

@@ -439,7 +439,7 @@ def _is_named(first: Any) -> bool:
 
 
 def _of_iterable(data: Iterable, format: Optional[str], columns: Any) -> Source:
-    """Returns the source of an iterable. Its first elements tell what it contains: paths, named lists, rows of fields or sentences."""
+    """Returns the Source that reads an iterable. Its first elements tell what it contains: paths, named lists, rows of fields or sentences."""
     rest = iter(data)
     first = list(itertools.islice(rest, 1))
     if first and isinstance(first[0], (str, os.PathLike)):

@@ -365,13 +365,14 @@ static void only_a_softmax_weighs_the_negatives_of_triples(void **state) {
 static void help_names_the_values(void **state) {
     char text[DEFAULTS_HELP];
     defaults_describe("train.epochs", text);
-    assert_ptr_equal(strstr(text, "  window: 40 up to 20,000 tokens, falling with the cube root of their number to 5 from 10,000,000 on\n"), text);
-    assert_non_null(strstr(text, "\n  user, from 1,000 items and 200,000 pairs, with train.effort = thorough: 60\n"
-                                 "  user, from 1,000 items and 200,000 pairs: 20\n"));
-    assert_non_null(strstr(text, "\n  user, from 10,000 pairs, with train.effort = thorough: 60"));
+    assert_non_null(strstr(text, "\n  for examples.mode = window: 40 for at most 20,000 tokens, 5 for at least 10,000,000; between them 1077 / the "
+                                 "cube root of their number\n"));
+    assert_non_null(strstr(text, "\n  for examples.mode = user, at least 1,000 items and 200,000 pairs, with train.effort = thorough: 60\n"
+                                 "  for examples.mode = user, at least 1,000 items and 200,000 pairs: 20\n"));
+    assert_non_null(strstr(text, "\n  for examples.mode = user, at least 10,000 pairs, with train.effort = thorough: 60"));
     defaults_describe("examples.subsample", text);
-    assert_string_equal(text, "  text, from 50,000 tokens and 1,000 distinct words: 1e-4\n  text, from 200 distinct words: 3e-4\n"
-                              "  text: 0");
+    assert_string_equal(text, "  for corpus.format = text, at least 50,000 tokens and 1,000 distinct words: 1e-4\n"
+                              "  for corpus.format = text, at least 200 distinct words: 3e-4\n  for corpus.format = text: 0");
     defaults_describe("train.seed", text);
     assert_string_equal(text, "");
 }

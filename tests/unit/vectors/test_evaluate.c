@@ -201,8 +201,8 @@ static void lists_own_and_unknown(void **state) {
     assert_float_equal(NUMBER("hit"), 1, 0);
 }
 
-/* A second line of a list continues it. A list without a line in the training file, or without held-out items, is not scored. A list without known
- * training items is scored; its answers are the first rows. */
+/* A list may have several lines. It is not scored if it has no line in the training file, or no held-out items. If none of its training items is
+ * known, it is scored: all rows score the same, so its answers are the rows with the lowest ids. */
 static void lists_that_count(void **state) {
     score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
                                            "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
