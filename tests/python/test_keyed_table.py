@@ -453,3 +453,9 @@ def test_keys_and_rows_are_exported(cpu, tmp_path, type):
         rows = rows * numpy.load(tmp_path / "rows.npy.scales.npy")
     assert numpy.allclose(rows, table.find(keys)[0], atol=0 if type == "f32" else 1 / 253)
     assert len(list(tmp_path.iterdir())) == (2 if type == "f32" else 3)
+
+
+def test_a_keyed_table_is_not_shared(cpu):
+    table = table_of(cpu)
+    table.barrier()
+    assert (table.owner, table.rank, table.ranks) == (None, 0, 0)

@@ -77,6 +77,8 @@ class KeyedTable(Table):
 
     def _take_open(self, wanted: Any, keyed: Any, context: Context, check_finite: bool) -> None:
         self._context = context
+        self._owner, self._rank, self._ranks = None, 0, 0  # a table by key is not shared
+        self._exact = False
         wanted.check_finite = bool(check_finite) and context.gpu is None
         self._looks = bool(check_finite) and context.gpu is not None
         handle = Handle(context, library.sptx_keyed_close)
@@ -230,6 +232,10 @@ class KeyedTable(Table):
             tell("%d rows that have left are gone: %d were kept for evicted(); call it more often, or open the table with a larger "
                  "keep_evicted" % (about.lost, about.evicted))
         return keys[:count.value], rows[:count.value]
+
+    def barrier(self) -> None:
+        """The same as wait(): a KeyedTable is not shared."""
+        self.wait()
 
     # ---- disk ----
 
