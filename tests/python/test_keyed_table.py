@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy
 import pytest
@@ -459,3 +460,14 @@ def test_a_keyed_table_is_not_shared(cpu):
     table = table_of(cpu)
     table.barrier()
     assert (table.owner, table.rank, table.ranks) == (None, 0, 0)
+
+
+def test_keys_are_all_keys_while_another_thread_adds_some(cpu):
+    table = table_of(cpu, capacity=20_000, dim=1)
+    table.fetch([MOST])
+    adding = threading.Thread(target=lambda: [table.fetch(numpy.arange(i, i + 10)) for i in range(0, 15_000, 10)])
+    adding.start()
+    while adding.is_alive():
+        assert table.keys()[-1] == MOST
+    adding.join()
+    assert len(table.keys()) == len(table) == 15_001

@@ -211,9 +211,12 @@ class KeyedTable(Table):
 
     def keys(self) -> numpy.ndarray:
         """The keys that have rows, uint64, in rising order; .view(numpy.int64) gives the same keys as int64."""
-        keys, count = numpy.empty(len(self), numpy.uint64), ctypes.c_uint64()
-        self._call(library.sptx_keyed_keys, keys.ctypes.data, keys.size, ctypes.byref(count))
-        return keys[:count.value]
+        count = ctypes.c_uint64(len(self))
+        while True:  # until other threads have added no more keys since the last call than there is room for
+            keys = numpy.empty(min(self._rows, count.value + count.value // 8 + 1024), numpy.uint64)
+            self._call(library.sptx_keyed_keys, keys.ctypes.data, keys.size, ctypes.byref(count))
+            if count.value <= keys.size:
+                return keys[:count.value]
 
     def counts(self, keys: Any) -> numpy.ndarray:
         """Returns how often each key was fetched since it got its row, uint64 [*keys.shape]; 0 if it has no row."""
