@@ -113,3 +113,13 @@ def test_the_click_model_beats_a_constant_and_its_copy_follows(monkeypatch, caps
     assert [day["same"] for day in days] == [True] * 3 and len(capsys.readouterr().out.splitlines()) == 4
     assert all(day["logloss"] < day["constant"] - 0.01 for day in days[1:])
     assert days[-1]["left"] > 0 and days[-1]["keys"] <= 5000
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_keys_that_are_traced_are_refused(cpu, train):
+    module = module_of(cpu).train(train)
+    with pytest.raises(TypeError, match="keys are being traced"):
+        torch.jit.trace(module, (torch.tensor([1, 2]),), check_trace=False)
+    with pytest.raises(ValueError, match="keys lie on 'meta'"):
+        module.table.fetch(torch.empty(2, dtype=torch.int64, device="meta"))
+    assert len(module.table) == 0

@@ -382,6 +382,10 @@ def _taken(keys: Any) -> Tuple[Operand, Any]:
     """Returns keys as a dense uint64 array on the host, and the array library that the caller uses."""
     kind = Numpy
     if _is_tensor(keys):
+        try:
+            Torch._check(keys, keys.get_device() if keys.is_cuda else None)
+        except Wrong as wrong:
+            raise wrong.kind("keys %s" % wrong) from None
         kind, keys = Torch, keys.detach().cpu().numpy()
     if not isinstance(keys, numpy.ndarray):
         keys = _array_of(keys)
