@@ -123,3 +123,11 @@ def test_keys_that_are_traced_are_refused(cpu, train):
     with pytest.raises(ValueError, match="keys lie on 'meta'"):
         module.table.fetch(torch.empty(2, dtype=torch.int64, device="meta"))
     assert len(module.table) == 0
+
+
+def test_a_state_dict_of_another_kind_of_table_is_refused(cpu):
+    by_key, adam = module_of(cpu), module_of(cpu, optimizer="adam")
+    by_number = sptx.torch.Embedding(sptx.Table(50, 4, device=cpu))
+    for module, other in (by_key, by_number), (by_number, by_key), (by_key, adam), (adam, by_key):
+        with pytest.raises(RuntimeError, match="another kind of table"):
+            module.load_state_dict(other.state_dict())

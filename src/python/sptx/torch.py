@@ -230,10 +230,13 @@ class _Lookups(torch.nn.Module):
         if (about["rows"], about["dim"]) != self.table.shape:
             raise RuntimeError("the state_dict is of a table of %d rows of %d columns, and this one has %d of %d" %
                                ((about["rows"], about["dim"]) + self.table.shape))
-        wanted = about["fingerprint"]
+        wanted, own = about["fingerprint"], self._identity()
         if about["optimizer"] != self.table.optimizer:
-            wanted = {"weights": wanted["weights"]}
-        differ = _fingerprint.differences(wanted, self._identity())
+            wanted = {field: wanted[field] for field in wanted if field == "weights"}
+        if not wanted.keys() & own.keys():  # rows by key and by number, or by key with another optimizer
+            raise RuntimeError("the state_dict is of rows with another kind of table (optimizer %r, fingerprint of %s), and this one is %r" %
+                               (about["optimizer"], ", ".join(about["fingerprint"]), self.table))
+        differ = _fingerprint.differences(wanted, own)
         if differ:
             self._load_saved(about["path"], wanted, differ)
         self.table.steps = about["steps"]
