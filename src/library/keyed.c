@@ -43,7 +43,7 @@ struct sptx_keyed {
     struct sptx_table *table;
     struct keys keys;
     uint64_t spare;
-    uint64_t chain;      /* a hash of all calls that changed the table: if two tables have the same hash, they have the same rows */
+    uint64_t chain;      /* a hash of the options and of all calls that changed rows: if two tables have the same hash, they have the same rows */
     struct sptx_mark mark[2];    /* the two newest marks, the older one first; if keys.gone_from says that there is no mark, neither is used */
     uint32_t dtype, state_dtype; /* as the options say them, like `init` */
     char init[INIT_BYTES];
@@ -66,6 +66,8 @@ void sptx_keyed_defaults(struct sptx_keyed_options *options, uint64_t size) {
     all.size = size < sizeof all ? size : sizeof all;
     memcpy(options, &all, all.size);
 }
+
+static uint64_t hash_of_kind(const struct sptx_keyed *keyed);
 
 static int open_keyed(struct sptx_context *context, const struct sptx_table_options *rows, const struct sptx_keyed_options *given,
                       struct sptx_keyed *keyed) {
@@ -91,6 +93,7 @@ static int open_keyed(struct sptx_context *context, const struct sptx_table_opti
         return -1;
     uint64_t packed = keyed->table->table.spec.layout.packed;
     keyed->chunk = RECORDS_BYTES / packed > keyed->spare ? RECORDS_BYTES / packed : keyed->spare;
+    keyed->chain = hash_of_kind(keyed);
     return 0;
 }
 
@@ -456,6 +459,14 @@ static const char *print_kind(const struct head *head, char text[HEAD_BYTES]) {
 #define FLAG(name, rules, help)                               text_add(text, HEAD_BYTES, strlen(text), #name " %d\n", head->rule.name);
 #include "kernels/optimizers.def"
     return text;
+}
+
+/* Returns the hash before the first call. It depends on seed, init, dtypes, evict, admit, optimizer and its options, but not on lr. */
+static uint64_t hash_of_kind(const struct sptx_keyed *keyed) {
+    const struct head head = head_of(keyed, NULL);
+    char text[HEAD_BYTES];
+    print_kind(&head, text);
+    return XXH3_64bits(text, strlen(text));
 }
 
 static uint64_t print_head(const struct head *head, char text[HEAD_BYTES]) {

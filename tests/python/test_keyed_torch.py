@@ -131,3 +131,13 @@ def test_a_state_dict_of_another_kind_of_table_is_refused(cpu):
     for module, other in (by_key, by_number), (by_number, by_key), (by_key, adam), (adam, by_key):
         with pytest.raises(RuntimeError, match="another kind of table"):
             module.load_state_dict(other.state_dict())
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"dtype": "int8"}, {"weight_decay": 0.5}])
+def test_a_state_dict_tells_tables_with_other_options_by_the_same_calls(cpu, other):
+    module, like, unlike = module_of(cpu), module_of(cpu), module_of(cpu, **other)
+    for one in module, like, unlike:
+        one(torch.tensor([1, 2]))
+    like.load_state_dict(module.state_dict())
+    with pytest.raises(RuntimeError, match="keys and rows differ"):
+        unlike.load_state_dict(module.state_dict())
