@@ -419,3 +419,21 @@ def test_a_child_of_a_rank_is_refused_and_harms_nobody(name):
             table.barrier()
 
     results(work, 2)
+
+
+@pytest.mark.parametrize("call, wrong", [("update", {"gradients": floats(2, 4)}), ("store", {"values": numpy.zeros((1, 4))}),
+                                         ("update", {"gradients": floats(1, 4) * numpy.nan, "check_finite": True}), ("update", {"ids": [0.5]})])
+def test_arguments_that_one_rank_cannot_take_raise_in_all(call, wrong, name):
+    def work(rank):
+        with opened(name, rank, 2) as table:
+            before = table.fetch(range(100))
+            right = {"ids": [3], "gradients" if call == "update" else "values": floats(1, 4)}
+            with pytest.raises((ValueError, TypeError) if rank else sptx.Error, match=None if rank else "rank 1 .* was refused"):
+                getattr(table, call)(**{**right, **(wrong if rank else {})})
+            assert (table.fetch(range(100)) == before).all()
+            table.barrier()
+            table.update([3], floats(1, 4))
+            assert table.steps == 1
+            table.barrier()
+
+    results(work, 2)

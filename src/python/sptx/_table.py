@@ -1,5 +1,6 @@
 """Table: rows by id, with the four calls of sptx.h: fetch, update, store, prefetch."""
 
+import contextlib
 import ctypes
 import math
 import os
@@ -257,7 +258,11 @@ class Table:
         Raises ValueError if the table was opened with optimizer "none".
         """
         if check_finite or self._looks:
-            _arrays.refuse_infinite(gradients)
+            try:
+                _arrays.refuse_infinite(gradients)
+            except Exception:
+                self._refuse(library.sptx_update)
+                raise
         calls = None if self._exact else self._calls
         if calls is None or calls.update(ids, gradients) is NotImplemented:
             self._give(library.sptx_update, ids, gradients, "gradients")
@@ -282,9 +287,19 @@ class Table:
     def _give(self, function: Any, ids: Any, values: Any, what: str) -> None:
         handle = self._open()
         gpu = self._context.gpu
-        which = _arrays.take_ids(ids, gpu)
-        floats = _arrays.take_floats(values, gpu, what, which.shape + (self._dim,))
+        try:
+            which = _arrays.take_ids(ids, gpu)
+            floats = _arrays.take_floats(values, gpu, what, which.shape + (self._dim,))
+        except Exception:
+            self._refuse(function)
+            raise
         self._ask(function, handle, which, self._apart(floats, what))
+
+    def _refuse(self, function: Any) -> None:
+        """Makes a wrong call where the arguments of a call of all ranks are refused here, so that it raises in the others, too."""
+        if self._exact:
+            with contextlib.suppress(ValueError):
+                self._context.call_together(function, self._open().pointer, _library.Ids(None, 1, 64, _library.HOST), None, _library.HOST, None)
 
     def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, values: Optional[_arrays.Operand] = None) -> None:
         """Calls the library with ids, and in some calls with values [ids x dim]."""
