@@ -141,3 +141,12 @@ def test_a_state_dict_tells_tables_with_other_options_by_the_same_calls(cpu, oth
     like.load_state_dict(module.state_dict())
     with pytest.raises(RuntimeError, match="keys and rows differ"):
         unlike.load_state_dict(module.state_dict())
+
+
+def test_the_padding_key_gets_no_row(cpu):
+    embedding = module_of(cpu, capacity=2, module={"padding_idx": 0})
+    rows = embedding(torch.tensor([[0, 5], [9, 0]]))
+    assert (rows[[0, 1], [0, 1]] == 0).all() and torch.equal(rows.detach()[[0, 1], [1, 0]], embedding.table.find(torch.tensor([5, 9]))[0])
+    rows.sum().backward()
+    assert embedding.table.keys().tolist() == [5, 9] and embedding(torch.tensor([0, 0])).shape == (2, 4) and embedding(torch.tensor(0)).shape == (4,)
+    assert (embedding.eval()(torch.tensor([0])) == 0).all()

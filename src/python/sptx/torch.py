@@ -404,9 +404,9 @@ class KeyedEmbedding(_ByKey, Embedding):
     dropped and counted. After eval(), under torch.no_grad() and while the module is frozen it only reads, as find(): nothing is
     counted, and keys without a row are answered with their first values.
 
-    padding_idx: a key that gives zeros. A state_dict() is told from others by a hash of all calls that changed the table, with their keys
-    and, on a CPU, their gradients, instead of by the rows. Beside that it is an Embedding: the same ways to update, to accumulate, to save
-    and to load.
+    padding_idx: a key that gives zeros, and gets no row. A state_dict() is told from others by a hash of all calls that changed the table,
+    with their keys and, on a CPU, their gradients, instead of by the rows. Beside that it is an Embedding: the same ways to update, to
+    accumulate, to save and to load.
     """
 
 
@@ -657,6 +657,12 @@ def _pooled(rows: torch.Tensor, starts: torch.Tensor, mode: str, weights: Option
 
 
 def _look_up(ids: torch.Tensor, fetch: Callable[[torch.Tensor], torch.Tensor], padding: Optional[int]) -> torch.Tensor:
+    if padding is not None and isinstance(getattr(fetch, "__self__", None), KeyedTable):  # whose fetch() would give the padding key a row
+        kept = ids != padding
+        some = fetch(ids[kept])
+        rows = some.new_zeros(*ids.shape, some.shape[-1])
+        rows[kept.to(rows.device)] = some
+        return rows
     rows = fetch(ids)
     if padding is not None:
         rows.masked_fill_((ids == padding).unsqueeze(-1).to(rows.device), 0)
