@@ -399,11 +399,11 @@ enum sptx_status sptx_keyed_evicted(struct sptx_keyed *keyed, uint64_t *keys, fl
     enter(context);
     if (!count || (given && (!keys || !rows))) return leave(context, fail_usage("keys, rows or count is NULL"));
     *count = given;
+    keyed->lost = 0;
     if (!given) return leave(context, 0);
     memcpy(keys, keyed->evicted_key, given * sizeof *keys);
     memcpy(rows, keyed->evicted_row, given * dim * sizeof *rows);
     keyed->evicted_count -= given;
-    keyed->lost = 0;
     memmove(keyed->evicted_key, keyed->evicted_key + given, keyed->evicted_count * sizeof *keys);
     memmove(keyed->evicted_row, keyed->evicted_row + given * dim, keyed->evicted_count * dim * sizeof *rows);
     return leave(context, 0);

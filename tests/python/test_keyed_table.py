@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy
 import pytest
@@ -471,3 +472,14 @@ def test_keys_are_all_keys_while_another_thread_adds_some(cpu):
         assert table.keys()[-1] == MOST
     adding.join()
     assert len(table.keys()) == len(table) == 15_001
+
+
+def test_rows_that_are_lost_are_told_once(cpu):
+    table = table_of(cpu, capacity=1, evict="lru", keep_evicted=0)
+    table.fetch([1])
+    table.fetch([2])
+    with pytest.warns(sptx.SptxWarning, match="1 rows that have left are gone"):
+        table.evicted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.evicted()
