@@ -515,3 +515,13 @@ def test_gradients_that_are_not_finite_are_refused(cpu, wrong):
     plain = sptx.Table(10, 4, "adagrad", device=cpu)
     plain.update([1, 2, 1], gradients)
     assert not numpy.isfinite(plain.fetch([2])[0, 2])
+
+
+@pytest.mark.parametrize("dtype, state_dtype", [("int8", "float32"), ("bfloat16", "float32"), ("float32", "bfloat16"), ("bfloat16", "bfloat16")])
+def test_load_takes_the_dtype_that_is_not_given_from_the_file(cpu, tmp_path, dtype, state_dtype):
+    table = sptx.Table(5, 4, "adagrad", dtype=dtype, state_dtype=state_dtype, device=cpu)
+    table.update([1], numpy.ones((1, 4), numpy.float32))
+    table.save(tmp_path / "rows.npy")
+    for given in {}, {"dtype": dtype}, {"state_dtype": state_dtype}:
+        loaded = sptx.Table.load(tmp_path / "rows.npy", "adagrad", device=cpu, **given)
+        assert loaded.dtype == dtype and (loaded.fetch(range(5)) == table.fetch(range(5))).all()

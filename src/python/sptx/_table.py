@@ -422,9 +422,9 @@ class Table:
         rows, dim, fields = _read_header(path)
         options.setdefault("init", "zeros")
         options.setdefault("count_rows", "updates" in fields or not fields)
-        if fields and not {"dtype", "state_dtype"} & set(options):
-            options["dtype"] = WEIGHTS[fields[0]][0]
-            options["state_dtype"] = "bfloat16" if any(name.endswith("_bfloat16") for name in fields[1:]) else "float32"
+        if fields:
+            options.setdefault("dtype", WEIGHTS[fields[0]][0])
+            options.setdefault("state_dtype", "bfloat16" if any(name.endswith("_bfloat16") for name in fields[1:]) else "float32")
         table = cls(rows, dim, optimizer, **options)
         try:
             table._take_file(path, fields)
