@@ -434,3 +434,12 @@ def test_ngrams_that_cannot_be_are_refused(cpu, given, kind, said):
     for tokens in torch.zeros(2, 3), TOKENS[0], TOKENS > 2:
         with pytest.raises((ValueError, TypeError)):
             sptx.torch.NgramEmbedding(sptx.Table(100, 2, device=cpu))(tokens)
+
+
+def test_a_memory_has_the_type_of_autocast(cpu):
+    memory = sptx.torch.NgramEmbedding(sptx.Table(640, 1, device=cpu), (2,), 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rows = memory(torch.tensor([[1, 2]]))
+    assert rows.dtype == torch.bfloat16 and memory(torch.tensor([[1, 2]])).dtype == torch.float32
+    rows.sum().backward()
+    assert memory.table.steps == 1

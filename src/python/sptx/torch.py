@@ -547,7 +547,11 @@ class NgramEmbedding(_Lookups):
     def forward(self, tokens: Any, before: Any = None) -> torch.Tensor:
         tokens = _as_tensor(tokens)
         rows = self.rows_of(self.rows_named(tokens, None if before is None else _as_tensor(before)))
-        wanted = self.dtype or (torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None)
+        wanted = self.dtype
+        if wanted is None and rows.is_cuda:
+            wanted = torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+        elif wanted is None:
+            wanted = torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
         return (rows if wanted is None else narrowed(rows, wanted)).flatten(2)
 
     def prefetch(self, tokens: Any, before: Any = None) -> None:
