@@ -125,6 +125,9 @@ void step_in(void);
 int table_open(struct sptx_context *context, const struct sptx_table_options *given, const struct keys *keys, uint64_t spare,
                struct sptx_table **out);
 
+/* Sets the learning rate of later updates, which is also rprop's first step_size of rows of new keys. */
+void set_rate(struct sptx_table *table, double lr);
+
 /* check_values() checks the values or gradients (gradients = 1) of a call on rows; `what` names them in messages. ask_rows() makes the backend's
  * call `call` with ids that are row numbers, and counts it. failed: 1 after fail(), if this call is wrong: other ranks that make it together with
  * this one are told. Return 0, or -1 after fail(). */

@@ -269,7 +269,7 @@ static int keep_evicted(struct sptx_keyed *keyed) {
 /* Adds a call to the hash of all calls, with its values unless they are in GPU memory. */
 static void add_to_chain(struct sptx_keyed *keyed, int kind, const uint64_t *key, uint64_t count, const float *values, enum sptx_memory memory) {
     const struct table *table = &keyed->table->table;
-    double rate = kind == 'u' ? keyed->table->rule.lr : 0;
+    double rate = kind != 'r' ? keyed->table->rule.lr : 0; /* rprop's first state of new keys depends on it, too */
     keyed->chain = XXH3_64bits_withSeed(key, count * sizeof *key, keyed->chain + (uint64_t)kind);
     keyed->chain = XXH3_64bits_withSeed(&rate, sizeof rate, keyed->chain);
     if (values && memory == SPTX_HOST) keyed->chain = XXH3_64bits_withSeed(values, count * table->spec.layout.dim * sizeof *values, keyed->chain);
@@ -757,7 +757,7 @@ static int make_changes(struct sptx_keyed *keyed, const struct head *head, struc
     keyed->evictions = head->evictions;
     keyed->table->steps = head->steps;
     keyed->table->stores = head->stores;
-    keyed->table->rule.lr = head->rule.lr;
+    set_rate(keyed->table, head->rule.lr);
     for (uint64_t first = 0; first < head->rows; first += keyed->chunk) {
         uint64_t some = head->rows - first < keyed->chunk ? head->rows - first : keyed->chunk;
         memcpy(keyed->records, c->records + first * packed, some * packed);

@@ -481,11 +481,17 @@ double sptx_table_lr(const struct sptx_table *table) {
     return table ? table->rule.lr : NAN;
 }
 
+void set_rate(struct sptx_table *table, double lr) {
+    struct record_layout *layout = &table->table.spec.layout;
+    table->rule.lr = lr;
+    if (table->rule.rule == RULE_RPROP && layout->slots == 2) layout->field[record_slot(layout, 1) - layout->field].initial = (float)lr;
+}
+
 enum sptx_status sptx_table_set_lr(struct sptx_table *table, double lr) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
     if (!(lr >= 0 && lr <= 1e6)) return leave(table->context, fail_usage("lr = %g is not between 0 and 1e6", lr));
-    table->rule.lr = lr;
+    set_rate(table, lr);
     return leave(table->context, 0);
 }
 

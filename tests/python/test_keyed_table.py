@@ -483,3 +483,15 @@ def test_rows_that_are_lost_are_told_once(cpu):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         table.evicted()
+
+
+def test_new_keys_of_rprop_begin_with_the_rate_of_the_call(cpu, tmp_path):
+    table = table_of(cpu, optimizer="rprop", lr=0.1)
+    table.lr = 0.01
+    table.save(tmp_path / "all")
+    loaded = sptx.KeyedTable.load(tmp_path / "all", device=cpu)
+    for one in table, loaded:
+        before = one.find([1])[0]
+        one.update([1], numpy.ones((1, 3), numpy.float32))
+        assert numpy.allclose(before - one.find([1])[0], 0.01)
+    assert (table.find([1])[0] == loaded.find([1])[0]).all()
