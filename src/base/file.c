@@ -559,7 +559,7 @@ int file_write(struct file_writer *writer, const void *data, uint64_t length) {
         writer->used = 0;
         if (length >= FILE_BUFFER) return write_out(writer, data, length);
     }
-    memcpy(writer->buffer + writer->used, data, length);
+    if (length) memcpy(writer->buffer + writer->used, data, length); /* no bytes may be at NULL */
     writer->used += length;
     return 0;
 }

@@ -139,6 +139,9 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
     if (o->shared && (o->weights != SPTX_PINNED || o->state != SPTX_PINNED || o->hot_rows || o->gpu_rows || o->directory))
         return fail_usage("a shared table has its weights and state in the place 'pinned', without hot_rows, gpu_rows and a directory");
     if (o->owner > SPTX_LOCK_FREE) return fail_usage("owner is 0 (exact) or 1 (lock-free), not %u", o->owner);
+    if (o->owner == SPTX_LOCK_FREE && o->ranks > 1 && (o->dtype == SPTX_INT8 || o->dtype == SPTX_FLOAT8))
+        return fail_usage("rows of int8 and float8 have a scale beside their codes, and lock-free ranks could leave one's scale with another's "
+                          "codes; take owner exact, or bfloat16");
     if (!o->shared && (o->owner || o->rank || o->ranks > 1))
         return fail_usage("owner, rank and ranks are of a shared table; `shared` gives its name");
     if (!o->init || table_init_values(&out->init, o->init, TABLE_TARGET, o->dim))

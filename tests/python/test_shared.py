@@ -155,6 +155,14 @@ def test_lock_free_ranks_with_different_rows_give_the_same_bytes(name):
     assert (exact[0] == free[0]).all() and (exact[1] == free[1]).all() and (free[0] == free[1]).all()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float8"])
+def test_lock_free_ranks_have_no_codes(name, dtype):
+    """Two ranks that write one row at the same time could leave the scale of one with the codes of the other."""
+    with pytest.raises(ValueError, match="take owner exact, or bfloat16"):
+        opened(name, 0, 2, owner="lock-free", dtype=dtype)
+    opened(name, 0, 1, owner="lock-free", dtype=dtype).close()
+
+
 def test_lock_free_ranks_see_each_other_and_wait_for_nobody(name):
     def work(rank):
         with opened(name, rank, 2, owner="lock-free", init="zeros", optimizer="none") as table:

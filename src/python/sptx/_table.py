@@ -64,7 +64,7 @@ class Table:
     owner       how the ranks of a shared table change rows. "exact" (default): update() and store() are made by all ranks together, in the same
                 order; a rank may bring no ids. The rows get the same bytes as those of one process that makes the call with all ids, rank 0's
                 first: for any number of ranks. "lock-free": each rank changes rows without waiting; of changes of one row at the same
-                time some may be lost
+                time some may be lost. Not for int8 and float8
     rank, ranks  number of this process, from 0, and of all; None: torchrun's LOCAL_RANK and LOCAL_WORLD_SIZE, or without them 0 of 1
     options     options of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
                 amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes; of ftrl l1, l2, beta
