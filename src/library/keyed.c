@@ -484,7 +484,7 @@ static int read_line(struct head *head, const char *name, const char *value) {
 #define WHOLE(field)                                                                                                                       \
     if (!strcmp(name, #field)) return head->field = strtoull(value, NULL, 10), 1;
 #define REAL(field)                                                                                                                        \
-    if (!strcmp(name, #field)) return head->rule.field = strtod(value, NULL), 0;
+    if (!strcmp(name, #field)) return text_real(value, &head->rule.field);
 #define NUMBER(field, fallback, lowest, highest, rules, help)  REAL(field)
 #define BY_RULE(field, fallback, lowest, highest, rules, help) REAL(field)
 #define FLAG(field, rules, help)                                                                                                           \
