@@ -495,3 +495,16 @@ def test_new_keys_of_rprop_begin_with_the_rate_of_the_call(cpu, tmp_path):
         one.update([1], numpy.ones((1, 3), numpy.float32))
         assert numpy.allclose(before - one.find([1])[0], 0.01)
     assert (table.find([1])[0] == loaded.find([1])[0]).all()
+
+
+@pytest.mark.parametrize("other", [{"dim": 3}, {"optimizer": "adam"}, {"dtype": "bfloat16"}, {"evict": "lfu"}, {"admit": 2}])
+def test_restore_takes_no_other_kind_of_table(tmp_path, other):
+    options = {"capacity": 6, "dim": 2, "optimizer": "sgd", "evict": "lru"}
+    with sptx.KeyedTable(**options) as table, sptx.KeyedTable(**{**options, **other}) as strange:
+        table.fetch([5, 9])
+        table.save(tmp_path / "table")
+        strange.fetch([7])
+        (name, _), = other.items()
+        with pytest.raises(ValueError, match="has a table with %s = " % name):
+            strange.restore(tmp_path / "table")
+        assert strange.find([7])[1].tolist() == [name != "admit"]  # its first sight was one too few

@@ -285,12 +285,14 @@ class KeyedTable(Table):
         return table
 
     def restore(self, path: Path) -> None:
-        """Replaces all keys and rows by those of a file that save() wrote; capacity and places stay. Needs memory for both tables until it is
-        done. Raises what load() raises, and ValueError if the file has another number of columns."""
+        """Replaces all keys and rows, and lr, by those of a file that save() wrote; capacity and places stay. Needs memory for both tables until it
+        is done. Raises what load() raises, and ValueError if the file's table has another dim, optimizer, dtype, evict or admit."""
         self._open()
         loaded = KeyedTable.load(path, device=self._context, capacity=self._rows, **self._opened)
-        if loaded.dim != self._dim:
-            raise ValueError("'%s' has rows of %d columns, and the table of %d" % (os.fspath(path), loaded.dim, self._dim))
+        for name in ("dim", "optimizer", "dtype", "evict", "admit"):
+            there, wanted = getattr(loaded, name), getattr(self, name)
+            if there != wanted:
+                raise ValueError("'%s' has a table with %s = %r, and this one has %r" % (os.fspath(path), name, there, wanted))
         self.__dict__.update(loaded.__dict__)
 
     def mark(self) -> "Mark":
