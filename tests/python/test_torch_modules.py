@@ -2,6 +2,7 @@
 of data loaders."""
 
 import json
+import math
 
 import numpy
 import pytest
@@ -382,6 +383,12 @@ def test_ngrams_spread_evenly(cpu):
     named = memory.rows_named(torch.cartesian_prod(torch.arange(256), torch.arange(256)))[:, 1].reshape(-1)
     counts = torch.bincount(named, minlength=64 * 64).double()  # 16 expected in each; of 4,096 the squares sum to 4,095 +- 90
     assert abs(float(((counts - 16) ** 2 / 16).sum()) - 4095) < 600
+
+
+def test_nothing_tells_which_rows_rprop_has_updated(cpu):
+    """Its state begins with the rate, not with 0."""
+    memory = sptx.torch.NgramEmbedding(sptx.Table(400, 2, "rprop", device=cpu, init="zeros"), (2,), 2)
+    assert math.isnan(memory.usage()["touched"]) and math.isnan(memory.usage()["collisions"])
 
 
 def test_ngrams_are_trained(cpu):

@@ -561,7 +561,8 @@ class NgramEmbedding(_Lookups):
     def usage(self, rows: int = 1 << 16) -> Dict[str, float]:
         """Measures a memory in use, by `rows` rows that are drawn from those it can name.
 
-        touched     share of rows that have ever been updated; NaN if the optimizer keeps no state, since nothing tells
+        touched     share of rows that have ever been updated; NaN if the optimizer keeps no state, or begins with one (rprop), since nothing
+                    tells. With an initial_accumulator_value every row counts as updated
         collisions  share of n-grams that share their row with another one, in one head: 1 - (1 - q)^(n - 1) averaged, which is
                     1 - touched / (-log(1 - touched)) if hashes are uniform; NaN with `touched`
         norm, norm_most  mean and greatest length of a touched row (of all rows, if nothing tells)
@@ -569,7 +570,7 @@ class NgramEmbedding(_Lookups):
         named = self.part_rows * len(self._firsts)
         picked = numpy.arange(named) if named <= rows else numpy.unique(numpy.random.default_rng(0).integers(0, named, rows))
         lengths = numpy.linalg.norm(self.table.fetch(picked), axis=1)
-        states = [numpy.asarray(state)[picked] for state in self.table.state.values()]
+        states = [numpy.asarray(state)[picked] for state in self.table.state.values() if self.table.optimizer != "rprop"]
         used = numpy.any([state.reshape(len(picked), -1).any(1) for state in states], axis=0) if states else numpy.ones(len(picked), bool)
         share = float(used.mean()) if states else math.nan
         met = -math.log1p(-share) if share < 1 else math.inf
