@@ -390,22 +390,26 @@ static int by_id_stage_file(struct backend *b, struct row_set *set, int parts, c
 
 enum {
     RESIDENT_LEAST = 4096, /* fewest ids of a fetch or an update for which its list becomes resident */
-    ASKED_MOST = 3         /* a list is compared with so many fetches: with two lists announced ahead, the third is for it */
+    ASKED_MOST = 3         /* most fetches that are compared with an announced list: if two lists are announced ahead, the third fetch is for it */
 };
 
-/* Returns the bytes of a slot: of whole records, or only of weights. If state has more than a quarter of the weights' bytes, fetching it, too,
- * costs more time than the update saves. If other processes change the table, too (spec.given), the newest values of its records are only at home. */
-static uint32_t slot_bytes(const struct backend_table *table, int *whole) {
-    const struct store *store = &table->stores[0];
-    uint64_t weights = record_weights_bytes(&table->spec.layout), state = table->shared ? record_state_bytes(&table->spec.layout) : 0;
-    *whole = store->place == PLACE_PINNED && cuda_is_cold(store) && !table->spec.given && !table->cache && !table->frozen && state <= weights / 4 &&
-             (table->parts == 1 || table->stores[1].place == PLACE_GPU);
-    return (uint32_t)((weights + (*whole ? state : 0) + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES);
+/* Returns the bytes of the state that is in the same records as the weights. */
+static uint64_t state_beside(const struct backend_table *table) {
+    return table->shared ? record_state_bytes(&table->spec.layout) : 0;
 }
+
+/* Returns 1 if resident lists of the table have whole records in their slots, 0 if only weights. If state has more than a quarter of the weights'
+ * bytes, fetching it, too, costs more time than the update saves. If other processes change the table, too (spec.given), the newest values of its
+ * records are only at home. */
 static int holds_records(const struct backend_table *table) {
-    int whole;
-    slot_bytes(table, &whole);
-    return whole;
+    const struct store *store = &table->stores[0];
+    return store->place == PLACE_PINNED && cuda_is_cold(store) && !table->spec.given && !table->cache && !table->frozen &&
+           state_beside(table) <= record_weights_bytes(&table->spec.layout) / 4 && (table->parts == 1 || table->stores[1].place == PLACE_GPU);
+}
+
+static uint32_t slot_bytes(const struct backend_table *table) {
+    uint64_t bytes = record_weights_bytes(&table->spec.layout) + (holds_records(table) ? state_beside(table) : 0);
+    return (uint32_t)((bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES);
 }
 
 /* ---- kernels ---- */
@@ -571,8 +575,8 @@ static struct resident *choose_entry(struct by_id *own, bool for_update) {
 static int make_resident(struct backend *b, struct by_id *own, const struct rows_request *r, bool ahead, bool for_update, cudaStream_t caller,
                          struct resident **out) {
     struct backend_table *table = r->table;
-    int whole, fits = 1;
-    uint64_t bytes = slot_bytes(table, &whole), wanted = r->count * bytes;
+    int fits = 1;
+    uint64_t bytes = slot_bytes(table), wanted = r->count * bytes;
     struct resident *list = choose_entry(own, for_update);
     cudaStream_t stream = ahead ? own->ahead : caller;
     *out = NULL;
@@ -586,7 +590,7 @@ static int make_resident(struct backend *b, struct by_id *own, const struct rows
     }
     list->set.table = NULL;
     CK(cudaStreamWaitEvent(caller, list->set.ticket, 0));
-    if (!ahead) CK(cudaStreamWaitEvent(caller, own->brought, 0));
+    if (!ahead) CK(cudaStreamWaitEvent(caller, own->brought, 0)); /* lists that are fetched ahead may read slots that this call will change */
     struct lookups lookups = lookups_of(own, table, false);
     if (gpu_grow(b, &list->set.slots[0], wanted, "rows of a list") || by_id_take(b, own, &list->set, r, caller)) return -1;
     if (ahead) { /* the ids are read on the caller's stream; everything else waits for work that was requested earlier */
@@ -632,16 +636,16 @@ static int is_resident(const struct by_id *own, const struct backend_table *tabl
     return 0;
 }
 
-/* Returns the announced lists of the table that may have the ids of this fetch: the list with the same hint, or if there is none all. */
+/* Returns the announced lists of the table that may have the ids of this fetch: the list that has the same hint. If no list has it, returns all
+ * announced lists. */
 static struct candidates candidates_of(struct by_id *own, const struct rows_request *r) {
     struct candidates c;
-    uint64_t hint = hint_of(r);
     c.count = 0;
     c.match = (uint32_t *)own->match.data;
     for (int hinted = 1; hinted >= 0 && !c.count; hinted--)
         for (struct resident &list : own->residents) {
             if (list.set.table != r->table || list.going_home || list.set.count != r->count || list.asked == ASKED_MOST) continue;
-            if (hinted && (list.hint != hint || c.count)) continue;
+            if (hinted && (c.count || list.hint != hint_of(r))) continue;
             c.of[c.count++] = {list_view(&list.set), (const char *)list.set.slots[0].data, list.set.ticket};
             list.asked++;
         }
@@ -650,8 +654,7 @@ static struct candidates candidates_of(struct by_id *own, const struct rows_requ
 
 static int give(struct backend *b, const struct by_id *own, const struct candidates *c, struct value_view out, cudaStream_t stream) {
     auto kernel = BY_FORM(own, give_slots);
-    int whole;
-    kernel<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(*c, slot_bytes(own->set.table, &whole), row_chunks(own), out);
+    kernel<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(*c, slot_bytes(own->set.table), row_chunks(own), out);
     CK_LAUNCH("give_slots");
     return 0;
 }
@@ -693,7 +696,6 @@ static int update_resident(struct backend *b, struct by_id *own, const struct ro
     if (make_resident(b, own, r, false, true, stream, &list)) return -1;
     if (!list) return 0;
     *done = 1;
-    CK(cudaStreamWaitEvent(stream, own->brought, 0)); /* lists that are brought ahead may be reading the slots that change now */
     if (by_id_update_rows(b, own, &list->set, list, r, gradients, stream) ||
         renew_lists(b, own, &list->set, by_id_slots(list, 0), r, stream))
         return -1;
@@ -701,7 +703,7 @@ static int update_resident(struct backend *b, struct by_id *own, const struct ro
     CK(cudaEventRecord(list->set.ticket, stream));
     CK(cudaStreamWaitEvent(own->homeward, list->set.ticket, 0));
     send_records<<<BESIDE_BLOCKS, BESIDE_THREADS, 0, own->homeward>>>(list_view(&list->set), by_id_weights(&own->set), list->bytes,
-                                                               (const char *)list->set.slots[0].data);
+                                                                      (const char *)list->set.slots[0].data);
     CK_LAUNCH("send_records");
     CK(cudaEventRecord(list->home, own->homeward));
     return 0;
@@ -789,7 +791,7 @@ enum list_way {
     AS_GIVEN, /* in the order of the list, for rows on the GPU, and for few rows: by one kernel, or by two if a long list is in host memory */
     CLAIMED,  /* in any order, each row once */
     SORTED,   /* in the order of the table, each row once */
-    INDEXED   /* as SORTED, and the distinct rows are known: for files and caches, and if an announced list may contain the same rows */
+    INDEXED   /* as SORTED, and the distinct rows are known: for files and caches, and if a resident list may contain the same rows */
 };
 
 /* Chooses the way for a long list. The order of the table is used where it makes the link faster. Rows of 512 bytes of a table of 16 GiB are

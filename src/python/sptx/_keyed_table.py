@@ -9,7 +9,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple, Union
 import numpy
 
 from . import _arrays, _library
-from ._context import Context, Handle, context_for, count_of, number_of
+from ._context import Context, Handle, context_for, count_of
 from ._errors import Error, tell
 from ._libraries import Numpy, Operand, Torch, Wrong
 from ._library import EVICTS, library
@@ -87,7 +87,7 @@ class KeyedTable(Table):
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
         self._places = tuple(_library.PLACES[place] for place in (wanted.weights, wanted.state))
         self._dtype = _library.DTYPES[wanted.dtype]
-        self._fields = tuple(_library.names(library.sptx_table_field, self._table()))
+        self._fields = tuple(_library.names(library.sptx_table_field, self._table(handle)))
         self._evict, self._admit = EVICTS[keyed.evict], keyed.admit
         self._opened = {"weights": self._places[0], "state": self._places[1], "hot_rows": wanted.hot_rows, "gpu_rows": wanted.gpu_rows,
                         "directory": wanted.directory, "check_finite": check_finite,
@@ -111,30 +111,8 @@ class KeyedTable(Table):
         """Number of keys that have rows."""
         return int(self._about().keys)
 
-    @property
-    def lr(self) -> float:
-        """The learning rate of later updates, 0 .. 1e6. Set it for schedules."""
-        _ = self._open()
-        return float(library.sptx_table_lr(self._table()))
-
-    @lr.setter
-    def lr(self, lr: float) -> None:
-        _ = self._open()
-        self._context.call(library.sptx_table_set_lr, self._table(), number_of(lr, "lr"))
-
-    @property
-    def steps(self) -> int:
-        """The number of update() calls so far."""
-        _ = self._open()
-        return int(library.sptx_table_steps(self._table()))
-
-    @steps.setter
-    def steps(self, steps: int) -> None:
-        _ = self._open()
-        self._context.call(library.sptx_table_set_steps, self._table(), count_of(steps, "steps", 63))
-
-    def _table(self) -> Any:
-        return ctypes.c_void_p(library.sptx_keyed_table(self._open().pointer))
+    def _table(self, handle: Handle) -> Any:
+        return ctypes.c_void_p(library.sptx_keyed_table(handle.pointer))
 
     def _about(self) -> Any:
         numbers = _library.KeyedNumbers(size=ctypes.sizeof(_library.KeyedNumbers))
@@ -292,6 +270,7 @@ class KeyedTable(Table):
         for name in ("dim", "optimizer", "dtype", "evict", "admit"):
             there, wanted = getattr(loaded, name), getattr(self, name)
             if there != wanted:
+                loaded.close()
                 raise ValueError("'%s' has a table with %s = %r, and this one has %r" % (os.fspath(path), name, there, wanted))
         self.__dict__.update(loaded.__dict__)
 

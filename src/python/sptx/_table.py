@@ -189,23 +189,27 @@ class Table:
     def lr(self) -> float:
         """The learning rate of later updates, 0 .. 1e6. Set it for schedules."""
         handle = self._open()  # here and below, a local variable keeps a table that is closed meanwhile open for the call
-        return float(library.sptx_table_lr(handle.pointer))
+        return float(library.sptx_table_lr(self._table(handle)))
 
     @lr.setter
     def lr(self, lr: float) -> None:
         handle = self._open()
-        self._context.call(library.sptx_table_set_lr, handle.pointer, number_of(lr, "lr"))
+        self._context.call(library.sptx_table_set_lr, self._table(handle), number_of(lr, "lr"))
 
     @property
     def steps(self) -> int:
         """The number of update() calls so far. Bias corrections use it if count_rows=False. To continue a training, set it after loading."""
         handle = self._open()
-        return int(library.sptx_table_steps(handle.pointer))
+        return int(library.sptx_table_steps(self._table(handle)))
 
     @steps.setter
     def steps(self, steps: int) -> None:
         handle = self._open()
-        self._context.call(library.sptx_table_set_steps, handle.pointer, count_of(steps, "steps", 63))
+        self._context.call(library.sptx_table_set_steps, self._table(handle), count_of(steps, "steps", 63))
+
+    def _table(self, handle: Handle) -> Any:
+        """Returns the library's table of rows; a KeyedTable's handle has it."""
+        return handle.pointer
 
     # ---- rows ----
 
