@@ -138,7 +138,7 @@ struct batch_view {
     const uint64_t *context_starts; /* [blocks + 1] the same for context_ids */
     const uint32_t *positives;      /* [blocks] how many of the block's contexts are positives: the first P */
     const uint32_t *target_ids, *context_ids;
-    const float *weights; /* [contexts] weights of positives (losses.h); those of negatives are not read. NULL: every positive weighs 1 */
+    const float *weights; /* [contexts] weights of positives (losses.h); weights of negatives are not read. NULL: every positive weighs 1 */
     struct example_pool pool;
     struct shared_negatives shared;
 };
@@ -206,7 +206,7 @@ struct rows_request {
     uint64_t global_step; /* number of earlier updates of the table; for a store, of earlier updates and stores (DRAW_ROUND_STORE) */
 };
 
-/* Where the values of a field are, for those rows of a table that are in host memory. */
+/* Says where a field's values are. It covers only rows that are in host memory. */
 struct rows_view {
     void *data;     /* address of the field in row `first`; NULL: no row is in host memory */
     uint64_t first; /* lowest id in host memory; rows below it are on the GPU, or not in this table */
@@ -239,7 +239,7 @@ struct memory_bytes {
     uint64_t gpu, pinned, host, file; /* pinned: host memory that the GPU reads; host: all other host memory */
 };
 
-/* What is known of a run before anything is opened: tables, examples, options. */
+/* Describes a run before anything is opened: its tables, examples and options. */
 struct estimate_request {
     struct table_spec target, context;
     const struct example_source *source; /* its `batch` must be set; its arrays are not read */

@@ -82,7 +82,7 @@ void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 /* Parts of the two tables; for each a key of [memory] says where it is stored. */
 enum hogwild_part { HOGWILD_TARGET, HOGWILD_TARGET_STATE, HOGWILD_CONTEXT, HOGWILD_CONTEXT_STATE, HOGWILD_PARTS };
 
-/* What a caller wants of lock-free training, for hogwild_refuses(). Fields that are 0 are never a reason to refuse. */
+/* Options that a caller asks of lock-free training; hogwild_refuses() reads them. A field that is 0 is never a reason to refuse. */
 struct hogwild_asked {
     struct rule_options rule; /* only the rule, momentum, clip, weight_decay and lr_decay are read */
     const char *rule_name;    /* value of optimizer.rule, for the message; NULL: unknown */

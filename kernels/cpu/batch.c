@@ -645,8 +645,8 @@ static uint32_t count_changing(const struct table_spec *spec, const uint32_t *id
     return changing;
 }
 
-/* Copies ids to `to`: all, or with changing = 1 only those of rows that are not frozen. Returns how many were copied. weights: [count] the ids'
- * weights, copied to weights_to likewise; NULL: no weights. */
+/* Copies ids to `to`, and their weights to weights_to. changing: 1: ids of frozen rows are left out; 0: all ids are copied. Returns the number of
+ * copied ids. weights: [count]; NULL: the ids have no weights. */
 static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing,
                          float *weights_to, const float *weights) {
     uint32_t moved = 0;

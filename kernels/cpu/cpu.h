@@ -185,7 +185,7 @@ struct cpu_scratch {
     struct cpu_blocks blocks;   /* used only by lock-free training */
     float *gradient;            /* [at least span] the gradient of a row; in lock-free training its sums */
     uint64_t gradient_capacity;
-    float *rule_scratch; /* [span] stands for slots that a rule does not have; then [4 x span]: a row's bfloat16 fields as floats */
+    float *rule_scratch; /* [span] takes the place of slots that the rule does not have; then [4 x span]: a row's bfloat16 fields as floats */
     uint64_t rule_scratch_capacity;
     float *wide; /* if weights are bfloat16: [rows of a block x span] copies of the rows, followed in lock-free training by their gradients */
     uint64_t wide_capacity;
@@ -250,7 +250,7 @@ int cpu_reserve_hogwild(struct backend *backend, uint64_t span, int halves);
 FN uint64_t cpu_lock_free_span(const struct record_layout *layout) {
     return layout->halves ? (layout->span + CPU_APART - 1) / CPU_APART * CPU_APART : layout->span;
 }
-/* step.c: floats of each of its arrays, for at most so many examples and negatives. */
+/* Sizes of step.c's arrays, in floats. They suffice for the largest number of examples and negatives of a batch. */
 struct cpu_shared_needs {
     uint64_t scores, rows, of_worker;
 };

@@ -18,7 +18,7 @@ enum { CPU_APART = 32 };
 /* rows of a panel, which is stored column by column: panel[column x CPU_PANEL + row] */
 enum { CPU_PANEL = 32 };
 
-/* What the random bits for rounding a field of a row depend on: keys and numbers. */
+/* Determines the random bits with which a field of a row is rounded. */
 struct cpu_draws {
     const struct rounding *of;
     enum draw_purpose purpose;

@@ -395,7 +395,8 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* What a work item sums: a row's gradients, in the order of the ids; or the partial sums of a row that has several work items. */
+/* Says what a work item sums. OF_PLACES: a row's gradients, in the order of the ids. OF_PARTIALS: the partial sums of a row that has several work
+ * items. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
 /* A work item, with the values that were read for it so far. place: in each lane, where one of the summands is. Each read needs the result of the
@@ -528,8 +529,8 @@ static __global__ void __launch_bounds__(CTA) update_codes(const __grid_constant
     }
 }
 
-/* As update_rows() for narrow rows in the GPU's memory: each G lanes update a row of at most G chunks. A warp would leave most lanes
- * idle. */
+/* Does the same as update_rows() for narrow rows in the GPU's memory. G lanes update a row of at most G chunks, since a whole warp would leave most
+ * of its lanes idle. */
 template <class F, int G>
 static __global__ void __launch_bounds__(CTA) update_groups(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t GROUPS = CTA / G;

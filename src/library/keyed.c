@@ -693,7 +693,7 @@ static int check_kind(const struct sptx_keyed *keyed, const char *path, const st
 /* The sections of a mapped file, and the rows that its keys have in the table. */
 struct changes {
     const char *keys, *records, *gone, *blocks;
-    uint64_t *key; /* [rows + gone] the keys that have rows in the file, then those that left */
+    uint64_t *key; /* [rows + gone] keys that have rows in the file, then keys that left */
     uint32_t *row; /* [rows + gone] rows of these keys in the table; KEYS_NONE: not in the table */
 };
 

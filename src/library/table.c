@@ -25,7 +25,7 @@ _Static_assert(SPTX_ROWS_MOST == WORDS_MOST, "the header tells of the limit of i
 
 /* ---- calls that the ranks of a shared table make together ---- */
 
-/* From now on, sptx_stop() ends waits of this thread. Returns the argument for interrupt_use() afterwards. */
+/* Lets sptx_stop() end this thread's waits. Returns the flag that the caller gives to interrupt_use() after its wait. */
 static interrupt_flag *begin_waiting(struct sptx_context *context) {
     context->stop = 0;
     return interrupt_use(&context->stop);

@@ -108,8 +108,9 @@ int keys_plan(struct keys *keys, struct pool *pool, enum keys_call call, const u
 void keys_commit(struct keys *keys, struct pool *pool, enum keys_call call, const uint64_t *key, uint64_t count, uint32_t *row);
 void keys_forget_plan(struct keys *keys);
 
-/* keys_remove() takes a key's row away, in the call `clock`. keys_reserve() is called before, and allocates what the removal of `removed` keys
- * needs; it returns 0, or -1 after fail(). keys_take() gives a row to a key that has none, and returns the row; the table must not be full. */
+/* keys_remove() takes a key's row away, in the call `clock`. Before it, keys_reserve() must be called; it allocates the memory for the removal of
+ * `removed` keys, and returns 0, or -1 after fail(). keys_take() gives a row to a key that has none, and returns the row; the table must not be
+ * full. */
 int keys_reserve(struct keys *keys, uint64_t removed);
 void keys_remove(struct keys *keys, uint32_t row);
 uint32_t keys_take(struct keys *keys, const struct key_row *about);
@@ -122,7 +123,7 @@ int64_t keys_list(const struct keys *keys, uint64_t since, uint32_t **rows);
  * `since` must not be below gone_from. */
 int64_t keys_list_gone(const struct keys *keys, uint64_t since, uint64_t **gone);
 
-/* From now on, lists keys that leave in `gone`; removes from it the keys that left in calls up to `before`. */
+/* Makes later removals add their keys to the list `gone`. Removes from `gone` the keys that left in calls up to `before`. */
 void keys_mark(struct keys *keys, uint64_t before);
 
 #endif

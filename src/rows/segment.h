@@ -25,7 +25,7 @@ enum {
     SEGMENT_SENTENCE = 512 /* most bytes of an error message that other ranks read */
 };
 
-/* What a rank tells the others about its next call, by segment_agree(). */
+/* Describes the next call of a rank. segment_agree() shows it to the other ranks. */
 struct segment_call {
     uint64_t kind, count, step;
     double lr;

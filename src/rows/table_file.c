@@ -123,13 +123,13 @@ int whole_rows_scatter(struct whole_rows *r, const char *whole) {
     return ranks_meet(table->ranks, NULL, result);
 }
 
-/* What the first rank tells the other ranks about its file. */
+/* Describes the file of the first rank, which sends this to the other ranks. */
 struct notice {
     char name[4096]; /* path of the file; "": the path is too long to send */
     uint64_t number; /* rank r writes this number + r */
 };
 
-/* What a rank needs to look for the file, and what it has found. */
+/* One rank's search for the file: its input and its result. */
 struct probe {
     struct ranks *ranks;
     struct file_part *part;

@@ -542,8 +542,8 @@ static double loss_after(uint64_t batch, double clip, int epochs) {
     return loss / (double)terms;
 }
 
-/* In one batch, all gradients of a frequent row are computed from the same weights. If there are too many, their sum overshoots, and in the next
- * batch even more. */
+/* In one batch, all gradients of a frequent row are computed from the same weights. If a batch has too many such
+ * gradients, their sum moves the row past its best value, and the next batch moves the row even further. */
 static void large_batches_diverge_unless_clipped(void **state) {
     double small = loss_after(10, 0, 40), large = loss_after(TOKENS, 0, 40), clipped = loss_after(TOKENS, 10, 40);
     print_message("loss a term after 40 epochs: batches of 10 %.4f; of %d %.4g, clipped %.4f\n", small, TOKENS, large,

@@ -69,7 +69,7 @@ static int is_frozen(const uint32_t *bits, uint64_t row) {
     return bits[row / 32] >> row % 32 & 1;
 }
 
-/* Overwrites rows of the model that was trained without freezing: those that are frozen in the other model, with that model's bytes. */
+/* Copies the frozen rows of `frozen_one` to `free_one`, the model that was trained without freezing. */
 static void give_back(struct model *free_one, const struct model *frozen_one, uint32_t (*frozen)[WORDS]) {
     for (int side = 0; side < 2; side++)
         for (uint64_t row = 0; row < ROWS; row++) {

@@ -116,7 +116,7 @@ static struct way choose_way(uint32_t trial) {
     return way;
 }
 
-/* By how much means over seeds differ from the float32 results, in standard deviations: sum of squares, sum, number of values. */
+/* Statistics of the differences between means over seeds and the float32 results. A difference is counted in standard deviations. */
 struct law {
     double squares, sum, count;
 };
@@ -212,7 +212,8 @@ static void threads_change_no_byte(void **state) {
 
 /* ---- rows by id ---- */
 
-/* Rows by id: an update must give the float32 result, rounded; a store must round its values; a fetch must return what is stored. */
+/* Tests calls on rows by id. An update must give the rounded float32 result, a store must round its values, and a fetch must return the stored
+ * values. */
 static void rows_by_id(void **state) {
     static struct model plain, halves;
     static numbers first, want, got;

@@ -21,7 +21,8 @@ struct case_ {
     struct idstream stream;
     int result, reused;
 };
-/* In every second case the words are numbered while they are counted, as in cache.h. In the others the file is read a second time. */
+/* Opens a case. In every second case the words are numbered while they are counted, as cache.h does it. In the other cases the file is read a
+ * second time. */
 static struct case_ open_case(const struct corpus_options *options, char *path, unsigned threads, uint64_t block) {
     static int cases;
     struct numbered numbered = {.fd = -1};

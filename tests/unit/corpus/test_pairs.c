@@ -66,7 +66,7 @@ static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
     assert_string_equal(pairs_of("", 1), "");
 }
 
-/* Ratings made only of digits are read without strtod(); the doubles must be those that strtod() gives. */
+/* The reader does not use strtod() for ratings that consist of digits only. It must return the same doubles as strtod(). */
 static void ratings_are_the_nearest_doubles(void **state) {
     static const char *const words[] = {"0",
                                         "7",

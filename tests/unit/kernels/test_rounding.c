@@ -181,7 +181,7 @@ static void ranks_have_the_bits_of_their_own_columns(void **state) {
     assert_int_not_equal(round_index(&whole, 24, 2), round_index(&part, 8, 1));
 }
 
-/* What is rounded for different tables, steps or kinds has different keys. */
+/* Two roundings have different keys if their seed, table, step or purpose differs. */
 static void what_is_rounded_has_its_own_bits(void **state) {
     const struct rounding targets = {.seed = 3}, contexts = {.seed = 3, .table = 1}, other = {.seed = 4};
     uint32_t keys[] = {round_step_key(&targets, DRAW_ROUND_WEIGHTS, 5),  round_step_key(&contexts, DRAW_ROUND_WEIGHTS, 5),

@@ -39,7 +39,7 @@ static uint64_t rank_in(const struct model *m, enum keys_evict evict, int i) {
     return evict == KEYS_LFU ? m->row[i].count : evict == KEYS_AGE ? m->row[i].born : m->row[i].last;
 }
 
-/* Returns the key of the model that must leave first, of those that are not named; -1 if all are named. */
+/* Returns the index of the model's key that must leave first. A named key does not leave; returns -1 if all keys are named. */
 static int first_to_leave(const struct model *m, enum keys_evict evict, const char *named) {
     int first = -1;
     for (int i = 0; i < KEYS; i++) {

@@ -190,7 +190,8 @@ static void test_fields_of_rowwise_adam(void **state) {
     assert_true(record_updates(&layout)->offset == 36 && record_state_bytes(&layout) == 40 && layout.packed == 68);
 }
 
-/* In memory the scale is before the codes, in a file it is last. A record of zeros is a row of zeros. */
+/* A record in memory has the scale before the codes; a record in a file has the scale at its end. A record whose bytes are all zero must be a row of
+ * zeros. */
 static void test_fields_of_codes(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ROWWISE_ADAGRAD;

@@ -86,7 +86,7 @@ static void a_disk_without_room_is_left_for_the_end(void **state) {
     assert_false(at(2800));
     assert_true(due.without);
     assert_false(at(1e9));
-    start("auto", space); /* when a run with such checkpoints is resumed, their space counts as free */
+    start("auto", space); /* the run is resumed, and the space of its two checkpoints counts as free */
     due.present = 2;
     assert_true(at(2800));
     start("auto", UINT64_MAX / 2 + 1); /* two checkpoints would have more bytes than a uint64_t can count */

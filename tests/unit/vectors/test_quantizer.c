@@ -93,8 +93,8 @@ static void bits_are_packed_highest_first(void **state) {
     quantizer_close(&quantizer);
 }
 
-/* With all axes every dot product is kept; with fewer, the largest possible share. The rotation in the file turns the model's rows into the
- * file's. */
+/* A file with all axes keeps every dot product; a file with fewer axes keeps the largest possible share of them. The rotation in the file turns the
+ * model's rows into the rows of the file. */
 static void axes(void **state) {
     struct quantizer all, half;
     float rows[2 * DIM], turned[2 * DIM], fewer[DIM];
@@ -142,7 +142,7 @@ static void whole_rows_lose_nothing(void **state) {
     }
 }
 
-/* With more bits than columns less is lost, and the axes of each block of columns are orthogonal. */
+/* A file with more bits than columns loses less than one with as many bits as columns. Its axes are orthogonal within each block of columns. */
 static void more_bits_than_columns(void **state) {
     double recall[2];
     for (int i = 0; i < 2; i++) {
