@@ -521,6 +521,7 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .max_word = config->corpus_max_word,
                                    .min_count = config->corpus_min_count,
                                    .max_vocab = config->corpus_max_vocab,
+                                   .forget = (enum corpus_forget)config->corpus_forget,
                                    .min_rating = min_rating,
                                    .pair_weights = (enum pair_weights)config->corpus_weights,
                                    .directed = config->graph_directed,

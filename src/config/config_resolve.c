@@ -660,6 +660,15 @@ static int check_train(const struct config *c) {
     if (c->train_freeze == FREEZE_KNOWN && !*c->train_from)
         return fail("train.freeze = known keeps the rows that come from train.from, and that is empty: say what to begin from");
     if (check_held_out(c)) return -1;
+    if (c->corpus_forget != FORGET_NO) {
+        const char *wants = !*c->train_from ? "train.from is empty: say what to begin from"
+                            : !c->corpus_max_vocab ? "corpus.max_vocab = 0 bounds nothing: set it to the number of words that stay"
+                            : c->train_from_words == FROM_WORDS_DROP ? "train.from_words = drop keeps none of them: leave one of the two keys out"
+                            : *c->corpus_vocab ? "corpus.vocab says itself which words have rows: leave one of the two keys out"
+                            : c->corpus_order == ORDER_GIVEN ? "with corpus.order = given each number has its row: leave one of the two keys out"
+                                                             : NULL;
+        if (wants) return fail("corpus.forget = %s lets words of train.from leave, and %s", c->corpus_forget == FORGET_AGE ? "age" : "count", wants);
+    }
     return config_refuses_hogwild(c, 0, why) ? fail("%s", why) : 0;
 }
 

@@ -108,6 +108,9 @@ extern const char corpus_format_names[], corpus_format_help[];
 /* corpus.order: how words get their ids. Numbered like the choices of this key in config.def. */
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 
+/* corpus.forget: which words leave if a run that grows has more than max_vocab. Numbered like the choices of this key in config.def. */
+enum corpus_forget { FORGET_NO, FORGET_COUNT, FORGET_AGE };
+
 /* graph.weights: whether edges have weights. Numbered like the choices of this key in config.def. */
 enum corpus_weights { WEIGHTS_AUTO, WEIGHTS_YES, WEIGHTS_NO };
 
@@ -128,7 +131,9 @@ struct corpus_options {
     uint64_t max_sentence;     /* most tokens of a sentence of running text; a longer one is cut */
     uint64_t max_word;     /* most bytes of a word; a longer word is an error; 0: CORPUS_WORD */
     uint64_t min_count;    /* words that occur less often are left out */
-    uint64_t max_vocab;    /* most words that are kept: the most frequent ones; 0: all words */
+    uint64_t max_vocab;    /* most words that are kept: the most frequent ones; 0: all words. With `older`, it counts only new words, unless
+                            * `forget` is set */
+    enum corpus_forget forget; /* with `older`: max_vocab counts all words, and those that leave may be words of the older run */
     double min_rating;     /* pairs with a lower rating are left out; -infinity: all pairs are kept */
     enum pair_weights pair_weights; /* how a pair's weight depends on its rating; except with PAIR_WEIGHTS_NONE, pairs of weight 0 are left out */
     int directed;          /* graphs: 1 if an edge leads only from its first node to its second, 0 if it leads both ways */

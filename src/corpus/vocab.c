@@ -233,6 +233,9 @@ static int is_looked_up(const struct vocab *vocab, const struct corpus *corpus, 
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     *vocab = (struct vocab){0};
     int given = options->vocab && *options->vocab;
+    if (corpus_stream(corpus) && options->forget != FORGET_NO)
+        return fail("corpus.forget lets words leave, and the corpus '%s' is an id stream, whose words have their rows already: leave the key out",
+                    options->path);
     if (corpus_stream(corpus) && !given) return read_beside(vocab, corpus_stream(corpus), pool);
     if (!given && options->grown) return read_by(vocab, options->grown, 0, pool);
     if (given && read_by(vocab, options->vocab, 1, pool)) return -1;
@@ -251,6 +254,7 @@ void vocab_release(struct vocab *vocab) {
     subwords_release(&vocab->subwords);
     free(vocab->counts);
     free(vocab->large);
+    free(vocab->age);
     *vocab = (struct vocab){0};
 }
 
@@ -349,6 +353,7 @@ struct choosing {
     struct pool *pool;
     uint64_t numbers;       /* word_counts_numbers() */
     uint64_t least;         /* a word must occur this often to get a row */
+    uint64_t most;          /* so many words get rows; 0: all */
     int by_first;           /* 1: words are ordered by their first places alone; 0: by falling counts, and by first places if counts are equal */
     unsigned shift;         /* the corpus is cut into slices of 2^shift bytes */
     struct worker_sums *sums; /* [pool_threads()] */
@@ -685,7 +690,7 @@ static int choose_rows(struct choosing *c, uint64_t corpus_bytes, int wants_rows
     const struct corpus_options *options = c->options;
     struct candidates *candidates = &c->candidates;
     if (add_up_all(c, corpus_bytes) || list_words(c)) return -1;
-    if (options->max_vocab && candidates->size > options->max_vocab) candidates->size = options->max_vocab;
+    if (c->most && candidates->size > c->most) candidates->size = c->most;
     if (candidates->size > WORDS_MOST)
         return fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
                     candidates->size, WORDS_MOST);
@@ -703,13 +708,15 @@ static int choose_rows(struct choosing *c, uint64_t corpus_bytes, int wants_rows
 
 int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options, uint64_t corpus_bytes,
                  struct pool *pool, uint32_t **rows) {
+    uint64_t most = options->older && options->forget != FORGET_NO ? 0 : options->max_vocab; /* then vocab_keep_older() lets words leave */
     struct choosing c = {.counts = counts,
                          .options = options,
                          .vocab = vocab,
                          .pool = pool,
                          .numbers = word_counts_numbers(counts),
                          .least = options->min_count ? options->min_count : 1,
-                         .by_first = options->order == ORDER_FIRST_SEEN && !options->max_vocab,
+                         .most = most,
+                         .by_first = options->order == ORDER_FIRST_SEEN && !most,
                          .sums = mem_zalloc(pool_threads(pool), sizeof *c.sums, "choosing words")};
     int result = c.sums ? choose_rows(&c, corpus_bytes, rows != NULL) : -1;
     free(c.sums);
@@ -1051,7 +1058,8 @@ uint64_t vocab_fingerprint(const struct vocab *vocab) {
 /* One word or list of the joined vocabulary. */
 struct kept_word {
     uint64_t count, number; /* number: its id in `vocab`, or in `older` if of_older is 1 */
-    int of_older;           /* 1: only the older run has this word */
+    uint32_t age;           /* number of runs, up to this one, in which the word has not occurred */
+    uint8_t of_older, known; /* of_older: 1: only the older run has this word; known: 1: the older run has it */
 };
 
 /* State of joining two vocabularies. */
@@ -1083,12 +1091,14 @@ static void join_items(struct joining *joining) {
     int found;
     for (uint64_t id = 0; id < items_of(vocab); id++) {
         const char *word = vocab_word(vocab, id, &length);
-        joining->words[joining->items++] = (struct kept_word){vocab_count(vocab, id) + count_in(older, word, length, &found), id, 0};
+        uint64_t count = vocab_count(vocab, id) + count_in(older, word, length, &found);
+        joining->words[joining->items++] = (struct kept_word){count, id, 0, 0, (uint8_t)found};
     }
     for (uint64_t id = 0; id < items_of(older); id++) {
         const char *word = vocab_word(older, id, &length);
         count_in(vocab, word, length, &found);
-        if (!found) joining->words[joining->items++] = (struct kept_word){vocab_count(older, id), id, 1};
+        uint32_t age = 1 + (older->age ? older->age[id] : 0);
+        if (!found) joining->words[joining->items++] = (struct kept_word){vocab_count(older, id), id, age ? age : UINT32_MAX, 1, 1};
     }
 }
 
@@ -1098,10 +1108,10 @@ static void join_older_lists(struct joining *joining) {
     uint64_t ways = vocab_is_reciprocal(vocab) ? 2 : 1, own = vocab->lists / ways, others = older->lists / ways, length;
     for (uint64_t way = 0; way < ways; way++) { /* all relations, then all reciprocals */
         uint64_t first = items_of(vocab) + way * own, from = items_of(older) + way * others;
-        for (uint64_t id = first; id < first + own; id++) lists[joining->lists++] = (struct kept_word){0, id, 0};
+        for (uint64_t id = first; id < first + own; id++) lists[joining->lists++] = (struct kept_word){.number = id};
         for (uint64_t id = from; id < from + others && joining->options->list_rows; id++) {
             const char *word = vocab_word(older, id, &length);
-            if (vocab_find(vocab, word, length) < 0) lists[joining->lists++] = (struct kept_word){0, id, 1};
+            if (vocab_find(vocab, word, length) < 0) lists[joining->lists++] = (struct kept_word){.number = id, .of_older = 1};
         }
     }
 }
@@ -1122,6 +1132,36 @@ static int by_frequency(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+static int by_age(const void *a, const void *b) {
+    const struct kept_word *x = a, *y = b;
+    return x->age != y->age ? x->age < y->age ? -1 : 1 : by_frequency(a, b);
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct kept_word *x = a, *y = b;
+    return x->of_older != y->of_older ? x->of_older - y->of_older : x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Lets items leave until max_vocab are left, and says which. Returns how many words of the older run have left. */
+static uint64_t forget(struct joining *joining) {
+    const struct corpus_options *options = joining->options;
+    uint64_t most = options->max_vocab, forgot = 0, length;
+    char names[256] = "", number[TEXT_BYTES];
+    if (options->forget == FORGET_NO || joining->items <= most) return 0;
+    qsort(joining->words, joining->items, sizeof *joining->words, options->forget == FORGET_AGE ? by_age : by_frequency);
+    for (uint64_t i = most; i < joining->items; i++) {
+        if (!joining->words[i].known) continue;
+        const char *word = word_of(joining, &joining->words[i], &length);
+        if (forgot++ < 3) text_add(names, sizeof names, strlen(names), "%s'%.*s'", *names ? ", " : "", text_shown(length), word);
+    }
+    joining->items = most;
+    qsort(joining->words, most, sizeof *joining->words, by_place);
+    if (forgot)
+        note("forgot     %s word%s: %s%s (corpus.forget = %s leaves %" PRIu64 ")", text_of_count(number, forgot), text_plural(forgot), names,
+             forgot > 3 ? " .." : "", options->forget == FORGET_AGE ? "age" : "count", most);
+    return forgot;
+}
+
 /* With corpus.order = given, checks that the word of each added row is the row's number. */
 static int check_given(const struct joining *joining) {
     uint64_t length, id;
@@ -1137,6 +1177,7 @@ static int check_given(const struct joining *joining) {
 
 static int fill_joined(struct vocab *out, const struct joining *joining) {
     uint64_t size = joining->items + joining->lists, length;
+    int aged = 0;
     if (size > WORDS_MOST)
         return fail("%" PRIu64 " words of the corpus and of train.from are more than the %u that ids can name; "
                     "set train.from_words = drop",
@@ -1146,10 +1187,13 @@ static int fill_joined(struct vocab *out, const struct joining *joining) {
         const char *word = word_of(joining, &joining->words[row], &length);
         if (vocab_append(out, word, length, joining->words[row].count)) return -1;
         out->kept += joining->words[row].count;
+        out->older += joining->words[row].of_older;
+        aged |= joining->words[row].age > 0;
     }
+    if (aged && !(out->age = mem_alloc(size, sizeof *out->age, "the ages of words"))) return -1;
+    for (uint64_t row = 0; aged && row < size; row++) out->age[row] = joining->words[row].age;
     out->tokens = joining->vocab->tokens + joining->older->tokens;
     out->lists = joining->lists;
-    out->older = size - joining->vocab->size;
     out->distinct = joining->vocab->distinct + out->older;
     return 0;
 }
@@ -1161,6 +1205,7 @@ int vocab_keep_older(struct vocab *vocab, const struct vocab *older, const struc
     joining.words = mem_alloc(vocab->size + older->size, sizeof *joining.words, "the words of the older run");
     if (!joining.words) return -1;
     join_items(&joining);
+    joined.forgot = forget(&joining);
     join_older_lists(&joining);
     if (options->order == ORDER_FREQUENCY) qsort(joining.words, joining.items, sizeof *joining.words, by_frequency);
     int result = (options->order == ORDER_GIVEN && check_given(&joining)) || fill_joined(&joined, &joining) ||

@@ -48,6 +48,9 @@ struct vocab {
     uint64_t distinct;  /* number of different words in the corpus before min_count and max_vocab */
     uint64_t lists;     /* number of lists; they have the last rows */
     uint64_t older;     /* number of words that only the older run contains; 0 if the vocabulary was read from a file */
+    uint64_t forgot;    /* number of words of the older run that left because of corpus.forget */
+    uint32_t *age;      /* [size] in how many runs, up to this one, the word has not occurred (0: it occurs in this run's corpus), of a run that
+                         * kept words of an older run; NULL: 0 for all words, or not read (run_ages_read) */
     struct subwords subwords; /* rows of n-grams, after all rows of words and lists; all zeros before subwords_make() and without n-grams */
 };
 
@@ -122,11 +125,16 @@ int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct c
                  struct pool *pool, uint32_t **rows);
 
 /* vocab_older: adds the words of an older run to the vocabulary of a corpus (train.from_words = keep), as gensim's build_vocab(update=True) does.
- * A word in both gets the sum of both counts. */
+ * A word in both gets the sum of both counts.
+ *
+ * With corpus.forget, words leave until max_vocab are left, of the older run and of the corpus alike:
+ *   count   those with the least sums of counts
+ *   age     those that have not occurred in the most runs, of these those with the least sums of counts
+ * Of equal words, those that only the older run has leave first, then those with the higher ids. Lists never leave. */
 /* Adds the words of the vocabulary `older` to `vocab`; both must have hash tables (vocab_index). With corpus.order = frequency,
  * all words are then sorted by their new counts; otherwise the added words follow those of the corpus. Names of lists are added
- * only if options->list_rows is 1. Stores the number of added words and lists in vocab->older. Returns 0, or -1 after fail();
- * the caller then releases `vocab`. */
+ * only if options->list_rows is 1. Stores the number of added words and lists in vocab->older, and the ages of all
+ * words in vocab->age if one is above 0; says which words leave. Returns 0, or -1 after fail(); the caller then releases `vocab`. */
 int vocab_keep_older(struct vocab *vocab, const struct vocab *older, const struct corpus_options *options);
 
 #endif

@@ -10,6 +10,7 @@
 #include "kernels/rounding.h"
 #include "rows/values.h"
 #include "rows/vectors_file.h"
+#include "run_directory.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -367,7 +368,7 @@ int model_read_vocab(struct vocab *vocab, const char *run) {
         file_map_close(&file.map);
         return 0;
     }
-    int result = checkpoint_locate(run, &checkpoint, &directory) || read_vocab(vocab, directory) ? -1 : 0;
+    int result = checkpoint_locate(run, &checkpoint, &directory) || read_vocab(vocab, directory) || run_ages_read(directory, vocab) ? -1 : 0;
     free(checkpoint);
     free(directory);
     return result;

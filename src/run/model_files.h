@@ -99,7 +99,7 @@ struct model {
  * together. */
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* may be called on a struct of zeros */
-/* Reads only the vocabulary of a run, a checkpoint or a fastText model. Returns 0, or -1 after fail(). */
+/* Reads only the vocabulary of a run, a checkpoint or a fastText model, with the ages of its words. Returns 0, or -1 after fail(). */
 int model_read_vocab(struct vocab *vocab, const char *run);
 
 /* Returns a pointer to a field of a row in the mapping; NULL if the table does not contain the row. A fastText model's floats are not aligned. */

@@ -24,9 +24,10 @@
 
 /* Indexed by enum run_file. Files are removed in this order: vocab.tsv before config.ini, by which it is recognized as a run's. */
 const char *const run_file_names[RUN_FILES] = {
-    [RUN_LATEST] = "latest", [RUN_METRICS] = "metrics.jsonl", [RUN_VOCAB] = "vocab.tsv", [RUN_CONFIG] = "config.ini"};
+    [RUN_LATEST] = "latest", [RUN_METRICS] = "metrics.jsonl", [RUN_AGES] = "ages.txt", [RUN_VOCAB] = "vocab.tsv", [RUN_CONFIG] = "config.ini"};
 
 static const char config_line[] = "; written by sptx-w2v for the run in this directory; fingerprint of its vocab.tsv: ";
+static const char ages_line[] = "; in how many runs each word of vocab.tsv has not occurred; fingerprint of vocab.tsv: ";
 static const char metrics_line[] = "{\"step\": ", latest_line[] = "checkpoint-";
 enum { HEAD = 256 };
 
@@ -48,6 +49,10 @@ static int owns_config(const char *run, const char *head) {
 
 static int owns_metrics(const char *run, const char *head) {
     return !*head || !strncmp(head, metrics_line, sizeof metrics_line - 1);
+}
+
+static int owns_ages(const char *run, const char *head) {
+    return !strncmp(head, ages_line, sizeof ages_line - 1);
 }
 
 static int owns_latest(const char *run, const char *head) {
@@ -88,7 +93,7 @@ static int owns_vocab(const char *run, const char *head) {
 }
 
 static int (*const shows_owner[RUN_FILES])(const char *run, const char *head) = {
-    [RUN_LATEST] = owns_latest, [RUN_METRICS] = owns_metrics, [RUN_VOCAB] = owns_vocab, [RUN_CONFIG] = owns_config};
+    [RUN_LATEST] = owns_latest, [RUN_METRICS] = owns_metrics, [RUN_AGES] = owns_ages, [RUN_VOCAB] = owns_vocab, [RUN_CONFIG] = owns_config};
 
 int run_file_owner(const char *run, enum run_file file) {
     char head[HEAD] = "", *path = file_join(run, run_file_names[file]);
@@ -148,6 +153,54 @@ static int write_config(const char *path, const struct config *config, uint64_t 
     return -1;
 }
 
+static int write_ages(const char *run, const struct vocab *vocab) {
+    char *path = file_join(run, run_file_names[RUN_AGES]);
+    struct file_writer writer;
+    int result = !path || file_writer_open(&writer, path) ? -1 : 0;
+    free(path);
+    if (result) return -1;
+    result = file_print(&writer, "%s%016" PRIx64 "\n", ages_line, vocab_fingerprint(vocab));
+    for (uint64_t row = 0; row < vocab->size && !result; row++) result = file_print(&writer, "%" PRIu32 "\n", vocab->age[row]);
+    if (!result) return file_commit(&writer);
+    file_abandon(&writer);
+    return -1;
+}
+
+/* Reads the lines of ages.txt. Returns 0 if they are whole, and belong to the vocabulary. */
+static int parse_ages(const char *text, const char *end, struct vocab *vocab) {
+    uint64_t fingerprint, row = 0;
+    char line[sizeof ages_line + 17] = "";
+    if ((uint64_t)(end - text) < sizeof line - 1) return -1;
+    memcpy(line, text, sizeof line - 1);
+    text += sizeof line - 1;
+    if (!owns_ages(NULL, line) || sscanf(line + sizeof ages_line - 1, "%16" SCNx64 "\n", &fingerprint) != 1 ||
+        fingerprint != vocab_fingerprint(vocab))
+        return -1;
+    for (uint64_t age = 0, digits = 0; text < end; text++) {
+        if (*text == '\n' ? !digits || row == vocab->size : *text < '0' || *text > '9' || (age = 10 * age + (uint64_t)(*text - '0')) > UINT32_MAX)
+            return -1;
+        digits++;
+        if (*text == '\n') vocab->age[row++] = (uint32_t)age, age = digits = 0;
+    }
+    return row == vocab->size && end[-1] == '\n' ? 0 : -1;
+}
+
+int run_ages_read(const char *run, struct vocab *vocab) {
+    char *path = file_join(run, run_file_names[RUN_AGES]);
+    struct file_map map;
+    int there = path ? file_exists(path) : -1, result = there < 0 ? -1 : 0;
+    if (there == 1 && !(result = file_map_open(&map, path))) {
+        vocab->age = mem_zalloc(vocab->size + 1, sizeof *vocab->age, "the ages of words");
+        result = vocab->age ? 0 : -1;
+        if (vocab->age && parse_ages(map.data, map.data + map.size, vocab))
+            result = fail("'%s' is damaged, or of another vocab.tsv: wanted a line with the fingerprint of the %" PRIu64
+                          " words, and a number for each", path, vocab->size);
+        file_map_close(&map);
+    }
+    free(path);
+    return result;
+}
+
 /* config.ini is written first, since vocab.tsv is recognized by it as a run's. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab) {
     char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
@@ -155,7 +208,7 @@ int run_files_write(const char *run, const struct config *config, const struct v
     int owner = run_file_owner(run, RUN_CONFIG), result = -1;
     if (!config_path || !vocab_path || owner < 0) goto out;
     if (owner != RUN_FILE_FOREIGN && write_config(config_path, config, fingerprint)) goto out;
-    owner = run_file_owner(run, RUN_VOCAB);
+    owner = vocab->age && write_ages(run, vocab) ? -1 : run_file_owner(run, RUN_VOCAB);
     result = owner < 0 || (owner == RUN_FILE_ABSENT && vocab_write(vocab, vocab_path)) ? -1 : 0;
 out:
     free(config_path);

@@ -64,11 +64,12 @@ int run_directory_settle(struct run_directory *run);
  *
  *   config.ini      every key with its resolved value. Its first line says that a run wrote it, and gives vocab.tsv's fingerprint
  *   vocab.tsv       words and counts; a run's own if config.ini or a checkpoint names its fingerprint
+ *   ages.txt        only of a run that kept words of an older run: a first line that says what it is, then the age of each word (vocab.h), by rows
  *   metrics.jsonl   see metrics.h; a run's own if its lines begin with the step
  *   latest          the name of the newest checkpoint, and nothing else
  */
 
-enum run_file { RUN_LATEST, RUN_METRICS, RUN_VOCAB, RUN_CONFIG, RUN_FILES };
+enum run_file { RUN_LATEST, RUN_METRICS, RUN_AGES, RUN_VOCAB, RUN_CONFIG, RUN_FILES };
 enum run_file_owner { RUN_FILE_ABSENT, RUN_FILE_OWN, RUN_FILE_FOREIGN };
 
 extern const char *const run_file_names[RUN_FILES];
@@ -86,8 +87,11 @@ int run_files_remove(const char *run);
  * process is writing them. */
 int run_files_remove_pieces(const char *run);
 
-/* Writes config.ini and vocab.tsv; not a config.ini in place of a foreign one, nor a vocab.tsv that already has these words. */
+/* Writes config.ini, vocab.tsv, and ages.txt if the words have ages; not a config.ini in place of a foreign one, nor a vocab.tsv that already has
+ * these words. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab);
+/* Reads the ages of the words of vocab.tsv into vocab->age, which stays NULL if the run has no such file. Returns 0, or -1 after fail(). */
+int run_ages_read(const char *run, struct vocab *vocab);
 
 /* replacement: replaces an older run by a new one, so that a kill at any moment leaves one of the two whole.
  *

@@ -6,6 +6,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "rows/values.h"
+#include "run/run_directory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +61,10 @@ static int check_triples(const struct config *config, const struct model *run) {
 
 static int open_run(struct warm_start *grow) {
     grow->kind = WARM_RUN;
-    if (model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim)) return -1;
+    int directory = directory_exists(grow->paths[0]); /* otherwise a model of fastText */
+    if (model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim) || directory < 0 ||
+        (directory && run_ages_read(grow->run.directory, &grow->run.vocab)))
+        return -1;
     return check_subwords(grow->config, &grow->run) || check_triples(grow->config, &grow->run) ? -1 : 0;
 }
 
@@ -74,6 +78,9 @@ static int open_source(struct warm_start *grow) {
     if (grow->path_count > 2)
         return fail("train.from = %s names %" PRId64 " files; wanted a run, a file of vectors, or an npy and its vocabulary",
                     grow->config->train_from, grow->path_count);
+    if (grow->config->corpus_forget != FORGET_NO)
+        return fail("corpus.forget chooses among words with counts, and train.from = %s is vectors: begin from a run, or leave the key out",
+                    grow->config->train_from);
     grow->kind = WARM_VECTORS;
     if (vectors_file_open(&grow->vectors, grow->paths[0], grow->path_count == 2 ? grow->paths[1] : NULL)) return -1;
     return check_dim(grow->config, grow->vectors.dim);
@@ -342,9 +349,9 @@ int warm_start_fill(struct warm_start *grow, struct table *table, struct pool *p
 void warm_start_print(const struct warm_start *grow) {
     char known[TEXT_BYTES], rows[TEXT_BYTES], new_words[TEXT_BYTES], others[TEXT_BYTES], rest[128] = "";
     if (!grow->kind) return;
-    if (grow->dropped)
+    if (grow->dropped > grow->vocab->forgot)
         snprintf(rest, sizeof rest, "; %s of its words are not in this corpus and are left out",
-                 text_of_count(others, grow->dropped));
+                 text_of_count(others, grow->dropped - grow->vocab->forgot));
     if (grow->vocab->older)
         snprintf(rest, sizeof rest, ", %s are kept though this corpus lacks them (train.from_words = drop leaves them out)",
                  text_of_count(others, grow->vocab->older));

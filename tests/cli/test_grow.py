@@ -627,3 +627,108 @@ def test_paths_with_blanks(older, forms):
     older("train", config, two, "--run.dir=two")
     assert all(same(a, b) for a, b in zip(rows(older, "one", "target").values(), rows(older, "two", "target").values()))
     older("train", config, two, "--run.dir=two", "--resume", "--train.epochs=2")
+
+
+# ---- words that leave (corpus.forget) ----
+
+MOST = 200
+
+
+def forgetful(sptx, rule, run="run", source="old", **more):
+    keys = {"corpus": {"max_vocab": MOST, "forget": rule, "min_count": 1}, **STILL, **more}
+    return sptx("train", sptx.config(**keys), "--corpus.path=new.txt", f"--train.from={source}", f"--run.dir={run}")
+
+
+def ages(sptx, run):
+    lines = sptx.path(run, "ages.txt").read_text().splitlines()[1:]
+    return dict(zip(words(sptx, run), map(int, lines))) if len(lines) == len(words(sptx, run)) else None
+
+
+@pytest.mark.parametrize("rule", ["count", "age"])
+@pytest.mark.parametrize("order", ["frequency", "first-seen"])
+def test_words_leave_by_a_rule(lacking, rule, order):
+    grow(lacking, "--corpus.min_count=1", "--run.dir=all", f"--corpus.order={order}")
+    lacking("train", "run.ini", "--corpus.path=new.txt", "--corpus.min_count=1", "--run.dir=fresh")
+    old, fresh, everything = (counts(lacking, run) for run in ("old", "fresh", "all"))
+    config = ["train", lacking.config(corpus={"max_vocab": MOST, "forget": rule, "min_count": 1, "order": order}, **STILL)]
+    done = lacking(*config, "--corpus.path=new.txt", "--train.from=old", "--run.dir=run")
+    best = sorted(everything.items(), key=lambda pair: (rule == "age" and pair[0] not in fresh, -pair[1], pair[0] not in fresh))
+    new, gone = counts(lacking, "run"), {word for word, _ in best[MOST:]} & set(old)
+    assert list(new.items()) == [pair for pair in everything.items() if pair[0] in new] and len(new) == MOST
+    assert sorted(new.values()) == sorted(count for _, count in best[:MOST]) and len(set(old) - set(new)) == len(gone) > 50
+    if rule == "age":
+        assert set(fresh) <= set(new)
+    assert f"forgot     {len(gone)} words: '" in done.stderr and f".. (corpus.forget = {rule} leaves {MOST})" in done.stderr
+    assert f"{len(set(old) & set(new))} of {MOST} words begin there" in done.stderr and "left out" not in done.stderr
+    for table in ("target", "context"):
+        before, after = rows(lacking, "old", table), rows(lacking, "run", table)
+        assert all(same(after[word], before[word]) for word in set(old) & set(new))
+    assert {word for word, age in ages(lacking, "run").items() if age} == set(new) - set(fresh)
+    lacking("export", "run", "--format=word2vec-text", "--out=v.txt")
+    assert [line.split(" ")[0] for line in lacking.path("v.txt").read_text().splitlines()[1:]] == list(new)
+    assert f"rows             {MOST} x " in lacking("plan", *config[1:], "--corpus.path=new.txt", "--train.from=old").stdout
+
+
+def test_ages_grow_from_run_to_run(older):
+    def write(*lines):
+        older.path("new.txt").write_text("".join(line + "\n" for line in lines))
+
+    write("a b c d", "a b c", "a b", "a a a d d d d")
+    config = older.config(corpus={"min_count": 1}, **STILL)
+    older("train", config, "--corpus.path=new.txt", "--run.dir=one")
+    assert not older.path("one", "ages.txt").exists()
+    write("a b e f", "a b")
+    grown = older.config(corpus={"min_count": 1}, **STILL)
+    older("train", grown, "--corpus.path=new.txt", "--train.from=one", "--run.dir=two")  # ages are known without corpus.forget, too
+    assert ages(older, "two") == {"a": 0, "b": 0, "e": 0, "f": 0, "c": 1, "d": 1}
+    write("a c e e", "a c g")
+    keys = {"corpus": {"min_count": 1, "max_vocab": 5, "forget": "age"}, **STILL}
+    done = older("train", older.config(**keys), "--corpus.path=new.txt", "--train.from=two", "--run.dir=three")
+    assert ages(older, "three") == {"a": 0, "c": 0, "e": 0, "g": 0, "b": 1}  # d is older than b, and f is rarer
+    assert "forgot     2 words: 'f', 'd' (corpus.forget = age leaves 5)" in done.stderr
+    write("d a", "d a")
+    done = older("train", older.config(**keys), "--corpus.path=new.txt", "--train.from=three", "--run.dir=four")
+    assert counts(older, "four")["d"] == 2 and ages(older, "four") == {"a": 0, "d": 0, "c": 1, "e": 1, "g": 1}
+    assert "forgot     1 word" in done.stderr and "'b'" in done.stderr
+    older.path("new.txt").write_text("x y z u v\n" * 3)
+    said = older.refuses("train", older.config(**keys), "--corpus.path=new.txt", "--train.from=three", "--run.dir=five")
+    assert "has none of the 5 words of this corpus" in said
+    older("train", config, "--corpus.path=new.txt", "--run.dir=four", "--corpus.forget=no", "--overwrite")  # the replaced run's ages go with it
+    assert not older.path("four", "ages.txt").exists()
+
+
+def test_a_run_that_forgot_goes_on_without_the_older_one(lacking):
+    keys = {"corpus": {"max_vocab": MOST, "forget": "age", "min_count": 1}, **ADAGRAD}
+    more = ["--train.from=old", "--corpus.path=new.txt"]
+    config = lacking.config(**keys)
+    lacking("train", config, *more, "--run.dir=whole", "--train.steps=40")
+    lacking("train", config, *more, "--train.steps=15")
+    shutil.rmtree(lacking.path("old"))
+    for name in ("corpus.ids", "corpus.vocab.tsv"):
+        lacking.path("run", name).unlink()
+    lacking("train", config, *more, "--train.steps=40", "--resume")
+    assert lacking.tables() == lacking.tables("whole") and ages(lacking, "run") == ages(lacking, "whole")
+    said = lacking.refuses("train", config, *more, "--corpus.forget=count", "--train.steps=50", "--resume")
+    assert "forget" in said
+
+
+def test_what_forget_refuses(lacking):
+    def said(*options, **corpus):
+        return lacking.refuses("train", lacking.config(corpus={"forget": "count", "max_vocab": 20, **corpus}), "--corpus.path=new.txt", *options)
+
+    assert "train.from is empty: say what to begin from" in said()
+    assert "corpus.max_vocab = 0 bounds nothing" in said("--train.from=old", "--corpus.max_vocab=0")
+    assert "train.from_words = drop keeps none" in said("--train.from=old", DROP)
+    assert "corpus.vocab says itself" in said("--train.from=old", "--corpus.vocab=old/vocab.tsv")
+    assert "each number has its row" in said("--train.from=old", "--corpus.order=given")
+    assert "forget = 'often' is not no, count or age" in said("--train.from=old", forget="often")
+    lacking("export", "old", "--format=word2vec-bin", "--out=v.bin")
+    assert "train.from = v.bin is vectors" in said("--train.from=v.bin")
+    grow(lacking)
+    whole = lacking.path("run", "ages.txt").read_bytes()
+    for broken in (b"", whole[:-3], whole + b"1\n", whole.replace(b"\n0\n", b"\nx\n", 1), whole.replace(b": ", b": f", 1), whole[:40],
+                   whole.replace(b"\n0\n", b"\n99999999999\n", 1), whole.replace(b"\n0\n", b"\n\n", 1)):
+        lacking.path("run", "ages.txt").write_bytes(broken)
+        assert "ages.txt' is damaged, or of another vocab.tsv" in said("--train.from=run", "--run.dir=next")
+        assert "ages.txt' is damaged" in lacking.refuses("plan", lacking.config(corpus={"forget": "age", "max_vocab": 20}),
+                                                         "--corpus.path=new.txt", "--train.from=run", "--run.dir=next")

@@ -47,7 +47,7 @@ def test_names_and_defaults_are_gensims():
     assert [name for name in ours if name != "device"] == list(wanted)
     assert {name for name in wanted if ours[name].default != wanted[name].default} == {"workers"}  # None: all cores
     for name in ("train", "build_vocab"):
-        assert list(inspect.signature(getattr(sptx.Word2Vec, name)).parameters)[:-1] == \
+        assert [one for one in inspect.signature(getattr(sptx.Word2Vec, name)).parameters if one != "forget"][:-1] == \
             list(inspect.signature(getattr(models.Word2Vec, name)).parameters)[:-1]
 
 
@@ -151,6 +151,40 @@ def test_training_goes_on(model, tmp_path):
     loaded.wv.vectors[0] += 1
     with pytest.raises(NotImplementedError, match="changed after training"):
         loaded.train(SENTENCES, total_examples=1, epochs=1)
+
+
+@pytest.mark.filterwarnings("ignore:the loss has stayed")
+def test_words_leave_in_updates(tmp_path):
+    first = [["a"] * 9 + ["b"] * 5 + ["c"] * 3 + ["d"] * 4, ["a", "b", "rare"]]
+    for forget, stay, gone in (("count", ["a", "b", "c", "e"], ["d"]), ("age", ["a", "c", "e", "f"], ["b", "d"])):
+        model = sptx.Word2Vec(first, vector_size=4, min_count=2, max_final_vocab=4, workers=1, sample=0, device="cpu")
+        old = {word: model.wv[word].copy() for word in model.wv.index_to_key}
+        model.build_vocab([["e"] * 6 + ["c", "c", "f", "f", "a"]], update=True, forget=forget)
+        assert sorted(model.wv.index_to_key) == stay and model.forgotten == gone and model.effective_min_count == 2
+        assert all(numpy.array_equal(model.wv[word], old[word]) for word in set(stay) & set(old))
+        assert model.wv.get_vecattr("c", "count") == 5 and not set(gone) & set(model.raw_vocab)
+        model.train([["c", "e", "a"]] * 5, total_examples=5, epochs=1)
+        model.save(tmp_path / "model")
+        model = sptx.Word2Vec.load(tmp_path / "model")
+        model.build_vocab([["d", "d", "d", "a"]], update=True, forget=forget)  # by age b is left of the count, c, e and f of one age
+        assert sorted(model.wv.index_to_key) == (["a", "b", "c", "e"] if forget == "count" else ["a", "c", "d", "e"])
+        model.build_vocab_from_freq({"x": 50, "y": 50, "z": 50, "w": 50}, update=True, forget=forget)
+        assert sorted(model.wv.index_to_key) == ["w", "x", "y", "z"] and len(model.forgotten) == 4
+        model.train([["x", "y"]] * 5, total_examples=5, epochs=1)  # begins anew, since no word is left
+    for keys, sentence in (({"forget": "lru", "update": True}, "'age', 'count' or None, not 'lru'"), ({"forget": "age"}, "set update=True")):
+        with pytest.raises(ValueError, match=sentence):
+            model.build_vocab(first, **keys)
+    with pytest.raises(ValueError, match="set max_final_vocab"):
+        sptx.Word2Vec(first, vector_size=4, min_count=1, device="cpu").build_vocab(first, update=True, forget="count")
+
+
+def test_known_counts_are_added():
+    model = sptx.Word2Vec(vector_size=4, min_count=2)
+    model.build_vocab_from_freq({"a": 3, "b": 2})
+    vector = model.wv["b"].copy()
+    model.build_vocab_from_freq({"a": 1, "c": 9, "d": 1}, update=True)
+    assert model.wv.index_to_key == ["c", "a", "b"] and numpy.array_equal(model.wv["b"], vector)
+    assert model.wv.get_vecattr("a", "count") == 4
 
 
 @pytest.mark.filterwarnings("ignore:the loss has stayed")

@@ -176,8 +176,8 @@ class Doc2Vec(Word2Vec):
         """Returns the rows of dv that names [n] have."""
         return numpy.where(names <= self._highest, names, self._highest + 1 + _TEXTS - names)
 
-    def _count(self, given: Any, update: bool, begins: bool = True) -> None:
-        super()._count(given, update, begins)
+    def _count(self, given: Any, update: bool, begins: bool = True, forget: Optional[str] = None) -> None:
+        super()._count(given, update, begins, forget)
         if given.names is None:
             self._highest = max(self._highest, given.sentences - 1)
         if self._highest + 1 > 2 * given.sentences + 1000:

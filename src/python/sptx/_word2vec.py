@@ -94,10 +94,18 @@ class Word2Vec(_pickled.Saved):
             self._train_called(given, self.epochs, self.alpha, self.min_alpha, callbacks)
 
     def build_vocab(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None, update: bool = False,
-                    progress_per: int = 10000, keep_raw_vocab: bool = False, trim_rule: Any = None, **_: Any) -> None:
-        """Counts words and chooses those that get vectors. update=True: adds words to the existing vocabulary."""
+                    progress_per: int = 10000, keep_raw_vocab: bool = False, trim_rule: Any = None, *, forget: Optional[str] = None,
+                    **_: Any) -> None:
+        """Counts words and chooses those that get vectors. update=True: adds words to the existing vocabulary.
+
+        forget   with update=True and max_final_vocab: words leave until max_final_vocab are left, old and new ones alike. "count": those
+                 that occurred least often in all; "age": those that have not occurred for the most updates, of these those that
+                 occurred least often. `forgotten` lists the old words that left; if one comes back it is counted from 0, and begins
+                 anew. None: no old word leaves
+        """
         _refuse(trim_rule=trim_rule)
-        self._count(self._given(corpus_iterable, corpus_file, grows=True), update)
+        self._check_forget(forget, update)
+        self._count(self._given(corpus_iterable, corpus_file, grows=True), update, forget=forget)
 
     def train(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None,
               total_examples: Optional[int] = None, total_words: Optional[int] = None, epochs: Optional[int] = None,
@@ -159,35 +167,64 @@ class Word2Vec(_pickled.Saved):
     def _plain(self, sentence: Any, number: int) -> List[bytes]:
         return [self._name(word) for word in _listed(sentence)]
 
-    def _count(self, given: "_Given", update: bool, begins: bool = True) -> None:
-        counts, before = given.counted(), self.raw_vocab if update else {}
-        self.corpus_count, self.corpus_total_words = given.sentences, given.words
-        self._raw = counts
-        if before:
-            self._raw = dict(collections.Counter(before) + collections.Counter(self.raw_vocab))
-            self._choose(list(self._raw), numpy.array(list(self._raw.values()), numpy.int64), update, given.words, begins)
-        else:
-            self._choose(counts.words(), counts.counts, update, given.words, begins)
+    forgotten: Sequence[str] = ()  # words that left in the last build_vocab(update=True, forget=..)
+    _ages: Dict[str, int] = {}     # how many updates ago a word last occurred; words of the last one are not here
 
-    def _choose(self, met: List[str], counts: Any, update: bool, words: int, begins: bool = True) -> None:
-        """Chooses the vocabulary by counts. Gives words their first vectors; with begins=False zeros, because they are trained right after."""
-        self.effective_min_count = least = _least_count(counts, self.min_count, self.max_final_vocab)
-        kept = set(self.wv.key_to_index) if update else set()
-        enough = counts >= max(1, least)
+    def _check_forget(self, forget: Optional[str], update: bool) -> None:
+        if forget not in (None, "age", "count"):
+            raise ValueError("forget is 'age', 'count' or None, not %r" % (forget,))
+        if forget and not (update and self.max_final_vocab):
+            raise ValueError("forget=%r lets words leave that are more than max_final_vocab, in an update: set %s"
+                             % (forget, "max_final_vocab" if update else "update=True"))
+
+    def _count(self, given: "_Given", update: bool, begins: bool = True, forget: Optional[str] = None) -> None:
+        counts = given.counted()
+        self.corpus_count, self.corpus_total_words = given.sentences, given.words
+        if update and self.raw_vocab:
+            self._update(dict(zip(counts.words(), counts.counts.tolist())), given.words, forget, begins)
+        else:
+            self._raw, self._ages, self.forgotten = counts, {}, []
+            self._choose(counts.words(), counts.counts, set(), given.words, begins)
+
+    def _update(self, new: Dict[str, int], words: int, forget: Optional[str], begins: bool = True) -> None:
+        """Adds counts to those of the known words, which stay in the vocabulary unless they are forgotten."""
+        raw = self._raw = dict(collections.Counter(self.raw_vocab) + collections.Counter(new))
+        kept, least = set(self.wv.key_to_index), None
+        self._ages, self.forgotten = {word: self._ages.get(word, 0) + 1 for word in kept.difference(new)}, []
+        if forget:
+            age, least = self._ages if forget == "age" else {}, max(1, int(self.min_count))
+            best = sorted((word for word in raw if word in kept or raw[word] >= least),
+                          key=lambda word: (age.get(word, 0), -raw[word], word not in new))
+            self.forgotten = [word for word in best[self.max_final_vocab:] if word in kept]
+            kept, least = set(best[:self.max_final_vocab]), 1 << 62
+            for word in self.forgotten:
+                del raw[word]
+                self._ages.pop(word, None)
+            if self.forgotten:
+                logging.getLogger("sptx").info("forgot %d words (forget=%r): %s", len(self.forgotten), forget, self.forgotten[:3])
+            if not kept.intersection(self.wv.key_to_index):
+                self.train_count = 0  # no word is left whose vectors training could begin with
+        self._choose(list(raw), numpy.array(list(raw.values()), numpy.int64), kept, words, begins, least)
+
+    def _choose(self, met: List[str], counts: Any, kept: Any, words: int, begins: bool = True, least: Optional[int] = None) -> None:
+        """Chooses the vocabulary: the words of `kept`, and those with counts of at least `least` (None: as min_count and max_final_vocab say).
+        Gives words their first vectors; with begins=False zeros, because they are trained right after."""
+        self.effective_min_count = _least_count(counts, self.min_count, None if least else self.max_final_vocab)
+        enough = counts >= max(1, least or self.effective_min_count)
         if kept:
             enough |= numpy.fromiter((word in kept for word in met), bool, len(met))
         rows = numpy.flatnonzero(enough)
         rows = rows[numpy.argsort(-counts[rows], kind="stable")]
         if not len(rows):
             raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
-                               (least, words))
+                               (self.effective_min_count, words))
         before, self.wv = self.wv, self._keyed()
         vectors = numpy.zeros((len(rows), self.vector_size), numpy.float32)
         if begins:
             vectors = (2 * numpy.random.default_rng(self.seed).random(vectors.shape, numpy.float32) - 1) / self.vector_size
         self.wv.vectors, self.wv.index_to_key = vectors, [met[row] for row in rows.tolist()]
         self.wv.key_to_index = {word: row for row, word in enumerate(self.wv.index_to_key)}
-        for word in kept:
+        for word in before.key_to_index.keys() & kept:
             self.wv.vectors[self.wv.key_to_index[word]] = before[word]
         self.wv.expandos["count"] = counts[rows]
         self._left = _sum_of(self.wv.vectors)
@@ -299,12 +336,16 @@ class Word2Vec(_pickled.Saved):
     cum_table = None  # None: the library draws the noise words, without gensim's table
 
     def build_vocab_from_freq(self, word_freq: Mapping[str, int], keep_raw_vocab: bool = False, corpus_count: Optional[int] = None,
-                              trim_rule: Any = None, update: bool = False) -> None:
+                              trim_rule: Any = None, update: bool = False, *, forget: Optional[str] = None) -> None:
         """Builds the vocabulary from known counts, {word: count}, instead of from sentences; call train() afterwards. update=True
-        adds words to the existing vocabulary."""
+        adds words to the existing vocabulary, and forget= lets words leave, as in build_vocab()."""
         _refuse(trim_rule=trim_rule)
-        self._raw = dict(word_freq)
-        self._choose(list(word_freq), numpy.array(list(word_freq.values()), numpy.int64), update, sum(word_freq.values()))
+        self._check_forget(forget, update)
+        if update and self.raw_vocab:
+            self._update(dict(word_freq), sum(word_freq.values()), forget)
+        else:
+            self._raw, self._ages, self.forgotten = dict(word_freq), {}, []
+            self._choose(list(word_freq), numpy.array(list(word_freq.values()), numpy.int64), set(), sum(word_freq.values()))
         self.corpus_count, self.corpus_total_words = corpus_count or 0, sum(word_freq.values())
 
     def estimate_memory(self, vocab_size: Optional[int] = None, report: Optional[Dict[str, int]] = None) -> Dict[str, int]:

@@ -26,11 +26,15 @@ static struct vocab made_of(const char *text) {
     return vocab;
 }
 
-static void joined_as(const char *corpus, const char *run, enum corpus_order order, int list_rows, const char *wanted, uint64_t older) {
+static void left_as(const char *corpus, const char *run, enum corpus_order order, int list_rows, const char *wanted, uint64_t older,
+                    enum corpus_forget forget, uint64_t most, uint32_t *age, uint64_t forgot) {
     struct vocab vocab = made_of(corpus), words = made_of(run);
     struct corpus_options options = plain_options(FORMAT_LISTS);
     char out[512] = "";
     options.order = order;
+    options.forget = forget;
+    options.max_vocab = most;
+    words.age = age;
     options.list_rows = list_rows;
     assert_int_equal(vocab_keep_older(&vocab, &words, &options), 0);
     for (uint64_t id = 0; id < vocab.size; id++) {
@@ -39,6 +43,38 @@ static void joined_as(const char *corpus, const char *run, enum corpus_order ord
     }
     assert_string_equal(out, wanted);
     assert_int_equal(vocab.older, older);
+    assert_int_equal(vocab.forgot, forgot);
+    words.age = NULL;
+    vocab_release(&vocab);
+    vocab_release(&words);
+}
+
+static void joined_as(const char *corpus, const char *run, enum corpus_order order, int list_rows, const char *wanted, uint64_t older) {
+    left_as(corpus, run, order, list_rows, wanted, older, FORGET_NO, 1, NULL, 0); /* max_vocab alone lets no word of an older run leave */
+}
+
+static void the_rarest_or_oldest_words_leave(void **state) {
+    const char *corpus = "a@5 b@4 c@1 x@1", *run = "c@9 d@4 e@2 f@4";
+    left_as(corpus, run, ORDER_FREQUENCY, 0, "c@10 a@5 b@4 d@4", 1, FORGET_COUNT, 4, NULL, 2); /* f is equal to d, and has the higher id */
+    left_as(corpus, run, ORDER_FREQUENCY, 0, "c@10 a@5 b@4", 0, FORGET_COUNT, 3, NULL, 3);
+    left_as(corpus, run, ORDER_FIRST_SEEN, 0, "a@5 c@10", 0, FORGET_COUNT, 2, NULL, 3);
+    left_as(corpus, run, ORDER_FREQUENCY, 0, "c@10 a@5 b@4 d@4 x@1", 1, FORGET_AGE, 5, NULL, 2);
+    left_as(corpus, run, ORDER_FIRST_SEEN, 0, "a@5 b@4 c@10 x@1 e@2", 1, FORGET_AGE, 5, (uint32_t[]){7, 3, 2, 3}, 2); /* c occurs now */
+    left_as(corpus, run, ORDER_FREQUENCY, 0, "c@10 a@5 b@4", 0, FORGET_AGE, 3, NULL, 3);
+    left_as(corpus, run, ORDER_FREQUENCY, 0, "c@10 a@5 b@4 d@4 f@4 e@2 x@1", 3, FORGET_AGE, 7, NULL, 0);
+    left_as("a@2 list:x@0", "b@3 c@1 list:z@0", ORDER_FREQUENCY, 1, "b@3 list:x@0 list:z@0", 2, FORGET_COUNT, 1, NULL, 1); /* lists stay */
+}
+
+static void ages_rise_and_end(void **state) {
+    struct vocab vocab = made_of("a@1"), words = made_of("a@1 b@1 c@1 d@1");
+    struct corpus_options options = plain_options(FORMAT_LISTS);
+    words.age = memcpy(malloc(16), (uint32_t[]){4, 0, 2, UINT32_MAX}, 16);
+    assert_int_equal(vocab_keep_older(&vocab, &words, &options), 0);
+    assert_memory_equal(vocab.age, ((uint32_t[]){0, 1, 3, UINT32_MAX}), 16);
+    vocab_release(&vocab);
+    vocab = made_of("a@1 b@1 c@1 d@1");
+    assert_int_equal(vocab_keep_older(&vocab, &words, &options), 0);
+    assert_null(vocab.age);
     vocab_release(&vocab);
     vocab_release(&words);
 }
@@ -86,6 +122,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_of_both_count_together),
         cmocka_unit_test(other_orders_stay_as_they_are),
+        cmocka_unit_test(the_rarest_or_oldest_words_leave),
+        cmocka_unit_test(ages_rise_and_end),
         cmocka_unit_test(lists_stay_where_lists_have_rows),
         cmocka_unit_test(reciprocals_follow_all_relations),
         cmocka_unit_test(a_name_is_no_number),
