@@ -1,5 +1,8 @@
 """sptx.Tables: several tables that one call fetches and updates."""
 
+import subprocess
+import sys
+
 import numpy
 import pytest
 
@@ -49,6 +52,112 @@ def test_a_call_for_all_is_a_call_for_each(tables):
 def test_what_is_wrong_is_named(tables, call, kind, said):
     with pytest.raises(kind, match=said):
         call(tables)
+
+
+# ---- tables by key ----
+
+def by_key(seed=0, **options):
+    return sptx.Tables({"user": sptx.KeyedTable(40, 4, "adagrad", lr=0.1, evict="lru", device="cpu", seed=seed),
+                        "ad": sptx.KeyedTable(30, 3, "ftrl", admit=2, device="cpu", seed=seed), 7: sptx.KeyedTable(5, 1, device="cpu"), **options})
+
+
+def use(tables, step):
+    keys = [numpy.arange(step, step + 20), [1, 1, step], [3]]
+    rows = tables.fetch(keys)
+    tables.update(keys, [numpy.ones(some.shape, "f4") for some in rows])
+    return keys, rows
+
+
+def files(folder):
+    return {path.name.split("-")[0]: path.read_bytes() for path in folder.iterdir() if path.suffix == ".keyed"}
+
+
+def test_tables_by_key_are_called_and_saved_together(tmp_path):
+    tables, alone = by_key(), [by_key()["user"], by_key()["ad"], by_key()[7]]
+    assert isinstance(tables, sptx.KeyedTables) and list(tables) == ["user", "ad", 7] and len(tables) == 3 and 7 in tables
+    for step in range(3):
+        keys, rows = use(tables, step)
+        for table, some, wanted in zip(alone, keys, rows):
+            assert numpy.array_equal(table.fetch(some), wanted)
+            table.update(some, numpy.ones(wanted.shape, "f4"))
+    assert [tables.rows(name) for name in tables] == list(map(len, alone)) and tables.find([[1], [99], [3]])[1][1].tolist() == [False]
+    tables.save(tmp_path / "monday")
+    marks = tables.mark()
+    use(tables, 9)
+    tables["ad"].remove([1])
+    tables.save_changes(tmp_path / "tuesday", since=marks)
+    tables.barrier()
+    serving = sptx.KeyedTables.load(tmp_path / "monday", device="cpu")
+    serving.apply_changes(tmp_path / "tuesday")
+    tables.save(tmp_path / "a")
+    serving.save(tmp_path / "b")
+    assert files(tmp_path / "a") == files(tmp_path / "b") and len(files(tmp_path / "a")) == 3
+    with pytest.raises(sptx.Error, match="applied already"):
+        serving.apply_changes(tmp_path / "tuesday")
+    tables.save(tmp_path / "monday")  # replaces it
+    assert files(tmp_path / "monday") == files(tmp_path / "a") and len(list((tmp_path / "monday").iterdir())) == 4
+    use(tables, 20)
+    tables.restore(tmp_path / "monday")
+    tables.save(tmp_path / "b")
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+def test_changes_that_one_table_refuses_change_none(tmp_path):
+    tables = by_key()
+    use(tables, 0)
+    tables.save(tmp_path / "whole")
+    marks = tables.mark()
+    use(tables, 1)
+    tables.save_changes(tmp_path / "changes", since=marks)
+    serving = sptx.KeyedTables.load(tmp_path / "whole", device="cpu")
+    serving[7].store([1], numpy.ones((1, 1), "f4"))
+    serving.save(tmp_path / "before")
+    with pytest.raises(sptx.Error, match="table 7 in .* follow another state than the table's; nothing is changed"):
+        serving.apply_changes(tmp_path / "changes")
+    serving.save(tmp_path / "after")
+    assert files(tmp_path / "before") == files(tmp_path / "after")
+    other = by_key(more=sptx.KeyedTable(5, 1, device="cpu"))
+    for call, kind, said in ((lambda: other.restore(tmp_path / "whole"), ValueError, "these are"),
+                             (lambda: tables.restore(tmp_path / "changes"), sptx.Error, "has changes of tables"),
+                             (lambda: tables.apply_changes(tmp_path / "whole"), sptx.Error, "has whole tables"),
+                             (lambda: tables.save_changes(tmp_path / "x", since={}), TypeError, "no mark of these tables"),
+                             (lambda: tables.save(tmp_path), sptx.Error, "is no file of tables"),
+                             (lambda: tables.save(tmp_path / "no" / "folder"), OSError, "No such file"),
+                             (lambda: tables.table, TypeError, "tables of their own"),
+                             (lambda: tables.fetch([[1]]), ValueError, "keys of 1 tables"),
+                             (lambda: tables.prefetch("ad", [1]), TypeError, "have keys and no numbers"),
+                             (lambda: sptx.KeyedTables({"a": tables[7], "b": 3}), TypeError, "'b' is no KeyedTable"),
+                             (lambda: sptx.KeyedTables([tables[7], tables[7]]), ValueError, "two names"),
+                             (lambda: sptx.KeyedTables([]), TypeError, "no tables")):
+        with pytest.raises(kind, match=said):
+            call()
+    (tmp_path / "whole" / "tables.json").write_text("[]")
+    with pytest.raises(sptx.Error, match="is no list of tables by key"):
+        sptx.KeyedTables.load(tmp_path / "whole")
+    tables.close()
+
+
+def test_a_killed_save_leaves_the_older_tables(tmp_path):
+    tables = by_key()
+    use(tables, 0)
+    tables.save(tmp_path / "whole")
+    before = files(tmp_path / "whole")
+    use(tables, 1)
+    code = '''
+import sys, os, sptx
+tables = sptx.KeyedTables.load(sys.argv[1], device="cpu")
+tables.update([[5], [1], [3]], [[[1] * 4], [[1] * 3], [[1]]])
+save = tables["ad"].save
+tables["ad"].save = lambda path: (save(path), open(path + ".7-%016x.partial" % 3, "w").close(), os._exit(9))
+tables.save(sys.argv[1])
+'''
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "whole")]).returncode == 9
+    assert len(list((tmp_path / "whole").iterdir())) == 7  # three tables and their list, two tables of the killed save, a partial file
+    again = sptx.KeyedTables.load(tmp_path / "whole", device="cpu")
+    again.save(tmp_path / "again")
+    assert files(tmp_path / "again") == before
+    tables.save(tmp_path / "whole")
+    assert len(list((tmp_path / "whole").iterdir())) == 4
 
 
 # ---- with PyTorch ----

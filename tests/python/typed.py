@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 import numpy
 
 import sptx
-from sptx import (Context, Doc2Vec, FastText, FastTextKeyedVectors, FrozenPhrases, GloVe, HalfRows, KeyedTable, KeyedVectors, Phrases, Progress,
+from sptx import (Context, Doc2Vec, FastText, FastTextKeyedVectors, FrozenPhrases, GloVe, HalfRows, KeyedTable, KeyedTables, KeyedVectors, Phrases, Progress,
                   Rows, Run, Saving, SptxWarning, Table, Tables, TaggedDocument, Tuned, Word2Vec)
 
 
@@ -40,6 +40,14 @@ def rows_by_key(gradients: Any) -> Tuple[Any, Any]:
     table.update(["user:7", "user:9"], gradients)
     print(rows, len(table), table.remove([1, 2]), table.keys(), table.counts([3]), table.evicted(), table.waiting, "user:7" in table)
     return table.find(numpy.array([3, 99]))
+
+
+def several_by_key(gradients: List[Any]) -> List[Any]:
+    tables = KeyedTables({"user": KeyedTable(1000, 16), "ad": KeyedTable(100, 1, "ftrl")})
+    marks = tables.mark()
+    tables.update([["user:7"], [3]], gradients)
+    tables.save_changes("changes", since=marks)
+    return KeyedTables.load("tables").find([["user:7"], [3]])
 
 
 def tell(progress: Progress) -> None:

@@ -2,7 +2,7 @@
 
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
     KeyedTable  rows by 64-bit keys that come and go: hashes of users, ads, words
-    Tables      several of them, asked and changed by one call
+    Tables      several of them, asked and changed by one call; KeyedTables: several KeyedTables, saved by one call, too
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     gensim      gensim's names: `import sptx.gensim as gensim`
@@ -39,14 +39,14 @@ from ._phrases import FrozenPhrases, Phrases
 from ._run import Run
 from ._saving import Saving
 from ._table import Table
-from ._tables import Tables
+from ._tables import KeyedTables, Tables
 from ._train import Progress, train
 from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "GloVe", "HalfRows", "KeyedTable", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
-           "Rows", "Run", "Saving", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
+__all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "GloVe", "HalfRows", "KeyedTable", "KeyedTables", "KeyedVectors",
+           "OutOfMemory", "Phrases", "Progress", "Rows", "Run", "Saving", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:

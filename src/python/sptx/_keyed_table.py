@@ -265,6 +265,10 @@ class KeyedTable(Table):
     def restore(self, path: Path) -> None:
         """Replaces all keys and rows, and lr, by those of a file that save() wrote; capacity and places stay. Needs memory for both tables until it
         is done. Raises what load() raises, and ValueError if the file's table has another dim, optimizer, dtype, evict or admit."""
+        self.__dict__.update(self._loaded(path).__dict__)
+
+    def _loaded(self, path: Path) -> "KeyedTable":
+        """Opens another table with the rows of a file, and checks that it could replace this one."""
         self._open()
         loaded = KeyedTable.load(path, device=self._context, capacity=self._rows, **self._opened)
         for name in ("dim", "optimizer", "dtype", "evict", "admit"):
@@ -272,7 +276,7 @@ class KeyedTable(Table):
             if there != wanted:
                 loaded.close()
                 raise ValueError("'%s' has a table with %s = %r, and this one has %r" % (os.fspath(path), name, there, wanted))
-        self.__dict__.update(loaded.__dict__)
+        return loaded
 
     def mark(self) -> "Mark":
         """Returns a mark of the table's present state, for save_changes(). A table knows its two newest marks. From the first mark on it remembers
@@ -386,10 +390,10 @@ def keys_of(keys: Any) -> numpy.ndarray:
     return _taken(keys)[0].keep.view(numpy.uint64)
 
 
-def chain_of_file(path: Path) -> int:
-    """Returns the hash of calls of a saved table, which is a line of the file's text."""
+def number_in_file(path: Path, name: str = "chain") -> int:
+    """Returns a number from the text of a saved table's file, such as its hash of calls."""
     with open(path, "rb") as file:
-        found = re.match(rb"sptx keyed 1\n(?:.*\n)*?chain (\d+)\n", file.read(8192))
+        found = re.match(rb"sptx keyed 1\n(?:.*\n)*?%s (\d+)\n" % name.encode(), file.read(8192))
     if found is None:
         raise Error("'%s' is no file of a table by key" % os.fspath(path))
     return int(found[1])

@@ -1,7 +1,11 @@
-"""Tables: several tables with rows of one width, as a model with many features has, read and changed by one call."""
+"""Tables: the tables of a model with many features, read, changed and saved by one call."""
 
+import fcntl
 import itertools
+import json
 import math
+import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Dict, Iterator, List, Tuple, Union
 
@@ -9,9 +13,14 @@ import numpy
 
 from . import _arrays
 from ._context import count_of
+from ._errors import Error
+from ._keyed_table import KeyedTable, Mark, number_in_file
 from ._libraries import Numpy, Torch
 from ._library import HOST
 from ._table import Table
+
+Path = Union[str, "os.PathLike[str]"]
+_LIST, _FORM = "tables.json", "sptx keyed tables 1"
 
 
 class Tables:
@@ -23,12 +32,16 @@ class Tables:
         tables.update([user_ids, item_ids], [user_gradients, item_gradients])
         tables["item"].fetch(ids)                              # one of them
 
-    rows     numbers of rows: {name: rows}, or a list; then the names are 0, 1 ..
+    rows     numbers of rows: {name: rows}, or a list; then the names are 0, 1 ..; or KeyedTables, which KeyedTables describes
     options  those of sptx.Table; gpu_rows, for example, finds the most used rows of all tables together
 
     ids of a table are 0 .. its rows - 1: NumPy arrays and lists, or tensors of PyTorch. An id that is not a row raises IndexError
     before anything changes; ids on the GPU are not looked at, and one past its table's end is a row of the next table.
     """
+
+    def __new__(cls, rows: Any = (), *_: Any, **__: Any) -> Any:
+        given = list(rows.values() if isinstance(rows, Mapping) else rows)
+        return object.__new__(KeyedTables if cls is Tables and given and all(isinstance(one, KeyedTable) for one in given) else cls)
 
     def __init__(self, rows: Union[Mapping[Any, int], Sequence[int]], dim: int, optimizer: str = "sgd", **options: Any) -> None:
         named = dict(rows) if isinstance(rows, Mapping) else dict(enumerate(rows))
@@ -152,6 +165,178 @@ class TablePart:
     def prefetch(self, ids: Any) -> None:
         """Announces a fetch of these ids (Table.prefetch)."""
         self._tables.table.prefetch(self._tables.numbered(self._name, ids))
+
+
+class KeyedTables(Tables):
+    """Several KeyedTables, of any widths and options: calls for all of them, and one save.
+
+        tables = sptx.Tables({"user": sptx.KeyedTable(5_000_000, 64, "adam", evict="lru"), "ad": sptx.KeyedTable(300_000, 16, "ftrl")})
+        users, ads = tables.fetch([user_keys, ad_keys])        # as KeyedTable.fetch of each, one after the other
+        tables.update([user_keys, ad_keys], [user_gradients, ad_gradients])
+        tables.save("monday"); marks = tables.mark()           # the folder monday
+        tables["ad"].remove(old)                               # one of them
+
+    A call that one table refuses has changed the tables before it.
+    """
+
+    def __init__(self, tables: Union[Mapping[Any, KeyedTable], Sequence[KeyedTable]]) -> None:
+        self._tables: Dict[Any, KeyedTable] = dict(tables) if isinstance(tables, Mapping) else dict(enumerate(tables))
+        wrong = [name for name, table in self._tables.items() if not isinstance(table, KeyedTable)]
+        if wrong or not self._tables:
+            raise TypeError("table %r is no KeyedTable" % (wrong[0],) if wrong else "no tables: wanted {name: KeyedTable}, or a list")
+        if len(set(map(id, self._tables.values()))) < len(self._tables):
+            raise ValueError("one KeyedTable has two names")
+        self._number = {name: number for number, name in enumerate(self._tables)}
+
+    @property
+    def table(self) -> Table:
+        raise TypeError("tables by key are tables of their own: tables[name] is one of them")
+
+    def __getitem__(self, name: Any) -> Any:
+        return self._tables[name]
+
+    def rows(self, name: Any) -> int:
+        """Number of keys of a table that have rows."""
+        return len(self._tables[name])
+
+    def numbered(self, name: Any, ids: Any) -> Any:
+        raise TypeError("rows of a KeyedTable have keys and no numbers")
+
+    prefetch = numbered
+
+    def _each(self, method: str, *given: Sequence[Any]) -> List[Any]:
+        for values in given:
+            self._check(values, "keys" if values is given[0] else "values")
+        return [getattr(table, method)(*values) for table, *values in zip(self._tables.values(), *given)]
+
+    def fetch(self, ids: Sequence[Any]) -> List[Any]:
+        """Fetches rows from each table: the keys of each table in the tables' order; returns float32 [*keys.shape, dim] for each."""
+        return self._each("fetch", ids)
+
+    def find(self, ids: Sequence[Any]) -> List[Tuple[Any, Any]]:
+        """KeyedTable.find of each table: changes nothing."""
+        return self._each("find", ids)
+
+    def update(self, ids: Sequence[Any], gradients: Sequence[Any]) -> None:
+        """KeyedTable.update of each table."""
+        self._each("update", ids, gradients)
+
+    def store(self, ids: Sequence[Any], values: Sequence[Any]) -> None:
+        """KeyedTable.store of each table."""
+        self._each("store", ids, values)
+
+    def wait(self) -> None:
+        """Waits until all calls of all tables are done."""
+        self._each("wait")
+
+    barrier = wait
+
+    def close(self) -> None:
+        """Closes all tables."""
+        self._each("close")
+
+    # ---- disk ----
+
+    def save(self, path: Path) -> None:
+        """Writes all tables into the folder `path`, or fails and leaves what is there as it is: a file for each table, and tables.json, which
+        names them and is replaced last. So after a kill the folder has all tables of one save. Processes that save to one folder take
+        turns. Raises what KeyedTable.save() raises, and sptx.Error for a folder with other files."""
+        self._write(path, lambda name, file: self._tables[name].save(file), False)
+
+    def mark(self) -> Dict[Any, Mark]:
+        """Returns a mark of each table, for save_changes()."""
+        return dict(zip(self._tables, self._each("mark")))
+
+    def save_changes(self, path: Path, since: Mapping[Any, Mark]) -> None:
+        """Writes what has changed since mark() into the folder `path`, as save() does. Raises what KeyedTable.save_changes() raises."""
+        if not isinstance(since, Mapping) or set(since) != set(self._tables):
+            raise TypeError("since = %r is no mark of these tables; mark() gives one" % (since,))
+        self._write(path, lambda name, file: self._tables[name].save_changes(file, since[name]), True)
+
+    @classmethod
+    def load(cls, path: Path, **options: Any) -> "KeyedTables":
+        """Opens all tables of a folder that save() wrote. options: those of KeyedTable.load(), for all tables."""
+        return cls({name: KeyedTable.load(file, **options) for name, file in _listed(path, False).items()})
+
+    def restore(self, path: Path) -> None:
+        """Replaces the rows of all tables by those of a folder that save() wrote, or raises and changes none (KeyedTable.restore)."""
+        loaded = {name: self._tables[name]._loaded(file) for name, file in self._files(path, False).items()}
+        for name, table in loaded.items():
+            self._tables[name].__dict__.update(table.__dict__)
+
+    def apply_changes(self, path: Path) -> None:
+        """Applies a folder of save_changes(). Raises sptx.Error, and changes nothing, if it does not follow the state of each table."""
+        files = self._files(path, True)
+        for name, file in files.items():
+            table, there = self._tables[name], number_in_file(file, "base_chain")
+            if there != table.chain:
+                raise Error("the changes of table %r in '%s' follow another state than the table's%s; nothing is changed" % (
+                    name, os.fspath(path), ", and are applied already" if number_in_file(file) == table.chain else ""))
+        for name, file in files.items():
+            self._tables[name].apply_changes(file)
+
+    def _files(self, path: Path, changes: bool) -> Dict[Any, str]:
+        files = _listed(path, changes)
+        if set(files) != set(self._tables):
+            raise ValueError("'%s' has the tables %s, and these are %s" % (os.fspath(path), list(files), list(self._tables)))
+        return files
+
+    def _write(self, path: Path, write: Any, changes: bool) -> None:
+        folder = os.path.abspath(os.fsdecode(os.fspath(path)))
+        if any(not isinstance(name, (str, int)) for name in self._tables):
+            raise TypeError("names of tables that are saved are str or int, not %r" % (list(self._tables),))
+        if not os.path.isdir(folder):
+            os.mkdir(folder)
+        holder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX)
+            older = [name for name in os.listdir(folder) if re.fullmatch(r"\d+-[0-9a-f]{16}\.keyed(\.\d+-[0-9a-f]{16}\.partial)?", name)]
+            there = [name for name in os.listdir(folder) if name not in older and not name.startswith(_LIST)]
+            if there:
+                raise Error("'%s' holds '%s', which is no file of tables: save to a folder of its own" % (folder, there[0]))
+            save = os.urandom(8).hex()
+            files = {name: "%d-%s.keyed" % (number, save) for name, number in self._number.items()}
+            new = os.path.join(folder, "%s.%s.partial" % (_LIST, save))
+            try:
+                for name, file in files.items():
+                    write(name, os.path.join(folder, file))
+                with open(new, "x", encoding="utf-8") as out:
+                    json.dump({"form": _FORM, "changes": changes, "tables": list(files.items())}, out)
+                    out.flush()
+                    os.fsync(out.fileno())
+                os.replace(new, os.path.join(folder, _LIST))
+                os.fsync(holder)
+            except BaseException:
+                older = [new, *files.values()]
+                raise
+            finally:  # what the list no longer names, or what this save did not finish
+                left = [name for name in os.listdir(folder) if name.startswith(_LIST + ".")]
+                for name in {*older, *left}:
+                    if os.path.exists(os.path.join(folder, name)):
+                        os.unlink(os.path.join(folder, name))
+        finally:
+            os.close(holder)
+
+    def __repr__(self) -> str:
+        return "sptx.Tables(%r)" % (self._tables,)
+
+
+def _listed(path: Path, changes: bool) -> Dict[Any, str]:
+    """Returns the files that the list of a saved folder names, by the tables' names."""
+    folder = os.fsdecode(os.fspath(path))
+    with open(os.path.join(folder, _LIST), encoding="utf-8") as file:
+        text = file.read()
+    try:
+        found = json.loads(text)
+        tables = {name: os.path.join(folder, os.path.basename(file)) for name, file in found["tables"]}
+        if found["form"] != _FORM:
+            raise ValueError("form")
+    except (ValueError, KeyError, TypeError):
+        raise Error("'%s/%s' is no list of tables by key" % (folder, _LIST)) from None
+    if found["changes"] is not changes:
+        raise Error("'%s' has %s" % (folder, "changes of tables: load() wants whole ones, and apply_changes() takes these" if found["changes"]
+                                     else "whole tables: load() takes these, and apply_changes() wants changes"))
+    return tables
 
 
 def _join(parts: List[Any]) -> Any:

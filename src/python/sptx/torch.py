@@ -23,10 +23,10 @@ from torch.autograd.function import FunctionCtx
 from . import _fingerprint
 from ._arrays import library_of, narrowed, take_ids
 from ._errors import SptxWarning, tell
-from ._keyed_table import KeyedTable, chain_of_file, keys_of
+from ._keyed_table import KeyedTable, number_in_file, keys_of
 from ._libraries import Numpy
 from ._table import Table
-from ._tables import Tables
+from ._tables import KeyedTables, Tables
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "KeyedEmbedding", "KeyedEmbeddingBag", "NgramEmbedding"]
 
@@ -391,7 +391,7 @@ class _ByKey(_Lookups):
         return {"keys and rows": "%016x" % self.table.chain}
 
     def _identity_of_file(self, path: str, wanted: Dict[str, str]) -> Dict[str, str]:
-        return {"keys and rows": "%016x" % chain_of_file(path)}
+        return {"keys and rows": "%016x" % number_in_file(path)}
 
 
 class KeyedEmbedding(_ByKey, Embedding):
@@ -436,6 +436,8 @@ class EmbeddingBagCollection(_Lookups):
                  scaler: Any = None) -> None:
         if not isinstance(tables, Tables):
             raise TypeError("an EmbeddingBagCollection is over sptx.Tables, not over a %s" % type(tables).__name__)
+        if isinstance(tables, KeyedTables):
+            raise TypeError("an EmbeddingBagCollection asks one table by numbers; take a KeyedEmbeddingBag of each table by key")
         super().__init__(tables.table, accumulate=accumulate, scaler=scaler)
         self.tables = tables
         modes = dict(mode) if isinstance(mode, Mapping) else {name: mode for name in tables.names}
