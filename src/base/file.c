@@ -405,7 +405,7 @@ static int make_own(const char *target, int flags, char **own) {
 }
 
 int file_is_partial(const char *name, const char *of) {
-    size_t length = strlen(of), digits, number;
+    size_t length = strnlen(of, NAME_MOST - PARTIAL_BYTES), digits, number; /* file_own_name() cuts longer names */
     if (strncmp(name, of, length) || name[length] != '.') return 0;
     name += length + 1;
     digits = strspn(name, "0123456789");
@@ -427,11 +427,18 @@ static int keep_rights(struct file_writer *writer, const struct stat *old) {
     return fchmod(writer->fd, mode) ? fail_system("set the rights of", writer->path) : 0;
 }
 
+/* Makes the temporary file. Its lock shows, until it is renamed, that this process is writing it. Before it is locked, file_remove_left() of another
+ * process may take it for one of a killed writer, and remove it: then another one is made. */
 static int open_partial(struct file_writer *writer, const struct stat *old) {
-    writer->fd = make_own(writer->target, O_WRONLY, &writer->partial);
-    if (writer->fd < 0) return fail_system("write", writer->path);
-    flock(writer->fd, LOCK_EX | LOCK_NB); /* shows, as long as the file is open, that this process is writing it (file_remove_left) */
-    return old ? keep_rights(writer, old) : 0;
+    for (;;) {
+        writer->fd = make_own(writer->target, O_WRONLY, &writer->partial);
+        if (writer->fd < 0) return fail_system("write", writer->path);
+        int taken = flock(writer->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+        if (!taken && file_is_at(writer->fd, writer->partial)) return old ? keep_rights(writer, old) : 0;
+        close(writer->fd);
+        unlink(writer->partial);
+        free(writer->partial);
+    }
 }
 
 int file_open_unnamed(const char *path) {
@@ -625,11 +632,12 @@ int file_finish(struct file_writer *writer) {
 int file_commit(struct file_writer *writer) {
     int result = file_finish(writer);
     if (!result) {
-        int fd = writer->fd;
+        int fd = writer->fd, locked = writer->partial ? retry_duplicate(fd) : -1; /* the lock stays until the file has its name */
         writer->fd = -1;
         if (retry_close(fd)) result = fail_system("close", writer->path);
         else if (writer->partial) result = file_rename(writer->partial, writer->target);
         if (result && writer->partial) unlink(writer->partial);
+        if (locked >= 0) close(locked);
     }
     file_abandon(writer);
     return result;
@@ -642,8 +650,9 @@ void file_remove_left(const char *path) {
     int64_t count = parent ? directory_list(parent, &names) : 0;
     for (int64_t i = 0; i < count; i++) {
         char *left = file_is_partial(names[i], slash ? slash + 1 : target) ? file_join(parent, names[i]) : NULL;
-        int fd = left ? retry_open(left, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-        if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB)) unlink(left);
+        int fd = left ? retry_open(left, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1; /* O_NONBLOCK: it may be a pipe */
+        struct stat about;
+        if (fd >= 0 && !fstat(fd, &about) && S_ISREG(about.st_mode) && !flock(fd, LOCK_EX | LOCK_NB)) unlink(left);
         if (fd >= 0) close(fd);
         free(left);
     }

@@ -663,6 +663,7 @@ enum sptx_status sptx_keyed_save(struct sptx_keyed *keyed, const char *path, con
     for (int i = 0; since && i < 2 && keyed->keys.gone_from != UINT64_MAX; i++)
         known |= since->call == keyed->mark[i].call && since->chain == keyed->mark[i].chain;
     if (!known) return leave(context, fail_usage("the mark is none of this table's two newest; save the whole table, and take a new mark"));
+    file_remove_left(path);
     return leave(context, context->ops->rows_wait(context->backend) ? -1 : write_file(keyed, path, since));
 }
 

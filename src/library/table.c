@@ -198,7 +198,10 @@ static int claim_file(struct written *file, const char *path) {
         all_written = file;
     }
     pthread_mutex_unlock(&written_lock);
-    if (!other) return 0;
+    if (!other) {
+        file_remove_left(path);
+        return 0;
+    }
     free(file->name);
     file->name = NULL;
     return fail("'%s' is being written by an earlier save, which is not done; wait for it, or save to another path", path);

@@ -508,3 +508,35 @@ def test_restore_takes_no_other_kind_of_table(tmp_path, other):
         with pytest.raises(ValueError, match="has a table with %s = " % name):
             strange.restore(tmp_path / "table")
         assert strange.find([7])[1].tolist() == [name != "admit"]  # its first sight was one too few
+
+
+@pytest.mark.parametrize("kind", ["keyed", "table", "pickle", "export"])
+def test_what_a_killed_save_leaves_goes_with_the_next_save(tmp_path, kind):
+    code = """
+import os, signal, sys, threading, time, numpy, sptx
+kind, path = sys.argv[1:]
+if kind == "pickle":
+    model = sptx.KeyedVectors(200)
+    model.add_vectors(list(map(str, range(20000))), numpy.ones((20000, 200), "f4"))
+else:
+    model = sptx.Table(40000, 200, device="cpu") if kind == "table" else sptx.KeyedTable(40000, 200, device="cpu")
+    if kind != "table":
+        model.fetch(numpy.arange(40000))
+def die():
+    while not [name for name in os.listdir(os.path.dirname(path)) if ".%d-" % os.getpid() in name]:
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+threading.Thread(target=die).start()
+model.export(path) if kind == "export" else model.save(path)
+time.sleep(60)
+"""
+    own = ["rows.partial", "rows.1-0123456789abcdef.partial2", "rows2.1-0123456789abcdef.partial"]
+    for name in own:
+        (tmp_path / name).write_text("a user's")
+    killed = subprocess.run([sys.executable, "-c", code, kind, str(tmp_path / "rows")])
+    assert killed.returncode == -9 and len(list(tmp_path.iterdir())) > len(own)
+    small = sptx.KeyedVectors(3) if kind == "pickle" else sptx.Table(5, 3, device="cpu") if kind == "table" else sptx.KeyedTable(5, 3, device="cpu")
+    small.export(tmp_path / "rows") if kind == "export" else small.save(tmp_path / "rows")
+    wanted = {"rows", *own, *(["rows.keys.npy"] if kind == "export" else [])}
+    assert {path.name for path in tmp_path.iterdir()} == wanted
+    assert all((tmp_path / name).read_text() == "a user's" for name in own)

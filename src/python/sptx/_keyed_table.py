@@ -1,6 +1,7 @@
 """KeyedTable: rows by 64-bit keys that come and go."""
 
 import ctypes
+import functools
 import os
 import re
 import sys
@@ -8,7 +9,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
-from . import _arrays, _library
+from . import _arrays, _library, _pickled
 from ._context import Context, Handle, context_for, count_of
 from ._errors import Error, tell
 from ._libraries import Numpy, Operand, Torch, Wrong
@@ -326,19 +327,8 @@ class KeyedTable(Table):
                 scales[first:first + len(rows)] = scale
                 rows = numpy.rint(rows / numpy.where(scale > 0, scale, 1))
             out[first:first + len(rows)] = rows
-        files = {where + ".keys.npy": keys, where + ".scales.npy": scales, where: out}
-        if type == "f32":
-            del files[where + ".scales.npy"]
-        try:
-            for name, array in files.items():
-                with open(name + ".partial", "wb") as file:
-                    numpy.save(file, array)
-            for name in files:
-                os.replace(name + ".partial", name)
-        finally:
-            for name in files:
-                if os.path.exists(name + ".partial"):
-                    os.remove(name + ".partial")
+        sides = {".keys.npy": keys, **({".scales.npy": scales} if type == "int8" else {}), "": out}
+        _pickled.replace({where + side: functools.partial(numpy.save, arr=array) for side, array in sides.items()})
 
     # ---- methods that only tables by number have ----
 

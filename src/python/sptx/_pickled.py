@@ -1,9 +1,12 @@
-"""Models stored in one file by pickle: save() and load(), as gensim's classes have them."""
+"""Files that are replaced when they are complete; models stored in one file by pickle: save() and load(), as gensim's classes have them."""
 
+import contextlib
+import fcntl
 import os
 import pickle
+import re
 import stat
-from typing import Any, Union
+from typing import Any, Callable, Mapping, Union
 
 
 def save(model: Any, path: Union[str, os.PathLike]) -> None:
@@ -15,21 +18,43 @@ def save(model: Any, path: Union[str, os.PathLike]) -> None:
         with open(path, "wb") as file:
             pickle.dump(model, file, protocol=4)
         return
-    folder, name = os.path.split(path)
-    own = "%s.%d-%s.partial" % (name[:100], os.getpid(), os.urandom(8).hex())  # a name as the library's writers choose them
-    partial = os.path.join(folder, own)
-    try:
-        with open(partial, "xb") as file:
-            if there:
-                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            pickle.dump(model, file, protocol=4)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        if os.path.exists(partial):
-            os.unlink(partial)
-        raise
+    replace({path: lambda file: pickle.dump(model, file, protocol=4)})
+
+
+def replace(files: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Writes files, {path: function that writes to the open file}, beside the older ones, and renames them when all are complete. Their temporary
+    names and locks are those of the library's writers; files that a killed process left under such names are removed."""
+    partial = {}
+    with contextlib.ExitStack() as locks:
+        try:
+            for path, write in files.items():
+                folder, name = os.path.split(path)
+                name = os.fsdecode(os.fsencode(name)[:191])
+                _remove_left(folder, name)
+                while path not in partial or not os.path.exists(partial[path]):  # before it is locked, another process may remove it
+                    partial[path] = os.path.join(folder, "%s.%d-%s.partial" % (name, os.getpid(), os.urandom(8).hex()))
+                    file = locks.enter_context(open(partial[path], "xb"))
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                if os.path.exists(path):
+                    os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            for path in files:
+                os.replace(partial[path], path)
+        finally:
+            for path in partial.values():
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+
+def _remove_left(folder: str, name: str) -> None:
+    left = re.compile(re.escape(name) + r"\.\d+-[0-9a-f]{16}\.partial")
+    for entry in os.scandir(folder or "."):
+        if left.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            with contextlib.suppress(OSError), open(entry.path, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a process is writing it
+                os.unlink(entry.path)
 
 
 class Saved:

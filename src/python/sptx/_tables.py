@@ -1,5 +1,6 @@
 """Tables: the tables of a model with many features, read, changed and saved by one call."""
 
+import contextlib
 import fcntl
 import itertools
 import json
@@ -11,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Tuple, Union
 
 import numpy
 
-from . import _arrays
+from . import _arrays, _pickled
 from ._context import count_of
 from ._errors import Error
 from ._keyed_table import KeyedTable, Mark, number_in_file
@@ -296,23 +297,18 @@ class KeyedTables(Tables):
                 raise Error("'%s' holds '%s', which is no file of tables: save to a folder of its own" % (folder, there[0]))
             save = os.urandom(8).hex()
             files = {name: "%d-%s.keyed" % (number, save) for name, number in self._number.items()}
-            new = os.path.join(folder, "%s.%s.partial" % (_LIST, save))
+            listed = json.dumps({"form": _FORM, "changes": changes, "tables": list(files.items())}).encode()
             try:
                 for name, file in files.items():
                     write(name, os.path.join(folder, file))
-                with open(new, "x", encoding="utf-8") as out:
-                    json.dump({"form": _FORM, "changes": changes, "tables": list(files.items())}, out)
-                    out.flush()
-                    os.fsync(out.fileno())
-                os.replace(new, os.path.join(folder, _LIST))
+                _pickled.replace({os.path.join(folder, _LIST): lambda out: out.write(listed)})
                 os.fsync(holder)
             except BaseException:
-                older = [new, *files.values()]
+                older = list(files.values())
                 raise
             finally:  # what the list no longer names, or what this save did not finish
-                left = [name for name in os.listdir(folder) if name.startswith(_LIST + ".")]
-                for name in {*older, *left}:
-                    if os.path.exists(os.path.join(folder, name)):
+                for name in older:
+                    with contextlib.suppress(FileNotFoundError):
                         os.unlink(os.path.join(folder, name))
         finally:
             os.close(holder)

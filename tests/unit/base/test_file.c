@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static int files_in_scratch(void) {
@@ -258,6 +259,40 @@ static void knows_its_pieces(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(file_is_partial(none[i], "out"));
 }
 
+/* Another process that removes what killed writers have left, at any moment of a save, neither breaks the save nor keeps what is left. */
+static void removing_what_is_left_breaks_no_save(void **state) {
+    char *path = in_scratch("out"), *pipe = in_scratch("out.2-0123456789abcdef.partial"), text[16];
+    int end;
+    pid_t other = fork();
+    if (!other)
+        for (;;) file_remove_left(path);
+    for (int i = 0; i < 200; i++) {
+        sprintf(text, "save %d", i);
+        if (!(i % 50)) scratch_text("out.1-0123456789abcdef.partial", "of a killed writer");
+        int result = file_replace(path, text, strlen(text));
+        if (result) kill(other, SIGKILL);
+        assert_int_equal(result, 0);
+    }
+    kill(other, SIGKILL);
+    assert_int_equal(waitpid(other, &end, 0), other);
+    assert_holds(path, text, strlen(text));
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    file_remove_left(path); /* does not wait for a writer of the pipe */
+    assert_int_equal(files_in_scratch(), 2);
+    assert_int_equal(unlink(pipe), 0);
+    char name[256] = "";
+    memset(name, 'n', 255);
+    struct file_writer left;
+    assert_int_equal(file_writer_open(&left, in_scratch(name)), 0);
+    file_remove_left(in_scratch(name));
+    assert_int_equal(files_in_scratch(), 2);
+    close(left.fd); /* as a kill does */
+    left.fd = -1;
+    file_remove_left(in_scratch(name));
+    assert_int_equal(files_in_scratch(), 1);
+    file_abandon(&left);
+}
+
 /* A name of the greatest allowed length leaves no space for the partial file's ending. */
 static void names_of_any_length(void **state) {
     char name[256] = "";
@@ -459,6 +494,7 @@ int main(void) {
                                        TEST(says_where_it_cannot_write),
                                        TEST(pieces_are_ones_own),
                                        TEST(knows_its_pieces),
+                                       TEST(removing_what_is_left_breaks_no_save),
                                        TEST(names_of_any_length),
                                        TEST(writes_through_links),
                                        TEST(rights_stay),
