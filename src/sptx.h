@@ -710,7 +710,8 @@ struct sptx_infer_options {
 #define SPTX_INFER_OPTIONS {sizeof(struct sptx_infer_options), 0, 0, 0}
 /* Computes rows, out [count x dim], for new documents, in a run of documents (corpus.format = documents). Document i has the words (row numbers)
  * words[starts[i]] .. words[starts[i + 1] - 1], in order; starts is [count + 1] and never decreases. Rows that are not words are skipped; a
- * document without words gets zeros. Equal words always give equal rows. */
+ * document without words gets zeros. Equal words always give equal rows. In a run whose lists have rows (examples.mode = user), the words are the
+ * items of new lists, and the rows are those by which sptx_run_recommend() scores such lists; epochs and lr are then 0. */
 enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
                                 const struct sptx_infer_options *options, float *out);
 

@@ -201,7 +201,7 @@ int device_config(const struct sptx_context *context, struct config *config) {
 }
 
 int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint64_t lists) {
-    ENDED_BY(config_release) struct config config = {0};
+    struct config config;
     if (lists > 1) return fail_usage("lists = %" PRIu64 " is neither 0 nor 1", lists);
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
@@ -211,6 +211,7 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     if (run->searching) search_close(&run->search);
     int result = device_config(run->context, &config) ||
                          search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config) ? -1 : 0;
+    config_release(&config);
     run->search.first = answers_first(&run->model, (int)lists);
     run->searched = (enum model_view)view;
     run->searching = !result;
@@ -244,7 +245,7 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 
 /* Opens run->lists. If the last call opened the same, keeps it; to compare, the run has a copy of the candidates. */
 static int open_lists(struct sptx_run *run, const char *name, int named, const struct list_candidates *candidates) {
-    ENDED_BY(config_release) struct config config = {0};
+    struct config config;
     const struct list_candidates *last = &run->candidates;
     uint64_t bytes = candidates->rows ? candidates->count * sizeof *candidates->rows : 0, *copy = NULL;
     int score = answers_score_named(&run->model, name, named, pool_threads(run->context->pool));
@@ -259,6 +260,7 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     int result = device_config(run->context, &config) ||
                          list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
                      ? -1 : 0;
+    config_release(&config);
     run->recommending = 1;
     if (result) close_lists(run);
     return result;
@@ -354,7 +356,9 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
                          open_lists(run, options.score, options.names != NULL, &candidates) ||
                          list_scores_ask(&run->lists, &r.question, take_answer, &r)
                      ? -1 : 0;
-    mem_free(r.starts, r.codes, r.own);
+    free(r.starts);
+    free(r.codes);
+    free(r.own);
     return leave(run->context, result);
 }
 
@@ -391,7 +395,7 @@ enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities
     if (check_count(count, "questions") || check_aligned(entities, sizeof *entities, "entities") ||
         check_aligned(relations, sizeof *relations, "relations") || check_answers(rows, scores) || run_triples_check(&run->model))
         return leave(run->context, -1);
-    OWNED uint32_t *asked = mem_alloc(2 * count, sizeof *asked, "questions");
+    uint32_t *asked = mem_alloc(2 * count, sizeof *asked, "questions");
     result = !asked || take_questions(&run->model, entities, relations, count, (int)options.heads, asked, asked + count) ? -1 : 0;
     if (!result && !run->answering) {
         result = device_config(run->context, &config) || triple_answers_open(&run->answers, &run->model, &config) ? -1 : 0;
@@ -401,10 +405,23 @@ enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities
     }
     if (!result)
         result = triple_answers_ask(&run->answers, asked, asked + count, count, k, (int)options.seen, run->context->pool, rows, scores);
+    free(asked);
     return leave(run->context, result);
 }
 
 /* ---- infer ---- */
+
+/* Folds lists in, whatever their number: rows [count x dim]. */
+static int infer_lists(struct sptx_run *run, const struct list_question *question, float *out) {
+    const struct list_candidates all = {.first = 0};
+    struct fold_list *lists = mem_alloc(question->count, sizeof *lists, "new lists");
+    for (uint64_t i = 0; lists && i < question->count; i++)
+        lists[i] = (struct fold_list){question->codes + question->starts[i], question->starts[i + 1] - question->starts[i],
+                                      out + i * run->model.dim};
+    int result = !lists || open_lists(run, NULL, 0, &all) || list_scores_fold(&run->lists, lists, question->count) ? -1 : 0;
+    free(lists);
+    return result;
+}
 
 enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
                                 const struct sptx_infer_options *given, float *out) {
@@ -420,7 +437,11 @@ enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, co
         result = fail_usage("lr = %g and min_lr = %g; wanted rates of which the second is not above the first", options.lr, options.min_lr);
     else if (options.epochs > UINT32_MAX)
         result = fail_usage("epochs = %" PRIu64 " is above %u", options.epochs, UINT32_MAX);
-    else if (!run->inferring && (result = infer_open(&run->infer, &run->model, run->context->pool)))
+    else if (!run->model.documents && fold_in_is_for(&run->model)) {
+        if (options.epochs || options.lr > 0)
+            return leave(run->context, fail_usage("epochs and lr are those of documents; the row of a list is solved by a fixed number of steps"));
+        return leave(run->context, infer_lists(run, &question, out));
+    } else if (!run->inferring && (result = infer_open(&run->infer, &run->model, run->context->pool)))
         infer_close(&run->infer);
     if (result) return leave(run->context, -1);
     run->inferring = 1;
@@ -449,10 +470,11 @@ static int hear(void *user, const struct sptx_progress *report) {
 int set_key(struct config *config, const char *setting) {
     if (!setting) return fail_usage("a setting is NULL");
     uint64_t capacity = strlen(setting) + sizeof "--";
-    OWNED char *argument = mem_alloc(capacity, 1, "a setting");
+    char *argument = mem_alloc(capacity, 1, "a setting");
     if (!argument) return -1;
     snprintf(argument, capacity, "--%s", setting);
     int result = config_argument(config, argument);
+    free(argument);
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
 }
 
@@ -468,9 +490,7 @@ int read_keys(struct config *config, const struct sptx_context *context, const c
     return 0;
 }
 
-/* Reads and resolves the config of a run. Its device is that of the context unless the config names one. The caller releases it even if this
- * fails. */
-static int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
+int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
                 uint64_t count) {
     return read_keys(config, context, path, settings, count) || config_resolve(config) ? -1 : 0;
 }
@@ -507,12 +527,13 @@ enum sptx_status leave_training(struct sptx_context *context, int result) {
 
 enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
                             int beginning, sptx_progress_fn *progress, void *user) {
-    ENDED_BY(config_release) struct config config = {0};
+    struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     int result =
         read_config(&config, context, path, settings, count) ? -1 : train(context, &config, NULL, beginning, progress, user);
+    config_release(&config);
     return leave_training(context, result);
 }
 
@@ -570,12 +591,13 @@ int tune(struct sptx_context *context, const struct config *config, struct gathe
 enum sptx_status sptx_tune(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
                            const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user,
                            struct sptx_tuned *tuned) {
-    ENDED_BY(config_release) struct config config = {0};
+    struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     int result =
         read_keys(&config, context, path, settings, count) ? -1 : tune(context, &config, NULL, options, progress, user, tuned);
+    config_release(&config);
     context->stop = 0;
     return leave(context, result);
 }

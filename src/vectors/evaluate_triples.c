@@ -256,6 +256,7 @@ int evaluate_triples(struct answer *answer, const struct model *model, const str
     if (!result) say_how(&job);
     search_close(&job.search);
     known_answers_release(&job.known);
-    mem_free(job.questions, job.sample);
+    free(job.questions);
+    free(job.sample);
     return result;
 }

@@ -72,7 +72,10 @@ int list_items_read(struct list_items *items, const char *path, const struct gat
 }
 
 void list_items_release(struct list_items *items) {
-    mem_free(items->item, items->starts, items->codes, items->met);
+    free(items->item);
+    free(items->starts);
+    free(items->codes);
+    free(items->met);
     *items = (struct list_items){.count = 0};
 }
 
@@ -239,16 +242,19 @@ static int fill_list(void *user, uint64_t i, float *query, struct search_block *
     return question->seen ? 0 : ban(asking, block, list);
 }
 
+int list_scores_fold(struct list_scores *scores, const struct fold_list *lists, uint64_t count) {
+    if (!count) return 0;
+    if (!scores->fold.model && fold_in_open(&scores->fold, scores->model, scores->search.ops, scores->search.backend, scores->threads))
+        return -1;
+    return fold_in_solve(&scores->fold, lists, count);
+}
+
 /* Folds in all new lists of the block by one call. */
 static int fold_lists(void *user, uint64_t first, uint64_t count) {
     struct asking *asking = user;
-    struct list_scores *scores = asking->scores;
     uint64_t folded = asking->folded;
     asking->folded = 0;
-    if (!folded) return 0;
-    if (!scores->fold.model && fold_in_open(&scores->fold, scores->model, scores->search.ops, scores->search.backend, scores->threads))
-        return -1;
-    return fold_in_solve(&scores->fold, asking->folds, folded);
+    return list_scores_fold(asking->scores, asking->folds, folded);
 }
 
 static int take_list(void *user, uint64_t i, const struct search_found *place) {
@@ -269,11 +275,14 @@ int list_scores_ask(struct list_scores *scores, const struct list_question *ques
     asking.ids = scores->candidates ? mem_alloc(question->k, sizeof *asking.ids, "answers") : NULL;
     int result = asking.row && (asking.ids || !scores->candidates) ? 0 : -1;
     if (!result && !question->seen && !scores->graph.nodes && run_has_graph(scores->model)) { /* neighbours must be banned */
-        ENDED_BY(pool_end) struct pool *pool = pool_open(scores->threads);
+        struct pool *pool = pool_open(scores->threads);
         result = pool ? run_graph_open(&scores->graph, scores->model, pool) : -1;
+        if (pool) pool_close(pool);
     }
     if (!result) result = search_each(&scores->search, question->count, question->k, &calls, &asking);
-    mem_free(asking.row, asking.ids, asking.folds);
+    free(asking.row);
+    free(asking.ids);
+    free(asking.folds);
     return result;
 }
 
@@ -311,18 +320,20 @@ uint64_t answers_rows(const struct model *model, int lists) {
  * belong to words. */
 static int make_view(struct model *model, enum model_view view, unsigned threads) {
     const struct backend_ops *named = config_named_backend(&model->keys), *ops = named ? named : backend_best();
-    ENDED_BY(graph_close) struct graph graph = {0};
+    struct graph graph = {0};
     if (view == VIEW_CONTEXT && model->tree)
         return fail("'%s' was trained with train.loss = hierarchical: its context rows are nodes of a tree, and no word has one; ask the "
                     "table target",
                     model->directory);
     if (view != VIEW_PROPAGATED || model->propagated) return 0;
-    ENDED_BY(pool_end) struct pool *pool = pool_open(threads);
+    struct pool *pool = pool_open(threads);
     float *rows = pool && !run_graph_open(&graph, model, pool) ? model_matrix(model, VIEW_NORMSUM, 0, 0) : NULL;
     if (rows && !propagate(rows, model->dim, &graph, ops->present(NULL, 0) ? ops : backend_without_gpu(), pool))
         model->propagated = rows;
     else
         free(rows);
+    graph_close(&graph);
+    if (pool) pool_close(pool);
     return model->propagated ? 0 : -1;
 }
 

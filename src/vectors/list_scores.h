@@ -131,6 +131,7 @@ struct list_candidates {
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
                      const struct list_candidates *candidates, const struct config *config);
 void list_scores_close(struct list_scores *scores); /* may be called on a struct of zeros */
+int list_scores_fold(struct list_scores *scores, const struct fold_list *lists, uint64_t count); /* fold_in_solve(), by the opened search's backend */
 
 /* Which lists to answer, and how. */
 struct list_question {

@@ -334,15 +334,16 @@ class Run(Asked, Indexes):
 
     def infer(self, words: Optional[Iterable] = None, epochs: int = 0, lr: float = 0, min_lr: float = 0, *,
               documents: Optional[Iterable] = None) -> Any:
-        """The row of a document that the run was not trained on, float32 [dim]: what training would make of it with all other rows
-        fixed. For runs of documents (corpus.format = documents).
+        """The row of a document, or of a list of items, that the run was not trained on, float32 [dim]: what training would make of it with
+        all other rows fixed. For runs of documents (corpus.format = documents) and runs whose lists have rows (examples.mode = user).
 
             run.infer("some words of a new text".split())
             run.infer(documents=[["some", "words"], ["others"]])   # several in one call, on all threads: [documents x dim]
+            run.infer(["milk", "bread"])                           # the row by which recommend() scores this list
 
         The same words always give the same bytes. Words that the run does not know are skipped; without any other the row is zeros, and
         an SptxWarning counts such documents. epochs: passes over the document; 0: as many as the run made. lr, min_lr: the first and the
-        last learning rate; lr=0: the run's."""
+        last learning rate; lr=0: the run's. Lists have neither."""
         if (words is None) == (documents is None):
             raise TypeError("infer wants the words of a document, or documents=, and only one of the two")
         if is_token(words):
