@@ -119,7 +119,8 @@ static void close_backend(struct backend *backend) {
     while (backend->tables) table_close(backend, backend->tables);
     cpu_release_arrays(backend);
     pool_close(backend->pool);
-    mem_free(backend->ids, backend);
+    free(backend->ids);
+    free(backend);
 }
 
 static int open_backend(struct backend **out, const struct backend_options *options) {

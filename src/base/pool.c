@@ -97,7 +97,8 @@ void pool_close(struct pool *pool) {
     pthread_cond_destroy(&pool->start);
     pthread_cond_destroy(&pool->done);
     pthread_mutex_destroy(&pool->lock);
-    mem_free(pool->handles, pool);
+    free(pool->handles);
+    free(pool);
 }
 
 unsigned pool_threads(const struct pool *pool) {

@@ -1,4 +1,3 @@
-#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "commands.h"
@@ -10,16 +9,25 @@
 /* sptx-w2v config [CONFIG.ini] [--section.key=value ...] */
 int cmd_config(int argc, char **argv) {
     const struct option options[] = {{0}};
-    ENDED_BY(arguments_release) struct arguments arguments = {0};
-    ENDED_BY(config_release) struct config config = {0};
-    OWNED char *text = NULL;
-    if (arguments_read(&arguments, "config", argc, argv, options, ANY_SECTION)) return -1;
-    if (arguments.count > 1) return fail_usage("config takes one file, %d given", arguments.count);
+    struct arguments arguments;
+    struct config config = {0};
+    char *text = NULL;
+    int result = -1;
+    if (arguments_read(&arguments, "config", argc, argv, options, ANY_SECTION)) goto out;
+    if (arguments.count > 1) {
+        fail_usage("config takes one file, %d given", arguments.count);
+        goto out;
+    }
     if (arguments_config(&config, 0, arguments.count ? arguments.given[0] : NULL, &arguments) || config_format(&config, 1, &text))
-        return -1;
+        goto out;
     for (char *line = text; *line; line += strcspn(line, "\n") + 1) { /* printed by terminal_print(), since a value may contain control characters */
         terminal_print(line, strcspn(line, "\n"));
         putchar('\n');
     }
-    return 0;
+    result = 0;
+out:
+    free(text);
+    arguments_release(&arguments);
+    config_release(&config);
+    return result;
 }

@@ -525,10 +525,12 @@ const struct command *command_find(const char *name) {
 }
 
 int command_set_key(struct config *config, const char *key, const char *value) {
-    OWNED char *argument = mem_alloc(strlen(key) + strlen(value) + sizeof "--=", 1, "an option");
+    char *argument = mem_alloc(strlen(key) + strlen(value) + sizeof "--=", 1, "an option");
     if (!argument) return -1;
     sprintf(argument, "--%s=%s", key, value);
-    return config_argument(config, argument);
+    int result = config_argument(config, argument);
+    free(argument);
+    return result;
 }
 
 int command_ranks(struct ranks *ranks, const char *command) {

@@ -371,8 +371,9 @@ char *config_file(const char *path) {
 }
 
 int config_read(struct config *config, const char *path) {
-    OWNED char *text = config_file(path);
+    char *text = config_file(path);
     int result = text ? config_read_text(config, text, path) : -1;
+    free(text);
     return result ? -1 : take_file_name(config, path);
 }
 
@@ -492,9 +493,11 @@ int config_format(const struct config *config, int help, char **text) {
 }
 
 int config_write(const struct config *config, int help, struct file_writer *writer) {
-    OWNED char *text = NULL;
+    char *text = NULL;
     if (config_format(config, help, &text)) return -1;
-    return file_write(writer, text, strlen(text));
+    int result = file_write(writer, text, strlen(text));
+    free(text);
+    return result;
 }
 
 char *config_value(const struct config *config, const char *section, const char *key) {

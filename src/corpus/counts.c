@@ -67,7 +67,8 @@ int counts_writer_commit(struct counts_writer *w, uint64_t fingerprint) {
 void counts_writer_abandon(struct counts_writer *w) {
     idstream_writer_abandon(&w->out);
     if (w->fd >= 0) retry_close(w->fd);
-    mem_free(w->ids, w->weights);
+    free(w->ids);
+    free(w->weights);
     *w = (struct counts_writer){.fd = -1};
     w->out.file.fd = -1;
 }

@@ -18,7 +18,8 @@
 #include <xxhash.h>
 
 void encoded_release(struct encoded *encoded) {
-    mem_free(encoded->memory, encoded->ends);
+    free(encoded->memory);
+    free(encoded->ends);
 }
 
 /* State of encoding one block. */
@@ -368,7 +369,9 @@ int encode_triples(struct idstream_writer *writer, const struct triples_met *met
     mem_prefer_huge(g.ends, met->entities * sizeof *g.ends);
     int result = g.ends ? put_all(&g, pool) : -1;
     if (!result) say_left_out(&g);
-    mem_free(g.ends, g.keys, g.kept);
+    free(g.ends);
+    free(g.keys);
+    free(g.kept);
     return result;
 }
 
@@ -596,7 +599,9 @@ static int sort_buckets(void *context, unsigned worker) {
     int result = 0;
     while (!result && pool_take(&g->next, g->end - g->first, 1, &bucket, &end))
         result = interrupt_check() || sort_bucket(g, bucket, &sorted) ? -1 : 0;
-    mem_free(sorted.ids, sorted.weights, sorted.next);
+    free(sorted.ids);
+    free(sorted.weights);
+    free(sorted.next);
     return result;
 }
 
@@ -628,7 +633,10 @@ static int group_round(struct grouping *g, uint64_t ids) {
     if (!result) set_places(g);
     g->next = 0;
     if (!result) result = pool_run(g->pool, store_kept, g) || pool_run(g->pool, sort_buckets, g) ? -1 : 0;
-    mem_free(g->places, g->ends, g->kept, g->weights);
+    free(g->places);
+    free(g->ends);
+    free(g->kept);
+    free(g->weights);
     return result;
 }
 
@@ -657,7 +665,11 @@ int group_pairs(struct idstream_writer *writer, const struct pairs_met *met, int
         result = idstream_end_sentence(writer, writer->tokens += ids_of(&g, &g.lists[list]));
     if (!result && g.list_count) result = group_all(&g, writer->tokens);
     integer_counts_release(&g.counts);
-    mem_free(g.numbers, g.marks, g.marks_before, g.lists, g.begins);
+    free(g.numbers);
+    free(g.marks);
+    free(g.marks_before);
+    free(g.lists);
+    free(g.begins);
     return result ? -1 : 0;
 }
 

@@ -263,6 +263,7 @@ char *first_bytes_read(struct first_bytes *front, const struct first_look *wante
 
 int first_bytes_look(struct first_bytes *front, const struct first_look *wanted) {
     uint64_t length;
-    OWNED char *bytes = first_bytes_read(front, wanted, &length);
+    char *bytes = first_bytes_read(front, wanted, &length);
+    free(bytes);
     return bytes ? 0 : -1;
 }

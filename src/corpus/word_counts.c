@@ -579,7 +579,8 @@ static void close_side(struct worker *worker, struct side *side, int failed) {
         add_counts(worker, side);
     }
     if (side->tally) tally_close(side->tally);
-    mem_free(side->tally, side->missed);
+    free(side->tally);
+    free(side->missed);
 }
 
 static int take_blocks(struct worker *worker) {
@@ -597,7 +598,7 @@ static int take_blocks(struct worker *worker) {
 
 static int count_blocks(void *context, unsigned number) {
     struct counting *counting = context;
-    OWNED struct worker *worker = mem_zalloc(1, sizeof *worker, "counting");
+    struct worker *worker = mem_zalloc(1, sizeof *worker, "counting");
     if (worker) worker->counting = counting;
     int result = worker ? take_blocks(worker) : -1;
     if (result) counting->failed = 1;
@@ -608,6 +609,7 @@ static int count_blocks(void *context, unsigned number) {
         corpus_block_release(&worker->block);
         free(worker->out);
     }
+    free(worker);
     return result;
 }
 

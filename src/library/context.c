@@ -1,6 +1,5 @@
 #include "handles.h"
 
-#include "base/memory.h"
 #include "config/config.h"
 
 #include <inttypes.h>
@@ -155,7 +154,8 @@ void sptx_close(struct sptx_context *context) {
     enter(context);
     if (context->backend) context->ops->close(context->backend);
     pool_close(context->pool);
-    mem_free(context->trained, context->tuned);
+    free(context->trained);
+    free(context->tuned);
     leave(context, 0);
     report_close(context->report);
     free(context);

@@ -4,7 +4,6 @@
 #define SPTX_WRITTEN_RUN_H
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "config/config.h"
 #include "corpus/vocab.h"
 #include "run/checkpoint.h"
@@ -56,8 +55,7 @@ static inline void write_run(const char *run, const char *word) {
     struct vocab vocab = two_words(word);
     struct config config;
     char path[512], line[64];
-    vocab.age = mem_zalloc(vocab.size, sizeof *vocab.age, "ages"); /* so that the run has an ages.txt, too */
-    if (!vocab.age || directory_make(run) || config_init(&config) || config_set(&config, "corpus", "path", word, "here") ||
+    if (directory_make(run) || config_init(&config) || config_set(&config, "corpus", "path", word, "here") ||
         run_files_write(run, &config, &vocab))
         abort();
     snprintf(path, sizeof path, "%s/metrics.jsonl", run);

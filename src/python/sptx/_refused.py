@@ -1,8 +1,15 @@
 """Names of gensim that this package lacks: using one raises an error that says what to do instead."""
 
-from typing import Any
+from typing import Any, Callable, Mapping
 
 import numpy
+
+
+def lacking(module: str, elsewhere: Mapping[str, str], otherwise: str) -> Callable[[str], Any]:
+    """Returns a module's __getattr__, which raises AttributeError for a name that the module lacks, with the sentence that `elsewhere` has for it."""
+    def get(name: str) -> Any:
+        raise AttributeError("%s has no %s: %s" % (module, name, elsewhere.get(name, otherwise)))
+    return get
 
 
 def refused(sentence: str) -> Any:

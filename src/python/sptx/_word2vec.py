@@ -520,7 +520,7 @@ class _Place:
     """A temporary folder for the files of one training, removed with its object. A pickle of the object contains the run's files."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="sptx-word2vec-")
+        self._folder = tempfile.TemporaryDirectory(prefix="sptx-run-")
 
     def path(self, name: str) -> str:
         return os.path.join(self._folder.name, name)
@@ -544,6 +544,9 @@ class _Place:
     def __setstate__(self, packed: bytes) -> None:
         self.__init__()  # type: ignore[misc]
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+            for member in tar.getmembers():
+                if not (member.isfile() or member.isdir()) or member.name.split("/")[0] != "run" or ".." in member.name.split("/"):
+                    raise ValueError("the packed run has %r, which is no file of a run" % member.name)
             tar.extractall(self._folder.name)
 
 

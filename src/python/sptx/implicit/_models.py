@@ -1,0 +1,299 @@
+"""AlternatingLeastSquares and BayesianPersonalizedRanking: implicit's calls, answered by a run of sptx.fit(). Names, defaults and the forms of
+arguments and answers are those of implicit 0.7."""
+
+import os
+import warnings
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy
+
+from .._fit import fit
+from .._refused import refused
+from .._run import Run
+from .._word2vec import _Place
+
+_AT_ONCE = 1 << 24  # most scores that are in memory at a time
+
+
+class _Factors:
+    """What both models are: rows of users and rows of items, whose dot products are the scores.
+
+    user_factors    [users x factors], item_factors [items x factors]: copies of the run's rows, of unit length if it was trained by cosines;
+                    zeros for a user or an item without entries. None before fit()
+    run             the sptx.Run behind them, for everything that implicit has no call for: run.evaluate(), run.export(), run.to_faiss()
+    """
+
+    def __init__(self, factors: int, regularization: float, dtype: Any, iterations: int, num_threads: int, random_state: Any,
+                 use_gpu: Optional[bool], keys: Optional[Dict[str, Any]]) -> None:
+        self.factors, self.regularization, self.dtype = int(factors), float(regularization), numpy.dtype(dtype)
+        self.iterations, self.num_threads, self.random_state, self.use_gpu = int(iterations), int(num_threads), random_state, use_gpu
+        self.keys = dict(keys or {})
+        self.user_factors: Any = None
+        self.item_factors: Any = None
+        self._place: Optional[_Place] = None  # the files of the run
+        self._opened: Optional[Run] = None
+
+    def _fit(self, matrix: Any, show_progress: bool, callback: Any, keys: Dict[str, Any]) -> None:
+        if callback is not None:
+            raise NotImplementedError("callback is not there: sptx.fit(user_items, path, progress=) reports while it trains")
+        seed = {} if self.random_state is None else {"train.seed": seed_of(self.random_state)}
+        place = _Place()
+        run = fit(matrix, place.path("run"), dim=self.factors, threads=self.num_threads, device=self._device,
+                  keys={"optimizer.weight_decay": self.regularization, **seed, **keys, **self.keys, "corpus.order": "given",
+                        "run.checkpoint_every": "end", "run.keep": 1}, progress=None if show_progress else False)
+        self._place, self._opened = place, run
+        self.user_factors, self.item_factors = (rows.astype(self.dtype) for rows in factors_of(run, matrix))
+
+    @property
+    def _device(self) -> str:
+        return "auto" if self.use_gpu is None else "cuda" if self.use_gpu else "cpu"
+
+    @property
+    def run(self) -> Run:
+        if self._place is None:
+            raise ValueError("the model has no run: call fit() first")
+        if self._opened is None:
+            self._opened = Run(self._place.path("run"), device=self._device)
+        return self._opened
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    # ---- questions ----
+
+    def recommend(self, userid: Any, user_items: Any, N: int = 10, filter_already_liked_items: bool = True, filter_items: Any = None,
+                  recalculate_user: bool = False, items: Any = None) -> Tuple[Any, Any]:
+        """The N items that suit a user, or each of several users, best: (ids, scores), [N] or [users x N], best first.
+
+            ids, scores = model.recommend(0, user_items[0])
+            ids, scores = model.recommend(numpy.arange(10), user_items[:10])
+
+        user_items                  a CSR matrix with a row for each user that is asked
+        filter_already_liked_items  True: items of the user's row in user_items are no answers
+        filter_items                ids that are no answers for anyone; items: only these ids are ranked. Not both
+        recalculate_user            True: the user's factors are computed from user_items; the entries' values do not matter
+
+        Where fewer than N items are left, the last ids are -1 and their scores the lowest float32.
+        """
+        users = numpy.atleast_1d(userid)
+        if filter_already_liked_items or recalculate_user:
+            if getattr(user_items, "format", "") != "csr":
+                raise ValueError("user_items needs to be a CSR sparse matrix")
+            if user_items.shape[0] != len(users):
+                raise ValueError("user_items must contain 1 row for every user in userids")
+        queries = numpy.atleast_2d(self.recalculate_user(userid, user_items) if recalculate_user else self._rows(self.user_factors, users, "user"))
+        liked = _lists_of(user_items) if filter_already_liked_items else None
+        return self._best(numpy.isscalar(userid), queries, self.item_factors, N, filter_items, items, liked)
+
+    def similar_items(self, itemid: Any, N: int = 10, recalculate_item: bool = False, item_users: Any = None, filter_items: Any = None,
+                      items: Any = None) -> Tuple[Any, Any]:
+        """The N items whose factors are nearest by cosine to those of an item, or of each of several: (ids, scores). The item itself is the
+        first. filter_items, items: as of recommend()."""
+        if recalculate_item:
+            self.recalculate_item()
+        queries = self._rows(self.item_factors, numpy.atleast_1d(itemid), "item")
+        return self._best(numpy.isscalar(itemid), _unit(queries), _unit(self.item_factors), N, filter_items, items)
+
+    def similar_users(self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None) -> Tuple[Any, Any]:
+        """The N users nearest to a user, or to each of several, as similar_items() finds items."""
+        queries = self._rows(self.user_factors, numpy.atleast_1d(userid), "user")
+        return self._best(numpy.isscalar(userid), _unit(queries), _unit(self.user_factors), N, filter_users, users)
+
+    def rank_items(self, userid: Any, user_items: Any, selected_items: Any, recalculate_user: bool = False) -> Tuple[Any, Any]:
+        """The old name of recommend(items=selected_items)."""
+        warnings.warn("rank_items is deprecated. Use recommend with the 'items' parameter instead", DeprecationWarning, stacklevel=2)
+        return self.recommend(userid, user_items, filter_already_liked_items=False, recalculate_user=recalculate_user, items=selected_items)
+
+    def recalculate_user(self, userid: Any, user_items: Any) -> Any:
+        """The factors that training would give to users with these items, [factors] or [users x factors]: they are folded in, as Run.infer()
+        does it, and not stored. The values of the entries do not matter."""
+        if user_items.shape[0] != numpy.size(userid):
+            raise ValueError("user_items should have one row for every item in user")
+        rows = self.run.infer(documents=_lists_of(user_items)).astype(self.dtype)
+        return rows[0] if numpy.isscalar(userid) else rows
+
+    def partial_fit_users(self, userids: Any, user_items: Any) -> None:
+        """Stores the factors that recalculate_user() computes, for users that are known or new. Rows of items stay as they are."""
+        rows, most = self.recalculate_user(numpy.atleast_1d(userids), user_items), int(numpy.max(userids)) + 1
+        if most > len(self.user_factors):
+            more = numpy.zeros((most - len(self.user_factors), self.user_factors.shape[1]), self.dtype)
+            self.user_factors = numpy.concatenate([self.user_factors, more])
+        self.user_factors[userids] = rows
+
+    def _rows(self, factors: Any, ids: Any, what: str) -> Any:
+        if factors is None:
+            raise ValueError("the model has no factors: call fit() first")
+        if len(ids) and not 0 <= ids.min() <= ids.max() < len(factors):
+            raise IndexError("%ss are 0 to %d, and one that is asked for is not among them" % (what, len(factors) - 1))
+        return factors[ids]
+
+    def _best(self, is_one: bool, queries: Any, factors: Any, count: int, dropped: Any, among: Any, banned: Any = None) -> Tuple[Any, Any]:
+        """Returns the `count` rows of `factors` that score best with each query, without banned[query] and `dropped`; or those of `among`."""
+        if among is not None:
+            if dropped is not None and len(dropped):
+                raise ValueError("Can't set both items and filter_items, or users and filter_users")
+            self._rows(factors, among := numpy.unique(among), "id")
+        left = numpy.zeros(len(factors), bool)
+        left[slice(None) if among is None else among] = True
+        left[[one for one in (() if dropped is None else dropped) if 0 <= one < len(factors)]] = False
+        kept = numpy.flatnonzero(left)
+        count, searched = min(count, len(factors if among is None else among)), factors if left.all() else factors[kept]
+        ids, scores = numpy.full((len(queries), count), -1, numpy.int32), numpy.full((len(queries), count), numpy.finfo(numpy.float32).min)
+        step = max(1, _AT_ONCE // max(1, len(kept)))
+        for first in range(0, len(queries) if count and len(kept) else 0, step):
+            for at, values in enumerate(queries[first:first + step] @ searched.T, first):
+                if banned is not None:
+                    own = numpy.searchsorted(kept, banned[at])
+                    values[own[(own < len(kept)) & (kept[numpy.minimum(own, len(kept) - 1)] == banned[at])]] = -numpy.inf
+                few = numpy.argpartition(-values, count - 1)[:count] if count < len(values) else numpy.arange(len(values))
+                few = few[numpy.lexsort((few, -values[few]))]
+                few = few[values[few] > -numpy.inf]
+                ids[at, :len(few)], scores[at, :len(few)] = kept[few], values[few]
+        return (ids[0], scores[0]) if is_one else (ids, scores)
+
+    # ---- files ----
+
+    def save(self, fileobj_or_path: Any) -> None:
+        """Writes the model as implicit does, into an .npz: its load() reads the file, too. The run's files are in it."""
+        values = {name: value for name, value in vars(self).items() if isinstance(value, (bool, int, float, numpy.ndarray))}
+        if self._place is not None:
+            values["sptx_run"] = numpy.frombuffer(self._place.__getstate__(), numpy.uint8)
+        numpy.savez(fileobj_or_path, dtype=self.dtype.name, **values)
+
+    @classmethod
+    def load(cls, fileobj_or_path: Any) -> Any:
+        """Reads a model that save() wrote. Of a file that implicit wrote, the factors are read: recommend() and similar_items() answer from
+        them, and recalculate_user() refuses."""
+        if isinstance(fileobj_or_path, (str, os.PathLike)) and not os.fspath(fileobj_or_path).endswith(".npz"):
+            fileobj_or_path = os.fspath(fileobj_or_path) + ".npz"
+        kind: Any = cls
+        model = kind()
+        with numpy.load(fileobj_or_path, allow_pickle=False) as file:
+            for name, value in file.items():
+                if name == "sptx_run":
+                    model._place = _Place()
+                    model._place.__setstate__(value.tobytes())
+                else:
+                    setattr(model, name, numpy.dtype(str(value)) if name == "dtype" else value.item() if value.shape == () else value)
+        return model
+
+    recalculate_item = refused("recalculate_item() is not there: rows of items change in fit() alone")
+    partial_fit_items = refused("partial_fit_items() is not there: rows of items change in fit() alone")
+    explain = refused("explain() is not there, as it needs the equations of ALS: similar_items(itemid, items=user_items.indices) says which of a "
+                      "user's items are most like an item")
+    recommend_all = refused("recommend_all() is not there: recommend(numpy.arange(users), user_items) answers for all users")
+    to_gpu = refused("to_gpu() is not there: a model with use_gpu=True, or the default None on a machine with a GPU, trains on it")
+
+
+def _lists_of(matrix: Any) -> List[Any]:
+    """Returns the items of each row of a CSR matrix."""
+    return [matrix.indices[start:end] for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:])]
+
+
+def _unit(rows: Any) -> Any:
+    lengths = numpy.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / numpy.where(lengths == 0, 1, lengths)
+
+
+def seed_of(random_state: Any) -> int:
+    """Returns train.seed for an int, or draws one from a RandomState or a Generator."""
+    if isinstance(random_state, (int, numpy.integer)):
+        return int(random_state) % 2**32
+    return int(getattr(random_state, "randint", None) and random_state.randint(2**31) or random_state.integers(2**31))
+
+
+def factors_of(run: Run, matrix: Any) -> Tuple[Any, Any]:
+    """Returns the rows of users and of items of a run on this CSR matrix, trained with corpus.order = given. Rows that no entry trained are
+    zeros; those of a run by cosines have unit length, so that dot products are its scores."""
+    of_users, of_items = (numpy.zeros((count, run.dim), numpy.float32) for count in matrix.shape)
+    known = numpy.flatnonzero(run.counts)
+    of_items[known] = run.vectors(table="context")[known]
+    of_users[[int(name[len("list:"):]) for name in run.lists]] = run.vectors(lists=True)[len(run):]
+    of_users[numpy.diff(matrix.indptr) == 0] = 0
+    return (_unit(of_users), _unit(of_items)) if run._key("train", "score") == "cosine" else (of_users, of_items)
+
+
+def matrix_of(user_items: Any, confidences: bool) -> Tuple[Any, Dict[str, Any]]:
+    """Checks a matrix of users x items, and returns a copy that sptx.fit() takes without a warning, with the keys that its values make: where
+    they differ, and are confidences, they weigh the pairs."""
+    if not hasattr(user_items, "tocsr") or len(user_items.shape) != 2:
+        raise TypeError("user_items is a %s; wanted a sparse matrix of users x items" % type(user_items).__name__)
+    matrix = user_items.tocsr().astype(numpy.float32)  # a copy
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if not numpy.isfinite(matrix.data).all():
+        raise ValueError("not all values of the matrix are finite")
+    if (matrix.data < 0).any():
+        raise NotImplementedError("negative values (dislikes) are not there: %d entries of the matrix are below 0; leave them out: "
+                                  "matrix.multiply(matrix > 0)" % (matrix.data < 0).sum())
+    if not confidences or not len(matrix.data) or (matrix.data == matrix.data[0]).all():
+        matrix.data[:] = 1
+        return matrix, {}
+    return matrix, {"corpus.weights": "linear"}
+
+
+def _refuse(**given: Any) -> None:
+    for name, (value, sentence) in given.items():
+        if not value:
+            raise NotImplementedError("%s=False is not there: %s" % (name, sentence))
+
+
+class AlternatingLeastSquares(_Factors):
+    """implicit's class of this name. Behind it is not ALS but what sptx.fit() trains on a matrix: rows whose cosines rank a user's items above
+    all others, by a softmax.
+
+        model = AlternatingLeastSquares(factors=64, regularization=0.05, alpha=2.0)
+        model.fit(user_items)
+        ids, scores = model.recommend(0, user_items[0])
+
+    factors         columns of a row
+    regularization  L2 penalty of the rows that a step changes (optimizer.weight_decay)
+    alpha           confidences are alpha times the matrix' values. Pairs weigh by the ratios of their confidences, which alpha leaves as they are
+    iterations      15: the passes that suit the data (train.epochs); another number: four passes each
+    num_threads     0: all; random_state: the seed, or what draws it; dtype: of user_factors and item_factors
+    use_gpu         None: the GPU where there is one
+    calculate_training_loss     the line of progress shows the loss in any case
+    keys            keys of `sptx-w2v help keys`, stronger than these arguments
+
+    use_native=False and use_cg=False raise NotImplementedError: they choose another solver of ALS.
+    """
+
+    def __init__(self, factors: int = 100, regularization: float = 0.01, alpha: float = 1.0, dtype: Any = numpy.float32, use_native: bool = True,
+                 use_cg: bool = True, use_gpu: Optional[bool] = None, iterations: int = 15, calculate_training_loss: bool = False,
+                 num_threads: int = 0, random_state: Any = None, *, keys: Optional[Dict[str, Any]] = None) -> None:
+        _refuse(use_native=(use_native, "training is the library's"), use_cg=(use_cg, "no equations are solved"))
+        super().__init__(factors, regularization, dtype, iterations, num_threads, random_state, use_gpu, keys)
+        self.alpha, self.use_native, self.use_cg = float(alpha), True, True
+        self.calculate_training_loss = bool(calculate_training_loss)
+        if not self.alpha > 0:
+            raise ValueError("alpha = %g, wanted a number above 0" % self.alpha)
+
+    def fit(self, user_items: Any, show_progress: bool = True, callback: Any = None) -> None:
+        """Trains on a sparse matrix of users x items, whose values are confidences. Begins anew, whatever was trained before. Negative values
+        raise NotImplementedError."""
+        matrix, keys = matrix_of(user_items, confidences=True)
+        matrix.data *= self.alpha
+        self._fit(matrix, show_progress, callback, {**keys, **({} if self.iterations == 15 else {"train.epochs": 4 * self.iterations})})
+
+
+class BayesianPersonalizedRanking(_Factors):
+    """implicit's class of this name, trained by the loss of BPR (train.loss = bpr) with five negatives of each pair. A softmax of many negatives,
+    which AlternatingLeastSquares trains, ranks better.
+
+    factors, regularization, num_threads, random_state, dtype, use_gpu, keys: as of AlternatingLeastSquares
+    learning_rate               the first learning rate of Adam; it falls linearly
+    iterations                  passes over the data
+    verify_negative_samples     whether a user's own items are no negatives (negatives.exclude)
+    """
+
+    def __init__(self, factors: int = 100, learning_rate: float = 0.01, regularization: float = 0.01, dtype: Any = numpy.float32,
+                 iterations: int = 100, use_gpu: Optional[bool] = None, num_threads: int = 0, verify_negative_samples: bool = True,
+                 random_state: Any = None, *, keys: Optional[Dict[str, Any]] = None) -> None:
+        super().__init__(factors, regularization, dtype, iterations, num_threads, random_state, use_gpu, keys)
+        self.learning_rate, self.verify_negative_samples = float(learning_rate), bool(verify_negative_samples)
+
+    def fit(self, user_items: Any, show_progress: bool = True, callback: Any = None) -> None:
+        """Trains on a sparse matrix of users x items. The values of entries do not matter; negative ones raise NotImplementedError."""
+        self._fit(matrix_of(user_items, confidences=False)[0], show_progress, callback, {
+            "train.loss": "bpr", "negatives.count": 5, "negatives.exclude": self.verify_negative_samples, "optimizer.lr": self.learning_rate,
+            "train.epochs": self.iterations})

@@ -1,0 +1,5 @@
+"""The module implicit.bpr."""
+
+from ._models import BayesianPersonalizedRanking
+
+__all__ = ["BayesianPersonalizedRanking"]
