@@ -119,8 +119,7 @@ static void close_backend(struct backend *backend) {
     while (backend->tables) table_close(backend, backend->tables);
     cpu_release_arrays(backend);
     pool_close(backend->pool);
-    free(backend->ids);
-    free(backend);
+    mem_free(backend->ids, backend);
 }
 
 static int open_backend(struct backend **out, const struct backend_options *options) {

@@ -46,7 +46,8 @@ static void draw_side_by_side(const struct example_source *s, uint64_t first, ui
         }
 }
 
-void cpu_draw(const struct example_source *s, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids) {
+/* Draws walks into ids [count x length], in the caller's thread. */
+static void cpu_draw(const struct example_source *s, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids) {
     for (uint64_t at = 0; at < count; at += SIDE_BY_SIDE)
         draw_side_by_side(s, first + at, count - at < SIDE_BY_SIDE ? count - at : SIDE_BY_SIDE, epoch, ids + at * s->walks.length);
 }
@@ -89,18 +90,12 @@ void cpu_blocks_clear(struct cpu_blocks *b) {
 }
 
 void cpu_blocks_release(struct cpu_blocks *b) {
-    free(b->block);
-    free(b->target);
-    free(b->context);
-    free(b->weight);
+    mem_free(b->block, b->target, b->context, b->weight);
     *b = (struct cpu_blocks){0};
 }
 
 void cpu_piece_release(struct cpu_piece *p) {
-    free(p->id);
-    free(p->at);
-    free(p->walk);
-    free(p->start);
+    mem_free(p->id, p->at, p->walk, p->start);
     *p = (struct cpu_piece){0};
 }
 
@@ -769,7 +764,7 @@ int host_count_rows(const struct example_source *source, uint64_t hot, struct ba
     struct example_source s = *source;
     uint64_t words = s.rows / 64 + 1, all = example_count(&s) / s.batch, wanted = COUNTED_EXAMPLES / s.batch;
     uint64_t batches = wanted < 1 ? 1 : wanted > COUNTED_BATCHES ? COUNTED_BATCHES : wanted;
-    uint64_t *bits = mem_alloc(2 * words, sizeof *bits, "the rows that a batch touches");
+    OWNED uint64_t *bits = mem_alloc(2 * words, sizeof *bits, "the rows that a batch touches");
     double until = progress_now() + COUNTED_SECONDS;
     struct touched sides[] = {{.bits = bits, .rows = &mean->targets}, {.bits = bits + words, .rows = &mean->contexts}};
     int result = bits ? 0 : -1;
@@ -786,6 +781,5 @@ int host_count_rows(const struct example_source *source, uint64_t hot, struct ba
     }
     double *sums = (double *)mean;
     for (size_t i = 0; i < sizeof *mean / sizeof *sums; i++) sums[i] /= (double)batches;
-    free(bits);
     return result;
 }

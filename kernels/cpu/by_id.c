@@ -176,11 +176,7 @@ static uint64_t chunks_of(const struct cpu_snapshot *s) {
 
 static void free_snapshot(struct cpu_snapshot *s) {
     if (s->records) munmap(s->records, s->copies * s->stride);
-    free(s->seen.copied);
-    free(s->newest);
-    free(s->before);
-    free(s->row);
-    free(s);
+    mem_free(s->seen.copied, s->newest, s->before, s->row, s);
 }
 
 static int take_memory(struct cpu_snapshot *s) {

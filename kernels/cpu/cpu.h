@@ -263,8 +263,6 @@ uint64_t cpu_allocated(struct backend *backend); /* returns the bytes of all mem
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
 
-/* batch.c. cpu_draw() draws walks into ids [count x length], in the caller's thread. */
-void cpu_draw(const struct example_source *source, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids);
 int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
 
 int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);

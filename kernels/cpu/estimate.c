@@ -201,8 +201,7 @@ void cpu_release_arrays(struct backend *backend) {
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) drop(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++) drop(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0, 0));
     drop(step_arrays(shared, sizes, &none));
-    free(shared->chunk);
-    free(backend->scratch);
+    mem_free(shared->chunk, backend->scratch);
 }
 
 /* ---- the memory that a run takes ---- */

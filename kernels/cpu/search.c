@@ -261,27 +261,23 @@ static void search_unit(struct search_job *job, uint64_t unit, struct desk *desk
 
 static int search_work(void *context, unsigned worker) {
     struct search_job *job = context;
-    struct desk *desk = mem_zalloc(1, sizeof *desk, "a search");
-    float *products = mem_aligned(job->chunk * SLICE_ROWS, sizeof *products, "a slice of products");
+    OWNED struct desk *desk = mem_zalloc(1, sizeof *desk, "a search");
+    OWNED float *products = mem_aligned(job->chunk * SLICE_ROWS, sizeof *products, "a slice of products");
     float *panel = mem_aligned(job->request->dim, CPU_PANEL * sizeof *panel, "a panel of rows");
-    struct candidate *heaps = mem_alloc(job->chunk * job->k, sizeof *heaps, "the best rows of a search");
-    struct kept *kept = mem_alloc(job->chunk, sizeof *kept, "the best rows of a search");
+    OWNED struct candidate *heaps = mem_alloc(job->chunk * job->k, sizeof *heaps, "the best rows of a search");
+    OWNED struct kept *kept = mem_alloc(job->chunk, sizeof *kept, "the best rows of a search");
     int result = desk && products && panel && heaps && kept ? 0 : -1;
     uint64_t unit, end;
     if (!result) desk->products = products, desk->panel = panel;
     while (!result && pool_take(&job->next, job->chunks * job->parts, 1, &unit, &end)) search_unit(job, unit, desk, heaps, kept);
-    free(desk);
-    free(products);
     free(panel);
-    free(heaps);
-    free(kept);
     return result;
 }
 
 /* Merges the parts' answers to each query; there are several parts only if queries are fewer than threads. */
 static int merge_parts(struct search_job *job) {
     uint64_t capacity = job->parts * job->k;
-    struct candidate *all = mem_alloc(capacity, sizeof *all, "the best rows of a search");
+    OWNED struct candidate *all = mem_alloc(capacity, sizeof *all, "the best rows of a search");
     if (!all) return -1;
     for (uint64_t query = 0; query < job->request->query_rows; query++) {
         uint64_t count = 0;
@@ -293,7 +289,6 @@ static int merge_parts(struct search_job *job) {
         qsort(all, count, sizeof *all, best_first);
         write_answer(job->request, query, all, count < job->k ? count : job->k);
     }
-    free(all);
     return 0;
 }
 
@@ -335,8 +330,7 @@ int cpu_topk(struct pool *pool, const struct topk_request *request) {
     }
     if (!result) result = pool_run(pool, search_work, &job);
     if (!result && merged) result = merge_parts(&job);
-    free(job.partial);
-    free(job.partial_counts);
+    mem_free(job.partial, job.partial_counts);
     return result;
 }
 
@@ -439,7 +433,6 @@ static void give_columns(struct filter *f, uint64_t node) {
 static int each_node(void *context, unsigned worker) {
     struct filter *f = context;
     uint64_t first, end;
-    (void)worker;
     while (pool_take(&f->next, f->graph->nodes, GRAIN, &first, &end)) {
         if (interrupt_check()) return -1;
         for (uint64_t node = first; node < end; node++) f->work(f, node);
@@ -537,10 +530,7 @@ int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, s
 }
 
 void cpu_fold_close(struct backend_fold *fold) {
-    free(fold->ids);
-    free(fold->by_row);
-    free(fold->by_column);
-    free(fold);
+    mem_free(fold->ids, fold->by_row, fold->by_column, fold);
 }
 
 /* ---- a block of lists ---- */
@@ -711,20 +701,13 @@ static int block_init(struct block *b, const struct solving *solving) {
 }
 
 static void block_release(struct block *b) {
-    free(b->scores);
-    free(b->excluded);
-    free(b->directions);
-    free(b->gains);
-    free(b->line);
-    free(b->spare);
-    free(b->items);
+    mem_free(b->scores, b->excluded, b->directions, b->gains, b->line, b->spare, b->items);
 }
 
 static int solve_some(void *context, unsigned worker) {
     struct solving *solving = context;
     struct block b;
     uint64_t end;
-    (void)worker;
     int result = block_init(&b, solving);
     while (!result && pool_take(&solving->taken, solving->lists->count, solving->grain, &b.first, &end)) {
         b.count = (uint32_t)(end - b.first);

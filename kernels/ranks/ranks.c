@@ -388,15 +388,13 @@ int group_open(struct group **group, const struct group_ops **calls, struct grou
     *calls = NULL;
     *place = (struct group_place){.count = 1, .local = 1};
     if (!launched.launched || launched.count == 1) return 0;
-    char *program = path_of_program(), *directory = program ? path_parent(program) : NULL;
+    OWNED char *program = path_of_program(), *directory = program ? path_parent(program) : NULL;
     struct search search = {.directory = directory};
     if (directory) *calls = find(&search, launched.mpi);
     int result = !directory       ? -1
                  : *calls         ? open_over(group, *calls, &launched, place)
                  : launched.count ? refuse(&search, launched.count)
                                   : 0; /* Slurm's launcher also starts programs that are not ranks */
-    free(directory);
-    free(program);
     return result;
 }
 
@@ -457,8 +455,7 @@ void ranks_close(struct ranks *ranks) {
         if (ranks->calls->any(ranks->group, 0, &none, ranks->patience)) ranks->calls->end(ranks->group, 1);
     }
     if (ranks->group) ranks->calls->close(ranks->group);
-    free(ranks->codes);
-    free(ranks->parts);
+    mem_free(ranks->codes, ranks->parts);
     *ranks = (struct ranks){.count = 1, .local = 1};
 }
 

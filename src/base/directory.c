@@ -69,11 +69,9 @@ static int make_all(char *path, unsigned *made) {
 }
 
 int directory_make_counted(const char *path, unsigned *made) {
-    char *resolved = path_resolve(path);
+    OWNED char *resolved = path_resolve(path);
     *made = 0;
-    int result = resolved ? make_all(resolved, made) : -1;
-    free(resolved);
-    return result;
+    return resolved ? make_all(resolved, made) : -1;
 }
 
 int directory_make(const char *path) {
@@ -81,13 +79,12 @@ int directory_make(const char *path) {
 }
 
 void directory_unmake(const char *path, unsigned made) {
-    char *copy = mem_text(path, strlen(path), "a path");
+    OWNED char *copy = mem_text(path, strlen(path), "a path");
     while (copy && made-- && !rmdir(copy)) {
         char *slash = strrchr(copy, '/');
         if (!slash) break;
         *slash = 0;
     }
-    free(copy);
 }
 
 int directory_sync(const char *path) {
@@ -264,7 +261,7 @@ void lock_give(struct lock *lock) {
 enum { TRIES = 100 }; /* how often to try again, since other processes may remove the directory before it is locked */
 
 int directory_claim(struct lock *lock, const char *path, const char *name, unsigned *made, char holder[LOCK_HOLDER]) {
-    char *file = file_join(path, name);
+    OWNED char *file = file_join(path, name);
     int taken = -1;
     for (int tries = 0; file && tries < TRIES; tries++) {
         if (directory_make_counted(path, made)) break;
@@ -272,18 +269,16 @@ int directory_claim(struct lock *lock, const char *path, const char *name, unsig
         if (taken >= 0 || directory_exists(path)) break;
         if (tries + 1 < TRIES) report_clear();
     }
-    free(file);
     return taken;
 }
 
 enum { HEAD = 256 }; /* buffer size, larger than the text of any mark */
 
 int directory_mark_make(const char *path, const struct directory_mark *mark) {
-    char *file = file_join(path, mark->name);
+    OWNED char *file = file_join(path, mark->name);
     int result = file ? 0 : -1;
     if (!result && mkdir(path, 0777)) result = fail_system("make directory", path);
     if (!result) result = file_replace(file, mark->text, strlen(mark->text));
-    free(file);
     return result;
 }
 

@@ -91,11 +91,9 @@ static int go_up(struct walk *w) {
 
 /* Returns 1 for links in /proc that stand for an open file, and whose text is not a path. */
 static int is_of_proc(const char *link) {
-    char *directory = path_parent(link);
+    OWNED char *directory = path_parent(link);
     struct statfs about;
-    int result = directory && !statfs(directory, &about) && about.f_type == PROC_SUPER_MAGIC;
-    free(directory);
-    return result;
+    return directory && !statfs(directory, &about) && about.f_type == PROC_SUPER_MAGIC;
 }
 
 /* Replaces the link at the end of `done`, whose name begins at byte `start`, by the path to which it points. */
@@ -303,10 +301,8 @@ char *file_join(const char *directory, const char *name) {
 
 int file_rename(const char *from, const char *to) {
     if (rename(from, to)) return fail_system("rename to", to);
-    char *directory = path_parent(to);
-    int result = directory ? directory_sync(directory) : -1;
-    free(directory);
-    return result;
+    OWNED char *directory = path_parent(to);
+    return directory ? directory_sync(directory) : -1;
 }
 
 /* ---- existence, size, removal ---- */
@@ -321,11 +317,8 @@ int file_is_same(const char *a, const char *b) {
     struct stat of_a, of_b;
     if (!stat(a, &of_a) && !stat(b, &of_b))
         return (S_ISREG(of_a.st_mode) || S_ISDIR(of_a.st_mode)) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-    char *at_a = path_resolve(a), *at_b = path_resolve(b);
-    int same = at_a && at_b ? !strcmp(at_a, at_b) : -1;
-    free(at_a);
-    free(at_b);
-    return same;
+    OWNED char *at_a = path_resolve(a), *at_b = path_resolve(b);
+    return at_a && at_b ? !strcmp(at_a, at_b) : -1;
 }
 
 int file_check_place(const char *path) {
@@ -339,7 +332,7 @@ int file_check_place(const char *path) {
 
 int file_checksum(int fd, const char *path, uint64_t *hash) {
     XXH64_state_t *state = XXH64_createState();
-    char *piece = mem_alloc(FILE_BUFFER, 1, "reading a file");
+    OWNED char *piece = mem_alloc(FILE_BUFFER, 1, "reading a file");
     int result = -1;
     ssize_t n = 0;
     if (!state) fail("not enough memory for a checksum");
@@ -354,7 +347,6 @@ int file_checksum(int fd, const char *path, uint64_t *hash) {
     result = n < 0 ? fail_system("read", path) : 0;
 out:
     XXH64_freeState(state);
-    free(piece);
     return result;
 }
 
@@ -370,10 +362,8 @@ int file_remove(const char *path) {
 }
 
 int file_remove_in(const char *directory, const char *name) {
-    char *path = file_join(directory, name);
-    int result = path ? file_remove(path) : -1;
-    free(path);
-    return result;
+    OWNED char *path = file_join(directory, name);
+    return path ? file_remove(path) : -1;
 }
 
 /* ---- opening ---- */
@@ -616,10 +606,7 @@ void file_abandon(struct file_writer *writer) {
         close(writer->fd);
         if (writer->partial) unlink(writer->partial);
     }
-    free(writer->path);
-    free(writer->target);
-    free(writer->partial);
-    free(writer->buffer);
+    mem_free(writer->path, writer->target, writer->partial, writer->buffer);
     *writer = (struct file_writer){.fd = -1};
 }
 
@@ -649,16 +636,14 @@ void file_remove_left(const char *path) {
     const char *slash = target ? strrchr(target, '/') : NULL;
     int64_t count = parent ? directory_list(parent, &names) : 0;
     for (int64_t i = 0; i < count; i++) {
-        char *left = file_is_partial(names[i], slash ? slash + 1 : target) ? file_join(parent, names[i]) : NULL;
+        OWNED char *left = file_is_partial(names[i], slash ? slash + 1 : target) ? file_join(parent, names[i]) : NULL;
         int fd = left ? retry_open(left, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1; /* O_NONBLOCK: it may be a pipe */
         struct stat about;
         if (fd >= 0 && !fstat(fd, &about) && S_ISREG(about.st_mode) && !flock(fd, LOCK_EX | LOCK_NB)) unlink(left);
         if (fd >= 0) close(fd);
-        free(left);
     }
     mem_free_texts(names, count > 0 ? count : 0);
-    free(target);
-    free(parent);
+    mem_free(target, parent);
     if (!failed_before) report_clear(); /* what cannot be removed stays */
 }
 
@@ -822,14 +807,13 @@ static int64_t read_piece(int from, char *piece, const char *what) {
 }
 
 static int copy(int from, int to, const char *directory, const char *what) {
-    char *piece = mem_alloc(PIECE, 1, "reading");
+    OWNED char *piece = mem_alloc(PIECE, 1, "reading");
     int64_t n = piece ? 1 : -1;
     for (uint64_t at = 0; n > 0; at += (uint64_t)n) {
         n = interrupt_check() ? -1 : read_piece(from, piece, what);
         if (n > 0 && retry_write_at(to, piece, (uint64_t)n, at))
             n = fail("cannot keep %s in '%s': %s; TMPDIR names another directory", what, directory, strerror(errno));
     }
-    free(piece);
     return n < 0 ? -1 : 0;
 }
 
@@ -839,10 +823,8 @@ const char *spool_directory(void) {
 }
 
 int spool_open(void) {
-    char *path = file_join(spool_directory(), "sptx-spool");
-    int fd = path ? file_open_unnamed(path) : -1;
-    free(path);
-    return fd;
+    OWNED char *path = file_join(spool_directory(), "sptx-spool");
+    return path ? file_open_unnamed(path) : -1;
 }
 
 int spool_all(int from, const char *what) {

@@ -3,10 +3,29 @@
 #define SPTX_MEMORY_H
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Allocates count x size bytes, uninitialized; free() frees them. Returns NULL after fail() if the product exceeds 2^63 or memory is short. `what`
  * ends the message "not enough memory for WHAT". */
 void *mem_alloc(uint64_t count, uint64_t size, const char *what);
+
+/* Frees several blocks, each of which may be NULL: mem_free(a, b, c). */
+#define mem_free(...) mem_free_each((void *[]){__VA_ARGS__}, sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
+static inline void mem_free_each(void *const *blocks, size_t count) {
+    for (size_t i = 0; i < count; i++) free(blocks[i]);
+}
+
+/* A local pointer declared OWNED is freed where its scope ends, by whatever path the function leaves it. Its declaration must initialize it, and no
+ * goto may jump over that declaration. */
+#define OWNED __attribute__((cleanup(mem_free_owned)))
+static inline void mem_free_owned(void *pointer) {
+    void *block;
+    memcpy(&block, pointer, sizeof block);
+    free(block);
+}
+/* Does the same for another local variable: where its scope ends, end(&variable) is called. `end` must allow for the value of the declaration. */
+#define ENDED_BY(end) __attribute__((cleanup(end)))
 
 /* Does the same as mem_alloc(), and zeroes the bytes. */
 void *mem_zalloc(uint64_t count, uint64_t size, const char *what);

@@ -97,8 +97,7 @@ void pool_close(struct pool *pool) {
     pthread_cond_destroy(&pool->start);
     pthread_cond_destroy(&pool->done);
     pthread_mutex_destroy(&pool->lock);
-    free(pool->handles);
-    free(pool);
+    mem_free(pool->handles, pool);
 }
 
 unsigned pool_threads(const struct pool *pool) {

@@ -23,6 +23,10 @@ typedef int pool_job(void *context, unsigned worker);
 /* Opens a pool of `threads` workers, of which the caller is one; 0: one for each core that this process may use. Returns NULL after fail(). */
 struct pool *pool_open(unsigned threads);
 void pool_close(struct pool *pool);
+/* Closes a pool that a local pointer declared ENDED_BY(pool_end) points to. */
+static inline void pool_end(struct pool **pool) {
+    pool_close(*pool);
+}
 unsigned pool_threads(const struct pool *pool);
 
 /* Runs `job` on all workers and waits for all. Returns 0, or -1 if a worker returned -1. pool = NULL: the caller is the only worker. */

@@ -162,7 +162,7 @@ int arguments_config_beside(struct config *config, const struct arguments *a) {
     return result;
 }
 
-static int check_wanted(const char *command, const struct arguments *a) {
+int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *a) {
     if (a->count > 1)
         return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help %s'", command, a->count, command);
     if (a->count && *a->given[0] == '-')
@@ -170,16 +170,7 @@ static int check_wanted(const char *command, const struct arguments *a) {
     if (!a->count && !a->setting_count)
         return fail_usage("%s wants a configuration file, or keys such as --corpus.path=FILE; see 'sptx-w2v help %s'",
                           command, command);
-    return 0;
-}
-
-int arguments_config_wanted(struct config *config, unsigned ranks, const char *command, const struct arguments *a) {
-    if (check_wanted(command, a)) return -1;
-    return arguments_config(config, ranks, a->count ? a->given[0] : NULL, a);
-}
-
-int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *a) {
-    return check_wanted(command, a) ? -1 : set_keys(config, a->count ? a->given[0] : NULL, a);
+    return set_keys(config, a->count ? a->given[0] : NULL, a);
 }
 
 static int is_set(const struct arguments *a, const char *option) {

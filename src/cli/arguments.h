@@ -46,10 +46,7 @@ int arguments_config(struct config *config, unsigned ranks, const char *path, co
 /* Makes the config for a question to a run, without keys of [corpus]: arguments_reading() uses these for reading files. */
 int arguments_config_beside(struct config *config, const struct arguments *arguments);
 
-/* Makes a resolved config for a command that needs a file, or keys in its place. */
-int arguments_config_wanted(struct config *config, unsigned ranks, const char *command, const struct arguments *arguments);
-
-/* Does the same as arguments_config_wanted() without resolving, so that the command can set more keys. */
+/* Makes a config, not resolved yet, for a command that needs a file, or keys in its place. */
 int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *arguments);
 
 /* Chooses how files of lists or triples are read for a question to a finished run: as its corpus was, in the format of --format=F (`format`; NULL:

@@ -69,7 +69,7 @@ static int bench_config(struct bench_call *call) {
 
 static void print_json_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                             int gpu, const char *date) {
-    struct json command = {.used = 0}, head = {.used = 0};
+    ENDED_BY(json_release) struct json command = {.used = 0}, head = {.used = 0};
     json_print(&command, "sptx-w2v");
     for (int i = 0; i < call->argc; i++) json_print(&command, " %s", call->argv[i]);
     json_print(&head, "{\"bench\": \"%s\", \"command\": ", call->name + sizeof "bench");
@@ -85,8 +85,6 @@ static void print_json_head(const struct bench_call *call, const struct backend_
                    machine->managed ? "managed" : "pinned", limits->to, limits->from, limits->both, limits->device);
     json_print(&head, "}");
     if (!command.failed && !head.failed) puts(head.bytes);
-    json_release(&command);
-    json_release(&head);
 }
 
 /* Prints what was measured on what: command, device, date; with `gpu` also the speed of plain copies. */
@@ -223,11 +221,10 @@ static int tell(const struct bench_call *call, struct ranks *ranks, const struct
                         .loading = t->loading};
     snprintf(own.device, sizeof own.device, "%s", t->machine.name);
     memcpy(own.phase, t->phase, sizeof own.phase);
-    struct share *shares = mem_alloc(ranks->count, sizeof *shares, "measurements of ranks");
+    OWNED struct share *shares = mem_alloc(ranks->count, sizeof *shares, "measurements of ranks");
     int result = ranks_agree(ranks, shares ? 0 : -1);
     if (!result) ranks_exchange(ranks, &own, shares, sizeof own);
     if (!result && ranks_first(ranks)) (call->json ? print_json : print_ranks)(t, shares, ranks->count);
-    free(shares);
     return result;
 }
 
@@ -265,10 +262,9 @@ static double processor_seconds(void) {
 
 static int read_blocks(void *context, unsigned worker) {
     struct reading *reading = context;
-    struct corpus_block block = {0};
+    ENDED_BY(corpus_block_release) struct corpus_block block = {0};
     int more;
     while ((more = corpus_next(reading->corpus, &block)) > 0) continue;
-    corpus_block_release(&block);
     return more;
 }
 
@@ -285,16 +281,14 @@ static int count_part(struct reading *reading) {
 }
 
 static int encode_part(struct reading *reading) {
-    struct idstream stream = {0};
-    struct graph graph = {0};
+    ENDED_BY(idstream_close) struct idstream stream = {0};
+    ENDED_BY(graph_close) struct graph graph = {0};
     int reused, result;
     if (corpus_formats[reading->options.format].edges)
         result = graph_make(&graph, reading->encoded, reading->corpus, &reading->vocab, &reading->options, reading->pool);
     else
         result =
             encode_open(&stream, reading->encoded, reading->corpus, &reading->vocab, &reading->options, reading->pool, &reused);
-    graph_close(&graph);
-    idstream_close(&stream);
     return result;
 }
 
@@ -338,7 +332,7 @@ static int measure_parts(struct reading *reading, char *path) {
 
 /* Measures in its own directory, which is removed. */
 static int measure_in(struct reading *reading, char *path) {
-    char *directory = file_join(spool_directory(), "sptx-bench-XXXXXX");
+    OWNED char *directory = file_join(spool_directory(), "sptx-bench-XXXXXX");
     if (!directory) return -1;
     int made = mkdtemp(directory) != NULL, result = -1;
     if (!made) fail("cannot make the directory '%s': %s; TMPDIR names another place", directory, strerror(errno));
@@ -348,7 +342,6 @@ static int measure_in(struct reading *reading, char *path) {
         if (file_exists(reading->encoded) == 1) file_remove(reading->encoded);
     }
     if (made) rmdir(directory);
-    free(directory);
     return result;
 }
 

@@ -1,3 +1,4 @@
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
@@ -72,14 +73,13 @@ static int judge(struct sets *sets, struct model *model, const struct config *co
         for (int j = 0; j < sets->of[i].count; j++) {
             const struct measure *measure = &evaluate_measures[i];
             struct evaluate_request request = sets->request;
-            struct answer answer = {.count = 0};
+            ENDED_BY(answer_release) struct answer answer = {.count = 0};
             request.path = sets->of[i].paths[j];
             request.known = measure->known ? measure->wants_known ? sets->train : sets->known : NULL;
             if (evaluate(&answer, model, measure, &request, config))
                 result = -1;
             else
                 answer_print(&answer, request.path);
-            answer_release(&answer);
         }
     return result;
 }
@@ -110,8 +110,8 @@ int cmd_evaluate(int argc, char **argv) {
         for (char *at; (at = strchr(names[i], '_'));) *at = '-';
         taken[count++] = (struct option){.name = names[i], .texts = sets.of[i].paths, .count = &sets.of[i].count};
     }
-    struct model model = {.rows = 0};
-    struct config config = {.name = NULL}, run = {.name = NULL};
+    ENDED_BY(model_close) struct model model = {.rows = 0};
+    ENDED_BY(config_release) struct config config = {.name = NULL}, run = {.name = NULL};
     if (arguments_read(&sets.arguments, "evaluate", argc, argv, taken, "device, memory, corpus")) goto out;
     options->shares = shares;
     if (check_sets(&sets, share) || read_shares(shares, &options->share_count, share)) goto out;
@@ -128,9 +128,6 @@ int cmd_evaluate(int argc, char **argv) {
         goto out;
     result = judge(&sets, &model, &config);
 out:
-    model_close(&model);
-    config_release(&config);
-    config_release(&run);
     arguments_release(&sets.arguments);
     return result;
 }

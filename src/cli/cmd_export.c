@@ -1,6 +1,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
@@ -49,47 +50,34 @@ int cmd_export(int argc, char **argv) {
                                      {.name = "lists", .flag = &lists},
                                      {.name = "check", .text = &check},
                                      {0}};
-    struct arguments arguments;
-    struct model model = {.rows = 0};
-    int result = -1;
-    if (arguments_read(&arguments, "export", argc, argv, options, NULL)) goto out;
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(model_close) struct model model = {.rows = 0};
+    if (arguments_read(&arguments, "export", argc, argv, options, NULL)) return -1;
     if (check && !arguments.count && !format_name && !path) {
         int beside = export_check(check);
         if (!beside) note("'%s' has no file of an export beside it that decodes its rows", check);
         if (beside > 0) note("one export  '%s' and %d file%s beside it", check, beside, text_plural((uint64_t)beside));
-        result = beside < 0 ? -1 : 0;
-        goto out;
+        return beside < 0 ? -1 : 0;
     }
-    if (check) fail_usage("export --check=FILE wants nothing else; see 'sptx-w2v help export'");
-    if (check) goto out;
-    if (arguments.count != 1) {
-        fail_usage("export wants one run directory, %d given; see 'sptx-w2v help export'", arguments.count);
-        goto out;
-    }
+    if (check) return fail_usage("export --check=FILE wants nothing else; see 'sptx-w2v help export'");
+    if (arguments.count != 1)
+        return fail_usage("export wants one run directory, %d given; see 'sptx-w2v help export'", arguments.count);
     if (classes_text && !format_name) format_name = "classes";
-    if (!format_name || !path) {
-        fail_usage("export wants --%s; see 'sptx-w2v help export'", format_name ? "out=FILE" : "format=F");
-        goto out;
-    }
+    if (!format_name || !path)
+        return fail_usage("export wants --%s; see 'sptx-w2v help export'", format_name ? "out=FILE" : "format=F");
     int format = export_format_named(format_name), type = format < 0 ? -1 : export_type_for((enum export_format)format, type_name);
     if (arguments_number("export", "classes", classes_text, 1, 1000000, &classes) ||
-        arguments_number("export", "columns", columns_text, 1, COLUMNS_MOST, &columns)) goto out;
-    if (format >= 0 && (format == EXPORT_CLASSES) != (classes_text != NULL)) {
-        fail_usage("export: --classes=N is for --format=classes, which wants it, and the format is %s", format_name);
-        goto out;
-    }
+        arguments_number("export", "columns", columns_text, 1, COLUMNS_MOST, &columns)) return -1;
+    if (format >= 0 && (format == EXPORT_CLASSES) != (classes_text != NULL))
+        return fail_usage("export: --classes=N is for --format=classes, which wants it, and the format is %s", format_name);
     int same = type < 0 || directory_exists(path) == 1 ? 0 : file_is_same(path, arguments.given[0]); /* a directory is refused when it is opened */
-    if (same == 1) fail_usage("export: --out = '%s' is the file that is read, which would be lost; choose another", path);
-    if (type < 0 || same || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
+    if (same == 1) return fail_usage("export: --out = '%s' is the file that is read, which would be lost; choose another", path);
+    if (type < 0 || same || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) return -1;
     int view = answers_view_named(&model, table, 0);
-    if (view < 0) goto out;
+    if (view < 0) return -1;
     struct quantizer_loss loss = {.most = measure ? UINT64_MAX : MEASURED};
     struct export export = {.model = &model, .view = (enum model_view)view, .type = (enum export_type)type,
                             .classes = (uint32_t)classes, .columns = (uint32_t)columns};
     if (measure || type >= EXPORT_INT8 || columns) export.loss = &loss;
-    result = write_rows(&export, (enum export_format)format, path, lists);
-out:
-    model_close(&model);
-    arguments_release(&arguments);
-    return result;
+    return write_rows(&export, (enum export_format)format, path, lists);
 }

@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -65,12 +66,11 @@ static int read_wanted(int argc, char **argv, struct generate_options *wanted, c
                                      {.name = "relations", .text = &relations_text},
                                      {.name = "seed", .text = &seed_text},
                                      {0}};
-    struct arguments arguments;
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
     uint64_t seed = 1, relations = USUAL_RELATIONS;
     int kind = -1, result = arguments_read(&arguments, argv[0], argc, argv, options, NULL);
     if (!result && arguments.count != 1) result = fail_usage("generate wants one kind of corpus: books, papers, words, graph or triples");
     if (!result) kind = generate_kind_named(arguments.given[0]);
-    arguments_release(&arguments);
     if (kind < 0) return -1;
     if (!*out) return fail_usage("generate wants --out=FILE");
     int graph = kind == GENERATE_GRAPH, triples = kind == GENERATE_TRIPLES, has_edges = graph || triples;

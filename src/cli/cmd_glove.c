@@ -53,11 +53,8 @@ static int by_count_and_word(const void *a, const void *b) {
 
 static int print_words(const struct vocab *vocab) {
     struct file_writer out;
-    uint32_t *ids = mem_alloc(vocab->size, sizeof *ids, "sorting words");
-    if (!ids || file_writer_open_given(&out, output_path)) {
-        free(ids);
-        return -1;
-    }
+    OWNED uint32_t *ids = mem_alloc(vocab->size, sizeof *ids, "sorting words");
+    if (!ids || file_writer_open_given(&out, output_path)) return -1;
     for (uint64_t i = 0; i < vocab->size; i++) ids[i] = (uint32_t)i;
     sorted = vocab;
     qsort(ids, vocab->size, sizeof *ids, by_count_and_word);
@@ -66,26 +63,20 @@ static int print_words(const struct vocab *vocab) {
         result = file_print(&out, "%s %" PRIu64 "\n", vocab_word(vocab, ids[i], NULL), vocab_count(vocab, ids[i]));
     if (!result) result = file_commit(&out);
     file_abandon(&out);
-    free(ids);
     return result;
 }
 
 /* sptx-w2v vocab_count [-verbose 2] [-max-vocab 0] [-min-count 1] < TEXT > VOCAB */
 int cmd_vocab_count(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
-    struct config config = {.name = NULL};
-    struct vocab vocab = {0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
+    ENDED_BY(vocab_release) struct vocab vocab = {0};
     char *const input = CORPUS_INPUT;
     int result = read_flags(flags, &config, VOCAB_COUNT, argc, argv) || config_resolve(&config) ? -1 : 0;
-    struct pool *pool = result ? NULL : pool_open((unsigned)config.device_threads);
-    struct corpus *corpus = pool ? corpus_open(&input, 1) : NULL;
+    ENDED_BY(pool_end) struct pool *pool = result ? NULL : pool_open((unsigned)config.device_threads);
+    ENDED_BY(corpus_end) struct corpus *corpus = pool ? corpus_open(&input, 1) : NULL;
     const struct corpus_options options = config_corpus(&config);
-    result = !corpus || vocab_build(&vocab, corpus, &options, pool) || print_words(&vocab) ? -1 : 0;
-    vocab_release(&vocab);
-    corpus_close(corpus);
-    if (pool) pool_close(pool);
-    config_release(&config);
-    return result;
+    return !corpus || vocab_build(&vocab, corpus, &options, pool) || print_words(&vocab) ? -1 : 0;
 }
 
 /* ---- cooccur ---- */
@@ -104,7 +95,7 @@ static int end_line(struct read_text *text) {
 }
 
 static int read_words(struct read_text *text, struct corpus *corpus, const struct vocab *vocab) {
-    struct corpus_block block = {0};
+    ENDED_BY(corpus_block_release) struct corpus_block block = {0};
     struct corpus_cursor cursor;
     const char *word;
     uint64_t length;
@@ -121,7 +112,6 @@ static int read_words(struct read_text *text, struct corpus *corpus, const struc
                 text->ids[text->tokens++] = (uint32_t)id;
         }
     }
-    corpus_block_release(&block);
     return more || end_line(text) ? -1 : 0;
 }
 
@@ -147,7 +137,7 @@ static int write_records(struct cooccur *cooccur) {
 static int count_input(const struct program_flag *flags, struct config *config) {
     struct cooccur_wanted wanted = {.path = "./overflow"};
     struct read_text text = {NULL};
-    struct vocab vocab = {0};
+    ENDED_BY(vocab_release) struct vocab vocab = {0};
     uint64_t window, symmetric, weighting;
     double memory;
     int words = -1;
@@ -160,8 +150,8 @@ static int count_input(const struct program_flag *flags, struct config *config) 
     if (!window) return fail_usage("cooccur: -window-size = 0 has no words; wanted 1 to 4096");
     wanted.window = (uint32_t)window, wanted.one_sided = !symmetric, wanted.flat = !weighting, wanted.memory = (uint64_t)(memory * 1e9);
     if (program_read_words(program_flag(flags, COOCCUR, "-vocab-file"), 0, NULL, config, &words)) return -1;
-    struct pool *pool = vocab_read(&vocab, config->corpus_vocab) ? NULL : pool_open((unsigned)config->device_threads);
-    struct corpus *corpus = pool ? corpus_open(&input, 1) : NULL;
+    ENDED_BY(pool_end) struct pool *pool = vocab_read(&vocab, config->corpus_vocab) ? NULL : pool_open((unsigned)config->device_threads);
+    ENDED_BY(corpus_end) struct corpus *corpus = pool ? corpus_open(&input, 1) : NULL;
     int result = !corpus ? -1
                  : vocab.size > INT32_MAX ? fail("a vocabulary of %" PRIu64 " words has numbers beyond the 31 bits of GloVe's records", vocab.size)
                                           : read_words(&text, corpus, &vocab);
@@ -169,11 +159,7 @@ static int count_input(const struct program_flag *flags, struct config *config) 
     struct cooccur *cooccur = result ? NULL : cooccur_open(&counted, &wanted, pool);
     result = cooccur ? write_records(cooccur) : -1;
     cooccur_close(cooccur);
-    corpus_close(corpus);
-    if (pool) pool_close(pool);
-    vocab_release(&vocab);
-    free(text.ids);
-    free(text.starts);
+    mem_free(text.ids, text.starts);
     if (words >= 0) close(words);
     return result;
 }
@@ -181,10 +167,8 @@ static int count_input(const struct program_flag *flags, struct config *config) 
 /* sptx-w2v cooccur [-window-size 15] [-vocab-file vocab.txt] [-memory 4.0] .. < TEXT > RECORDS */
 int cmd_cooccur(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
-    struct config config = {.name = NULL};
-    int result = read_flags(flags, &config, COOCCUR, argc, argv) || count_input(flags, &config) ? -1 : 0;
-    config_release(&config);
-    return result;
+    ENDED_BY(config_release) struct config config = {.name = NULL};
+    return read_flags(flags, &config, COOCCUR, argc, argv) || count_input(flags, &config) ? -1 : 0;
 }
 
 /* ---- shuffle ---- */
@@ -192,11 +176,10 @@ int cmd_cooccur(int argc, char **argv) {
 /* sptx-w2v shuffle [-memory 4.0] .. < RECORDS > RECORDS */
 int cmd_shuffle(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
-    struct config config = {.name = NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     struct file_writer out;
     char bytes[1 << 16];
     int result = read_flags(flags, &config, SHUFFLE, argc, argv) || file_writer_open_given(&out, output_path) ? -1 : 0;
-    config_release(&config);
     if (result) return -1;
     for (ssize_t count; !result && (count = read(STDIN_FILENO, bytes, sizeof bytes)) != 0;)
         result = count < 0 ? fail_system("read", "standard input") : file_write(&out, bytes, (uint64_t)count) || interrupt_check() ? -1 : 0;
@@ -280,23 +263,20 @@ static int sort_records(const struct glove_call *call, const struct vocab *vocab
         for (; i < starts[w + 1] && !result; i++) result = counts_writer_put(&writer, (uint32_t)w, entries[i].column, entries[i].count);
     if (!result) result = counts_writer_commit(&writer, vocab_fingerprint(vocab));
     counts_writer_abandon(&writer);
-    free(starts);
-    free(entries);
+    mem_free(starts, entries);
     return result;
 }
 
 static int read_records(struct glove_call *call, const struct config *config) {
     const char *path = program_flag(call->flags, GLOVE, "-input-file");
-    struct vocab vocab = {0};
-    struct file_map map = {NULL, 0};
+    ENDED_BY(vocab_release) struct vocab vocab = {0};
+    ENDED_BY(file_map_close) struct file_map map = {NULL, 0};
     int result = vocab_read(&vocab, config->corpus_vocab) || file_map_open(&map, path) ? -1 : 0;
     if (!result && (!map.size || map.size % sizeof(struct glove_record)))
         result = fail("'%s' has %" PRIu64 " bytes, which are no records of 16 bytes each, as cooccur writes them", path, map.size);
     if (!result)
         result = sort_records(call, &vocab, config, (const struct glove_record *)(const void *)map.data,
                               map.size / sizeof(struct glove_record), call->records);
-    file_map_close(&map);
-    vocab_release(&vocab);
     return result;
 }
 
@@ -360,7 +340,7 @@ static int write_doubles(const struct model *model, const char *path) {
 static int write_output(const struct glove_call *call, const struct config *config) {
     const char *save = program_flag(call->flags, GLOVE, "-save-file");
     char path[4096], words[TEXT_BYTES];
-    struct model model;
+    ENDED_BY(model_close) struct model model = {0};
     struct interrupt watch;
     if (model_open(&model, config->run_dir)) return -1;
     interrupt_watch(&watch);
@@ -372,7 +352,6 @@ static int write_output(const struct glove_call *call, const struct config *conf
         if (!result) note("wrote '%s': vectors of %s words", path, text_of_count(words, model.vocab.size));
     }
     interrupt_end(&watch);
-    model_close(&model);
     return result || run_directory_remove(config->run_dir) ? -1 : 0;
 }
 
@@ -411,14 +390,12 @@ static int train_and_write(struct glove_call *call, struct config *config) {
 /* sptx-w2v glove -input-file RECORDS -vocab-file VOCAB -save-file SAVE [-flag value ...] [--section.key=value ...] */
 int cmd_glove(int argc, char **argv) {
     struct glove_call call = {.words = -1};
-    struct config config = {.name = NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     int result = read_flags(call.flags, &config, GLOVE, argc, argv) || read_glove_flags(&call, &config) ? -1 : 0;
     for (int i = 1; i < argc && !result; i++)
         if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i]);
     if (!result) result = train_and_write(&call, &config);
     if (call.words >= 0) close(call.words);
-    free(call.records);
-    free(call.place);
-    config_release(&config);
+    mem_free(call.records, call.place);
     return result;
 }

@@ -1,6 +1,7 @@
 /* `help`: explains a command, a key, or all; the manual page; completion for bash and zsh. All are made from the tables of commands and keys. The
  * manual's lines are already broken, so man must not fill them. */
 
+#include "base/memory.h"
 #include "base/report.h"
 #include "commands.h"
 #include "sptx.h"
@@ -55,7 +56,7 @@ static char *text_of(int (*print)(FILE *out)) {
 }
 
 static int help_man(void) {
-    char *list = text_of(command_list), *keys = list ? text_of(config_print_help) : NULL;
+    OWNED char *list = text_of(command_list), *keys = list ? text_of(config_print_help) : NULL;
     if (keys) {
         puts(".TH SPTX\\-W2V 1 \"\" \"sptx\\-w2v " SPTX_VERSION
              "\"\n.SH NAME\nsptx\\-w2v \\- trains embeddings of huge vocabularies");
@@ -65,8 +66,6 @@ static int help_man(void) {
         for (const struct command *c = commands; c->name; c++) put_command(c);
         put_section("CONFIGURATION", keys);
     }
-    free(keys);
-    free(list);
     return keys ? 0 : -1;
 }
 

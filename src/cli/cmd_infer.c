@@ -102,9 +102,9 @@ int cmd_infer(int argc, char **argv) {
     int named = 0, result = -1;
     const struct option options[] = {
         {.name = "text", .text = &text}, {.name = "names", .flag = &named}, {.name = "epochs", .text = &epochs_text}, {0}};
-    struct arguments arguments;
-    struct config config = {.name = NULL};
-    struct model model = {.rows = 0};
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
+    ENDED_BY(model_close) struct model model = {.rows = 0};
     struct documents documents = {.count = 0};
     struct lines lines;
     struct infer infer = {.model = NULL};
@@ -134,14 +134,6 @@ int cmd_infer(int argc, char **argv) {
 out:
     infer_close(&infer);
     if (pool) pool_close(pool);
-    free(documents.names);
-    free(documents.lines);
-    free(documents.starts);
-    free(documents.words);
-    free(bytes);
-    free(rows);
-    model_close(&model);
-    config_release(&config);
-    arguments_release(&arguments);
+    mem_free(documents.names, documents.lines, documents.starts, documents.words, bytes, rows);
     return result;
 }

@@ -96,10 +96,10 @@ static int open_quantized(struct search *search, struct asking *asking, const st
 static int answer_words(struct asking *asking, const struct config *config) {
     uint64_t count = asking->count, banned_count = 0;
     uint32_t k = asking->k, *banned = mem_alloc(count, sizeof *banned, "queries");
-    struct search search = {.rows = 0};
-    uint64_t *starts = mem_zalloc(count + 1, sizeof *starts, "queries");
-    uint32_t *ids = mem_alloc(count, k * sizeof *ids, "answers");
-    float *scores = mem_alloc(count, k * sizeof *scores, "answers");
+    ENDED_BY(search_close) struct search search = {.rows = 0};
+    OWNED uint64_t *starts = mem_zalloc(count + 1, sizeof *starts, "queries");
+    OWNED uint32_t *ids = mem_alloc(count, k * sizeof *ids, "answers");
+    OWNED float *scores = mem_alloc(count, k * sizeof *scores, "answers");
     asking->rows = mem_alloc(count, sizeof *asking->rows, "queries");
     asking->vectors = mem_alloc(count, asking->model.dim * sizeof *asking->vectors, "queries");
     int result = banned && starts && ids && scores && asking->rows && asking->vectors ? 0 : -1;
@@ -118,11 +118,7 @@ static int answer_words(struct asking *asking, const struct config *config) {
         if (count > 1) terminal_print_name(asking->words[i]), puts(":");
         print_answers(&asking->model, &asking->titles, ids + i * k, scores + i * k, k);
     }
-    search_close(&search);
     free(banned);
-    free(starts);
-    free(ids);
-    free(scores);
     return result;
 }
 
@@ -137,9 +133,9 @@ int cmd_nearest(int argc, char **argv) {
                                      {.name = "query", .text = &query},   {.name = "among", .text = &among},
                                      {.name = "titles", .text = &titles},
                                      {.name = "type", .text = &type_name}, {.name = "columns", .text = &columns_text}, {0}};
-    struct arguments arguments;
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
     struct asking asking = {.k = 0};
-    struct config config = {.name = NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     uint64_t k = 10, columns = 0;
     int result = -1;
     if (arguments_read(&arguments, "nearest", argc, argv, options, "device, memory") ||
@@ -182,10 +178,7 @@ int cmd_nearest(int argc, char **argv) {
 out:
     titles_release(&asking.titles);
     model_close(&asking.model);
-    config_release(&config);
-    free(asking.rows);
-    free(asking.vectors);
-    arguments_release(&arguments);
+    mem_free(asking.rows, asking.vectors);
     return result;
 }
 
@@ -194,11 +187,11 @@ out:
 /* Prints the words nearest to word 1 - word 0 + word 2. The vector of a word without a row is the mean of its n-grams. */
 static int answer_analogy(const struct model *model, enum model_view view, const char *const words[3], uint32_t k,
                           const struct config *config) {
-    struct search search = {.rows = 0};
+    ENDED_BY(search_close) struct search search = {.rows = 0};
     uint64_t starts[2] = {0, 0};
     uint32_t banned[3], rows[3], *ids = mem_alloc(k, sizeof *ids, "answers");
     float *query = mem_alloc(4, model->dim * sizeof *query, "a query"), *unseen = query + model->dim;
-    float *scores = mem_alloc(k, sizeof *scores, "answers");
+    OWNED float *scores = mem_alloc(k, sizeof *scores, "answers");
     int result = ids && query && scores ? 0 : -1;
     for (int i = 0; i < 3 && !result; i++) {
         float *vector = unseen + (uint64_t)i * model->dim;
@@ -212,10 +205,7 @@ static int answer_analogy(const struct model *model, enum model_view view, const
     starts[1] = (uint64_t)excluded;
     if (excluded < 0 || search_top(&search, query, 1, k, starts, banned, ids, scores)) result = -1;
     if (!result) print_answers(model, NULL, ids, scores, k);
-    search_close(&search);
-    free(query);
-    free(scores);
-    free(ids);
+    mem_free(query, ids);
     return result;
 }
 
@@ -223,9 +213,9 @@ static int answer_analogy(const struct model *model, enum model_view view, const
 int cmd_analogy(int argc, char **argv) {
     const char *k_text = NULL;
     const struct option options[] = {{.name = "k", .text = &k_text}, {0}};
-    struct arguments arguments;
-    struct model model = {.rows = 0};
-    struct config config = {.name = NULL};
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(model_close) struct model model = {.rows = 0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     uint64_t k = 10;
     int result = arguments_read(&arguments, "analogy", argc, argv, options, "device, memory") ||
                          arguments_number("analogy", "k", k_text, 1, MOST_ANSWERS, &k)
@@ -239,9 +229,6 @@ int cmd_analogy(int argc, char **argv) {
                           : answer_analogy(&model, (enum model_view)view, arguments.given + 1, (uint32_t)(k < model.rows ? k : model.rows),
                                            &config);
     }
-    model_close(&model);
-    config_release(&config);
-    arguments_release(&arguments);
     return result;
 }
 
@@ -310,7 +297,7 @@ static int answer_question(struct prompt *p) {
 }
 
 static int ask_terminal(struct prompt *p) {
-    char *line = NULL;
+    OWNED char *line = NULL;
     size_t capacity = 0;
     int result = 0;
     for (;;) {
@@ -324,7 +311,6 @@ static int ask_terminal(struct prompt *p) {
         if (p->count == 1 && !strcmp(p->words[0], "EXIT")) break;
         if (p->count && (result = answer_question(p))) break;
     }
-    free(line);
     return result;
 }
 
@@ -341,8 +327,6 @@ int command_prompt(const char *path, int analogy, int plain, uint32_t k, const s
                      ? -1 : 0;
     search_close(&p.search);
     model_close(&p.model);
-    free(p.query);
-    free(p.scores);
-    free(p.ids);
+    mem_free(p.query, p.scores, p.ids);
     return result;
 }

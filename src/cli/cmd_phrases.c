@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "commands.h"
@@ -34,15 +35,13 @@ static int join_into(struct corpus *corpus, const char *const *paths, int count,
 
 int command_join_words(const struct config *config, const char *const *paths, int count, const char *out, int margin) {
     const struct corpus_options options = config_corpus(config);
-    struct pool *pool = pool_open((unsigned)config->device_threads);
-    struct corpus *corpus = pool ? corpus_open((char *const *)paths, (uint64_t)count) : NULL;
+    ENDED_BY(pool_end) struct pool *pool = pool_open((unsigned)config->device_threads);
+    ENDED_BY(corpus_end) struct corpus *corpus = pool ? corpus_open((char *const *)paths, (uint64_t)count) : NULL;
     struct interrupt watch;
     interrupt_watch(&watch);
     int ends = interrupt_ends_work(1), result = corpus ? join_into(corpus, paths, count, &options, pool, margin, out) : -1;
     interrupt_ends_work(ends);
     interrupt_end(&watch);
-    corpus_close(corpus);
-    if (pool) pool_close(pool);
     return result;
 }
 
@@ -59,8 +58,8 @@ enum { KEYS = sizeof keys / sizeof *keys };
 int cmd_phrases(int argc, char **argv) {
     const char *texts[KEYS] = {NULL}, *out = NULL;
     struct option options[KEYS + 2] = {{.name = "out", .text = &out}};
-    struct arguments arguments;
-    struct config config = {.name = NULL};
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     for (int i = 0; i < KEYS; i++) options[i + 1] = (struct option){.name = keys[i].option, .text = &texts[i]};
     int result = arguments_read(&arguments, "phrases", argc, argv, options, "phrases, corpus, device");
     if (!result && !arguments.count)
@@ -69,7 +68,5 @@ int cmd_phrases(int argc, char **argv) {
     for (int i = 0; i < KEYS && !result; i++)
         if (texts[i]) result = command_set_key(&config, keys[i].key, texts[i]);
     if (!result) result = command_join_words(&config, arguments.given, arguments.count, out, 0);
-    config_release(&config);
-    arguments_release(&arguments);
     return result;
 }

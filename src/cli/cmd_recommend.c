@@ -145,7 +145,7 @@ static int print_triples(struct asked *asked, const char *entity, const uint32_t
 
 static int recommend_triples(struct asked *asked, const struct config *config) {
     const struct texts *given = asked->tails.count ? &asked->tails : &asked->heads;
-    struct triple_answers answers = {.model = NULL};
+    ENDED_BY(triple_answers_close) struct triple_answers answers = {.model = NULL};
     uint32_t entities[OPTION_TIMES], relations[OPTION_TIMES];
     uint64_t count = (uint64_t)given->count;
     int64_t relation = run_triples_check(&asked->model) ? -1 : run_triples_relation(&asked->model, asked->relation);
@@ -159,17 +159,13 @@ static int recommend_triples(struct asked *asked, const struct config *config) {
         entities[i] = (uint32_t)row;
         relations[i] = (uint32_t)relation;
     }
-    uint32_t *rows = mem_alloc(count, asked->k * sizeof *rows, "answers");
-    float *scores = mem_alloc(count, asked->k * sizeof *scores, "answers");
-    struct pool *pool = rows && scores ? pool_open((unsigned)config->device_threads) : NULL;
+    OWNED uint32_t *rows = mem_alloc(count, asked->k * sizeof *rows, "answers");
+    OWNED float *scores = mem_alloc(count, asked->k * sizeof *scores, "answers");
+    ENDED_BY(pool_end) struct pool *pool = rows && scores ? pool_open((unsigned)config->device_threads) : NULL;
     int result = !pool || triple_answers_open(&answers, &asked->model, config) ||
                          triple_answers_ask(&answers, entities, relations, count, asked->k, asked->seen, pool, rows, scores)
                      ? -1 : 0;
     for (uint64_t i = 0; i < count && !result; i++) result = print_triples(asked, given->of[i], rows + i * asked->k, scores + i * asked->k);
-    triple_answers_close(&answers);
-    if (pool) pool_close(pool);
-    free(rows);
-    free(scores);
     return result;
 }
 
@@ -179,9 +175,8 @@ static int recommend_triples(struct asked *asked, const struct config *config) {
 static int64_t find_item(const struct asked *asked, const char *text, uint64_t length) {
     int64_t row = vocab_find(&asked->model.vocab, text, length);
     if (row >= 0 || !asked->titles.title) return row;
-    char *title = mem_text(text, length, "a title");
+    OWNED char *title = mem_text(text, length, "a title");
     if (title) row = titles_find(&asked->titles, &asked->model, title);
-    free(title);
     return row;
 }
 
@@ -225,21 +220,20 @@ static int read_given(const struct asked *asked, struct given **given, uint64_t 
 
 /* Reports an unknown item: go_on = 1: as a warning, since other items are known; 0: as a failure. */
 static int tell_unknown(const struct asked *asked, const struct given *item, int go_on) {
-    char *name = mem_text(item->text, item->length, "an item");
+    OWNED char *name = mem_text(item->text, item->length, "an item");
     if (!name) return -1;
     const char *near = go_on ? vocab_near(&asked->model.vocab, name) : NULL;
     if (go_on)
         warn("'%.100s' is not in the vocabulary of '%s' and is left out%s%s%s", name, asked->model.directory, DID_YOU_MEAN(near));
     else
         model_find(&asked->model, VIEW_SUM, name);
-    free(name);
     return go_on ? 0 : -1;
 }
 
 /* Makes a list named "items" of the items given by hand. */
 static int take_given(struct asked *asked) {
     struct list_items *items = &asked->known;
-    struct given *given = NULL;
+    OWNED struct given *given = NULL;
     uint64_t count = 0, known = 0;
     int result = read_given(asked, &given, &count) || names_add(&asked->lists, "items", 5) < 0 ? -1 : 0;
     for (uint64_t i = 0; i < count; i++) known += given[i].row >= 0;
@@ -250,7 +244,6 @@ static int take_given(struct asked *asked) {
     if (!items->starts || !items->codes) result = -1;
     for (uint64_t i = 0; i < count && !result; i++) items->codes[i] = given[i].row < 0 ? asked->model.rows : (uint64_t)given[i].row;
     if (!result) items->starts[1] = count;
-    free(given);
     return result;
 }
 
@@ -284,7 +277,7 @@ static int check_lists(const struct asked *asked) {
 static int take_trained(struct asked *asked) {
     struct list_items *items = &asked->known;
     struct run_lists trained = {.first = 0};
-    struct pool *pool = pool_open(0);
+    ENDED_BY(pool_end) struct pool *pool = pool_open(0);
     int result = !pool || run_lists_open(&trained, &asked->model, pool) ||
                          !(items->starts = mem_zalloc((uint64_t)asked->trained.count + 1, sizeof *items->starts, "lists"))
                      ? -1 : 0;
@@ -296,19 +289,17 @@ static int take_trained(struct asked *asked) {
         result = run_lists_items(&trained, row, &items->codes, &items->count, &items->capacity);
         items->starts[number + 1] = items->count;
     }
-    if (pool) pool_close(pool);
     run_lists_close(&trained);
     return result;
 }
 
 static int take_file(struct asked *asked, const struct arguments *arguments) {
     struct corpus_options reading;
-    struct config run;
+    ENDED_BY(config_release) struct config run = {0};
     int look, result = arguments_reading(&reading, &look, &run, &asked->model, asked->format, arguments) ||
                                (look && list_form_look(&reading, asked->file)) ||
                                list_items_read(&asked->known, asked->file, NULL, &reading, &asked->model, &asked->lists, 1, NULL)
                            ? -1 : 0;
-    config_release(&run);
     return result;
 }
 
@@ -355,7 +346,7 @@ static int recommend_lists(struct asked *asked, const struct arguments *argument
     struct list_scores scores = {.model = NULL};
     struct list_candidates candidates = {.first = asked->among};
     struct progress progress;
-    uint64_t *rows = NULL;
+    OWNED uint64_t *rows = NULL;
     if (asked->file ? take_file(asked, arguments) : asked->items.count ? take_given(asked) : take_trained(asked)) return -1;
     if (choose_lists(asked)) return -1;
     if (!asked->items.count) names_locate_lists(&asked->lists, &asked->model);
@@ -374,7 +365,6 @@ static int recommend_lists(struct asked *asked, const struct arguments *argument
                      ? -1 : 0;
     if (question.progress) progress_end(&progress);
     list_scores_close(&scores);
-    free(rows);
     return result;
 }
 
@@ -419,8 +409,8 @@ int cmd_recommend(int argc, char **argv) {
                                      {.name = "seen", .flag = &asked.seen},
                                      {.name = "json", .flag = &asked.json},
                                      {0}};
-    struct arguments arguments;
-    struct config config = {.name = NULL};
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     uint64_t k = 20;
     int result = -1;
     if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
@@ -446,7 +436,5 @@ out:
     names_release(&asked.lists);
     list_items_release(&asked.known);
     model_close(&asked.model);
-    config_release(&config);
-    arguments_release(&arguments);
     return result;
 }

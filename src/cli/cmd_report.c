@@ -1,4 +1,5 @@
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
@@ -23,43 +24,32 @@ int cmd_report(int argc, char **argv) {
                                      {.name = "lists", .flag = &lists},
                                      {.name = "evaluation", .texts = evaluations, .count = &request.evaluation_count},
                                      {0}};
-    struct arguments arguments;
-    struct titles titles = {NULL, NULL};
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(titles_release) struct titles titles = {NULL, NULL};
     struct interrupt watch;
     struct page_size size;
     char bytes[TEXT_BYTES], on_map[TEXT_BYTES], searched[TEXT_BYTES];
-    struct model model = {.rows = 0};
-    struct config config = {.name = NULL};
-    int result = -1;
-    if (arguments_read(&arguments, "report", argc, argv, options, "device, memory")) goto out;
-    if (arguments.count != 1) {
-        fail_usage("report wants one run directory, %d given; see 'sptx-w2v help report'", arguments.count);
-        goto out;
-    }
-    if (!out) {
-        fail_usage("report wants --out=FILE; see 'sptx-w2v help report'");
-        goto out;
-    }
+    ENDED_BY(model_close) struct model model = {.rows = 0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
+    if (arguments_read(&arguments, "report", argc, argv, options, "device, memory")) return -1;
+    if (arguments.count != 1)
+        return fail_usage("report wants one run directory, %d given; see 'sptx-w2v help report'", arguments.count);
+    if (!out) return fail_usage("report wants --out=FILE; see 'sptx-w2v help report'");
     request.run = arguments.given[0];
     if (arguments_number("report", "top", top, 1, MAP_ROWS, &request.top) ||
         arguments_number("report", "search", listed, 1, MOST_LISTED, &request.listed) ||
         arguments_config(&config, 0, NULL, &arguments) || model_open(&model, request.run))
-        goto out;
+        return -1;
     int view = answers_view_named(&model, table, (unsigned)config.device_threads);
-    if (view < 0 || !(request.rows = answers_rows(&model, lists))) goto out;
+    if (view < 0 || !(request.rows = answers_rows(&model, lists))) return -1;
     request.view = (enum model_view)view;
     request.titles = &titles;
-    if (titles_path && titles_read(&titles, &model, titles_path)) goto out;
+    if (titles_path && titles_read(&titles, &model, titles_path)) return -1;
     interrupt_watch(&watch);
-    result = page_write(&model, &request, &config, out, &size);
+    int result = page_write(&model, &request, &config, out, &size);
     interrupt_end(&watch);
     if (!result)
         note("wrote '%s': %s; a map of the %s most frequent rows, and the nearest ones of %s; any browser opens it", out,
              text_of_bytes(bytes, size.bytes), text_of_count(on_map, size.top), text_of_count(searched, size.listed));
-out:
-    titles_release(&titles);
-    model_close(&model);
-    config_release(&config);
-    arguments_release(&arguments);
     return result;
 }

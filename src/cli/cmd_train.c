@@ -48,19 +48,18 @@ static int launch_check_gpus(const struct config *config) {
 
 /* Says how to use all GPUs, if the keys allow several processes. */
 static void advise_columns(const struct config *config, char why[GPUS_WHY]) {
-    struct config several = {0};
+    ENDED_BY(config_release) struct config several = {0};
     uint64_t length = strlen(why);
     int result = config_copy(&several, config);
     several.ranks = (unsigned)config->device_gpus;
     if (result || !strcmp(config->corpus_path, CORPUS_INPUT) || config_resolve(&several)) report_clear();
     else snprintf(why + length, GPUS_WHY - length, "; device.share = columns uses all");
-    config_release(&several);
 }
 
 /* Resolves a config, whose keys are set, for the number of GPUs (up to device.gpus) that trains it fastest. For that it encodes the corpus, which
  * the ranks then reuse. Returns 0, or -1 after fail(). */
 static int launch_choose(struct config *config, struct launch *launch) {
-    struct config one = {0};
+    ENDED_BY(config_release) struct config one = {0};
     *launch = (struct launch){.gpus = 1};
     if (config->device_gpus < 2) {
         config->ranks = 1;
@@ -72,26 +71,20 @@ static int launch_choose(struct config *config, struct launch *launch) {
     int all = one.device_share == SHARE_COLUMNS;
     int64_t gpus = result ? -1 : all ? (int64_t)one.device_gpus : gpus_choose(&one, launch->why);
     if (!result && all) snprintf(launch->why, GPUS_WHY, "all %" PRIu64 " (device.share = columns)", one.device_gpus);
-    if (gpus < 0) goto failed;
+    if (gpus < 0) return -1;
     if ((uint64_t)gpus < config->device_gpus) advise_columns(config, launch->why);
     config->copies = one.copies;
     launch->gpus = config->ranks = one.copies ? 1 : (unsigned)gpus;
-    if (config_resolve(config)) goto failed;
-    if (one.copies) goto done;
+    if (config_resolve(config)) return -1;
+    if (one.copies) return 0;
     if (gpus == 1) config->device_gpus = 0, config->train_merge_every = COUNT_AUTO; /* one GPU has no copies to merge */
     else if (strcmp(config->corpus_path, CORPUS_INPUT)) { /* the keys whose values change when several GPUs divide the columns */
-        struct config several = {0};
+        ENDED_BY(config_release) struct config several = {0};
         result = config_copy(&several, config) || session_settle(&several, NULL) || session_settle(&one, NULL) ? -1 : 0;
         if (!result) config_differences(&several, &one, launch->other, GPUS_WHY);
-        config_release(&several);
-        if (result) goto failed;
+        if (result) return -1;
     }
-done:
-    config_release(&one);
     return 0;
-failed:
-    config_release(&one);
-    return -1;
 }
 
 /* Prints the choice, if there was one: to stdout, or as notes. */
@@ -129,14 +122,11 @@ static int launch_gpus(const struct launch *launch, char **argv) {
     char gpus[24];
     int count = 0;
     if (launch->gpus < 2) return 0;
-    char *own = path_of_program();
+    OWNED char *own = path_of_program();
     if (!own) return -1;
     while (argv[count]) count++;
     const char **words = mem_zalloc((uint64_t)count + 6, sizeof *words, "arguments of mpirun");
-    if (!words) {
-        free(own);
-        return -1;
-    }
+    if (!words) return -1;
     snprintf(gpus, sizeof gpus, "%u", launch->gpus);
     const char *const before[] = {"mpirun", "-n", gpus, own};
     memcpy(words, before, sizeof before);
@@ -148,7 +138,6 @@ static int launch_gpus(const struct launch *launch, char **argv) {
              strerror(errno));
     }
     free(words);
-    free(own);
     return -1;
 }
 
@@ -160,24 +149,16 @@ static int read_train(int argc, char **argv, struct config *config, struct train
     const struct option options[] = {{.name = "resume", .flag = &how->resume},
                                      {.name = "overwrite", .flag = &how->overwrite, .text = &when},
                                      {0}};
-    struct arguments arguments;
-    int result = -1;
-    if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
-    if (when && strcmp(when, "now")) {
-        fail_usage("train: --overwrite = '%.100s' is not now: --overwrite replaces an older run when the new one has a "
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) return -1;
+    if (when && strcmp(when, "now"))
+        return fail_usage("train: --overwrite = '%.100s' is not now: --overwrite replaces an older run when the new one has a "
                    "checkpoint, --overwrite=now at once",
                    when);
-        goto out;
-    }
     how->overwrite_now = when != NULL;
-    if (how->resume && how->overwrite) {
-        fail_usage("train: --resume goes on with a run and --overwrite starts over; give one of them");
-        goto out;
-    }
-    result = arguments_keys_wanted(config, argv[0], &arguments);
-out:
-    arguments_release(&arguments);
-    return result;
+    if (how->resume && how->overwrite)
+        return fail_usage("train: --resume goes on with a run and --overwrite starts over; give one of them");
+    return arguments_keys_wanted(config, argv[0], &arguments);
 }
 
 /* Resolves the config for the processes that train it. If several GPUs shall train it and mpirun has not started this process, replaces the
@@ -201,12 +182,11 @@ static int settle_ranks(struct config *config, const struct ranks *ranks, char *
 int cmd_train(int argc, char **argv) {
     struct ranks ranks;
     struct trainer_options how = {.ranks = &ranks, .judge = judge_checkpoint};
-    struct config config = {0};
+    ENDED_BY(config_release) struct config config = {0};
     int result = command_ranks(&ranks, argv[0]);
     if (!result) result = ranks_agree(&ranks, read_train(argc, argv, &config, &how));
     if (!result) result = ranks_agree(&ranks, settle_ranks(&config, &ranks, argv));
     if (!result) result = trainer_run(&config, &how);
-    config_release(&config);
     ranks_close(&ranks);
     return result;
 }
@@ -240,10 +220,9 @@ static int print_plan(void *user) {
 
 static int read_plan(int argc, char **argv, struct planning *p) {
     const struct option options[] = {{.name = "json", .flag = &p->json}, {0}};
-    struct arguments arguments;
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
     int result = arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION);
     if (!result) result = arguments_keys_wanted(&p->config, argv[0], &arguments);
-    arguments_release(&arguments);
     if (!result && p->ranks.count == 1 && !p->config.device_ranks) return launch_choose(&p->config, &p->launch);
     p->config.ranks = p->ranks.count > 1 ? p->ranks.count : 0; /* 0: device.ranks says how many */
     return result ? -1 : config_resolve(&p->config);

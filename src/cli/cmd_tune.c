@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -23,7 +24,7 @@ static void print_tried(void *user, const struct tune_tried *tried) {
  * [--analogies=FILE ...] [--anew] */
 int cmd_tune(int argc, char **argv) {
     const char *minutes = NULL, *trials = NULL, *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
-    struct config config = {.name = NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     struct tune_request request = {
         .config = &config, .pairs = pairs, .analogies = analogies, .out = "best.ini", .took = print_tried};
     const struct option options[] = {{.name = "minutes", .text = &minutes},
@@ -33,24 +34,21 @@ int cmd_tune(int argc, char **argv) {
                                      {.name = "analogies", .texts = analogies, .count = &request.analogy_count},
                                      {.name = "anew", .flag = &request.anew},
                                      {0}};
-    struct arguments arguments;
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
     struct tune_answer answer = {.trials = 0};
     struct interrupt watch;
-    int result = -1;
-    if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
+    if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) return -1;
     if (!minutes && !trials) request.seconds = 5 * 60;
-    if (minutes && (text_real(minutes, &request.seconds) || !(request.seconds > 0) || request.seconds > TUNE_MINUTES)) {
-        fail_usage("tune: --minutes = '%.100s' is not a number above 0", minutes);
-        goto out;
-    }
+    if (minutes && (text_real(minutes, &request.seconds) || !(request.seconds > 0) || request.seconds > TUNE_MINUTES))
+        return fail_usage("tune: --minutes = '%.100s' is not a number above 0", minutes);
     if (minutes) request.seconds *= 60;
     if (arguments_number("tune", "trials", trials, 1, UINT32_MAX, &request.trials) ||
         arguments_keys_wanted(&config, argv[0], &arguments))
-        goto out;
+        return -1;
     printf("%s\n", TUNE_HEAD);
     fflush(stdout);
     interrupt_watch(&watch);
-    result = tune_run(&answer, &request);
+    int result = tune_run(&answer, &request);
     interrupt_end(&watch);
     if (answer.trials) {
         note("%s %s %.4f after %" PRIu64 " epoch%s with %s", answer.stopped ? "so far    " : "best      ", answer.measure, answer.shown,
@@ -58,8 +56,5 @@ int cmd_tune(int argc, char **argv) {
         if (!isnan(answer.own)) note("           the keys as they were: %.4f", answer.own);
         note("written    '%s': sptx-w2v train %s trains on all of the data", request.out, request.out);
     }
-out:
-    config_release(&config);
-    arguments_release(&arguments);
     return result;
 }

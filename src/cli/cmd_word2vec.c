@@ -2,6 +2,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -118,20 +119,16 @@ static int save_vocabulary(const struct call *call, const struct vocab *vocab) {
 /* Only counts the text's words, since there is no -output. */
 static int count_words(const struct call *call, const struct config *config) {
     const struct corpus_options options = config_corpus(config);
-    struct vocab vocab = {0};
-    struct pool *pool = pool_open((unsigned)config->device_threads);
-    struct corpus *corpus = pool ? corpus_open((char *const *)&call->text, 1) : NULL;
-    int result = !corpus || vocab_build(&vocab, corpus, &options, pool) || save_vocabulary(call, &vocab) ? -1 : 0;
-    vocab_release(&vocab);
-    corpus_close(corpus);
-    if (pool) pool_close(pool);
-    return result;
+    ENDED_BY(vocab_release) struct vocab vocab = {0};
+    ENDED_BY(pool_end) struct pool *pool = pool_open((unsigned)config->device_threads);
+    ENDED_BY(corpus_end) struct corpus *corpus = pool ? corpus_open((char *const *)&call->text, 1) : NULL;
+    return !corpus || vocab_build(&vocab, corpus, &options, pool) || save_vocabulary(call, &vocab) ? -1 : 0;
 }
 
 /* ---- vectors or classes ---- */
 
 static int write_output(const struct call *call, const struct config *config) {
-    struct model model;
+    ENDED_BY(model_close) struct model model = {0};
     struct interrupt watch;
     char words[TEXT_BYTES];
     if (model_open(&model, config->run_dir)) return -1;
@@ -147,7 +144,6 @@ static int write_output(const struct call *call, const struct config *config) {
     if (!result)
         note("wrote '%s': %s of %s words", call->output, call->classes ? "classes" : "vectors",
              text_of_count(words, model.vocab.size));
-    model_close(&model);
     return result || run_directory_remove(config->run_dir) ? -1 : 0;
 }
 
@@ -166,7 +162,7 @@ static int train_and_write(struct call *call, struct config *config) {
 /* sptx-w2v word2vec -train FILE -output FILE [-flag value ...] [--section.key=value ...] */
 int cmd_word2vec(int argc, char **argv) {
     struct call call = {.words = -1};
-    struct config config = {.name = NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     int result =
         config_init(&config) || program_flags_read(call.flags, &config, WORD2VEC, argc, argv) || read_counts(&call) ? -1 : 0;
     if (!result && !call.debug) report_quiet(1);
@@ -176,14 +172,13 @@ int cmd_word2vec(int argc, char **argv) {
     if (!result) result = train_and_write(&call, &config);
     if (call.words >= 0) close(call.words);
     free(call.place);
-    config_release(&config);
     return result;
 }
 
 /* sptx-w2v word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2] */
 int cmd_word2phrase(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
-    struct config config = {.name = NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     uint64_t debug = 0;
     int result = config_init(&config) || program_flags_read(flags, &config, WORD2PHRASE, argc, argv) ||
                          program_flag_count(flags, WORD2PHRASE, "-debug", 9, &debug) ? -1 : 0;
@@ -194,7 +189,6 @@ int cmd_word2phrase(int argc, char **argv) {
         result = fail_usage("word2phrase wants -train FILE and -output FILE; see 'sptx-w2v help word2phrase'");
     if (!result) result = config_resolve(&config);
     if (!result) result = command_join_words(&config, &text, 1, output, 1);
-    config_release(&config);
     return result;
 }
 
@@ -213,12 +207,10 @@ static int read_file_argument(struct arguments *arguments, struct config *config
 }
 
 static int ask_words(int argc, char **argv, int analogy) {
-    struct arguments arguments;
-    struct config config = {.name = NULL};
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     int result = read_file_argument(&arguments, &config, argc, argv, 1);
     if (!result) result = command_prompt(arguments.given[0], analogy, 0, ANSWERS, &config);
-    config_release(&config);
-    arguments_release(&arguments);
     return result;
 }
 
@@ -257,9 +249,9 @@ static void print_sections(const struct analogies_section *sections, uint64_t co
 
 /* sptx-w2v compute-accuracy FILE [THRESHOLD] < QUESTIONS */
 int cmd_compute_accuracy(int argc, char **argv) {
-    struct arguments arguments;
-    struct config config = {.name = NULL};
-    struct model model = {.rows = 0};
+    ENDED_BY(arguments_release) struct arguments arguments = {0};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
+    ENDED_BY(model_close) struct model model = {.rows = 0};
     struct analogies_section *sections = NULL;
     uint64_t most = 0, count = 0;
     int result = read_file_argument(&arguments, &config, argc, argv, 2);
@@ -270,8 +262,5 @@ int cmd_compute_accuracy(int argc, char **argv) {
     result = view < 0 ? -1 : evaluate_analogies_sections(&sections, &count, &model, (enum model_view)view, "/dev/stdin", most, &config);
     if (!result) print_sections(sections, count);
     analogies_sections_free(sections, count);
-    model_close(&model);
-    config_release(&config);
-    arguments_release(&arguments);
     return result;
 }

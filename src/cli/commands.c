@@ -525,12 +525,10 @@ const struct command *command_find(const char *name) {
 }
 
 int command_set_key(struct config *config, const char *key, const char *value) {
-    char *argument = mem_alloc(strlen(key) + strlen(value) + sizeof "--=", 1, "an option");
+    OWNED char *argument = mem_alloc(strlen(key) + strlen(value) + sizeof "--=", 1, "an option");
     if (!argument) return -1;
     sprintf(argument, "--%s=%s", key, value);
-    int result = config_argument(config, argument);
-    free(argument);
-    return result;
+    return config_argument(config, argument);
 }
 
 int command_ranks(struct ranks *ranks, const char *command) {

@@ -2,6 +2,7 @@
 #include "programs.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/text.h"
@@ -96,8 +97,7 @@ int program_make_place(struct config *config, const struct directory_mark *mark,
     if (!there && (!parent || directory_make(parent) || directory_mark_make(place, mark))) own = -1;
     free(parent);
     if (own < 0) {
-        free(place);
-        free(run);
+        mem_free(place, run);
         return -1;
     }
     *kept = place;
@@ -107,9 +107,8 @@ int program_make_place(struct config *config, const struct directory_mark *mark,
 }
 
 int program_leave_place(const char *place, const struct directory_mark *mark) {
-    char *run = file_join(place, "run");
+    OWNED char *run = file_join(place, "run");
     int there = run ? file_exists(run) : -1;
-    free(run);
     return there ? there < 0 ? -1 : 0 : directory_mark_remove(place, mark);
 }
 

@@ -371,9 +371,8 @@ char *config_file(const char *path) {
 }
 
 int config_read(struct config *config, const char *path) {
-    char *text = config_file(path);
+    OWNED char *text = config_file(path);
     int result = text ? config_read_text(config, text, path) : -1;
-    free(text);
     return result ? -1 : take_file_name(config, path);
 }
 
@@ -493,11 +492,9 @@ int config_format(const struct config *config, int help, char **text) {
 }
 
 int config_write(const struct config *config, int help, struct file_writer *writer) {
-    char *text = NULL;
+    OWNED char *text = NULL;
     if (config_format(config, help, &text)) return -1;
-    int result = file_write(writer, text, strlen(text));
-    free(text);
-    return result;
+    return file_write(writer, text, strlen(text));
 }
 
 char *config_value(const struct config *config, const char *section, const char *key) {

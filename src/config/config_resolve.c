@@ -682,7 +682,7 @@ static int warn_without_effect(const struct config *config) {
 #include "kernels/optimizers.def"
     };
     static atomic_uint warned;
-    struct config defaults;
+    ENDED_BY(config_release) struct config defaults = {0};
     int result = config_init(&defaults);
     const char *rule = config_choice_name("optimizer", "rule", config->optimizer_rule);
     for (size_t i = 0; !result && i < sizeof options / sizeof *options; i++) {
@@ -693,7 +693,6 @@ static int warn_without_effect(const struct config *config) {
         if (!(atomic_fetch_or(&warned, 1u << i) >> i & 1))
             warn("%s = %s has no effect with optimizer.rule = %s", key->name, value, rule);
     }
-    config_release(&defaults);
     return result;
 }
 

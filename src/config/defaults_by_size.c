@@ -1,6 +1,7 @@
 #include "defaults_by_size.h"
 
 #include "config_keys.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 
@@ -259,7 +260,7 @@ static int tests(const struct sized_default *row, enum sized_count count) {
 /* Writes the value that config_resolve() gives a key for one kind of data, on the CPU. Returns 1; 0 if this kind has no such
  * train.effort; -1 after fail(). */
 static int plain_value(const struct sized_default *row, const char *effort, char value[CONFIG_BYTES]) {
-    struct config config;
+    ENDED_BY(config_release) struct config config = {0};
     char text[CONFIG_BYTES];
     int kind = kind_of(row->data);
     const char *const set[][3] = {{"corpus", "path", "data"},  {"corpus", "format", kinds[kind].format}, {"examples", "mode", kinds[kind].mode},
@@ -271,7 +272,6 @@ static int plain_value(const struct sized_default *row, const char *effort, char
     for (size_t i = 0; i < sizeof set / sizeof *set && !result; i++) result = config_set(&config, set[i][0], set[i][1], set[i][2], "help");
     if (!result) result = config_resolve(&config);
     if (!result) snprintf(value, CONFIG_BYTES, "%s", config_text_of(&config, config_find_key(row->section, row->key), text));
-    config_release(&config);
     return result ? -1 : 1;
 }
 

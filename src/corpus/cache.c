@@ -180,8 +180,7 @@ static int open_in(struct cache *c, const char *directory, int *reused) {
     if (!result && *reused) tidy(c);
     free(place);
     for (int kind = 0; kind < KINDS; kind++) free(c->encoded[kind]);
-    free(c->words);
-    free(c->lock);
+    mem_free(c->words, c->lock);
     return result;
 }
 
@@ -254,14 +253,12 @@ static int find_or_make_counts(const struct cache *c, const char *path, const st
 }
 
 int cache_counts(const char *directory, const struct counts_wanted *wanted, struct pool *pool, struct idstream *counts, int *reused) {
-    char *place = path_resolve(directory), *path = place ? file_join(place, counts_name) : NULL, *lock = place ? file_join(place, lock_name) : NULL;
+    OWNED char *place = path_resolve(directory), *path = place ? file_join(place, counts_name) : NULL,
+               *lock = place ? file_join(place, lock_name) : NULL;
     struct cache c = {.directory = place, .lock = lock, .pool = pool};
     int result = path && lock ? 0 : -1;
     *counts = (struct idstream){0};
     *reused = !result && file_exists(path) == 1 && idstream_reuse(counts, path, counts_fingerprint(wanted), wanted->words, pool);
     if (!result && !*reused) result = find_or_make_counts(&c, path, wanted, counts, reused);
-    free(place);
-    free(path);
-    free(lock);
     return result;
 }

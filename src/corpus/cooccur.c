@@ -305,8 +305,7 @@ static int begin_merge(struct merge *m, const struct cooccur *c, struct source *
 
 static void end_merge(struct merge *m) {
     for (uint64_t i = 0; m->source && i < m->sources; i++) free(m->source[i].buffer);
-    free(m->source);
-    free(m->heap);
+    mem_free(m->source, m->heap);
     *m = (struct merge){.sources = 0};
 }
 
@@ -383,7 +382,6 @@ static int merge_block(const struct cooccur *c, struct block *b) {
 static int merge_blocks(void *context, unsigned worker) {
     struct cooccur *c = context;
     uint64_t at, end;
-    (void)worker;
     while (pool_take(&c->taken, c->blocks, 1, &at, &end))
         if (interrupt_check() || merge_block(c, &c->block[at])) return -1;
     return 0;
@@ -436,12 +434,7 @@ void cooccur_close(struct cooccur *c) {
     end_merge(&c->all);
     if (c->fd >= 0) retry_close(c->fd);
     pthread_mutex_destroy(&c->lock);
-    free(c->events);
-    free(c->source);
-    free(c->block);
-    free(c->triangle);
-    free(c->weight);
-    free(c);
+    mem_free(c->events, c->source, c->block, c->triangle, c->weight, c);
 }
 
 int cooccur_next(struct cooccur *c, struct cooccur_pair *pair) {

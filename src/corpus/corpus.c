@@ -157,12 +157,11 @@ static int add_directory(struct corpus *corpus, const char *path) {
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
         int hidden = *names[i] == '.'; /* skipped: hidden files belong to an editor or to the system */
-        char *inner = result || hidden ? NULL : file_join(path, names[i]);
+        OWNED char *inner = result || hidden ? NULL : file_join(path, names[i]);
         if (!hidden && !inner) result = -1;
         else if (!hidden && (lstat(inner, &own) || stat(inner, &about))) result = fail_system("look at", inner);
         else if (!hidden && S_ISDIR(own.st_mode)) result = add_directory(corpus, inner);
         else if (!hidden && S_ISREG(about.st_mode)) result = add_file(corpus, inner, NULL);
-        free(inner);
         free(names[i]);
     }
     free(names);
@@ -398,9 +397,7 @@ void corpus_close(struct corpus *corpus) {
     for (uint64_t i = 0; i < corpus->replaced_count; i++) free(corpus->replaced[i].path);
     if (corpus->spool >= 0) close(corpus->spool);
     if (corpus->replacement >= 0) close(corpus->replacement);
-    free(corpus->files);
-    free(corpus->replaced);
-    free(corpus->carry);
+    mem_free(corpus->files, corpus->replaced, corpus->carry);
     pthread_mutex_destroy(&corpus->lock);
     pthread_cond_destroy(&corpus->moved);
     free(corpus);

@@ -49,9 +49,6 @@ enum { PHRASE_PASSES = 16 }; /* largest number of thresholds */
 /* Reads numbers separated by commas. Returns their number, or -1 if the text is not of this form. */
 int phrase_thresholds(const char *text, double thresholds[PHRASE_PASSES]);
 
-/* Stores the threshold of each pass. Returns the number of passes, or -1 after fail() if the options contradict each other. */
-int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE_PASSES]);
-
 struct phrase_totals {
     uint64_t words, distinct; /* number of words in the text; number of different words and bigrams */
 };
@@ -187,6 +184,10 @@ struct corpus_block {
  * exist or is not readable, or a directory has no file in it. */
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
+/* Closes a corpus that a local pointer declared ENDED_BY(corpus_end) points to. */
+static inline void corpus_end(struct corpus **corpus) {
+    corpus_close(*corpus);
+}
 
 /* From now on, reads the corpus' text from the file `fd`. Fingerprints and checks for changes still use the original files or gathered data. The
  * corpus then owns `fd`. Returns 0, or -1 after fail(). */

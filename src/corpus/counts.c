@@ -67,8 +67,7 @@ int counts_writer_commit(struct counts_writer *w, uint64_t fingerprint) {
 void counts_writer_abandon(struct counts_writer *w) {
     idstream_writer_abandon(&w->out);
     if (w->fd >= 0) retry_close(w->fd);
-    free(w->ids);
-    free(w->weights);
+    mem_free(w->ids, w->weights);
     *w = (struct counts_writer){.fd = -1};
     w->out.file.fd = -1;
 }

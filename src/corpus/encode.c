@@ -18,8 +18,7 @@
 #include <xxhash.h>
 
 void encoded_release(struct encoded *encoded) {
-    free(encoded->memory);
-    free(encoded->ends);
+    mem_free(encoded->memory, encoded->ends);
 }
 
 /* State of encoding one block. */
@@ -369,9 +368,7 @@ int encode_triples(struct idstream_writer *writer, const struct triples_met *met
     mem_prefer_huge(g.ends, met->entities * sizeof *g.ends);
     int result = g.ends ? put_all(&g, pool) : -1;
     if (!result) say_left_out(&g);
-    free(g.ends);
-    free(g.keys);
-    free(g.kept);
+    mem_free(g.ends, g.keys, g.kept);
     return result;
 }
 
@@ -599,9 +596,7 @@ static int sort_buckets(void *context, unsigned worker) {
     int result = 0;
     while (!result && pool_take(&g->next, g->end - g->first, 1, &bucket, &end))
         result = interrupt_check() || sort_bucket(g, bucket, &sorted) ? -1 : 0;
-    free(sorted.ids);
-    free(sorted.weights);
-    free(sorted.next);
+    mem_free(sorted.ids, sorted.weights, sorted.next);
     return result;
 }
 
@@ -633,10 +628,7 @@ static int group_round(struct grouping *g, uint64_t ids) {
     if (!result) set_places(g);
     g->next = 0;
     if (!result) result = pool_run(g->pool, store_kept, g) || pool_run(g->pool, sort_buckets, g) ? -1 : 0;
-    free(g->places);
-    free(g->ends);
-    free(g->kept);
-    free(g->weights);
+    mem_free(g->places, g->ends, g->kept, g->weights);
     return result;
 }
 
@@ -665,11 +657,7 @@ int group_pairs(struct idstream_writer *writer, const struct pairs_met *met, int
         result = idstream_end_sentence(writer, writer->tokens += ids_of(&g, &g.lists[list]));
     if (!result && g.list_count) result = group_all(&g, writer->tokens);
     integer_counts_release(&g.counts);
-    free(g.numbers);
-    free(g.marks);
-    free(g.marks_before);
-    free(g.lists);
-    free(g.begins);
+    mem_free(g.numbers, g.marks, g.marks_before, g.lists, g.begins);
     return result ? -1 : 0;
 }
 

@@ -263,7 +263,6 @@ char *first_bytes_read(struct first_bytes *front, const struct first_look *wante
 
 int first_bytes_look(struct first_bytes *front, const struct first_look *wanted) {
     uint64_t length;
-    char *bytes = first_bytes_read(front, wanted, &length);
-    free(bytes);
+    OWNED char *bytes = first_bytes_read(front, wanted, &length);
     return bytes ? 0 : -1;
 }

@@ -282,7 +282,7 @@ static int draw_pieces(void *context, unsigned worker) {
 }
 
 static int each_line(struct generator *generator, const char *what, take_line *take, put_piece *put, void *context, int packed) {
-    struct pool *pool = pool_open(0);
+    ENDED_BY(pool_end) struct pool *pool = pool_open(0);
     uint64_t capacity = pool ? (uint64_t)PIECES_A_THREAD * pool_threads(pool) : 0, lines = generator->options->lists;
     struct round round = {.generator = generator, .take = take, .context = context, .packed = packed};
     int result = pool && (round.pieces = mem_zalloc(capacity, sizeof *round.pieces, "lines")) ? 0 : -1;
@@ -299,11 +299,9 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     }
     progress_end(&generator->progress);
     for (uint64_t i = 0; i < capacity && round.pieces; i++) {
-        free(round.pieces[i].bytes);
-        free(round.pieces[i].packed);
+        mem_free(round.pieces[i].bytes, round.pieces[i].packed);
     }
     free(round.pieces);
-    pool_close(pool);
     return result;
 }
 
@@ -458,17 +456,14 @@ static int by_rank(const void *a, const void *b) {
 /* Sorts rows by falling count; rows with equal counts by number. The few rows with high counts are sorted by qsort(), the many others by a
  * counting sort. */
 static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
-    uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking"), high = 0;
-    struct ranked *top = NULL;
-    int result = -1;
+    OWNED uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking");
+    uint64_t high = 0;
     if (!places) return -1;
     for (uint64_t row = 0; row < size; row++)
-        if (counts[row] >= LOW_COUNTS)
-            high++;
-        else
-            places[counts[row]]++;
-    top = mem_alloc(high, sizeof *top, "ranking");
-    if (!top) goto out;
+        if (counts[row] >= LOW_COUNTS) high++;
+        else places[counts[row]]++;
+    OWNED struct ranked *top = mem_alloc(high, sizeof *top, "ranking");
+    if (!top) return -1;
     uint64_t at = high;
     for (uint64_t count = LOW_COUNTS; count-- > 0;) {
         uint64_t there = places[count];
@@ -477,17 +472,11 @@ static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *ro
     }
     high = 0;
     for (uint64_t row = 0; row < size; row++)
-        if (counts[row] >= LOW_COUNTS)
-            top[high++] = (struct ranked){counts[row], (uint32_t)row};
-        else
-            rows[places[counts[row]]++] = (uint32_t)row;
+        if (counts[row] >= LOW_COUNTS) top[high++] = (struct ranked){counts[row], (uint32_t)row};
+        else rows[places[counts[row]]++] = (uint32_t)row;
     qsort(top, high, sizeof *top, by_rank);
     for (uint64_t i = 0; i < high; i++) rows[i] = top[i].row;
-    result = 0;
-out:
-    free(top);
-    free(places);
-    return result;
+    return 0;
 }
 
 /* Writes the vocabulary in the order of ids, and stores its vocab_fingerprint() in *fingerprint. */
@@ -514,7 +503,7 @@ static int write_vocab(struct generator *generator, const struct id_output *outp
 static int write_ids(struct generator *generator, const char *path, const char *vocab_path) {
     uint64_t rows = generator->options->rows, fingerprint;
     struct id_output output = {.generator = generator, .stream.file.fd = -1};
-    uint32_t *by_id = mem_alloc(rows, sizeof *by_id, "ranks");
+    OWNED uint32_t *by_id = mem_alloc(rows, sizeof *by_id, "ranks");
     output.counts = mem_zalloc(rows, sizeof *output.counts, "counts");
     output.ranks = mem_zalloc(rows, sizeof *output.ranks, "ranks");
     int result = -1;
@@ -531,9 +520,7 @@ static int write_ids(struct generator *generator, const char *path, const char *
     else
         idstream_writer_abandon(&output.stream);
 out:
-    free(by_id);
-    free(output.counts);
-    free(output.ranks);
+    mem_free(output.counts, output.ranks);
     return result;
 }
 
@@ -546,8 +533,8 @@ static char *beside(const char *path, const char *ending) {
 }
 
 int generate_write(const struct generate_options *options, const char *path) {
-    struct generator *generator = mem_zalloc(1, sizeof *generator, "generating");
-    char *groups = beside(path, ".groups.tsv"), *vocab = beside(path, ".vocab.tsv");
+    OWNED struct generator *generator = mem_zalloc(1, sizeof *generator, "generating");
+    OWNED char *groups = beside(path, ".groups.tsv"), *vocab = beside(path, ".vocab.tsv");
     int result = generator && groups && vocab ? 0 : -1;
     uint64_t least = options->kind == GENERATE_GRAPH ? 2 : 1;
     if (!result && (options->rows < least || options->rows > WORDS_MOST || !options->lists || options->lists >> 48))
@@ -567,8 +554,5 @@ int generate_write(const struct generate_options *options, const char *path) {
         file_abandon(&generator->groups);
         file_abandon(&generator->vocab);
     }
-    free(generator);
-    free(groups);
-    free(vocab);
     return result;
 }

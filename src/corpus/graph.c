@@ -139,11 +139,7 @@ void graph_close(struct graph *graph) {
 }
 
 static void graph_sort_release(struct graph_sort *sort) {
-    free(sort->ends);
-    free(sort->keys);
-    free(sort->other);
-    free(sort->weights);
-    free(sort->other_weights);
+    mem_free(sort->ends, sort->keys, sort->other, sort->weights, sort->other_weights);
     *sort = (struct graph_sort){0};
 }
 
@@ -438,9 +434,7 @@ static int place_arcs(void *context, unsigned worker) {
     }
     if (!result) collect_arcs(w, &c);
     for (uint64_t g = 0; !result && g < w->group_count; g++) store_group(w, &c, g);
-    free(c.keys);
-    free(c.weights);
-    free(c.counts);
+    mem_free(c.keys, c.weights, c.counts);
     return result;
 }
 
@@ -575,10 +569,7 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
     file_abandon(&w.file);
     piece_sum_close(&w.sum);
     if (w.kept_weights >= 0) close(w.kept_weights);
-    free(w.at);
-    free(w.keys);
-    free(w.weights);
-    free(w.groups);
+    mem_free(w.at, w.keys, w.weights, w.groups);
     return result;
 }
 

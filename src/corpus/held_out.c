@@ -76,10 +76,6 @@ int held_out_split(struct held_out *h, const struct idstream *whole, int own, do
 }
 
 void held_out_release(struct held_out *h) {
-    free((uint32_t *)h->trained.ids);
-    free((uint64_t *)h->trained.starts);
-    free((float *)h->trained.weights);
-    free(h->ids);
-    free(h->starts);
+    mem_free((uint32_t *)h->trained.ids, (uint64_t *)h->trained.starts, (float *)h->trained.weights, h->ids, h->starts);
     *h = (struct held_out){.lists = 0};
 }

@@ -39,12 +39,11 @@ static int order_leaves(struct making *m, const uint64_t *counts) {
     for (uint64_t i = 1; i < m->words && sorted; i++) sorted = counts[i] <= counts[i - 1];
     for (uint64_t i = 0; i < m->words; i++) m->count[i] = counts[i] ? counts[i] : 1;
     if (sorted) return 0;
-    struct ranked *all = mem_alloc(m->words, sizeof *all, what);
+    OWNED struct ranked *all = mem_alloc(m->words, sizeof *all, what);
     m->leaf = mem_alloc(m->words, sizeof *m->leaf, what);
     for (uint64_t i = 0; all && m->leaf && i < m->words; i++) all[i] = (struct ranked){counts[i], (uint32_t)i};
     if (all && m->leaf) qsort(all, m->words, sizeof *all, by_falling_count);
     for (uint64_t i = 0; all && m->leaf && i < m->words; i++) m->count[i] = all[i].count ? all[i].count : 1, m->leaf[i] = all[i].word;
-    free(all);
     return m->leaf ? 0 : -1;
 }
 
@@ -123,19 +122,12 @@ int huffman_make(struct huffman *tree, const uint64_t *counts, uint64_t words) {
     *tree = (struct huffman){.words = words};
     if (words < 2) return fail("a tree of words needs two of them, the vocabulary has %llu", (unsigned long long)words);
     int result = make(tree, &m, counts);
-    free(m.leaf);
-    free(m.count);
-    free(m.parent);
-    free(m.code);
-    free(m.depth[0]);
-    free(m.depth[1]);
+    mem_free(m.leaf, m.count, m.parent, m.code, m.depth[0], m.depth[1]);
     return result;
 }
 
 void huffman_release(struct huffman *tree) {
-    free(tree->starts);
-    free(tree->nodes);
-    free(tree->counts);
+    mem_free(tree->starts, tree->nodes, tree->counts);
     *tree = (struct huffman){0};
 }
 

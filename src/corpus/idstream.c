@@ -155,11 +155,10 @@ int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_
 
 /* Computes the checksum of the bytes that were written to the file. */
 static int sum_written(struct idstream_writer *writer, uint64_t *sum) {
-    struct file_map map = {.data = NULL};
+    ENDED_BY(file_map_close) struct file_map map = {.data = NULL};
     int result = file_finish(&writer->file) || file_map_open(&map, writer->file.partial) ? -1 : 0;
     if (!result)
         result = piece_sum_of(map.data + sizeof(struct header), map.size - sizeof(struct header), writer->pool, NULL, NULL, sum);
-    file_map_close(&map);
     return result;
 }
 

@@ -411,7 +411,7 @@ static int are_ntriples(const struct looked_lines *lines) {
 
 /* Returns 1 if the column may contain names: all its fields differ, and none is empty or long. */
 static int is_of_names(const struct looking *l, unsigned column, uint64_t *different) {
-    struct words words = {0};
+    ENDED_BY(words_release) struct words words = {0};
     uint64_t lines = 0, bytes = 0, filled = 0;
     int failed = 0;
     for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count && !failed; i++, lines++) {
@@ -422,7 +422,6 @@ static int is_of_names(const struct looking *l, unsigned column, uint64_t *diffe
         filled++;
     }
     *different = words.size;
-    words_release(&words);
     return !failed && filled == lines && *different == lines && bytes <= 200 * lines;
 }
 
@@ -1033,7 +1032,7 @@ enum { EVENTS_MOST = 12, EVENTS_SHARE = 3 }; /* events: most different words in 
 /* Returns 1 if the column of pairs contains a few words again and again (view, cart, purchase), or only one word if the column was chosen by its
  * name. Describes them in l->happened. */
 static int is_of_events(struct looking *l, unsigned column) {
-    struct words words = {0};
+    ENDED_BY(words_release) struct words words = {0};
     uint64_t count[EVENTS_MOST] = {0}, length, filled = 0;
     char first[TEXT_BYTES];
     size_t used = 0;
@@ -1053,7 +1052,6 @@ static int is_of_events(struct looking *l, unsigned column) {
         const char *word = words_get(&words, i, &length);
         used = text_add(l->happened, sizeof l->happened, used, "%s%.*s %" PRIu64, i ? ", " : "", (int)length, word, count[i]);
     }
-    words_release(&words);
     return fits;
 }
 
@@ -1314,7 +1312,7 @@ enum { NAMES_SHARE = 5 };
  * half begin with a word that is also a later field of some line. Returns 0 if they seem to have names, -1 after a failure. Used only for
  * corpus.names = auto. */
 static int have_no_names(struct looking *l) {
-    struct words firsts = {0}, items = {0};
+    ENDED_BY(words_release) struct words firsts = {0}, items = {0};
     uint64_t begin = (uint64_t)l->has_header, count = l->lines.count - begin, within = 0;
     int failed = 0;
     if (l->keys->names != NAMES_AUTO) return l->keys->names == NAMES_NO;
@@ -1330,8 +1328,6 @@ static int have_no_names(struct looking *l) {
     }
     uint64_t repeated = count - firsts.size;
     l->names = firsts.size;
-    words_release(&firsts);
-    words_release(&items);
     return failed ? -1 : NAMES_SHARE * repeated >= count && 2 * within >= count;
 }
 
@@ -1347,7 +1343,7 @@ struct firsts {
 static struct firsts count_firsts(const struct looking *l) {
     struct columns_form blanks = COLUMNS_PLAIN;
     struct firsts of = {.coded = 1};
-    struct words firsts = {0}, later = {0};
+    ENDED_BY(words_release) struct words firsts = {0}, later = {0};
     struct looked_column column = {0};
     struct table_line before = {0};
     for (uint64_t i = 0; i < l->lines.count && !of.failed; i++) {
@@ -1370,8 +1366,6 @@ static struct firsts count_firsts(const struct looking *l) {
         of.within += has_word(&later, &parts, 0);
     }
     of.different = firsts.size;
-    words_release(&firsts);
-    words_release(&later);
     return of;
 }
 
@@ -2014,7 +2008,7 @@ int look_at_rows(struct look *look, const struct look_data *data, enum look_rows
     uint64_t count = data->rows < LOOKED_AT ? data->rows : LOOKED_AT, header = (uint64_t)l.has_header;
     *look = (struct look){.form = {.separator = "\t", .column = {0, 1, 2}}, .rows = rows};
     if (rows == LOOK_TEXT) return 0;
-    struct look_field *names = mem_zalloc(data->columns + 1, sizeof *names, "names of columns");
+    OWNED struct look_field *names = mem_zalloc(data->columns + 1, sizeof *names, "names of columns");
     l.lines.line = mem_zalloc(count + 1, sizeof *l.lines.line, "rows of data");
     for (uint64_t c = 0; names && header && c < data->columns; c++) {
         const char *name = data->names[c] ? data->names[c] : "";
@@ -2030,7 +2024,7 @@ int look_at_rows(struct look *look, const struct look_data *data, enum look_rows
         kinds.filled[c]++;
         kinds.texts[c] += field->kind == FIELD_TEXT;
     }
-    char *shown = names && l.lines.line ? show_rows(&l) : NULL;
+    OWNED char *shown = names && l.lines.line ? show_rows(&l) : NULL;
     int result = shown ? 0 : -1;
     if (!result && rows == LOOK_ANY && l.lines.count) {
         l.first = part_line(&l.lines.line[0], &look->form);
@@ -2040,8 +2034,6 @@ int look_at_rows(struct look *look, const struct look_data *data, enum look_rows
         else l.row = &row_properties[l.rows];
     }
     if (!result && l.lines.count) result = decide(&l);
-    free(shown);
-    free(names);
     free(l.lines.line);
     return result;
 }
@@ -2118,16 +2110,14 @@ enum look_kind look_for_pairs(const char *bytes, uint64_t length, int *named) {
 /* Returns 1 if there are at least OWN_LEAST lines and each begins with a number that no other line begins with. */
 static int begin_with_numbers(const struct looked_lines *lines) {
     struct columns_form form = COLUMNS_PLAIN;
-    struct words names = {0};
+    ENDED_BY(words_release) struct words names = {0};
     int all = lines->count >= OWN_LEAST;
     for (uint64_t i = 0; i < lines->count && all; i++) {
         struct table_line parts = part_line(&lines->line[i], &form);
         double number;
         all = parts.count > 1 && !columns_number(&form, parts.word[0], parts.length[0], &number) && add_word(&names, &parts, 0) >= 0;
     }
-    all = all && names.size == lines->count;
-    words_release(&names);
-    return all;
+    return all && names.size == lines->count;
 }
 
 /* Returns 1 if there are at least OWN_LEAST lines and each consists of two numbers. */

@@ -60,8 +60,7 @@ int numbered_finish(struct numbered *numbered) {
 void numbered_close(struct numbered *numbered) {
     file_map_close(&numbered->map);
     if (numbered->fd >= 0) close(numbered->fd);
-    free(numbered->items);
-    free(numbered->lists);
+    mem_free(numbered->items, numbered->lists);
     pthread_mutex_destroy(&numbered->lock);
     pthread_cond_destroy(&numbered->moved);
     *numbered = (struct numbered){.fd = -1};
@@ -69,9 +68,7 @@ void numbered_close(struct numbered *numbered) {
 
 static void release_words(struct gathered_words *words) {
     words_release(&words->words);
-    free(words->counts);
-    free(words->known);
-    free(words->of_integer);
+    mem_free(words->counts, words->known, words->of_integer);
 }
 
 void gathered_release(struct gathered *gathered) {
@@ -184,7 +181,6 @@ static int look_up_texts(void *context, unsigned worker) {
     struct round *round = context;
     struct word_query queries[WORDS_BATCH];
     uint64_t first, end;
-    (void)worker;
     while (pool_take(&round->next, round->count, GRAIN, &first, &end))
         for (uint64_t i = first; i < end; i += WORDS_BATCH) {
             unsigned some = end - i < WORDS_BATCH ? (unsigned)(end - i) : WORDS_BATCH;
@@ -422,7 +418,6 @@ static int look_up_part(const struct words *words, struct text_part *part) {
 static int look_up_parts(void *context, unsigned worker) {
     struct text_round *round = context;
     uint64_t first, end;
-    (void)worker;
     while (pool_take(&round->next, round->count, 1, &first, &end))
         if (look_up_part(round->words, &round->parts[first])) return -1;
     return 0;
@@ -465,9 +460,7 @@ int gathered_take_text(struct gathered *gathered, const char *text, uint64_t byt
         for (unsigned i = 0; !result && i < round.count; i++) result = keep_part(gathered, &round.parts[i], round.parts[i].end);
     }
     for (unsigned i = 0; i < PARTS; i++) {
-        free(round.parts[i].numbers);
-        free(round.parts[i].new_words);
-        free(round.parts[i].ends);
+        mem_free(round.parts[i].numbers, round.parts[i].new_words, round.parts[i].ends);
     }
     return result;
 }

@@ -41,7 +41,8 @@ static const struct {
                      [PHRASES_DEFAULT] = {10, 5e-324, INFINITY, "above 0 with phrases.score = default"},
                      [PHRASES_NPMI] = {0.5, -1, 1, "from -1 to 1 with phrases.score = npmi"}};
 
-int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE_PASSES]) {
+/* Stores the threshold of each pass. Returns the number of passes, or -1 after fail() if the options contradict each other. */
+static int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE_PASSES]) {
     int given = 1;
     thresholds[0] = thresholds_of[options->score].usual;
     if (strcmp(options->threshold, "auto"))
@@ -220,7 +221,7 @@ static int add_to_shard(struct bigrams *bigrams, struct bigram_shard *shard, con
 
 int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_t *counts, uint32_t count, int kept) {
     uint32_t starts[BIGRAM_SHARDS + 1] = {0}, next[BIGRAM_SHARDS];
-    struct sorted *sorted = mem_alloc(count ? count : 1, sizeof *sorted, "bigrams");
+    OWNED struct sorted *sorted = mem_alloc(count ? count : 1, sizeof *sorted, "bigrams");
     int result = sorted ? 0 : -1;
     if (!sorted) return -1;
     for (uint32_t i = 0; i < count; i++) starts[shard_of(hash_of(met[i])) + 1]++;
@@ -234,7 +235,6 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
     }
     for (int s = 0; s < BIGRAM_SHARDS && !result; s++)
         result = add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
-    free(sorted);
     return result;
 }
 
@@ -467,14 +467,13 @@ static int count_range(struct joining *j, uint64_t at, uint64_t end, struct bigr
 
 static int count_ranges(void *context, unsigned worker) {
     struct joining *j = context;
-    struct bigram *met = mem_alloc(BIGRAM_BATCH, sizeof *met, "bigrams");
+    OWNED struct bigram *met = mem_alloc(BIGRAM_BATCH, sizeof *met, "bigrams");
     struct joined joined = {NULL, 0, 0};
     uint64_t at, end;
     int result = met ? 0 : -1;
     while (!result && pool_take(&j->next, j->tokens.size, BIGRAM_BATCH, &at, &end))
         result = interrupt_check() ? -1 : count_range(j, at, end, met, &joined);
     free(joined.text);
-    free(met);
     return result;
 }
 
@@ -621,13 +620,12 @@ static int write_joined(const struct joining *j, int margin, phrases_take *take,
 static int read_connectors(struct joining *j) {
     uint64_t length;
     if (!*j->options->connectors) return 0;
-    char *text = file_read_given(j->options->connectors, 0, &length);
+    OWNED char *text = file_read_given(j->options->connectors, 0, &length);
     struct corpus_cursor cursor = {text, text + length, 1};
     const char *word;
     int kind, result = text ? 0 : -1;
     while (!result && (kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END)
         if (kind == TOKEN_WORD && words_add(&j->connectors, words_hash(word, length), word, length) < 0) result = -1;
-    free(text);
     return result;
 }
 
@@ -663,7 +661,7 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
                                  .min_rating = options->min_rating,
                                  .report_seconds = options->report_seconds};
     if (corpus_gathered(corpus)) return take_gathered(j, corpus_gathered(corpus));
-    char *path = file_join(spool_directory(), "sptx-spool");
+    OWNED char *path = file_join(spool_directory(), "sptx-spool");
     struct numbered numbered = {.fd = -1};
     int result = path ? numbered_open(&numbered, path) : -1;
     corpus_set_numbered(corpus, &numbered);
@@ -674,7 +672,6 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
                      : 0;
     corpus_set_numbered(corpus, NULL);
     if (path) numbered_close(&numbered);
-    free(path);
     return result;
 }
 
@@ -699,8 +696,7 @@ int phrases_join(struct corpus *corpus, const struct corpus_options *options, st
     phrase_tokens_release(&j.tokens);
     vocab_release(&j.vocab);
     words_release(&j.connectors);
-    free(j.counts);
-    free(j.flags);
+    mem_free(j.counts, j.flags);
     return result;
 }
 
@@ -729,9 +725,7 @@ int phrases_join_corpus(struct corpus *corpus, const struct corpus_options *opti
 uint64_t phrases_fingerprint(const struct phrase_options *options) {
     uint64_t facts[] = {options->score, options->min_count, options->passes}, sum = XXH3_64bits(facts, sizeof facts), length = 0;
     const char *texts[] = {options->threshold, options->delimiter};
-    char *connectors = *options->connectors ? file_read_given(options->connectors, 0, &length) : NULL;
+    OWNED char *connectors = *options->connectors ? file_read_given(options->connectors, 0, &length) : NULL;
     for (int i = 0; i < 2; i++) sum = XXH3_64bits_withSeed(texts[i], strlen(texts[i]) + 1, sum);
-    sum = XXH3_64bits_withSeed(connectors ? connectors : "", length, sum);
-    free(connectors);
-    return sum;
+    return XXH3_64bits_withSeed(connectors ? connectors : "", length, sum);
 }

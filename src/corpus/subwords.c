@@ -183,13 +183,11 @@ static int order_buckets(struct subwords *s, const struct vocab *vocab) {
     if (s->words + s->rows > WORDS_MOST)
         return fail("%" PRIu64 " words and %" PRIu64 " rows of n-grams are more than %u rows; lower model.buckets", s->words, s->rows,
                     WORDS_MOST);
-    struct named *named = mem_alloc(s->named ? s->named : 1, sizeof *named, "the order of n-grams");
+    OWNED struct named *named = mem_alloc(s->named ? s->named : 1, sizeof *named, "the order of n-grams");
     if (!named) return -1;
     count_named(s, vocab, named);
     if (!s->form.in_order) qsort(named, s->named, sizeof *named, compare_named);
-    int result = number_rows(s, named);
-    free(named);
-    return result;
+    return number_rows(s, named);
 }
 
 int subwords_make(struct subwords *s, const struct subword_form *form, const struct vocab *vocab) {
@@ -201,10 +199,7 @@ int subwords_make(struct subwords *s, const struct subword_form *form, const str
 }
 
 void subwords_release(struct subwords *s) {
-    free(s->starts);
-    free(s->row);
-    free(s->row_of);
-    free(s->counts);
+    mem_free(s->starts, s->row, s->row_of, s->counts);
     *s = (struct subwords){.words = 0};
 }
 

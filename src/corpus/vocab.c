@@ -33,10 +33,8 @@ static char *word_of_list(const char *prefix, const char *name, uint64_t *length
 }
 
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length) {
-    char *word = vocab->lists ? word_of_list(vocab_prefix(vocab), name, &length, "") : NULL;
-    int64_t row = word ? vocab_find(vocab, word, length) : -1;
-    free(word);
-    return row;
+    OWNED char *word = vocab->lists ? word_of_list(vocab_prefix(vocab), name, &length, "") : NULL;
+    return word ? vocab_find(vocab, word, length) : -1;
 }
 
 const char *vocab_prefix(const struct vocab *vocab) {
@@ -129,10 +127,9 @@ static int append_lists(struct vocab *vocab, const struct vocab *lists, const ch
     for (uint64_t id = 0; id < lists->size; id++) {
         uint64_t length;
         const char *name = vocab_word(lists, id, &length);
-        char *word = word_of_list(prefix, name, &length, end);
+        OWNED char *word = word_of_list(prefix, name, &length, end);
         if (!word) return -1;
         vocab_append(vocab, word, length, 0); /* cannot fail: the count is not large */
-        free(word);
     }
     vocab->lists += lists->size;
     return 0;
@@ -216,12 +213,10 @@ int vocab_read_given(struct vocab *vocab, const char *path) {
 
 /* Reads the vocabulary of an id stream that sptx-w2v generate --out=FILE.ids wrote: the file FILE.ids.vocab.tsv beside it. */
 static int read_beside(struct vocab *vocab, const char *stream, struct pool *pool) {
-    char *path = mem_alloc(strlen(stream) + sizeof ".vocab.tsv", 1, "a path");
+    OWNED char *path = mem_alloc(strlen(stream) + sizeof ".vocab.tsv", 1, "a path");
     if (!path) return -1;
     sprintf(path, "%s.vocab.tsv", stream);
-    int result = read_by(vocab, path, 0, pool);
-    free(path);
-    return result;
+    return read_by(vocab, path, 0, pool);
 }
 
 /* Returns 1 if the vocabulary needs its hash table: its words will be looked up, or two of them may be equal (a list may have the same name as an
@@ -252,9 +247,7 @@ int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_
 void vocab_release(struct vocab *vocab) {
     words_release(&vocab->words);
     subwords_release(&vocab->subwords);
-    free(vocab->counts);
-    free(vocab->large);
-    free(vocab->age);
+    mem_free(vocab->counts, vocab->large, vocab->age);
     *vocab = (struct vocab){0};
 }
 
@@ -286,7 +279,7 @@ static int by_falling(const void *a, const void *b) {
 /* Returns the count of the last of the NEAR_WORDS most frequent words; 0 if the vocabulary has no more words than that. */
 static uint64_t near_count(const struct vocab *vocab) {
     if (vocab->size <= NEAR_WORDS) return 0;
-    uint64_t *counts = mem_alloc(vocab->size, sizeof *counts, "a search for the nearest word");
+    OWNED uint64_t *counts = mem_alloc(vocab->size, sizeof *counts, "a search for the nearest word");
     if (!counts) {
         report_clear(); /* memory is short: no suggestion, but no error either */
         return UINT64_MAX;
@@ -295,9 +288,7 @@ static uint64_t near_count(const struct vocab *vocab) {
     int sorted = 1;
     for (uint64_t i = 1; i < vocab->size && sorted; i++) sorted = counts[i - 1] >= counts[i];
     if (!sorted) qsort(counts, vocab->size, sizeof *counts, by_falling);
-    uint64_t least = counts[NEAR_WORDS - 1];
-    free(counts);
-    return least;
+    return counts[NEAR_WORDS - 1];
 }
 
 const char *vocab_near(const struct vocab *vocab, const char *word) {
@@ -425,10 +416,9 @@ static int sort_buckets(void *context, unsigned worker) {
     enum { FEW = 48 };
     struct choosing *c = context;
     const uint64_t *ends = c->sums[pool_threads(c->pool) - 1].starts; /* the last worker's words end each bucket */
-    struct candidate *other = NULL;
+    OWNED struct candidate *other = NULL;
     uint64_t capacity = 0, bucket, end;
     int result = 0;
-    (void)worker;
     while (!result && pool_take(&c->next, BUCKETS, 1, &bucket, &end)) {
         uint64_t first = bucket ? ends[bucket - 1] : 0, size = ends[bucket] - first;
         struct candidate *words = c->candidates.words + first;
@@ -441,7 +431,6 @@ static int sort_buckets(void *context, unsigned worker) {
             if (!c->by_first) sort(words, size, other, 1);
         }
     }
-    free(other);
     return result;
 }
 
@@ -593,7 +582,6 @@ static int take_rows(void *context, unsigned worker) {
     struct choosing *c = context;
     uint64_t number, end, length;
     char digits[WORD_DIGITS];
-    (void)worker;
     while (pool_take(&c->next, c->numbers, GRAIN, &number, &end))
         for (; number < end; number++)
             if (c->rows[number] != WORDS_ABSENT) {
@@ -604,7 +592,6 @@ static int take_rows(void *context, unsigned worker) {
 }
 
 static void put_length(struct words *words, uint64_t row, const char *word, uint64_t length) {
-    (void)word;
     words_set_offset(words, row, length + 1);
 }
 
@@ -695,10 +682,9 @@ static int choose_rows(struct choosing *c, uint64_t corpus_bytes, int wants_rows
         return fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
                     candidates->size, WORDS_MOST);
     if (options->order == ORDER_FIRST_SEEN && !c->by_first) {
-        struct candidate *other = mem_alloc(candidates->size + 1, sizeof *other, "sorting words");
+        OWNED struct candidate *other = mem_alloc(candidates->size + 1, sizeof *other, "sorting words");
         if (!other) return -1;
         sort(candidates->words, candidates->size, other, 0);
-        free(other);
     }
     INVARIANT(candidates->size < 2 || comes_before(&candidates->words[0], &candidates->words[candidates->size - 1],
                                                    options->order == ORDER_FIRST_SEEN));
@@ -719,8 +705,7 @@ int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct c
                          .by_first = options->order == ORDER_FIRST_SEEN && !most,
                          .sums = mem_zalloc(pool_threads(pool), sizeof *c.sums, "choosing words")};
     int result = c.sums ? choose_rows(&c, corpus_bytes, rows != NULL) : -1;
-    free(c.sums);
-    free(c.candidates.words);
+    mem_free(c.sums, c.candidates.words);
     if (rows && !result) *rows = c.rows;
     else free(c.rows);
     return result;
@@ -928,7 +913,6 @@ static int store_large(const struct reading *reading, uint64_t number) {
 static int take_chunks(void *context, unsigned worker) {
     struct reading *reading = context;
     uint64_t chunk, end;
-    (void)worker;
     while (!reading->failed && pool_take(&reading->next, reading->chunk_count, 1, &chunk, &end)) {
         if (interrupt_check()) return -1;
         if (reading->take(reading, chunk)) reading->failed = 1;
@@ -985,14 +969,13 @@ static int read_chunks(struct reading *reading, struct pool *pool) {
 }
 
 int vocab_read_words(struct vocab *vocab, const char *path, int given, struct pool *pool) {
-    struct file_map map;
+    ENDED_BY(file_map_close) struct file_map map = {0};
     *vocab = (struct vocab){0};
     if (file_map_open(&map, path)) return -1;
     uint64_t mark = given ? text_mark(map.data, map.size) : 0;
     struct reading reading = {.vocab = vocab, .all = {path, map.data, map.data, 1}}; /* map.data is NULL if the file is empty */
     if (map.size) reading.all = (struct lines){path, map.data + mark, map.data + map.size, 1};
     int result = (given && kind_check_format(path, map.data, map.size, 0)) || read_chunks(&reading, pool) ? -1 : 0;
-    file_map_close(&map);
     if (result) vocab_release(vocab);
     return result;
 }

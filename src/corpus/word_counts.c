@@ -579,8 +579,7 @@ static void close_side(struct worker *worker, struct side *side, int failed) {
         add_counts(worker, side);
     }
     if (side->tally) tally_close(side->tally);
-    free(side->tally);
-    free(side->missed);
+    mem_free(side->tally, side->missed);
 }
 
 static int take_blocks(struct worker *worker) {
@@ -598,7 +597,7 @@ static int take_blocks(struct worker *worker) {
 
 static int count_blocks(void *context, unsigned number) {
     struct counting *counting = context;
-    struct worker *worker = mem_zalloc(1, sizeof *worker, "counting");
+    OWNED struct worker *worker = mem_zalloc(1, sizeof *worker, "counting");
     if (worker) worker->counting = counting;
     int result = worker ? take_blocks(worker) : -1;
     if (result) counting->failed = 1;
@@ -609,7 +608,6 @@ static int count_blocks(void *context, unsigned number) {
         corpus_block_release(&worker->block);
         free(worker->out);
     }
-    free(worker);
     return result;
 }
 

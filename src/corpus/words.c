@@ -201,7 +201,6 @@ static int enter_range(struct words *words, uint64_t first, uint64_t end, uint64
 static int enter_words(void *context, unsigned worker) {
     struct indexing *indexing = context;
     uint64_t first, end, met, again;
-    (void)worker;
     while (!indexing->twice && pool_take(&indexing->next, indexing->words->size, GRAIN, &first, &end)) {
         if (interrupt_check()) return -1;
         if (enter_range(indexing->words, first, end, &met, &again)) indexing->twice = 1;
@@ -233,9 +232,7 @@ void words_clear(struct words *words) {
 }
 
 void words_release(struct words *words) {
-    free(words->slots);
-    free(words->offsets);
-    free(words->bytes);
+    mem_free(words->slots, words->offsets, words->bytes);
     *words = (struct words){0};
 }
 

@@ -1,5 +1,6 @@
 #include "handles.h"
 
+#include "base/memory.h"
 #include "config/config.h"
 
 #include <inttypes.h>
@@ -154,8 +155,7 @@ void sptx_close(struct sptx_context *context) {
     enter(context);
     if (context->backend) context->ops->close(context->backend);
     pool_close(context->pool);
-    free(context->trained);
-    free(context->tuned);
+    mem_free(context->trained, context->tuned);
     leave(context, 0);
     report_close(context->report);
     free(context);

@@ -40,9 +40,7 @@ static void release(struct sptx_corpus *corpus) {
     gathered_release(&corpus->gathered);
     config_release(&corpus->config);
     config_release(&corpus->keys);
-    free(corpus->offsets);
-    free(corpus->counts);
-    free(corpus);
+    mem_free(corpus->offsets, corpus->counts, corpus);
 }
 
 enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings,
@@ -319,13 +317,12 @@ enum sptx_status sptx_corpus_set(struct sptx_corpus *corpus, const char *const *
 
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
                                    sptx_progress_fn *progress, void *user) {
-    struct config config = {0};
+    ENDED_BY(config_release) struct config config = {0};
     if (!corpus) return SPTX_USAGE;
     int result = begin_adding(corpus) || gathered_end_line(&corpus->gathered) || config_copy(&config, &corpus->keys) ||
                          config_resolve(&config) ? -1 : 0;
     snprintf(config.said, sizeof config.said, "%s", corpus->said);
     if (!result) result = train(corpus->context, &config, &corpus->gathered, beginning, progress, user);
-    config_release(&config);
     return leave_training(corpus->context, result);
 }
 

@@ -137,11 +137,6 @@ int check_values(const struct sptx_table *table, uint64_t count, const float *va
 int ask_rows(struct sptx_table *table, int failed, const struct sptx_ids *taken, const float *values, enum sptx_memory memory, void *stream,
              rows_call *call);
 
-/* Reads and resolves the config of a run. Its device is that of the context unless the config names one. The caller releases it even if this
- * fails. */
-int read_config(struct config *config, const struct sptx_context *context, const char *path,
-                const char *const *settings, uint64_t count);
-
 /* Sets a key from "section.key=value", as on the command line. Returns 0, or -1 after fail_usage(). */
 int set_key(struct config *config, const char *setting);
 

@@ -2,6 +2,7 @@
 #include "handles.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "vectors/evaluate.h"
 #include "vectors/export.h"
 #include "vectors/known.h"
@@ -74,7 +75,7 @@ static int take_request(struct evaluate_request *request, struct config *keys, c
 enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *name, const struct sptx_data *data,
                                    const struct sptx_evaluate_options *given, const struct sptx_number **numbers, uint64_t *count) {
     struct evaluate_request request = {.options = SPTX_EVALUATE_OPTIONS};
-    struct config config = {.name = NULL}, keys = {.name = NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL}, keys = {.name = NULL};
     struct answer answer = {.count = 0};
     if (!run) return SPTX_USAGE;
     enter(run->context);
@@ -91,8 +92,6 @@ enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *name, const
         *numbers = answer.numbers;
         *count = answer.count;
     }
-    config_release(&keys);
-    config_release(&config);
     return leave(run->context, result);
 }
 
@@ -120,8 +119,8 @@ enum sptx_status sptx_run_export(struct sptx_run *run, const char *format_name, 
 
 enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *given) {
     struct sptx_report_options options = SPTX_REPORT_OPTIONS;
-    struct titles titles = {NULL, NULL};
-    struct config config = {.name = NULL};
+    ENDED_BY(titles_release) struct titles titles = {NULL, NULL};
+    ENDED_BY(config_release) struct config config = {.name = NULL};
     struct page_size size;
     int view = -1;
     if (!run) return SPTX_USAGE;
@@ -148,7 +147,5 @@ enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const s
     result = !request.rows || (options.titles && titles_read(&titles, &run->model, options.titles)) ||
                      device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size)
                  ? -1 : 0;
-    titles_release(&titles);
-    config_release(&config);
     return leave(run->context, result);
 }

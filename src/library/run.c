@@ -201,7 +201,7 @@ int device_config(const struct sptx_context *context, struct config *config) {
 }
 
 int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint64_t lists) {
-    struct config config;
+    ENDED_BY(config_release) struct config config = {0};
     if (lists > 1) return fail_usage("lists = %" PRIu64 " is neither 0 nor 1", lists);
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
@@ -211,7 +211,6 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     if (run->searching) search_close(&run->search);
     int result = device_config(run->context, &config) ||
                          search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config) ? -1 : 0;
-    config_release(&config);
     run->search.first = answers_first(&run->model, (int)lists);
     run->searched = (enum model_view)view;
     run->searching = !result;
@@ -245,7 +244,7 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 
 /* Opens run->lists. If the last call opened the same, keeps it; to compare, the run has a copy of the candidates. */
 static int open_lists(struct sptx_run *run, const char *name, int named, const struct list_candidates *candidates) {
-    struct config config;
+    ENDED_BY(config_release) struct config config = {0};
     const struct list_candidates *last = &run->candidates;
     uint64_t bytes = candidates->rows ? candidates->count * sizeof *candidates->rows : 0, *copy = NULL;
     int score = answers_score_named(&run->model, name, named, pool_threads(run->context->pool));
@@ -260,7 +259,6 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     int result = device_config(run->context, &config) ||
                          list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
                      ? -1 : 0;
-    config_release(&config);
     run->recommending = 1;
     if (result) close_lists(run);
     return result;
@@ -356,9 +354,7 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
                          open_lists(run, options.score, options.names != NULL, &candidates) ||
                          list_scores_ask(&run->lists, &r.question, take_answer, &r)
                      ? -1 : 0;
-    free(r.starts);
-    free(r.codes);
-    free(r.own);
+    mem_free(r.starts, r.codes, r.own);
     return leave(run->context, result);
 }
 
@@ -395,7 +391,7 @@ enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities
     if (check_count(count, "questions") || check_aligned(entities, sizeof *entities, "entities") ||
         check_aligned(relations, sizeof *relations, "relations") || check_answers(rows, scores) || run_triples_check(&run->model))
         return leave(run->context, -1);
-    uint32_t *asked = mem_alloc(2 * count, sizeof *asked, "questions");
+    OWNED uint32_t *asked = mem_alloc(2 * count, sizeof *asked, "questions");
     result = !asked || take_questions(&run->model, entities, relations, count, (int)options.heads, asked, asked + count) ? -1 : 0;
     if (!result && !run->answering) {
         result = device_config(run->context, &config) || triple_answers_open(&run->answers, &run->model, &config) ? -1 : 0;
@@ -405,7 +401,6 @@ enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities
     }
     if (!result)
         result = triple_answers_ask(&run->answers, asked, asked + count, count, k, (int)options.seen, run->context->pool, rows, scores);
-    free(asked);
     return leave(run->context, result);
 }
 
@@ -470,11 +465,10 @@ static int hear(void *user, const struct sptx_progress *report) {
 int set_key(struct config *config, const char *setting) {
     if (!setting) return fail_usage("a setting is NULL");
     uint64_t capacity = strlen(setting) + sizeof "--";
-    char *argument = mem_alloc(capacity, 1, "a setting");
+    OWNED char *argument = mem_alloc(capacity, 1, "a setting");
     if (!argument) return -1;
     snprintf(argument, capacity, "--%s", setting);
     int result = config_argument(config, argument);
-    free(argument);
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
 }
 
@@ -490,7 +484,9 @@ int read_keys(struct config *config, const struct sptx_context *context, const c
     return 0;
 }
 
-int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
+/* Reads and resolves the config of a run. Its device is that of the context unless the config names one. The caller releases it even if this
+ * fails. */
+static int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
                 uint64_t count) {
     return read_keys(config, context, path, settings, count) || config_resolve(config) ? -1 : 0;
 }
@@ -527,13 +523,12 @@ enum sptx_status leave_training(struct sptx_context *context, int result) {
 
 enum sptx_status sptx_train(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
                             int beginning, sptx_progress_fn *progress, void *user) {
-    struct config config = {0};
+    ENDED_BY(config_release) struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     int result =
         read_config(&config, context, path, settings, count) ? -1 : train(context, &config, NULL, beginning, progress, user);
-    config_release(&config);
     return leave_training(context, result);
 }
 
@@ -591,13 +586,12 @@ int tune(struct sptx_context *context, const struct config *config, struct gathe
 enum sptx_status sptx_tune(struct sptx_context *context, const char *path, const char *const *settings, uint64_t count,
                            const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user,
                            struct sptx_tuned *tuned) {
-    struct config config = {0};
+    ENDED_BY(config_release) struct config config = {0};
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     int result =
         read_keys(&config, context, path, settings, count) ? -1 : tune(context, &config, NULL, options, progress, user, tuned);
-    config_release(&config);
     context->stop = 0;
     return leave(context, result);
 }

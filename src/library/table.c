@@ -179,8 +179,7 @@ static int find_file(struct written *file, const char *path) {
         file->name = mem_text(name, strlen(name), "a path");
         result = file->name ? 0 : -1;
     }
-    free(resolved);
-    free(directory);
+    mem_free(resolved, directory);
     return result;
 }
 
@@ -232,8 +231,7 @@ struct sptx_saving {
 static void disown(struct sptx_saving *saving) {
     if (__atomic_sub_fetch(&saving->owners, 1, __ATOMIC_ACQ_REL)) return;
     behind_close(&saving->behind);
-    free(saving->path);
-    free(saving);
+    mem_free(saving->path, saving);
 }
 
 static int save_snapshot(void *user) {
@@ -324,8 +322,7 @@ enum sptx_status sptx_table_save_begin(struct sptx_table *table, const char *pat
         return leave(table->context, 0);
     }
     if (claimed) release_file(&saving->file);
-    free(saving->path);
-    free(saving);
+    mem_free(saving->path, saving);
     return leave(table->context, -1);
 }
 
@@ -401,8 +398,7 @@ static int open_segment(struct sptx_table *table, struct table_options *how, con
 static void leave_segment(struct sptx_table *table) {
     if (table->pinned_mail) table->context->ops->host_unpin(table->context->backend, table->pinned_mail, table->segment.mail_bytes);
     segment_close(&table->segment);
-    free(table->ids);
-    free(table->places);
+    mem_free(table->ids, table->places);
 }
 
 int table_open(struct sptx_context *context, const struct sptx_table_options *given, const struct keys *keys, uint64_t spare,
@@ -675,7 +671,6 @@ struct finite_check {
 static int check_share(void *context, unsigned worker) {
     struct finite_check *check = context;
     uint64_t first, end;
-    (void)worker;
     while (!check->found && pool_take(&check->next, check->count, 1 << 16, &first, &end)) {
         uint32_t found = 0, bits;
         for (uint64_t i = first; i < end; i++) {

@@ -1,10 +1,10 @@
 /* table_file: saves a table to its .npy and loads it, a chunk of rows at a time (table.h).
  *
- *   saving    gathers this rank's chunk as whole rows (table.h) and adds it to the checksum; at the same time writes this
+ *   saving    gathers this rank's chunk as whole rows (struct whole_rows) and adds it to the checksum; at the same time writes this
  *             rank's chunk of the round before
  *   loading   reads this rank's chunk of whole rows, and sends each rank its columns
  *
- * If the ranks do not see the same file system (table.h), only the first rank opens the file.
+ * If the ranks do not see the same file system (shared_file_join()), only the first rank opens the file.
  */
 #define XXH_STATIC_LINKING_ONLY /* needed for the size of a checksum's state, which one rank sends to the next */
 #include "table.h"
@@ -48,7 +48,30 @@ uint64_t whole_rows_bytes(uint64_t chunk, const struct record_layout *whole, uns
     return chunk * (ranks * part_bytes(whole, ranks, 0) + bytes);
 }
 
-int whole_rows_init(struct whole_rows *r, struct table *table, unsigned takers) {
+/* whole_rows: lets ranks that divide the columns of a table among them exchange columns, so that files are written and read by whole rows. Some
+ * ranks, the takers, collect whole rows. This is done in rounds: in a round each taker, in order, gets one chunk of rows:
+ *
+ *              columns of rank 0    rank 1    rank 2              whole rows
+ *   chunk 0    ##########           ######    ######     <--->    of taker 0
+ *   chunk 1    ##########           ######    ######     <--->    of taker 1
+ *   chunk 2    ##########           ######    ######     <--->    of taker 2
+ *
+ * Takers are all ranks, or only the first. All ranks make all calls together. A single rank has nothing to exchange.
+ */
+
+/* One exchange of a table's columns, as this rank sees it: the current round and its buffers. */
+struct whole_rows {
+    struct table *table;
+    unsigned takers;
+    uint64_t first, count;         /* rows of the current round */
+    uint64_t own_first, own_count; /* rows of the chunk that this rank collects in this round; own_count = 0: it collects no chunk */
+    char *own;                     /* [takers x chunk] packed records of this rank's columns */
+    char *parts;                   /* [chunk] packed records of rank 0's columns, then of rank 1's, and so on; NULL: this rank is not a taker */
+    uint64_t *by_taker, *by_rank;  /* [ranks] numbers of bytes. by_taker: of this rank's columns in each taker's chunk; by_rank: of each rank's
+                                    * columns in this rank's chunk */
+};
+
+static int whole_rows_init(struct whole_rows *r, struct table *table, unsigned takers) {
     unsigned ranks = ranks_count(table->ranks);
     uint64_t chunk = table_first_chunk(table), bytes = 0;
     *r = (struct whole_rows){.table = table, .takers = takers, .first = table->spec.first_row};
@@ -61,10 +84,8 @@ int whole_rows_init(struct whole_rows *r, struct table *table, unsigned takers) 
     return r->own && r->by_taker && (r->parts || rank_of(table) >= takers) ? 0 : -1;
 }
 
-void whole_rows_release(struct whole_rows *r) {
-    free(r->own);
-    free(r->parts);
-    free(r->by_taker);
+static void whole_rows_release(struct whole_rows *r) {
+    mem_free(r->own, r->parts, r->by_taker);
     *r = (struct whole_rows){.table = NULL};
 }
 
@@ -74,7 +95,8 @@ static uint64_t chunk_of(const struct whole_rows *r, unsigned number) {
     return first < r->table->spec.rows ? table_chunk(r->table, first) : 0;
 }
 
-int whole_rows_next(struct whole_rows *r) {
+/* Advances to the next round; the first call begins the first round. Returns 1, or 0 if no rows are left. */
+static int whole_rows_next(struct whole_rows *r) {
     const struct table *table = r->table;
     unsigned own = rank_of(table);
     struct columns columns;
@@ -92,7 +114,9 @@ int whole_rows_next(struct whole_rows *r) {
     return r->count > 0;
 }
 
-int whole_rows_gather(struct whole_rows *r, char *whole) {
+/* whole_rows_gather() collects this rank's chunk as packed records of all columns, from the tables of all ranks.
+ * whole_rows_scatter() writes such records to the tables of all ranks. If one rank fails, all ranks fail. */
+static int whole_rows_gather(struct whole_rows *r, char *whole) {
     struct table *table = r->table;
     const char *from = r->parts;
     struct columns columns;
@@ -109,7 +133,7 @@ int whole_rows_gather(struct whole_rows *r, char *whole) {
     return 0;
 }
 
-int whole_rows_scatter(struct whole_rows *r, const char *whole) {
+static int whole_rows_scatter(struct whole_rows *r, const char *whole) {
     struct table *table = r->table;
     char *to = r->parts;
     struct columns columns;
@@ -122,6 +146,9 @@ int whole_rows_scatter(struct whole_rows *r, const char *whole) {
     int result = table->ops->table_write(table->backend, table->store, r->first, r->count, r->own);
     return ranks_meet(table->ranks, NULL, result);
 }
+
+/* Files that all ranks write or read together. Ranks on one machine see the same file system; ranks on different machines may have different disks
+ * under the same paths, so they find out before. */
 
 /* Describes the file of the first rank, which sends this to the other ranks. */
 struct notice {
@@ -159,7 +186,13 @@ static int read_numbers(void *user) {
     return missing;
 }
 
-unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
+/* Lets all ranks write one file, if all see it. The first rank has opened `writer`, whose file contains nothing from byte `at` on; the other ranks
+ * pass NULL. Every rank opens the file by its unique name and writes a number; the first rank reads the numbers of all.
+ *
+ * Returns the number of ranks that may write the file: all, each through its `part`, or 1: only the first rank. 0 after fail(). All ranks call this
+ * together.
+ */
+static unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
                           uint64_t at) {
     struct probe p = {.ranks = ranks, .part = part, .path = path, .at = at};
     *part = (struct file_part){path, -1};
@@ -182,7 +215,9 @@ struct identity {
     int64_t seconds, nanoseconds; /* time of the last write */
 };
 
-unsigned shared_file_readers(struct ranks *ranks, const char *path) {
+/* Returns the number of ranks that can read the file: all, if every rank finds the same file under this name, otherwise 1. 0 after fail(). All
+ * ranks call this together. */
+static unsigned shared_file_readers(struct ranks *ranks, const char *path) {
     struct identity own = {0}, first;
     struct stat about;
     if (ranks_count(ranks) == 1) return 1;
@@ -297,7 +332,7 @@ static int sync_part(void *user) {
 /* Writes the rows, from byte `data` of the file on, and syncs the file. */
 static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
     uint64_t chunk = table_first_chunk(table) * table->whole.packed;
-    char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
+    OWNED char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
     struct saving saving = {.table = table, .part = part, .data = data, .hash = hash, .next = records, .not_finite = UINT64_MAX};
     int writes = part->fd >= 0, result = whole_rows_init(&saving.rounds, table, takers) || !records ? -1 : 0;
     if (records) saving.last = records + chunk;
@@ -307,7 +342,6 @@ static int save_rows(struct table *table, struct file_part *part, unsigned taker
     if (result == TABLE_NOT_FINITE) say_not_finite(&saving);
     if (!result) result = ranks_do(table->ranks, writes ? sync_part : NULL, part);
     whole_rows_release(&saving.rounds);
-    free(records);
     return result;
 }
 
@@ -409,12 +443,11 @@ static int load_rows(struct table *table, const struct npy *npy, unsigned reader
 }
 
 int table_load(struct table *table, const char *path) {
-    struct npy npy = {.rows = 0};
+    ENDED_BY(npy_close) struct npy npy = {.rows = 0};
     unsigned readers = shared_file_readers(table->ranks, path), own = table->ranks ? table->ranks->number : 0;
     int reads = own < readers;
     int result = !readers || (reads && (npy_open(&npy, path) || check_file(table, &npy, path))) ? -1 : 0;
     result = ranks_meet(table->ranks, NULL, result);
     if (!result) result = load_rows(table, &npy, readers);
-    npy_close(&npy);
     return result;
 }

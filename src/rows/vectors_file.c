@@ -190,7 +190,7 @@ static int read_rows(struct vectors_file *file) {
 /* ---- npy ---- */
 
 static int read_npy(struct vectors_file *file, const char *vocabulary) {
-    struct vocab vocab;
+    ENDED_BY(vocab_release) struct vocab vocab = {0};
     if (!vocabulary)
         return fail("'%s' has no words: name the vocabulary of its rows (word TAB count, a line a row) behind it", file->path);
     if (npy_open(&file->npy, file->path)) return -1;
@@ -202,11 +202,9 @@ static int read_npy(struct vectors_file *file, const char *vocabulary) {
     file->dim = weights->columns;
     file->words = vocab.words;
     vocab.words = (struct words){0};
-    int result = vocab.size == file->rows ? 0
+    return vocab.size == file->rows ? 0
                                           : fail("'%s' has %" PRIu64 " rows, and '%s' has %" PRIu64 " words", file->path,
                                                  file->rows, vocabulary, vocab.size);
-    vocab_release(&vocab);
-    return result;
 }
 
 /* ---- all ---- */

@@ -128,13 +128,12 @@ int checkpoints_find(const char *run, struct checkpoints *all) {
 }
 
 int64_t checkpoint_count(const char *run, enum checkpoint_kind most, enum checkpoints_of of) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     int64_t count = 0;
     if (checkpoints_find(run, &all)) return -1;
     for (uint64_t i = 0; i < all.count; i++)
         count += all.list[i].kind <= most &&
                  (of == CHECKPOINTS_ALL || all.list[i].own || (all.list[i].linked && of == CHECKPOINTS_LINKED));
-    checkpoints_release(&all);
     return count;
 }
 
@@ -171,17 +170,15 @@ static int remove_directory(const char *path) {
 
 int checkpoint_remove(const struct checkpoint_entry *one) {
     int there = file_exists(one->path);
-    char *path = there == 1 ? discard(one->path, one->step, one->kind) : NULL;
-    int result = path ? remove_directory(path) : there ? -1 : 0;
-    free(path);
-    return result;
+    OWNED char *path = there == 1 ? discard(one->path, one->step, one->kind) : NULL;
+    return path ? remove_directory(path) : there ? -1 : 0;
 }
 
 /* Renames `path` to an unused name that is not a checkpoint's; a warning calls it `what`. */
 static int move_aside(const char *path, const char *what) {
     int taken = 1;
     uint64_t capacity = strlen(path) + 16;
-    char *kept = mem_alloc(capacity, 1, "a path");
+    OWNED char *kept = mem_alloc(capacity, 1, "a path");
     for (int i = 1; kept && taken == 1 && i < KEPT_MOST; i++) {
         snprintf(kept, capacity, "%s.kept-%d", path, i);
         taken = file_exists(kept);
@@ -189,7 +186,6 @@ static int move_aside(const char *path, const char *what) {
     int result = kept && !taken ? file_rename(path, kept) : -1;
     if (taken == 1) fail("'%s' is %s, and in the way of a checkpoint", path, what);
     if (!result) warn("'%s' is %s: it is kept as '%s'", path, what, kept);
-    free(kept);
     return result;
 }
 
@@ -202,22 +198,20 @@ int checkpoint_make_way(const char *path, enum checkpoint_kind kind) {
 
 /* Removes checkpoints that this program has written: partial ones (partial = 1), or those of later steps than `step` (partial = 0). */
 static int remove_some(const char *run, int partial, uint64_t step) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++)
         if (all.list[i].own && (partial ? all.list[i].kind == CHECKPOINT_PARTIAL : all.list[i].step > step))
             result = checkpoint_remove(&all.list[i]);
-    checkpoints_release(&all);
     return result;
 }
 
 int checkpoints_remove(const char *run) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++)
         if (all.list[i].own) result = checkpoint_remove(&all.list[i]);
         else if (all.list[i].linked) result = checkpoint_make_way(all.list[i].path, all.list[i].kind);
-    checkpoints_release(&all);
     return result;
 }
 
@@ -244,10 +238,8 @@ static void pass_over(const char *what, const char *name, int failed_before) {
 
 /* Returns 1 if the directory contains a state.ini, 0 if not; -1 after fail() if that is unknown. */
 static int has_state(const char *directory) {
-    char *path = file_join(directory, "state.ini");
-    int has = path ? file_exists(path) : -1;
-    free(path);
-    return has;
+    OWNED char *path = file_join(directory, "state.ini");
+    return path ? file_exists(path) : -1;
 }
 
 static int check_open(int fd, const char *path, const struct table_file *wanted, int *broken) {
@@ -265,12 +257,11 @@ static int check_open(int fd, const char *path, const struct table_file *wanted,
 }
 
 static int check_file(const char *directory, const char *name, const struct table_file *wanted, int *broken) {
-    char *path = file_join(directory, name);
+    OWNED char *path = file_join(directory, name);
     int fd = path ? file_open(path, O_RDONLY) : -1;
     int result = fd < 0 ? -1 : check_open(fd, path, wanted, broken);
     if (fd >= 0) close(fd);
     else if (path && file_exists(path) == 0) *broken = 1;
-    free(path);
     return result;
 }
 
@@ -356,19 +347,16 @@ static int note_size(const char *path, struct table_file *file) {
 /* Saves one table, with the columns of all ranks in one file. All ranks call this; only the first one has a path. */
 static int save_table(struct writing *w, struct table *table, const char *name, struct table_file *file) {
     int first = ranks_first(table->ranks);
-    char *path = first ? file_join(w->paths[CHECKPOINT_PARTIAL], name) : NULL;
+    OWNED char *path = first ? file_join(w->paths[CHECKPOINT_PARTIAL], name) : NULL;
     int result = ranks_meet(table->ranks, NULL, first && !path ? -1 : 0);
     if (!result) result = table_save(table, first ? path : name, &file->xxh64);
     if (!result && first) result = note_size(path, file);
-    free(path);
     return result;
 }
 
 static int save_known(struct writing *w) {
-    char *path = file_join(w->paths[CHECKPOINT_PARTIAL], "known.npy");
-    int result = !path || frozen_write(w->what->frozen, path, &w->state.known.xxh64) ? -1 : note_size(path, &w->state.known);
-    free(path);
-    return result;
+    OWNED char *path = file_join(w->paths[CHECKPOINT_PARTIAL], "known.npy");
+    return !path || frozen_write(w->what->frozen, path, &w->state.known.xxh64) ? -1 : note_size(path, &w->state.known);
 }
 
 /* Renames the complete directory to its final name. An older checkpoint of the same step is moved aside before, and removed after. */
@@ -380,11 +368,10 @@ static int put_in_place(char *const paths[], uint64_t step) {
 }
 
 static int point_latest(const char *run, const char *name) {
-    char line[CHECKPOINT_NAME + 1], *path = file_join(run, "latest");
+    char line[CHECKPOINT_NAME + 1];
+    OWNED char *path = file_join(run, "latest");
     size_t n = text_add(line, sizeof line, 0, "%s\n", name);
-    int result = path ? file_replace(path, line, n) : -1;
-    free(path);
-    return result;
+    return path ? file_replace(path, line, n) : -1;
 }
 
 int checkpoint_name_latest(const char *run, const char *checkpoint) {
@@ -399,7 +386,7 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
 
 /* Removes all checkpoints up to `step` except the newest `keep` and the best one, now that `checkpoint`, of step `step`, is written. */
 static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_t keep, uint64_t best) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     uint64_t kept = 0;
     int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++) {
@@ -416,7 +403,6 @@ static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_
         kept += one->own && one->step <= step && !goes;
         if (goes) result = checkpoint_remove(one);
     }
-    checkpoints_release(&all);
     return result;
 }
 
@@ -476,28 +462,24 @@ static char *read_step(const char *run, uint64_t step, struct run_state *state) 
 
 int checkpoint_amend(const char *run, const struct progress_state *progress) {
     struct run_state state;
-    char *path = read_step(run, progress->step, &state);
+    OWNED char *path = read_step(run, progress->step, &state);
     state.progress = *progress;
-    int result = path ? state_write(path, &state) : -1;
-    free(path);
-    return result;
+    return path ? state_write(path, &state) : -1;
 }
 
 int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {
     struct run_state state;
-    char *path = read_step(run, step, &state);
+    OWNED char *path = read_step(run, step, &state);
     state.progress.finished = 1;
     state.progress.ended_step = ended;
-    int result = !path || state_write(path, &state) || remove_some(run, 0, step) || checkpoint_name_latest(run, path) ? -1 : 0;
-    free(path);
-    return result;
+    return !path || state_write(path, &state) || remove_some(run, 0, step) || checkpoint_name_latest(run, path) ? -1 : 0;
 }
 
 /* ---- finding ---- */
 
 /* Returns the path of the newest checkpoint that contains a state.ini; the caller frees it. NULL after fail(). */
 static char *newest_present(const char *run) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     char *path = NULL;
     int has = 0;
     if (checkpoints_find(run, &all)) return NULL;
@@ -506,7 +488,6 @@ static char *newest_present(const char *run) {
         has = has_state(all.list[i].path);
         if (has == 1) path = all.list[i].path, all.list[i].path = NULL;
     }
-    checkpoints_release(&all);
     if (!has) fail("'%s' holds no checkpoint: it is no run directory, or its run has not written one yet", run);
     return path;
 }

@@ -1,6 +1,7 @@
 #include "metrics.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -200,7 +201,7 @@ static void begin_line(struct json *line, const struct standing *at) {
 
 /* Writes a line with a loss. rates: further keys of the line, or "". */
 static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const struct json *rates) {
-    struct json line = {.used = 0};
+    ENDED_BY(json_release) struct json line = {.used = 0};
     begin_line(&line, at);
     add_number(&line, "loss", loss->example);
     add_number(&line, "loss_pair", loss->pair);
@@ -211,7 +212,6 @@ static void write_line(struct metrics *metrics, const struct standing *at, const
     json_decimals(&line, at->seconds, 3);
     json_print(&line, "}\n");
     append(metrics, &line);
-    json_release(&line);
 }
 
 static void show_line(struct metrics *metrics, const struct standing *at, double words_rate, double pairs_rate) {
@@ -244,7 +244,7 @@ int metrics_due(const struct metrics *metrics) {
 void metrics_report(struct metrics *metrics, const struct standing *at) {
     struct report_sums *tally = &metrics->tally;
     double passed = progress_now() - tally->began;
-    struct json rates = {.used = 0};
+    ENDED_BY(json_release) struct json rates = {.used = 0};
     if (!tally->loss_examples || !(passed > 0)) return;
     double words_rate = (double)tally->words / passed, pairs_rate = (double)tally->pairs / passed;
     metrics->words_per_second = words_rate;
@@ -266,13 +266,12 @@ void metrics_report(struct metrics *metrics, const struct standing *at) {
     add_number(&rates, "pairs_per_second", pairs_rate);
     add_count(&rates, "link_bytes", tally->link_bytes);
     write_line(metrics, at, &metrics->last, &rates);
-    json_release(&rates);
     metrics_start(metrics);
 }
 
 void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at) {
     struct loss loss = mean_losses(sum->loss, sum->examples, sum->pairs, sum->terms);
-    struct json line = {.used = 0};
+    ENDED_BY(json_release) struct json line = {.used = 0};
     begin_line(&line, at);
     add_number(&line, "held_out_loss", loss.example);
     add_number(&line, "held_out_loss_pair", loss.pair);
@@ -281,13 +280,12 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     note("held out  loss %.4f a pair over %" PRIu64 " example%s after %" PRIu64 " epoch%s", loss.pair, sum->examples,
          text_plural(sum->examples), at->state->epoch, text_plural(at->state->epoch));
     append(metrics, &line);
-    json_release(&line);
     metrics->held_out = loss;
     if (!metrics->held_out_times++) metrics->held_out_first = loss;
 }
 
 void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at) {
-    struct json line = {.used = 0};
+    ENDED_BY(json_release) struct json line = {.used = 0};
     begin_line(&line, at);
     add_number(&line, "held_out_recall", recall);
     add_count(&line, "held_out_lists", lists);
@@ -295,7 +293,6 @@ void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, cons
     note("held out   recall@20 %.4f of %" PRIu64 " list%s after %" PRIu64 " epoch%s", recall, lists, text_plural(lists),
          at->state->epoch, text_plural(at->state->epoch));
     append(metrics, &line);
-    json_release(&line);
 }
 
 /* ---- reading ---- */

@@ -43,8 +43,7 @@ int frozen_init(struct frozen *frozen, const struct config *config, uint64_t row
 }
 
 void frozen_release(struct frozen *frozen) {
-    free(frozen->bits[TABLE_TARGET]);
-    free(frozen->bits[TABLE_CONTEXT]);
+    mem_free(frozen->bits[TABLE_TARGET], frozen->bits[TABLE_CONTEXT]);
     *frozen = (struct frozen){0};
 }
 
@@ -73,7 +72,7 @@ int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checks
     struct npy npy = describe(frozen);
     struct file_writer writer = {.fd = -1};
     XXH64_state_t *hash = XXH64_createState();
-    uint32_t *records = mem_alloc(npy.rows, 2 * sizeof *records, "which rows are frozen"); /* of both tables, interleaved */
+    OWNED uint32_t *records = mem_alloc(npy.rows, 2 * sizeof *records, "which rows are frozen"); /* of both tables, interleaved */
     int result = !records ? -1 : !hash ? fail("not enough memory for a checksum") : file_writer_open(&writer, path);
     for (uint64_t i = 0; records && i < 2 * npy.rows; i++) records[i] = frozen->bits[i % 2][i / 2];
     if (!result) result = npy_write_header(&npy, &writer);
@@ -87,7 +86,6 @@ int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checks
     if (!result) result = file_commit(&writer);
     else file_abandon(&writer);
     XXH64_freeState(hash);
-    free(records);
     return result;
 }
 
@@ -110,10 +108,8 @@ struct reading {
 
 static int read_known(void *user) {
     const struct reading *reading = user;
-    char *path = file_join(reading->checkpoint, "known.npy");
-    int result = path ? frozen_read(reading->frozen, path) : -1;
-    free(path);
-    return result;
+    OWNED char *path = file_join(reading->checkpoint, "known.npy");
+    return path ? frozen_read(reading->frozen, path) : -1;
 }
 
 int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks) {
@@ -179,7 +175,7 @@ int tables_init(struct table *table, enum table_side side, const struct config *
 
 /* Maps DIRECTORY/NAME, and checks that its size fits the model: `part` rows or, in older runs, one row for each word. */
 static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t part) {
-    char *path = file_join(directory, name);
+    OWNED char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
     int shared = model->vocab.subwords.rows && part > model->rows; /* every table has the rows of n-grams */
@@ -190,15 +186,12 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
                        model->directory, model->rows, shared ? ", whose n-grams have others than that (examples.subwords)" : "");
     if (!result && model->dim && weights->columns != model->dim + model->biases)
         result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim + model->biases);
-    free(path);
     return result;
 }
 
 static int read_vocab(struct vocab *vocab, const char *directory) {
-    char *path = file_join(directory, "vocab.tsv");
-    int result = path ? vocab_read(vocab, path) : -1;
-    free(path);
-    return result;
+    OWNED char *path = file_join(directory, "vocab.tsv");
+    return path ? vocab_read(vocab, path) : -1;
 }
 
 static int32_t bounded(uint64_t value, int32_t fallback) {
@@ -251,10 +244,8 @@ static int take_keys(struct model *model) {
 
 /* Reads the keys with which the rows were trained; the defaults if config.ini is missing. */
 static int read_keys(struct model *model) {
-    char *path = file_join(model->directory, "config.ini");
-    int result = !path || (file_exists(path) && config_read(&model->keys, path)) || take_keys(model) ? -1 : 0;
-    free(path);
-    return result;
+    OWNED char *path = file_join(model->directory, "config.ini");
+    return !path || (file_exists(path) && config_read(&model->keys, path)) || take_keys(model) ? -1 : 0;
 }
 
 /* Checks the tables by the checksums in state.ini, and that they were trained with this vocabulary. */
@@ -334,7 +325,7 @@ static int open_vectors(struct model *model, const char *path) {
 
 static int open_run(struct model *model, const char *run) {
     struct vocab *vocab = &model->vocab;
-    char *checkpoint = NULL;
+    OWNED char *checkpoint = NULL;
     int result = checkpoint_locate(run, &checkpoint, &model->directory) || read_vocab(vocab, model->directory) ? -1 : 0;
     model->rows = vocab->size;
     if (!result && !strcmp(vocab_prefix(vocab), VOCAB_RELATION)) {
@@ -342,7 +333,6 @@ static int open_run(struct model *model, const char *run) {
         model->relations = vocab->lists / (model->reciprocal ? 2 : 1);
     }
     if (!result) result = read_keys(model) || open_tables(model, checkpoint) || verify(model, checkpoint) ? -1 : 0;
-    free(checkpoint);
     return result;
 }
 
@@ -360,7 +350,7 @@ int model_open(struct model *model, const char *run) {
 
 int model_read_vocab(struct vocab *vocab, const char *run) {
     struct fasttext_file file;
-    char *checkpoint = NULL, *directory = NULL;
+    OWNED char *checkpoint = NULL, *directory = NULL;
     int fasttext = fasttext_file_is(run);
     if (fasttext < 0) return -1;
     if (fasttext) {
@@ -368,10 +358,7 @@ int model_read_vocab(struct vocab *vocab, const char *run) {
         file_map_close(&file.map);
         return 0;
     }
-    int result = checkpoint_locate(run, &checkpoint, &directory) || read_vocab(vocab, directory) || run_ages_read(directory, vocab) ? -1 : 0;
-    free(checkpoint);
-    free(directory);
-    return result;
+    return checkpoint_locate(run, &checkpoint, &directory) || read_vocab(vocab, directory) || run_ages_read(directory, vocab) ? -1 : 0;
 }
 
 void model_close(struct model *model) {
@@ -380,8 +367,7 @@ void model_close(struct model *model) {
     npy_close(&model->context);
     vocab_release(&model->vocab);
     config_release(&model->keys);
-    free(model->propagated);
-    free(model->directory);
+    mem_free(model->propagated, model->directory);
     *model = (struct model){.rows = 0};
 }
 

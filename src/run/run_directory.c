@@ -66,7 +66,7 @@ static int owns_latest(const char *run, const char *head) {
 
 /* Returns 1 if some checkpoint was trained with the vocabulary of this fingerprint. Skips checkpoints that cannot be read. */
 static int is_trained_with(const char *run, uint64_t fingerprint) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     struct run_state state;
     int result = checkpoints_find(run, &all), failed_before = report_exit_code(), broken;
     for (uint64_t i = 0; i < all.count && !result; i++) {
@@ -74,7 +74,6 @@ static int is_trained_with(const char *run, uint64_t fingerprint) {
         if (!state_read(all.list[i].path, &state, &broken)) result = state.corpus.vocab == fingerprint;
         else if (!failed_before) report_clear();
     }
-    checkpoints_release(&all);
     return result;
 }
 
@@ -154,12 +153,10 @@ static int write_config(const char *path, const struct config *config, uint64_t 
 }
 
 static int write_ages(const char *run, const struct vocab *vocab) {
-    char *path = file_join(run, run_file_names[RUN_AGES]);
+    OWNED char *path = file_join(run, run_file_names[RUN_AGES]);
     struct file_writer writer;
-    int result = !path || file_writer_open(&writer, path) ? -1 : 0;
-    free(path);
-    if (result) return -1;
-    result = file_print(&writer, "%s%016" PRIx64 "\n", ages_line, vocab_fingerprint(vocab));
+    if (!path || file_writer_open(&writer, path)) return -1;
+    int result = file_print(&writer, "%s%016" PRIx64 "\n", ages_line, vocab_fingerprint(vocab));
     for (uint64_t row = 0; row < vocab->size && !result; row++) result = file_print(&writer, "%" PRIu32 "\n", vocab->age[row]);
     if (!result) return file_commit(&writer);
     file_abandon(&writer);
@@ -186,7 +183,7 @@ static int parse_ages(const char *text, const char *end, struct vocab *vocab) {
 }
 
 int run_ages_read(const char *run, struct vocab *vocab) {
-    char *path = file_join(run, run_file_names[RUN_AGES]);
+    OWNED char *path = file_join(run, run_file_names[RUN_AGES]);
     struct file_map map;
     int there = path ? file_exists(path) : -1, result = there < 0 ? -1 : 0;
     if (there == 1 && !(result = file_map_open(&map, path))) {
@@ -197,23 +194,18 @@ int run_ages_read(const char *run, struct vocab *vocab) {
                           " words, and a number for each", path, vocab->size);
         file_map_close(&map);
     }
-    free(path);
     return result;
 }
 
 /* config.ini is written first, since vocab.tsv is recognized by it as a run's. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab) {
-    char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
+    OWNED char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
     uint64_t fingerprint = vocab_fingerprint(vocab);
-    int owner = run_file_owner(run, RUN_CONFIG), result = -1;
-    if (!config_path || !vocab_path || owner < 0) goto out;
-    if (owner != RUN_FILE_FOREIGN && write_config(config_path, config, fingerprint)) goto out;
+    int owner = run_file_owner(run, RUN_CONFIG);
+    if (!config_path || !vocab_path || owner < 0) return -1;
+    if (owner != RUN_FILE_FOREIGN && write_config(config_path, config, fingerprint)) return -1;
     owner = vocab->age && write_ages(run, vocab) ? -1 : run_file_owner(run, RUN_VOCAB);
-    result = owner < 0 || (owner == RUN_FILE_ABSENT && vocab_write(vocab, vocab_path)) ? -1 : 0;
-out:
-    free(config_path);
-    free(vocab_path);
-    return result;
+    return owner < 0 || (owner == RUN_FILE_ABSENT && vocab_write(vocab, vocab_path)) ? -1 : 0;
 }
 
 static const char replacement_name[] = "replacement";
@@ -222,19 +214,16 @@ static const struct directory_mark mark = {"replaces", "the run of sptx-w2v in t
 /* ---- whose it is ---- */
 
 int replacement_exists(const char *run) {
-    char *place = file_join(run, replacement_name);
-    int result = place ? directory_mark_is_there(place, &mark) : -1;
-    free(place);
-    return result;
+    OWNED char *place = file_join(run, replacement_name);
+    return place ? directory_mark_is_there(place, &mark) : -1;
 }
 
 int replacement_check(const char *run) {
-    char *place = file_join(run, replacement_name);
+    OWNED char *place = file_join(run, replacement_name);
     int there = place ? file_exists(place) : -1, own = there == 1 ? directory_mark_is_there(place, &mark) : there;
     if (there == 1 && !own)
         own = fail("'%s' is in the way: a run that replaces another one begins there; move it away, or choose another run.dir",
                    place);
-    free(place);
     return own < 0 ? -1 : 0;
 }
 
@@ -272,43 +261,37 @@ static int link_over(const char *from, const char *to) {
     struct stat x, y;
     struct file_map map;
     if (!lstat(from, &x) && !lstat(to, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino) return 0;
-    char *own = file_own_name(to);
+    OWNED char *own = file_own_name(to);
     int linked = own && !link(from, own), result = linked ? file_rename(own, to) : own ? file_map_open(&map, from) : -1;
     if (linked && result) unlink(own);
     if (own && !linked && !result) {
         result = file_replace(to, map.data, map.size);
         file_map_close(&map);
     }
-    free(own);
     return result;
 }
 
 /* Replaces the older run's file by the new run's; if the new run has none, removes the older one. */
 static int replace_file(const char *place, const char *run, enum run_file file) {
-    char *from = file_join(place, run_file_names[file]), *to = file_join(run, run_file_names[file]);
+    OWNED char *from = file_join(place, run_file_names[file]), *to = file_join(run, run_file_names[file]);
     int there = from && to ? file_exists(from) : -1, result = there < 0 ? -1 : there ? link_over(from, to) : file_remove(to);
-    free(from);
-    free(to);
     return result;
 }
 
 /* Moves the new run's checkpoints to RUN, last the newest one, which `latest` names. */
 static int move_checkpoints(const char *place, const char *run) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     char line[CHECKPOINT_NAME + 1];
     int result = checkpoints_find(place, &all);
     for (uint64_t i = all.count; i-- && !result;) {
         if (!all.list[i].own || all.list[i].kind != CHECKPOINT_IN_PLACE) continue;
         checkpoint_name(line, all.list[i].step, CHECKPOINT_IN_PLACE);
-        char *to = file_join(run, line), *latest = file_join(run, run_file_names[RUN_LATEST]);
+        OWNED char *to = file_join(run, line), *latest = file_join(run, run_file_names[RUN_LATEST]);
         result = !to || !latest || checkpoint_make_way(to, CHECKPOINT_IN_PLACE) ? -1 : 0;
         strcat(line, "\n");
         if (!result) result = file_replace(latest, line, strlen(line));
         if (!result) result = file_rename(all.list[i].path, to);
-        free(to);
-        free(latest);
     }
-    checkpoints_release(&all);
     return result;
 }
 
@@ -321,12 +304,10 @@ static int put_in_place(const char *place, const char *run) {
 }
 
 int replacement_settle(const char *run) {
-    char *place = file_join(run, replacement_name);
+    OWNED char *place = file_join(run, replacement_name);
     int own = place ? directory_mark_is_there(place, &mark) : -1;
     int has = own == 1 ? (int)checkpoint_count(place, CHECKPOINT_IN_PLACE, CHECKPOINTS_OWN) : own;
-    int result = has < 0 || (has && put_in_place(place, run)) || (own == 1 && remove_place(place)) ? -1 : 0;
-    free(place);
-    return result;
+    return has < 0 || (has && put_in_place(place, run)) || (own == 1 && remove_place(place)) ? -1 : 0;
 }
 
 static const char lock_name[] = "train.lock";
@@ -365,9 +346,8 @@ static int check_owner(const char *path) {
 }
 
 int run_directory_check(const char *path) {
-    char *place = path_resolve(path);
+    OWNED char *place = path_resolve(path);
     int there = place ? directory_exists(place) : -1, result = there == 1 ? check_owner(place) : there;
-    free(place);
     return result;
 }
 
@@ -402,13 +382,11 @@ static int move_to(struct run_directory *run, char *path) {
     int result = place && lock ? lock_move(&run->lock, lock) : -1;
     free(lock);
     if (result) {
-        free(place);
-        free(path);
+        mem_free(place, path);
         return -1;
     }
     warn("'%s' is '%s' now: the run goes on there", run->path, path);
-    free(run->path);
-    free(run->place);
+    mem_free(run->path, run->place);
     run->path = path;
     run->place = place;
     run->made = 0;
@@ -464,8 +442,7 @@ void run_directory_close(struct run_directory *run) {
     lock_give(&run->lock);
     if (stands) directory_unmake(run->path, run->made);
     if (run->fd >= 0) close(run->fd);
-    free(run->path);
-    free(run->place);
+    mem_free(run->path, run->place);
     *run = (struct run_directory){.fd = -1};
 }
 
@@ -473,7 +450,7 @@ void run_directory_close(struct run_directory *run) {
 
 /* Sets *bytes to what the run's own checkpoints take on disk. */
 static int bytes_of_run(const char *path, uint64_t *bytes) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     *bytes = 0;
     if (checkpoints_find(path, &all)) return -1;
     for (uint64_t i = 0; i < all.count; i++) {
@@ -481,18 +458,16 @@ static int bytes_of_run(const char *path, uint64_t *bytes) {
         int64_t count = all.list[i].own ? directory_list(all.list[i].path, &names) : 0;
         for (int64_t at = 0; at < count; at++) {
             struct stat about;
-            char *inner = file_join(all.list[i].path, names[at]);
+            OWNED char *inner = file_join(all.list[i].path, names[at]);
             if (inner && !lstat(inner, &about)) *bytes += (uint64_t)about.st_blocks * 512;
-            free(inner);
         }
         if (all.list[i].own) mem_free_texts(names, count);
     }
-    checkpoints_release(&all);
     return 0;
 }
 
 int run_directory_space(const char *path, uint64_t *space, uint64_t *older) {
-    char *place = path_resolve(path);
+    OWNED char *place = path_resolve(path);
     int there = place ? directory_exists(place) : -1, result = there < 0 ? -1 : 0;
     *older = 0;
     if (there == 1) result = bytes_of_run(place, older);
@@ -503,7 +478,6 @@ int run_directory_space(const char *path, uint64_t *space, uint64_t *older) {
         if ((there = directory_exists(place)) < 0) result = -1;
     }
     if (!result) result = directory_space(place, space);
-    free(place);
     return result;
 }
 
@@ -558,10 +532,9 @@ int run_directory_remove(const char *path) {
     if (!directory_is_plain(path)) return 0;
     if (run_directory_open(&run, path, 0)) return -1;
     int result = checkpoints_remove(run.path) || run_files_remove(run.path) || cache_remove(run.path) ? -1 : 0;
-    char *resolved = run.path ? mem_text(run.path, strlen(run.path), "a path") : NULL;
+    OWNED char *resolved = run.path ? mem_text(run.path, strlen(run.path), "a path") : NULL;
     run_directory_close(&run);
     if (resolved) directory_unmake(resolved, 1);
-    free(resolved);
     return result;
 }
 
@@ -579,12 +552,10 @@ static int owns(const char *directory, const char *name) {
 }
 
 int run_owns_refuse(const char *path, const char *option) {
-    char *place = path_resolve(path), *directory = place ? path_parent(place) : NULL;
+    OWNED char *place = path_resolve(path), *directory = place ? path_parent(place) : NULL;
     const char *slash = place ? strrchr(place, '/') : NULL;
     int result = directory ? owns(directory, slash ? slash + 1 : place) : -1;
     if (result == 1)
         result = fail("%s = '%s' is a file of the run in '%s', which would be lost: choose another", option, path, directory);
-    free(directory);
-    free(place);
     return result;
 }

@@ -69,7 +69,8 @@ static size_t add_value(char *out, size_t capacity, size_t at, const struct key 
 }
 
 int state_write(const char *directory, const struct run_state *state) {
-    char text[2048], *path = file_join(directory, "state.ini"); /* enough for 24 lines of at most 40 bytes, and a comment */
+    char text[2048];
+    OWNED char *path = file_join(directory, "state.ini"); /* enough for 24 lines of at most 40 bytes, and a comment */
     size_t n = text_add(text, sizeof text, 0, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
         if (keys[i].written == NOT_ZERO && !*(const uint64_t *)(const void *)((const char *)state + keys[i].offset)) continue;
@@ -78,9 +79,7 @@ int state_write(const char *directory, const struct run_state *state) {
         n = text_add(text, sizeof text, n, "\n");
     }
     n = text_add(text, sizeof text, n, "%s = %016" PRIx64 "\n", last_key, XXH64(text, n, 0));
-    int result = path ? file_replace(path, text, n) : -1;
-    free(path);
-    return result;
+    return path ? file_replace(path, text, n) : -1;
 }
 
 struct reading {
@@ -144,15 +143,13 @@ int state_is_own(const char *directory) {
 int state_read(const char *directory, struct run_state *state, int *broken) {
     struct reading reading = {.seen = 0};
     uint64_t length;
-    char *path = file_join(directory, "state.ini");
+    OWNED char *path = file_join(directory, "state.ini");
     int too_long = path && file_exists(path) == 1 && file_size(path) > STATE_MOST;
     if (too_long) fail("'%s' is damaged: it has more than %d bytes", path, STATE_MOST);
-    char *text = path && !too_long ? file_read(path, &length) : NULL;
+    OWNED char *text = path && !too_long ? file_read(path, &length) : NULL;
     *broken = path && (text || too_long || file_exists(path) == 0);
     int result = text ? parse(text, length, path, &reading) : -1;
     if (!result) *state = reading.state;
-    free(text);
-    free(path);
     return result;
 }
 
@@ -262,7 +259,7 @@ int ranks_alike_corpus(const struct corpus_identity *corpus, uint64_t examples_p
 
 /* Reads RUN/config.ini, which perhaps only the first rank sees, and resolves it for the number of ranks that resume the run. */
 static int read_keys(struct config *before, const struct config *now, const char *path, struct ranks *ranks) {
-    char *text = ranks_first(ranks) ? config_file(path) : NULL;
+    OWNED char *text = ranks_first(ranks) ? config_file(path) : NULL;
     int result = ranks_agree(ranks, ranks_first(ranks) && !text ? -1 : 0) || ranks_alike_text(&text, ranks) ? -1 : 0;
     if (!result) result = config_read_text(before, text, path);
     if (!result) config_fill_older(before);
@@ -272,14 +269,13 @@ static int read_keys(struct config *before, const struct config *now, const char
     before->train_merge_every = now->train_merge_every;
     before->device_ranks = now->device_ranks;
     if (!result) result = config_resolve(before);
-    free(text);
     return result;
 }
 
 /* Only the first rank's keys are compared: ranks_alike_config() has checked that the others have the same, except for paths. */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept) {
-    struct config before;
-    char *path = file_join(run, "config.ini");
+    ENDED_BY(config_release) struct config before = {0};
+    OWNED char *path = file_join(run, "config.ini");
     int result = ranks_agree(ranks, config_init(&before) || !path ? -1 : 0);
     if (!result) result = read_keys(&before, config, path, ranks);
     if (!result) config_settle(config, &before);
@@ -294,8 +290,6 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
     /* train.update = auto was replaced by the run's value, which must work with this number of ranks */
     if (!result && config->train_update != chosen) result = config_resolve(config);
-    free(path);
-    config_release(&before);
     return result;
 }
 

@@ -77,13 +77,13 @@ static int find(const char *key, struct bench_limits *rates) {
     int found = 0;
     *rates = (struct bench_limits){0};
     if (path && file_exists(path) == 1 && (text = file_read(path, NULL))) found = parse(key, text, rates);
-    free(path);
-    free(text);
+    mem_free(path, text);
     return found;
 }
 
 static void keep(const char *key, const struct bench_limits *rates) {
-    char *directory = cache_directory(), *path = file_of(key, "txt"), text[TEXT];
+    char text[TEXT];
+    OWNED char *directory = cache_directory(), *path = file_of(key, "txt");
     struct bench_limits most;
     find(key, &most);
     most.to = fmax(most.to, rates->to);
@@ -91,21 +91,18 @@ static void keep(const char *key, const struct bench_limits *rates) {
     most.both = fmax(most.both, rates->both);
     most.device = fmax(most.device, rates->device);
     if (directory && path && !directory_make(directory)) file_replace(path, text, format(key, &most, text));
-    free(directory);
-    free(path);
 }
 
 /* If another process holds the lock while it measures, waits a few seconds for it. Returns 1 if this process now holds the lock. */
 static int take_turn(const char *key, struct lock *lock) {
-    char *directory = cache_directory(), *path = file_of(key, "lock"), holder[LOCK_HOLDER];
+    char holder[LOCK_HOLDER];
+    OWNED char *directory = cache_directory(), *path = file_of(key, "lock");
     int held = 1;
     if (directory && path && !directory_make(directory))
         for (int i = 0; i < TRIES && held == 1; i++) {
             held = lock_try(lock, path, holder);
             if (held == 1) usleep(TRY_MICROSECONDS);
         }
-    free(directory);
-    free(path);
     return held == 0;
 }
 
@@ -219,22 +216,15 @@ int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint3
 
 static int check_sample(struct bench *bench, struct backend_table *table, uint64_t rows, uint32_t dim) {
     uint64_t count = rows < SAMPLE_ROWS ? rows : SAMPLE_ROWS, first = rows - count;
-    float *given = mem_alloc(count * dim, sizeof *given, "a sample of rows"),
-          *got = mem_alloc(count * dim, sizeof *got, "a sample of rows");
-    int result = -1;
-    if (!given || !got) goto out;
+    OWNED float *given = mem_alloc(count * dim, sizeof *given, "a sample of rows");
+    OWNED float *got = mem_alloc(count * dim, sizeof *got, "a sample of rows");
+    if (!given || !got) return -1;
     for (uint64_t i = 0; i < count * dim; i++) given[i] = (float)(i % 1000003);
     if (bench->ops->table_write(bench->backend, table, first, count, given) ||
         bench->ops->table_read(bench->backend, table, first, count, got))
-        goto out;
-    if (memcmp(given, got, count * dim * sizeof *given))
-        fail("rows %" PRIu64 " to %" PRIu64 " came back otherwise than they were written", first, rows - 1);
-    else
-        result = 0;
-out:
-    free(given);
-    free(got);
-    return result;
+        return -1;
+    if (!memcmp(given, got, count * dim * sizeof *given)) return 0;
+    return fail("rows %" PRIu64 " to %" PRIu64 " came back otherwise than they were written", first, rows - 1);
 }
 
 int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_memory *out) {

@@ -97,7 +97,7 @@ static struct alias column(double share, uint64_t self, uint32_t other) {
 /* Makes the alias table by Vose's method (1991). scaled[]: the rows' shares, with mean 1; overwritten. `waiting` contains the columns whose share
  * is below 1 at its front, the others at its back. */
 static int vose(struct alias *table, double *scaled, uint64_t rows) {
-    uint32_t *waiting = mem_alloc(rows, sizeof *waiting, "the table of negatives");
+    OWNED uint32_t *waiting = mem_alloc(rows, sizeof *waiting, "the table of negatives");
     uint64_t small = 0, large = rows;
     if (!waiting) return -1;
     for (uint64_t i = rows; i-- > 0;) {
@@ -114,7 +114,6 @@ static int vose(struct alias *table, double *scaled, uint64_t rows) {
     /* The remaining columns have share 1, except for rounding errors. */
     while (small > 0) small--, table[waiting[small]] = column(1, waiting[small], 0);
     while (large < rows) table[waiting[large]] = column(1, waiting[large], 0), large++;
-    free(waiting);
     return 0;
 }
 
@@ -127,35 +126,24 @@ static int scale_to_mean_one(double *weights, uint64_t rows) {
 }
 
 int examples_alias(struct alias *table, const double *weights, uint64_t rows) {
-    double *scaled = mem_alloc(rows, sizeof *scaled, "the table of negatives");
-    int result = -1;
+    OWNED double *scaled = mem_alloc(rows, sizeof *scaled, "the table of negatives");
     if (!scaled) return -1;
     for (uint64_t i = 0; i < rows; i++) scaled[i] = weights[i];
-    if (scale_to_mean_one(scaled, rows)) fail("the weights of %" PRIu64 " rows have no positive, finite sum", rows);
-    else result = vose(table, scaled, rows);
-    free(scaled);
-    return result;
+    if (scale_to_mean_one(scaled, rows)) return fail("the weights of %" PRIu64 " rows have no positive, finite sum", rows);
+    return vose(table, scaled, rows);
 }
 
 static int make_alias(struct examples *examples, const struct vocab *vocab, double power) {
     uint64_t rows = vocab->size - vocab->lists;
-    double *weights = mem_alloc(rows, sizeof *weights, "the table of negatives");
-    int result = -1;
+    OWNED double *weights = mem_alloc(rows, sizeof *weights, "the table of negatives");
     examples->alias = mem_zalloc(vocab->size, sizeof *examples->alias, "the table of negatives");
-    if (!weights || !examples->alias) goto out;
+    if (!weights || !examples->alias) return -1;
     for (uint64_t i = 0; i < rows; i++) /* a word of count 0 gets weight 0, so that it is never drawn, whatever negatives.power is */
         weights[i] = vocab_count(vocab, i) ? pow((double)vocab_count(vocab, i), power) : 0;
-    if (scale_to_mean_one(weights, rows)) {
-        fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
-             " rows to the power of negatives.power = %g have no positive, finite sum; negatives.law = uniform needs "
-             "none",
-             rows, power);
-        goto out;
-    }
-    result = vose(examples->alias, weights, rows);
-out:
-    free(weights);
-    return result;
+    if (!scale_to_mean_one(weights, rows)) return vose(examples->alias, weights, rows);
+    return fail("negatives.law = unigram needs counts: the counts of all %" PRIu64 " rows to the power of negatives.power = %g have no positive, "
+                "finite sum; negatives.law = uniform needs none",
+                rows, power);
 }
 
 static int make_keep(struct examples *examples, const struct vocab *vocab, double t) {
@@ -422,9 +410,7 @@ int examples_init_walks(struct examples *examples, const struct config *config, 
 }
 
 void examples_release(struct examples *examples) {
-    free(examples->keep);
-    free(examples->alias);
-    free(examples->arcs);
+    mem_free(examples->keep, examples->alias, examples->arcs);
     huffman_release(&examples->tree);
     *examples = (struct examples){0};
 }
@@ -442,7 +428,8 @@ uint64_t examples_batch(const struct examples *examples, uint64_t batch) {
     return batch < count ? batch : count;
 }
 
-double examples_kept(const struct example_source *source, uint64_t row) {
+/* Returns the probability that subsampling keeps a token of this row. */
+static double examples_kept(const struct example_source *source, uint64_t row) {
     if (example_is_document(source, (uint32_t)row)) return 0;
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }

@@ -33,8 +33,6 @@ uint64_t examples_bytes(const struct examples *examples); /* returns the bytes o
 /* Returns the subsampling threshold of a word that occurs `count` times among `total` tokens: a token of the word is kept if its 32-bit draw is at
  * most the threshold. By word2vec's rule it is kept with probability sqrt(t / f) + t / f, where f is the word's frequency. */
 uint32_t examples_keep(uint64_t count, uint64_t total, double t);
-/* Returns the probability that subsampling keeps a token of this row. */
-double examples_kept(const struct example_source *source, uint64_t row);
 /* Makes a table by which a row is drawn in proportion to weights[rows], with one draw (Vose's alias method). Weights must not be negative, and
  * their sum must be positive. */
 int examples_alias(struct alias *table, const double *weights, uint64_t rows);

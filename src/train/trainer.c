@@ -69,14 +69,12 @@ int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, d
     uint64_t there = end > first ? end - first : 0, count = there < ROWS_ASKED ? there : ROWS_ASKED;
     *mean = NAN;
     if (count < 2 || table->whole.dim < COLUMNS_LEAST) return 0;
-    char *packed = mem_alloc(layout->packed, 1, "a row");
-    float *rows = mem_alloc(count * layout->dim, sizeof *rows, "rows");
+    OWNED char *packed = mem_alloc(layout->packed, 1, "a row");
+    OWNED float *rows = mem_alloc(count * layout->dim, sizeof *rows, "rows");
     int result = packed && rows ? 0 : -1;
     for (uint64_t i = 0; !result && i < count; i++)
         result = read_row(table, first + i * there / count, packed, rows + i * layout->dim);
     if (!result) *mean = mean_of_pairs(rows, count, layout->dim);
-    free(packed);
-    free(rows);
     return result;
 }
 
@@ -106,12 +104,11 @@ static int say(void *user) {
     char seen[256];
     snprintf(seen, sizeof seen, "%s", d->what);
     report_clear();
-    char *kept = checkpoint_newest(d->run, NULL, &(int){0});
+    OWNED char *kept = checkpoint_newest(d->run, NULL, &(int){0});
     report_clear();
     fail("%s at step %" PRIu64 ": the weights have diverged; lower optimizer.lr (now %g)%s; %s%s%s", seen, d->step,
          d->config->optimizer_lr, other_ways(d->config),
          kept ? "the last good checkpoint is '" : "no checkpoint had been written", kept ? kept : "", kept ? "'" : "");
-    free(kept);
     return -1;
 }
 
@@ -620,10 +617,8 @@ static int judge_checkpoint(void *user) {
     const struct trainer *t = j->t;
     char name[CHECKPOINT_NAME];
     checkpoint_name(name, t->steps.state.step, CHECKPOINT_IN_PLACE);
-    char *path = file_join(t->run->place, name);
-    int result = path ? t->options->judge(&j->score.score, &j->score.lists, path, &t->session.held_out, t->config) : -1;
-    free(path);
-    return result;
+    OWNED char *path = file_join(t->run->place, name);
+    return path ? t->options->judge(&j->score.score, &j->score.lists, path, &t->session.held_out, t->config) : -1;
 }
 
 /* Finds the held-out score, on all ranks. If items are held out, the first rank computes it. */
@@ -805,8 +800,7 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
     }
     char *target = file_join(checkpoint, "target.npy"), *context = file_join(checkpoint, "context.npy");
     int result = !target || !context || table_load(t->steps.target, target) || table_load(t->steps.context, context) ? -1 : 0;
-    free(target);
-    free(context);
+    mem_free(target, context);
     if (result || (trainer_writes(t) && metrics_cut(&t->metrics, &t->steps.state))) return -1;
     note("resumed    from '%s', %.1f%% done", checkpoint, 100 * steps_share(&t->steps));
     return 0;

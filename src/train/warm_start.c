@@ -21,8 +21,7 @@ static int refuse_itself(const struct config *config, const char *path) {
     char *from = realpath(path, NULL), *run = realpath(config->run_dir, NULL);
     size_t length = run ? strlen(run) : 0;
     int inside = from && run && !strncmp(from, run, length) && (!from[length] || from[length] == '/');
-    free(from);
-    free(run);
+    mem_free(from, run);
     if (!inside) return 0;
     return fail("train.from = %s lies in run.dir, where the new run is to be written: choose another run.dir", path);
 }

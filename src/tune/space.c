@@ -1,5 +1,6 @@
 #include "tune_inner.h"
 
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "kernels/draws.h"
@@ -99,18 +100,17 @@ static const struct space_key *keys_of(const struct config *resolved, int wide) 
 /* ---- which values work with the user's keys ---- */
 
 static int works(const struct config *config, const struct space_key *key, const char *value) {
-    struct config tried;
+    ENDED_BY(config_release) struct config tried = {0};
     int result = config_copy(&tried, config);
     if (!result) result = config_set(&tried, key->section, key->key, value, "tune");
     if (!result) result = config_resolve(&tried);
-    config_release(&tried);
     report_clear();
     return !result;
 }
 
 /* Returns the index of the value nearest to the value in the resolved config. */
 static int own_place(const struct space_key *key, const struct config *resolved) {
-    char *text = config_value(resolved, key->section, key->key);
+    OWNED char *text = config_value(resolved, key->section, key->key);
     double own, value, nearest = INFINITY;
     int place = 0;
     if (text && !text_real(text, &own))
@@ -119,7 +119,6 @@ static int own_place(const struct space_key *key, const struct config *resolved)
             nearest = fabs(value - own);
             place = i;
         }
-    free(text);
     return place;
 }
 

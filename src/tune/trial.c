@@ -95,8 +95,7 @@ int split_edges(const struct graph *graph, double share, uint32_t seed, const ch
     int result = open_parts(&parts, kept, out) || list_edges(&edges, graph) ? -1 : 0;
     uint64_t wanted = (uint64_t)((double)edges.count * share);
     if (!result) result = write_parts(&edges, wanted ? wanted : 1, seed, graph->weights != NULL, &parts.kept, &parts.out);
-    free(edges.list);
-    free(edges.parent);
+    mem_free(edges.list, edges.parent);
     return close_parts(&parts, result);
 }
 
@@ -184,12 +183,11 @@ static struct gathered *data_of(const struct tuning *t) {
 }
 
 void trial_defaults(struct tuning *t) {
-    struct config config;
+    ENDED_BY(config_release) struct config config = {0};
     report_use(t->quiet);
     int result = config_copy(&config, t->request->config) || settle(t, &config) || session_settle(&config, data_of(t)) ? -1 : 0;
     if (!result) defaults_keep(&t->resolved, &config);
     report_clear();
-    config_release(&config);
     report_use(t->said);
 }
 
@@ -198,11 +196,10 @@ void trial_defaults(struct tuning *t) {
 /* Evaluates by a file, and sets *score to the number with this name in the results. */
 static int judge_by(struct evaluate_request *request, const char *measure, const char *path, const char *part, const char *name,
                     struct model *model, const struct config *config, double *score) {
-    struct answer answer = {.count = 0};
+    ENDED_BY(answer_release) struct answer answer = {.count = 0};
     request->path = path;
     int result = evaluate(&answer, model, evaluate_named(measure), request, config);
     if (!result) *score = answer_value(&answer, part, name);
-    answer_release(&answer);
     return result;
 }
 
@@ -222,7 +219,7 @@ static int judge_sets(const struct tuning *t, struct evaluate_request *request, 
 static int judge_trial(const struct tuning *t, const struct config *config, double *score) {
     struct evaluate_request request = {.options = SPTX_EVALUATE_OPTIONS, .reading.look = LOOK_AUTO};
     const char *held_out = t->directory.held_out;
-    struct model model;
+    ENDED_BY(model_close) struct model model = {0};
     if (!is_split(t) && t->measure != TUNE_SETS) return 0;
     if (t->measure != TUNE_SETS) request.options.table = "target";
     request.options.directed = (uint64_t)t->resolved.graph_directed;
@@ -232,7 +229,6 @@ static int judge_trial(const struct tuning *t, const struct config *config, doub
         result = t->measure == TUNE_LINKS ? judge_by(&request, "edges", held_out, model.tree ? "cosine" : "cross", "mrr", &model, config, score)
                  : t->measure == TUNE_TRIPLES ? judge_by(&request, "triples", held_out, "", "mrr", &model, config, score)
                                               : judge_sets(t, &request, &model, config, score);
-    model_close(&model);
     return result;
 }
 
@@ -283,7 +279,7 @@ static const char *const unjudged[] = {
     [TUNE_SETS] = "the --pairs and --analogies give no score: too few of their words are in the vocabulary"};
 
 int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t epochs, struct trial_end *end) {
-    struct config config;
+    ENDED_BY(config_release) struct config config = {0};
     double began = progress_now();
     *end = (struct trial_end){.score = NAN};
     report_use(t->quiet);
@@ -296,7 +292,6 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
         end->stopped |= report_exit_code() == REPORT_STOPPED;
         report_clear();
     }
-    config_release(&config);
     report_use(t->said);
     if (isatty(2)) report_live("");
     end->seconds = progress_now() - began;

@@ -43,14 +43,13 @@ static int by_score(const void *a, const void *b) {
 }
 
 uint64_t *halving_order(const struct halving *h, int rung, uint64_t *count) {
-    struct tune_place *all = mem_alloc(h->count + 1, sizeof *all, "trials");
+    OWNED struct tune_place *all = mem_alloc(h->count + 1, sizeof *all, "trials");
     uint64_t *order = mem_alloc(h->count + 1, sizeof *order, "trials");
     *count = 0;
     for (uint64_t i = 0; all && i < h->count; i++)
         if (h->trial[i].rungs > rung) all[(*count)++] = (struct tune_place){h->trial[i].score[rung], i, rung};
     if (all && *count) qsort(all, *count, sizeof *all, by_score);
     for (uint64_t i = 0; all && order && i < *count; i++) order[i] = all[i].trial;
-    free(all);
     if (all) return order;
     free(order);
     return NULL;
@@ -170,12 +169,7 @@ void tune_directory_close(struct tune_directory *d) {
     if (!failed_before) report_clear();
     lock_give(&d->lock);
     if (d->made) directory_unmake(d->path, d->made);
-    free(d->path);
-    free(d->trials);
-    free(d->run);
-    free(d->corpus);
-    free(d->edges);
-    free(d->held_out);
+    mem_free(d->path, d->trials, d->run, d->corpus, d->edges, d->held_out);
     *d = (struct tune_directory){.lock = {.fd = -1}};
 }
 
@@ -205,8 +199,7 @@ static int tried_open(struct tried *t, const char *directory, uint64_t fingerpri
 }
 
 void tried_close(struct tried *t) {
-    free(t->path);
-    free(t->lines);
+    mem_free(t->path, t->lines);
     *t = (struct tried){.path = NULL};
 }
 
@@ -288,7 +281,7 @@ static int print_head(const struct tuning *t, const struct tune_answer *a, struc
 
 static int print_table(const struct tuning *t, struct file_writer *w) {
     uint64_t count;
-    struct tune_place *place = tune_places(t, &count);
+    OWNED struct tune_place *place = tune_places(t, &count);
     int result = place ? file_print(w, "#   %-10s  %-7s  %-6s  trial  keys\n",
                                     t->measure == TUNE_LOSS ? "loss" : "score", "behind", "epochs")
                        : -1;
@@ -298,7 +291,6 @@ static int print_table(const struct tuning *t, struct file_writer *w) {
         result = file_print(w, "#   %-10.4f  %-7.4f  %6" PRIu64 "  %5" PRIu64 "  %s\n", tune_shown(t, place[i].score),
                             place[0].score - place[i].score, trial_epochs(t, place[i].rung), place[i].trial, keys);
     }
-    free(place);
     return result;
 }
 
@@ -322,7 +314,7 @@ static int print_keys(const struct config *config, struct file_writer *w) {
 
 /* Writes a configuration file with the best trial's keys, and with all trials as comments. */
 static int best_write(const struct tuning *t, const struct tune_answer *answer) {
-    struct config config;
+    ENDED_BY(config_release) struct config config = {0};
     struct file_writer writer = {.fd = -1};
     int epochs = tune_finds_epochs(t) || answer->diverged;
     int result = trial_config(t, &t->points[answer->best], &config) || (epochs && trial_set_epochs(&config, answer->epochs)) ||
@@ -331,7 +323,6 @@ static int best_write(const struct tuning *t, const struct tune_answer *answer) 
         result = print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) || file_commit(&writer)
                      ? -1 : 0;
     file_abandon(&writer);
-    config_release(&config);
     return result;
 }
 
@@ -359,10 +350,9 @@ static int find_fingerprint(const struct tuning *t, const struct corpus *corpus,
         size_t length = strcspn(name, ".");
         snprintf(section, sizeof section, "%.*s", (int)length, name);
         if (!strcmp(section, "run") || !strcmp(section, "device") || !strcmp(section, "memory")) continue;
-        char *value = config_value(c, section, name + length + 1);
+        OWNED char *value = config_value(c, section, name + length + 1);
         if (!value) return -1;
         add_text(sum, value);
-        free(value);
     }
     for (int i = 0; i < t->request->pair_count; i++) add_text(sum, t->request->pairs[i]);
     for (int i = 0; i < t->request->analogy_count; i++) add_text(sum, t->request->analogies[i]);
@@ -391,31 +381,26 @@ static int split_data(struct tuning *t, struct corpus *corpus) {
     const struct tune_directory *to = &t->directory;
     uint32_t seed = (uint32_t)t->resolved.train_seed;
     const struct corpus_options options = config_corpus(&t->resolved);
-    struct pool *pool = pool_open((unsigned)t->resolved.device_threads);
-    struct vocab vocab = {.size = 0};
-    struct idstream stream = {.tokens = 0};
-    struct graph graph = {.nodes = 0};
+    ENDED_BY(pool_end) struct pool *pool = pool_open((unsigned)t->resolved.device_threads);
+    ENDED_BY(vocab_release) struct vocab vocab = {.size = 0};
+    ENDED_BY(idstream_close) struct idstream stream = {.tokens = 0};
+    ENDED_BY(graph_close) struct graph graph = {.nodes = 0};
     int reused, result = !pool || cache_open(t->directory.trials, corpus, &options, pool, &vocab, &stream, &graph, &reused)
                              ? -1 : 0;
     if (!result)
         result = stream.triples ? split_triples(&stream, held_out_edges, seed, to->edges, to->held_out)
                                 : split_edges(&graph, held_out_edges, seed, to->edges, to->held_out);
-    graph_close(&graph);
-    idstream_close(&stream);
-    vocab_release(&vocab);
-    if (pool) pool_close(pool);
     return result;
 }
 
 static int open_data(struct tuning *t) {
     uint64_t fingerprint;
-    struct corpus *corpus = open_corpus(t);
+    ENDED_BY(corpus_end) struct corpus *corpus = open_corpus(t);
     const struct corpus_options options = config_corpus(&t->resolved);
     int result = !corpus || find_fingerprint(t, corpus, &fingerprint) ||
                          tried_open(&t->tried, t->directory.path, fingerprint, t->request->anew) ? -1 : 0;
     if (!result) result = (t->weighable = ratings_may_weigh(corpus, &options)) < 0 ? -1 : 0;
     if (!result && (t->measure == TUNE_LINKS || t->measure == TUNE_TRIPLES)) result = split_data(t, corpus);
-    if (corpus) corpus_close(corpus);
     return result;
 }
 

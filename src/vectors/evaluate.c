@@ -35,8 +35,7 @@ double answer_value(const struct answer *answer, const char *part, const char *n
 
 void answer_release(struct answer *answer) {
     for (uint64_t i = 0; i < answer->count; i++) {
-        free((char *)answer->numbers[i].part);
-        free((char *)answer->numbers[i].text);
+        mem_free((char *)answer->numbers[i].part, (char *)answer->numbers[i].text);
     }
     free(answer->numbers);
     *answer = (struct answer){.count = 0};

@@ -82,16 +82,14 @@ static int by_node(const void *a, const void *b) {
 
 /* Gives the labels new numbers, in the order of their names. */
 static int number_labels(struct labels_job *job) {
-    struct named *names = mem_alloc(labels_of(job), sizeof *names, "labels");
-    uint32_t *place = mem_alloc(labels_of(job), sizeof *place, "labels");
+    OWNED struct named *names = mem_alloc(labels_of(job), sizeof *names, "labels");
+    OWNED uint32_t *place = mem_alloc(labels_of(job), sizeof *place, "labels");
     int result = names && place ? 0 : -1;
     for (uint64_t i = 0; !result && i < labels_of(job); i++)
         names[i] = (struct named){words_get(&job->labels.words, i, NULL), (uint32_t)i};
     if (!result && labels_of(job)) qsort(names, labels_of(job), sizeof *names, by_name);
     for (uint64_t i = 0; !result && i < labels_of(job); i++) place[names[i].number] = (uint32_t)i;
     for (uint64_t i = 0; !result && i < job->held; i++) job->holdings[i].label = place[job->holdings[i].label];
-    free(names);
-    free(place);
     return result;
 }
 
@@ -151,14 +149,12 @@ static int judge_label(struct labels_job *job, uint64_t shuffle, uint64_t label,
 
 static int judge_labels(void *context, unsigned worker) {
     struct labels_job *job = context;
-    uint8_t *of_class = mem_alloc(job->trained, sizeof *of_class, "a regression");
-    float *w = mem_alloc((uint64_t)job->dim + 1, sizeof *w, "a regression");
+    OWNED uint8_t *of_class = mem_alloc(job->trained, sizeof *of_class, "a regression");
+    OWNED float *w = mem_alloc((uint64_t)job->dim + 1, sizeof *w, "a regression");
     uint64_t part, end;
     int result = of_class && w ? 0 : -1;
     while (!result && pool_take(&job->next, LABELS_SHUFFLES * labels_of(job), 1, &part, &end))
         result = judge_label(job, part / labels_of(job), part % labels_of(job), of_class, w);
-    free(of_class);
-    free(w);
     return result;
 }
 
@@ -197,7 +193,7 @@ static int score_shuffle(struct labels_job *job, uint64_t shuffle) {
     const uint32_t *order = job->orders + shuffle * nodes_of(job);
     const float *likely = job->likely + shuffle * tested_of(job) * labels_of(job);
     struct outcome *outcomes = mem_zalloc(labels_of(job), sizeof *outcomes, "F1"), sum = {0, 0, 0};
-    uint8_t *given = mem_alloc(labels_of(job), sizeof *given, "F1");
+    OWNED uint8_t *given = mem_alloc(labels_of(job), sizeof *given, "F1");
     int result = outcomes && given ? 0 : -1;
     for (uint64_t i = job->trained; !result && i < nodes_of(job); i++, likely += labels_of(job))
         give_labels(job, order[i], likely, given, outcomes);
@@ -209,7 +205,6 @@ static int score_shuffle(struct labels_job *job, uint64_t shuffle) {
     }
     job->micro[shuffle] = f1_of(&sum);
     free(outcomes);
-    free(given);
     return result;
 }
 
@@ -308,16 +303,12 @@ int evaluate_labels(struct answer *answer, const struct model *model, const stru
     int64_t known = (request->data ? gathered_fields(request->data, take_pair, &(struct taking_pairs){.job = &job})
                                    : labels_read(request->path, add_holding, &job))
                         ? -1 : prepare(&job, model, request->view, request->path);
-    struct pool *pool = known < 0 ? NULL : pool_open(config ? (unsigned)config->device_threads : 0);
+    ENDED_BY(pool_end) struct pool *pool = known < 0 ? NULL : pool_open(config ? (unsigned)config->device_threads : 0);
     int result = pool ? 0 : -1;
     for (uint64_t i = 0; !result && i < options->share_count; i++)
         result = judge_share(&job, options->shares[i], pool) || add_share(answer, &job, i, options->shares[i], (uint64_t)known) ? -1 : 0;
-    if (pool) pool_close(pool);
     names_release(&job.nodes);
     names_release(&job.labels);
-    free(job.holdings);
-    free(job.starts);
-    free(job.x);
-    free(job.orders);
+    mem_free(job.holdings, job.starts, job.x, job.orders);
     return result;
 }

@@ -100,14 +100,13 @@ static int read_links(struct link_sets *sets, struct links *links, const char *p
 
 /* Adds the links of the run's graph, if it has one. The two arcs of an undirected edge count as one link. */
 static int take_graph(struct link_sets *sets, struct pool *pool) {
-    struct graph graph;
+    ENDED_BY(graph_close) struct graph graph = {0};
     if (!run_has_graph(sets->model)) return 0;
     int result = run_graph_open(&graph, sets->model, pool);
     sets->directed |= !result && graph.directed;
     for (uint32_t node = 0; !result && node < graph.nodes; node++)
         for (uint64_t arc = graph.starts[node]; !result && arc < graph.starts[node + 1]; arc++)
             if (graph.directed || node < graph.neighbours[arc]) result = links_add(&sets->known, node, graph.neighbours[arc]);
-    graph_close(&graph);
     return result;
 }
 
@@ -158,8 +157,7 @@ static int read_both(struct link_sets *sets, struct pool *pool) {
 }
 
 static void forget_neighbours(struct link_sets *sets) {
-    free(sets->starts);
-    free(sets->others);
+    mem_free(sets->starts, sets->others);
     sets->starts = NULL;
     sets->others = NULL;
 }
@@ -289,7 +287,7 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
 /* Chooses the ends to rank: the heads of all chosen links and, if links have no direction, also their tails. */
 static int choose_asked(struct links_job *job) {
     uint64_t all = job->sets.held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
-    uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");
+    OWNED uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");
     int result = chosen ? 0 : -1;
     for (uint64_t i = 0; !result && i < count; i++) chosen[i] = (uint32_t)i;
     if (!result && count < all) result = numpy_draws_choice(&job->draws, chosen, count, all);
@@ -298,7 +296,6 @@ static int choose_asked(struct links_job *job) {
             struct link link = job->sets.held_out.link[chosen[i]];
             result = back ? links_add(&job->asked, link.to, link.from) : links_add(&job->asked, link.from, link.to);
         }
-    free(chosen);
     return result;
 }
 
@@ -343,7 +340,7 @@ static int64_t find_right(struct links_job *job, uint64_t **again) {
 /* Draws the nodes among which ends are ranked. Draws again for those that turn out to be neighbours. */
 static int draw_wrong(struct links_job *job) {
     uint64_t count = job->asked.count * LINKS_AMONG;
-    uint64_t *again = NULL;
+    OWNED uint64_t *again = NULL;
     job->among = mem_alloc(job->asked.count, sizeof *job->among, "the nodes that ends are ranked among");
     job->wrong = mem_alloc(count, sizeof *job->wrong, "the nodes that ends are ranked among");
     if (!job->among || !job->wrong) return -1;
@@ -356,7 +353,6 @@ static int draw_wrong(struct links_job *job) {
             if (!is_wrong(job, again[i])) again[kept++] = again[i];
         left = kept;
     }
-    free(again);
     return left < 0 ? -1 : 0;
 }
 
@@ -419,11 +415,10 @@ static double rank_of(const struct links_job *job, uint64_t i, float *query) {
 
 static int rank_ends(void *context, unsigned worker) {
     struct links_job *job = context;
-    float *query = mem_alloc(2, job->sets.model->dim * sizeof *query, "a node's vector");
+    OWNED float *query = mem_alloc(2, job->sets.model->dim * sizeof *query, "a node's vector");
     uint64_t first, end;
     while (query && pool_take(&job->next, job->asked.count, GRAIN, &first, &end))
         for (uint64_t i = first; i < end; i++) job->ranks[i] = rank_of(job, i, query);
-    free(query);
     return query ? 0 : -1;
 }
 
@@ -461,8 +456,8 @@ static double share_above(const struct scored *all, uint64_t count) {
 
 static int find_auc(struct links_job *job, double *auc) {
     uint64_t links = job->sets.held_out.count, count = links + job->none.count;
-    struct scored *all = mem_alloc(count, sizeof *all, "scores of links");
-    float *query = mem_alloc(2, job->sets.model->dim * sizeof *query, "a node's vector");
+    OWNED struct scored *all = mem_alloc(count, sizeof *all, "scores of links");
+    OWNED float *query = mem_alloc(2, job->sets.model->dim * sizeof *query, "a node's vector");
     int result = all && query ? 0 : -1;
     if (!result) {
         score_pairs(job, &job->sets.held_out, 1, query, all);
@@ -470,8 +465,6 @@ static int find_auc(struct links_job *job, double *auc) {
         qsort(all, count, sizeof *all, by_score);
         *auc = share_above(all, count);
     }
-    free(all);
-    free(query);
     return result;
 }
 
@@ -518,11 +511,10 @@ static void scale_columns(float *products, uint64_t count, uint32_t dim, double 
 static int fit_factors(struct links_job *job, const float *x, float *factors) {
     uint32_t dim = job->sets.model->dim;
     uint64_t each = job->sets.known.count < LINKS_FITTED ? job->sets.known.count : LINKS_FITTED;
-    float *products = mem_alloc(2 * each, dim * sizeof *products, "products of columns");
-    uint8_t *of_class = mem_alloc(2 * each, sizeof *of_class, "products of columns");
-    double *spread = mem_alloc(2, dim * sizeof *spread, "products of columns");
-    int result = products && of_class && spread ? 0 : -1;
-    if (result) goto out;
+    OWNED float *products = mem_alloc(2 * each, dim * sizeof *products, "products of columns");
+    OWNED uint8_t *of_class = mem_alloc(2 * each, sizeof *of_class, "products of columns");
+    OWNED double *spread = mem_alloc(2, dim * sizeof *spread, "products of columns");
+    if (!products || !of_class || !spread) return -1;
     for (uint64_t i = 0; i < each; i++) {
         multiply(x, job->sets.known.link[job->order[i]], dim, products + i * dim);
         multiply(x, job->none_known.link[i], dim, products + (each + i) * dim);
@@ -530,22 +522,17 @@ static int fit_factors(struct links_job *job, const float *x, float *factors) {
     }
     scale_columns(products, 2 * each, dim, spread);
     struct logistic_samples samples = {products, NULL, of_class, 2 * each, dim};
-    result = logistic_fit(factors, &samples);
+    int result = logistic_fit(factors, &samples);
     for (uint32_t i = 0; i < dim; i++) factors[i + 1] = (float)((double)factors[i + 1] / spread[i]);
-out:
-    free(products);
-    free(of_class);
-    free(spread);
     return result;
 }
 
 static int judge_hadamard(struct links_job *job, struct pool *pool) {
-    float *factors = mem_alloc((uint64_t)job->sets.model->dim + 1, sizeof *factors, "products of columns");
+    OWNED float *factors = mem_alloc((uint64_t)job->sets.model->dim + 1, sizeof *factors, "products of columns");
     int result = factors && !fit_factors(job, job->scoring.x, factors) ? 0 : -1;
     job->scoring.factors = factors ? factors + 1 : NULL;
     if (!result) result = judge_links(job, "hadamard", pool);
     job->scoring.factors = NULL;
-    free(factors);
     return result;
 }
 
@@ -578,7 +565,7 @@ static int judge_view(struct links_job *job, enum model_view view, struct pool *
 
 static int judge_cross(struct links_job *job, struct pool *pool) {
     if (job->sets.model->tree) return 0;
-    float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
+    OWNED float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
     job->scoring = (struct scoring){.x = x, .y = y, .both = !job->sets.directed};
     int result = y ? judge_links(job, "cross", pool) : -1;
     if (!result) {
@@ -586,8 +573,6 @@ static int judge_cross(struct links_job *job, struct pool *pool) {
         make_units(job, y);
         result = judge_links(job, "cross-cosine", pool);
     }
-    free(x);
-    free(y);
     return result;
 }
 
@@ -623,18 +608,10 @@ int evaluate_links(struct answer *answer, const struct model *model, const struc
                          judge_cross(&job, pool) || add_counts(&job)
                      ? -1 : 0;
     if (pool) pool_close(pool);
-    free(job.sets.known.link);
-    free(job.sets.held_out.link);
-    free(job.sets.rows);
+    mem_free(job.sets.known.link, job.sets.held_out.link, job.sets.rows);
     names_release(&job.sets.names);
     names_release(&job.sets.unknown);
     forget_neighbours(&job.sets);
-    free(job.none.link);
-    free(job.none_known.link);
-    free(job.asked.link);
-    free(job.order);
-    free(job.wrong);
-    free(job.among);
-    free(job.ranks);
+    mem_free(job.none.link, job.none_known.link, job.asked.link, job.order, job.wrong, job.among, job.ranks);
     return result;
 }

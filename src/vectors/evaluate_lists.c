@@ -85,7 +85,7 @@ static int score_list(void *context, uint64_t list, const struct search_found *f
 
 /* Reads the training items and the held-out items of all lists, from files or from data in memory. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct evaluate_request *request) {
-    struct names unknown = {.capacity = 0};
+    ENDED_BY(names_release) struct names unknown = {.capacity = 0};
     char said[LOOK_SAID] = "";
     struct corpus_options train = request->reading, held_out = request->reading;
     if ((request->look && !request->known_data && list_form_look(&train, request->known)) ||
@@ -99,11 +99,9 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
         return -1;
     if (*columns) held_out.look.columns = columns, held_out.look.hints = 1;
     train.said = held_out.said = said;
-    int result = list_items_read(&job->held_out, request->path, request->data, &held_out, model, &job->lists, 1, &unknown) ||
+    return list_items_read(&job->held_out, request->path, request->data, &held_out, model, &job->lists, 1, &unknown) ||
                          list_items_read(&job->train, request->known, request->known_data, &train, model, &job->lists, 0, NULL)
                      ? -1 : 0;
-    names_release(&unknown);
-    return result;
 }
 
 /* Chooses the lists that have both held-out items and a line in the training file. */
@@ -142,10 +140,7 @@ static int judge_lists(struct lists_job *job, const struct model *model, enum li
 }
 
 static void release(struct lists_job *job) {
-    free(job->asked);
-    free(job->gains);
-    free(job->rows_of_lists);
-    free(job->own_codes);
+    mem_free(job->asked, job->gains, job->rows_of_lists, job->own_codes);
     run_lists_close(&job->own);
     names_release(&job->lists);
     list_items_release(&job->train);
@@ -196,12 +191,11 @@ int evaluate_lists(struct answer *answer, const struct model *model, const struc
             note("left out   %" PRIu64 " of %" PRIu64
                  " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
                  job.cold, job.cold + job.asked_count, request->path, request->known);
-        struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
+        ENDED_BY(pool_end) struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
         result = !pool || run_lists_open(&job.own, model, pool) || judge_lists(&job, model, request->score, config) ||
                          check_trained(&job, model, request) ||
                          add_numbers(answer, &job, model, request->score)
                      ? -1 : 0;
-        if (pool) pool_close(pool);
     }
     release(&job);
     return result;

@@ -256,7 +256,6 @@ int evaluate_triples(struct answer *answer, const struct model *model, const str
     if (!result) say_how(&job);
     search_close(&job.search);
     known_answers_release(&job.known);
-    free(job.questions);
-    free(job.sample);
+    mem_free(job.questions, job.sample);
     return result;
 }

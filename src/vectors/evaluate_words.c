@@ -92,7 +92,7 @@ static int vector_of(const struct model *model, enum model_view view, const stru
 static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
                              const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
                              const struct columns_form *form, const char *path) {
-    float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
+    OWNED float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
     int64_t known = rows ? 0 : -1;
     for (uint64_t i = 0; known >= 0 && i < count; i++) {
         int a = vector_of(model, view, names, pairs[i].a, rows), b = vector_of(model, view, names, pairs[i].b, rows + model->dim);
@@ -114,7 +114,6 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
         cosines[known] = (struct value){near, (uint64_t)known};
         known++;
     }
-    free(rows);
     return known;
 }
 
@@ -130,38 +129,25 @@ static int refuse_pairs(uint64_t covered, uint64_t total, const struct model *mo
 
 int evaluate_pairs(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
     const char *path = request->path;
-    struct field_file file;
-    struct names names = {.capacity = 0};
-    struct pair *pairs = NULL;
-    struct value *values = NULL; /* [2 x count] first the file's scores, then cosines */
-    double *ranks = NULL;        /* [2 x count] their ranks */
+    ENDED_BY(field_file_close) struct field_file file = {0};
+    ENDED_BY(names_release) struct names names = {.capacity = 0};
+    OWNED struct pair *pairs = NULL;
     uint64_t count = 0;
-    int result = -1;
     if (field_file_open(&file, path, LOOK_WORDS) || read_pairs(&file, &names, &pairs, &count) ||
         names_locate(&names, model, model_items(model)))
-        goto out;
-    values = mem_alloc(count, 2 * sizeof *values, "scores of pairs");
-    ranks = mem_alloc(count, 2 * sizeof *ranks, "ranks of pairs");
-    if (!values || !ranks) goto out;
+        return -1;
+    OWNED struct value *values = mem_alloc(count, 2 * sizeof *values, "scores of pairs"); /* [2 x count] first the file's scores, then cosines */
+    OWNED double *ranks = mem_alloc(count, 2 * sizeof *ranks, "ranks of pairs");          /* [2 x count] their ranks */
+    if (!values || !ranks) return -1;
     int64_t known = compare_pairs(model, request->view, &names, pairs, count, values, values + count, &file.look.form, path);
-    if (known < 0) goto out;
+    if (known < 0) return -1;
     rank(values, (uint64_t)known, ranks);
     rank(values + count, (uint64_t)known, ranks + count);
     double rho = correlation(ranks, ranks + count, (uint64_t)known);
-    if (!isfinite(rho))
-        refuse_pairs((uint64_t)known, count, model, path);
-    else
-        result = answer_add(answer, "", "rho", rho, (uint64_t)known, " rho #") ||
-                         answer_add(answer, "", "covered", (double)known, 0, " covered #") ||
-                         answer_add(answer, "", "total", (double)count, 0, "/#")
-                     ? -1 : 0;
-out:
-    field_file_close(&file);
-    free(pairs);
-    free(values);
-    free(ranks);
-    names_release(&names);
-    return result;
+    if (!isfinite(rho)) return refuse_pairs((uint64_t)known, count, model, path);
+    return answer_add(answer, "", "rho", rho, (uint64_t)known, " rho #") || answer_add(answer, "", "covered", (double)known, 0, " covered #") ||
+                   answer_add(answer, "", "total", (double)count, 0, "/#")
+               ? -1 : 0;
 }
 
 /* ---- analogies ---- */
@@ -254,7 +240,7 @@ int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *c
     struct asking asking = {.count = 0};
     struct lines lines;
     uint64_t items = model_items(model), rows = restrict_rows && restrict_rows < items ? restrict_rows : items;
-    char *text = lines_open(&lines, path);
+    OWNED char *text = lines_open(&lines, path);
     int result = !text || read_questions(&asking, &lines) || names_locate(&asking.names, model, rows) ? -1 : 0;
     uint64_t known = result ? 0 : keep_known(asking.questions, asking.count, &asking.names);
     if (!result && !asking.count)
@@ -269,7 +255,6 @@ int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *c
     search_close(&asking.search);
     *sections = asking.sections;
     *count = asking.section_count;
-    free(text);
     free(asking.questions);
     names_release(&asking.names);
     return result;
@@ -443,8 +428,7 @@ int evaluate_groups(struct answer *answer, const struct model *model, const stru
     field_file_close(&file);
     for (struct column *column = job.column; column < job.column + GROUPS_MOST; column++) {
         names_release(&column->labels);
-        free(column->group);
-        free(column->size);
+        mem_free(column->group, column->size);
     }
     free(job.asked);
     search_close(&job.search);

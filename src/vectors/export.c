@@ -334,13 +334,12 @@ static char *with_suffix(const char *path, const char *suffix) {
 
 /* Opens one of the format's files. If the format has only one file, its path may be a pipe. */
 static int open_part(struct file_writer *writer, const char *suffix, const char *path, int files) {
-    char *name = with_suffix(path, suffix);
+    OWNED char *name = with_suffix(path, suffix);
     int result = !name || run_owns_refuse(name, "--out") ? -1 : 0;
     if (!result) {
         file_remove_left(name);
         result = files == 1 ? file_writer_open_given(writer, name) : file_writer_open(writer, name);
     }
-    free(name);
     return result;
 }
 
@@ -364,17 +363,15 @@ static int write_rows(const struct export_job *job, const struct part *parts, in
 
 /* Returns the class of each row; the caller frees them. NULL after fail(). */
 static uint32_t *find_classes(const struct export *export) {
-    float *unit = model_matrix(export->model, export->view, export->rows, 1);
+    OWNED float *unit = model_matrix(export->model, export->view, export->rows, 1);
     uint32_t found, *classes = unit ? mem_alloc(export->rows, sizeof *classes, "classes") : NULL;
-    struct pool *pool = classes ? pool_open(export->threads) : NULL;
+    ENDED_BY(pool_end) struct pool *pool = classes ? pool_open(export->threads) : NULL;
     struct clusters_request request = {.rows = unit, .count = export->rows, .dim = export->model->dim, .most = export->classes,
                                        .tries = 1, .rounds = 10, .pool = pool};
     if (!pool || clusters_find(classes, &found, &request)) {
         free(classes);
         classes = NULL;
     }
-    if (pool) pool_close(pool);
-    free(unit);
     return classes;
 }
 
@@ -434,13 +431,12 @@ int export_check(const char *path) {
     uint64_t own, named;
     int found = 0, result = hash_of(path, &own);
     for (int i = 0; !result && i < SIDES; i++) {
-        char *side = with_suffix(path, side_suffixes[i]);
+        OWNED char *side = with_suffix(path, side_suffixes[i]);
         int marked = side ? read_mark(side, &named) : -1;
         found += marked == 1;
         if (marked == 1 && named != own)
             result = fail("'%s' and '%s' are of two exports, the later of which was stopped: export them again", path, side);
         else if (marked < 0) result = -1;
-        free(side);
     }
     return result ? -1 : found;
 }
@@ -452,10 +448,9 @@ static int remove_older_sides(const char *path, const struct side *sides, int co
         uint64_t hash;
         int stays = 0;
         for (int j = 0; j < count; j++) stays |= !strcmp(sides[j].suffix, side_suffixes[i]);
-        char *side = stays ? NULL : with_suffix(path, side_suffixes[i]);
+        OWNED char *side = stays ? NULL : with_suffix(path, side_suffixes[i]);
         if (!stays && !side) result = -1;
         if (side && read_mark(side, &hash) == 1) result = file_remove(side);
-        free(side);
     }
     return result;
 }
@@ -483,8 +478,7 @@ static int commit_all(struct file_writer *writers, int count) {
     }
     if (result && at && at < count && older[at]) unlink(older[at]);
     for (int i = 0; i < count; i++) {
-        free(target[i]);
-        free(older[i]);
+        mem_free(target[i], older[i]);
         file_abandon(&writers[i]);
     }
     return result;

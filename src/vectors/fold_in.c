@@ -116,8 +116,7 @@ void fold_in_close(struct fold_in *fold) {
     if (fold->solver) fold->ops->fold_close(fold->solver);
     if (fold->own) fold->ops->close(fold->own);
     if (fold->pool) pool_close(fold->pool);
-    free(fold->ids);
-    free(fold->places);
+    mem_free(fold->ids, fold->places);
     *fold = (struct fold_in){.model = NULL};
 }
 
@@ -188,11 +187,7 @@ static uint64_t solve_some(struct fold_in *fold, const struct fold_list *lists, 
     while (!result && call.lists.count < count && call.lists.item_count < FOLD_ITEMS) result = add_list(&call, &lists[call.lists.count]);
     if (!result) result = solve(&call, lists);
     for (uint64_t i = 0; i < call.lists.item_count; i++) fold->places[call.ids[i]] = 0;
-    free(call.items);
-    free(call.directions);
-    free(call.ids);
-    free(call.places);
-    free(call.starts);
+    mem_free(call.items, call.directions, call.ids, call.places, call.starts);
     return result ? 0 : call.lists.count;
 }
 

@@ -137,11 +137,10 @@ struct call {
 
 static int infer_some(void *context, unsigned worker) {
     struct call *call = context;
-    struct document *d = mem_alloc(1, sizeof *d, "a document");
-    uint32_t *ids = NULL;
+    OWNED struct document *d = mem_alloc(1, sizeof *d, "a document");
+    OWNED uint32_t *ids = NULL;
     uint64_t capacity = 0, items = model_items(call->infer->model), i, end;
     int result = d ? 0 : -1;
-    (void)worker;
     if (d) d->model = call->infer->model, d->source = call->infer->examples.source;
     while (!result && pool_take(&call->taken, call->count, 1, &i, &end)) {
         uint64_t length = 1;
@@ -153,8 +152,6 @@ static int infer_some(void *context, unsigned worker) {
         d->row = call->out + i * d->model->dim;
         infer_row(&call->passes, d, ids, length);
     }
-    free(ids);
-    free(d);
     return result;
 }
 

@@ -107,8 +107,7 @@ int run_lists_open(struct run_lists *lists, const struct model *model, struct po
 
 void run_lists_close(struct run_lists *lists) {
     idstream_close(&lists->stream);
-    free(lists->starts);
-    free(lists->sentences);
+    mem_free(lists->starts, lists->sentences);
     *lists = (struct run_lists){.first = 0};
 }
 
@@ -130,20 +129,18 @@ int run_has_graph(const struct model *model) {
 
 /* Reads the header of the graph's file; zeros if the file is shorter than a header. Returns 0, or -1 after fail(). */
 static int read_header(const char *path, struct graph_header *header) {
-    struct file_map map;
+    ENDED_BY(file_map_close) struct file_map map = {0};
     *header = (struct graph_header){.fingerprint = 0};
     if (file_map_open(&map, path)) return -1;
     if (map.size >= sizeof *header) memcpy(header, map.data, sizeof *header);
-    file_map_close(&map);
     return 0;
 }
 
 int run_graph_within(const struct model *model, uint64_t most) {
     struct graph_header header;
-    char *path = path_of(model, "corpus.graph");
+    OWNED char *path = path_of(model, "corpus.graph");
     int there = path ? file_exists(path) : -1;
     if (there > 0) there = read_header(path, &header) ? -1 : header.nodes + header.arcs <= most;
-    free(path);
     return there;
 }
 
@@ -153,7 +150,7 @@ int run_graph_open(struct graph *graph, const struct model *model, struct pool *
     *graph = (struct graph){0};
     if (!run_has_graph(model))
         return fail("'%s' was not trained on a graph (corpus.format = graph), and has none", model->directory);
-    char *path = path_of(model, "corpus.graph");
+    OWNED char *path = path_of(model, "corpus.graph");
     int there = path ? file_exists(path) : -1, result = -1;
     if (!there)
         fail("'%s' is not there: it is the graph that '%s' was trained on", path, model->directory);
@@ -163,7 +160,6 @@ int run_graph_open(struct graph *graph, const struct model *model, struct pool *
         graph_close(graph);
         result = fail("'%s' is not the graph that '%s' was trained on", path, model->directory);
     }
-    free(path);
     return result;
 }
 
@@ -194,18 +190,15 @@ int64_t run_triples_reciprocal(const struct model *model, int64_t relation) {
 int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out) {
     enum example_product product = model->product;
     uint32_t dim = model->dim;
-    float *rows = mem_alloc(2, dim * sizeof *rows, "a question");
-    if (!rows || model_row(model, VIEW_TARGET, entity, 0, rows) || model_row(model, VIEW_TARGET, relation, 0, rows + dim)) {
-        free(rows);
+    OWNED float *rows = mem_alloc(2, dim * sizeof *rows, "a question");
+    if (!rows || model_row(model, VIEW_TARGET, entity, 0, rows) || model_row(model, VIEW_TARGET, relation, 0, rows + dim))
         return -1;
-    }
     for (uint32_t i = 0; i < dim; i++) {
         uint32_t partner = product_partner(product, dim, i);
         int alone = partner == i;
         out[i] = product_value(product_is_imaginary(product, dim, i), rows[i], alone ? 0 : rows[partner], rows[dim + i],
                                alone ? 0 : rows[dim + partner]);
     }
-    free(rows);
     return 0;
 }
 
@@ -333,9 +326,7 @@ int known_answers_add_stream(struct known_answers *known, const struct idstream 
 }
 
 int known_answers_end(struct known_answers *known) {
-    free(known->starts);
-    free(known->counts);
-    free(known->answers);
+    mem_free(known->starts, known->counts, known->answers);
     known->starts = mem_zalloc(known->count + 1, sizeof *known->starts, "known triples");
     known->counts = mem_zalloc(known->count + 1, sizeof *known->counts, "known triples");
     known->answers = mem_alloc(known->pairs.count + 1, sizeof *known->answers, "known triples");
@@ -353,12 +344,7 @@ int known_answers_end(struct known_answers *known) {
 }
 
 void known_answers_release(struct known_answers *known) {
-    free(known->questions);
-    free(known->answers);
-    free(known->starts);
-    free(known->counts);
-    free(known->pairs.pair);
-    free(known->asked);
+    mem_free(known->questions, known->answers, known->starts, known->counts, known->pairs.pair, known->asked);
     *known = (struct known_answers){.count = 0};
 }
 

@@ -72,10 +72,7 @@ int list_items_read(struct list_items *items, const char *path, const struct gat
 }
 
 void list_items_release(struct list_items *items) {
-    free(items->item);
-    free(items->starts);
-    free(items->codes);
-    free(items->met);
+    mem_free(items->item, items->starts, items->codes, items->met);
     *items = (struct list_items){.count = 0};
 }
 
@@ -275,14 +272,11 @@ int list_scores_ask(struct list_scores *scores, const struct list_question *ques
     asking.ids = scores->candidates ? mem_alloc(question->k, sizeof *asking.ids, "answers") : NULL;
     int result = asking.row && (asking.ids || !scores->candidates) ? 0 : -1;
     if (!result && !question->seen && !scores->graph.nodes && run_has_graph(scores->model)) { /* neighbours must be banned */
-        struct pool *pool = pool_open(scores->threads);
+        ENDED_BY(pool_end) struct pool *pool = pool_open(scores->threads);
         result = pool ? run_graph_open(&scores->graph, scores->model, pool) : -1;
-        if (pool) pool_close(pool);
     }
     if (!result) result = search_each(&scores->search, question->count, question->k, &calls, &asking);
-    free(asking.row);
-    free(asking.ids);
-    free(asking.folds);
+    mem_free(asking.row, asking.ids, asking.folds);
     return result;
 }
 
@@ -320,20 +314,18 @@ uint64_t answers_rows(const struct model *model, int lists) {
  * belong to words. */
 static int make_view(struct model *model, enum model_view view, unsigned threads) {
     const struct backend_ops *named = config_named_backend(&model->keys), *ops = named ? named : backend_best();
-    struct graph graph = {0};
+    ENDED_BY(graph_close) struct graph graph = {0};
     if (view == VIEW_CONTEXT && model->tree)
         return fail("'%s' was trained with train.loss = hierarchical: its context rows are nodes of a tree, and no word has one; ask the "
                     "table target",
                     model->directory);
     if (view != VIEW_PROPAGATED || model->propagated) return 0;
-    struct pool *pool = pool_open(threads);
+    ENDED_BY(pool_end) struct pool *pool = pool_open(threads);
     float *rows = pool && !run_graph_open(&graph, model, pool) ? model_matrix(model, VIEW_NORMSUM, 0, 0) : NULL;
     if (rows && !propagate(rows, model->dim, &graph, ops->present(NULL, 0) ? ops : backend_without_gpu(), pool))
         model->propagated = rows;
     else
         free(rows);
-    graph_close(&graph);
-    if (pool) pool_close(pool);
     return model->propagated ? 0 : -1;
 }
 

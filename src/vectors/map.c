@@ -70,13 +70,13 @@ static void share_out(const float *cosines, uint32_t k, double perplexity, float
 /* Fills `pulls`. Two rows attract each other by the mean of the weights that each has for the other, so each weight is listed for both. */
 static int find_pulls(struct drawing *d) {
     const struct map_request *r = d->request;
-    uint64_t edges = r->count * r->k, *at = mem_zalloc(r->count + 1, sizeof *at, "the map");
-    float *shares = mem_alloc(edges + 1, sizeof *shares, "the map");
+    uint64_t edges = r->count * r->k;
+    OWNED uint64_t *at = mem_zalloc(r->count + 1, sizeof *at, "the map");
+    OWNED float *shares = mem_alloc(edges + 1, sizeof *shares, "the map");
     double most = (double)r->k / 3, perplexity = most < MAP_PERPLEXITY ? fmax(most, 1) : MAP_PERPLEXITY;
     d->starts = mem_zalloc(r->count + 1, sizeof *d->starts, "the map");
     d->pulls = mem_alloc(2 * edges + 1, sizeof *d->pulls, "the map");
-    int result = at && shares && d->starts && d->pulls ? 0 : -1;
-    if (result) goto out;
+    if (!at || !shares || !d->starts || !d->pulls) return -1;
     for (uint64_t row = 0; row < r->count && r->k; row++) share_out(r->cosines + row * r->k, r->k, perplexity, shares + row * r->k);
     for (uint64_t edge = 0; edge < edges; edge++) d->starts[r->near[edge] + 1]++;
     for (uint64_t row = 0; row < r->count; row++) d->starts[row + 1] += d->starts[row] + r->k;
@@ -87,10 +87,7 @@ static int find_pulls(struct drawing *d) {
         d->pulls[at[row]++] = (struct pull){other, strength};
         d->pulls[at[other]++] = (struct pull){row, strength};
     }
-out:
-    free(at);
-    free(shares);
-    return result;
+    return 0;
 }
 
 /* ---- a round ---- */
@@ -215,15 +212,7 @@ int map_make(float *xy, const struct map_request *request, struct pool *pool) {
     float least = 50, rate = (float)d.count / early_pull / 4;
     d.rate = rate > least ? rate : least;
     int result = find_pulls(&d) || begin_drawing(&d, xy) || (d.count > 2 && draw(&d, xy, pool)) ? -1 : 0;
-    free(d.x);
-    free(d.y);
-    free(d.push_x);
-    free(d.push_y);
-    free(d.nearness);
-    free(d.speed);
-    free(d.gain);
-    free(d.starts);
-    free(d.pulls);
+    mem_free(d.x, d.y, d.push_x, d.push_y, d.nearness, d.speed, d.gain, d.starts, d.pulls);
     return result;
 }
 
@@ -338,7 +327,7 @@ static uint32_t number(uint32_t *cluster, uint64_t count, uint32_t *numbers, uin
 
 int clusters_find(uint32_t *cluster, uint32_t *found, const struct clusters_request *request) {
     struct clustering c = {.request = request, .draws = numpy_draws_make(1)};
-    uint32_t *numbers = mem_alloc(request->most, sizeof *numbers, "clusters");
+    OWNED uint32_t *numbers = mem_alloc(request->most, sizeof *numbers, "clusters");
     c.centres = mem_aligned(request->most, request->dim * sizeof *c.centres, "clusters");
     c.far = mem_alloc(request->count, sizeof *c.far, "clusters");
     c.cluster = mem_alloc(request->count, sizeof *c.cluster, "clusters");
@@ -352,9 +341,6 @@ int clusters_find(uint32_t *cluster, uint32_t *found, const struct clusters_requ
         memcpy(cluster, c.cluster, request->count * sizeof *cluster);
     }
     if (!result) *found = number(cluster, request->count, numbers, request->most);
-    free(numbers);
-    free(c.centres);
-    free(c.far);
-    free(c.cluster);
+    mem_free(c.centres, c.far, c.cluster);
     return result;
 }

@@ -134,7 +134,7 @@ int names_locate(struct names *names, const struct model *model, uint64_t rows) 
         words_get(&names->words, i, &length);
         if (length > longest) longest = length;
     }
-    char *lower = mem_alloc(longest, 1, "a word");
+    OWNED char *lower = mem_alloc(longest, 1, "a word");
     if (!lower) return -1;
     for (uint64_t row = 0; row < rows; row++) {
         const char *word = vocab_word(&model->vocab, row, &length);
@@ -143,7 +143,6 @@ int names_locate(struct names *names, const struct model *model, uint64_t rows) 
         int64_t at = names_find(names, lower, length);
         if (at >= 0 && names->row[at] < 0) names->row[at] = (int64_t)row;
     }
-    free(lower);
     return 0;
 }
 
@@ -248,8 +247,7 @@ int titles_read(struct titles *titles, const struct model *model, const char *pa
 }
 
 void titles_release(struct titles *titles) {
-    free(titles->text);
-    free(titles->title);
+    mem_free(titles->text, titles->title);
     *titles = (struct titles){NULL, NULL};
 }
 
@@ -305,8 +303,8 @@ int list_form_look(struct corpus_options *reading, const char *path) {
 
 static int read_file(const char *path, const struct corpus_options *options, asked_take *take, void *user) {
     char *paths[] = {(char *)path};
-    struct corpus *corpus = corpus_open(paths, 1);
-    struct corpus_block block = {0};
+    ENDED_BY(corpus_end) struct corpus *corpus = corpus_open(paths, 1);
+    ENDED_BY(corpus_block_release) struct corpus_block block = {0};
     struct corpus_left left = {0};
     struct corpus_fields fields;
     struct corpus_field field;
@@ -319,8 +317,6 @@ static int read_file(const char *path, const struct corpus_options *options, ask
             if (field.text && take(user, &field)) more = -1;
         corpus_left_add(&left, &fields.left);
     }
-    corpus_block_release(&block);
-    corpus_close(corpus);
     return more ? -1 : corpus_left_say(&left, options);
 }
 
@@ -349,9 +345,7 @@ int list_form_columns(const struct corpus_options *reading, const char *path, ch
     struct columns_asked asked = {reading, columns};
     *columns = 0;
     if (!strcmp(path, CORPUS_INPUT) || !corpus_formats[reading->format].scattered) return 0;
-    struct corpus *corpus = corpus_open(paths, 1);
+    ENDED_BY(corpus_end) struct corpus *corpus = corpus_open(paths, 1);
     if (!corpus) return -1;
-    int result = corpus_stream(corpus) ? 0 : corpus_look(corpus, &options, 1, look_at_columns, &asked);
-    corpus_close(corpus);
-    return result;
+    return corpus_stream(corpus) ? 0 : corpus_look(corpus, &options, 1, look_at_columns, &asked);
 }

@@ -162,7 +162,6 @@ struct products {
 static int sum_products(void *context, unsigned worker) {
     struct products *p = context;
     uint64_t i, end;
-    (void)worker;
     while (pool_take(&p->next, p->dim, 1, &i, &end))
         for (uint64_t row = 0; row < p->count; row++) {
             const float *values = p->rows + row * p->dim;
@@ -174,13 +173,12 @@ static int sum_products(void *context, unsigned worker) {
 int principal_axes(double *axes, const float *rows, uint64_t count, uint32_t dim, struct pool *pool) {
     struct products p = {.rows = rows, .count = count, .dim = dim};
     p.sums = mem_zalloc(dim, dim * sizeof *p.sums, "the covariance of rows");
-    double *values = mem_alloc(dim, sizeof *values, "the variances of rows");
+    OWNED double *values = mem_alloc(dim, sizeof *values, "the variances of rows");
     int result = p.sums && values ? pool_run(pool, sum_products, &p) : -1;
     for (uint32_t i = 0; !result && i < dim; i++)
         for (uint32_t j = 0; j < i; j++) p.sums[(uint64_t)i * dim + j] = p.sums[(uint64_t)j * dim + i];
     if (!result) eigen_symmetric(p.sums, dim, values, axes);
     free(p.sums);
-    free(values);
     return result;
 }
 
@@ -317,9 +315,7 @@ int logistic_fit(float *w, const struct logistic_samples *samples) {
         solve(&f);
         for (uint32_t i = 0; i < f.columns; i++) w[i] = (float)f.w[i];
     }
-    free(f.z);
-    free(f.w);
-    free(f.narrow);
+    mem_free(f.z, f.w, f.narrow);
     return result;
 }
 
@@ -420,11 +416,10 @@ void numpy_draws_permutation(struct numpy_draws *draws, uint32_t *order, uint64_
 /* Exchanges only the last `count` elements, as NumPy does for most sizes. NumPy has another method for less than a fiftieth of a population above
  * 10,000: there this function chooses other elements, equally at random. */
 int numpy_draws_choice(struct numpy_draws *draws, uint32_t *out, uint64_t count, uint64_t n) {
-    uint32_t *order = mem_alloc(n, sizeof *order, "a choice");
+    OWNED uint32_t *order = mem_alloc(n, sizeof *order, "a choice");
     if (!order) return -1;
     for (uint64_t i = 0; i < n; i++) order[i] = (uint32_t)i;
     for (uint64_t i = n, first = n > count ? n - count : 1; i-- > first;) exchange(order, i, numpy_draws_below(draws, i + 1));
     memcpy(out, order + (n - count), count * sizeof *out);
-    free(order);
     return 0;
 }

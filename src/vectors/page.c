@@ -191,8 +191,7 @@ int history_print(struct json *json, const char *path) {
         thin(&curves.held_out);
         print_curves(json, &curves.trained, &curves.held_out);
     }
-    free(curves.trained.points);
-    free(curves.held_out.points);
+    mem_free(curves.trained.points, curves.held_out.points);
     return result;
 }
 
@@ -319,8 +318,8 @@ static int by_rows(const void *a, const void *b) {
 /* Makes groups of the labels that are most frequent on the map. If there are too many labels, the last group contains all others. */
 static int choose_labels(struct page_groups *groups, const uint32_t *labels, uint64_t count, const char *path) {
     uint64_t all = groups->labels.words.size, met = 0;
-    struct counted_label *counted = mem_alloc(all + 1, sizeof *counted, "labels");
-    uint8_t *group = mem_alloc(all + 1, sizeof *group, "labels");
+    OWNED struct counted_label *counted = mem_alloc(all + 1, sizeof *counted, "labels");
+    OWNED uint8_t *group = mem_alloc(all + 1, sizeof *group, "labels");
     int result = counted && group ? 0 : -1;
     for (uint64_t i = 0; !result && i < all; i++) counted[i] = (struct counted_label){0, (uint32_t)i};
     for (uint64_t i = 0; !result && i < count; i++)
@@ -335,8 +334,6 @@ static int choose_labels(struct page_groups *groups, const uint32_t *labels, uin
         if (i < PAGE_GROUPS) groups->shown[i] = counted[i].label;
     }
     for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = labels[i] ? group[labels[i] - 1] : PAGE_NO_GROUP;
-    free(counted);
-    free(group);
     return result;
 }
 
@@ -345,7 +342,7 @@ static int group_rows(struct page_rows *rows, const struct model *model) {
     struct page_groups *groups = &rows->groups;
     uint64_t count = rows->top, most = count / PAGE_CLUSTER_ROWS < PAGE_GROUPS ? count / PAGE_CLUSTER_ROWS : PAGE_GROUPS;
     struct labelling l = {groups, model, rows->labels ? mem_zalloc(model->rows, sizeof *l.label, "labels") : NULL};
-    uint32_t *of = mem_alloc(count, sizeof *of, "the groups of a map"); /* each row's label, or its cluster */
+    OWNED uint32_t *of = mem_alloc(count, sizeof *of, "the groups of a map"); /* each row's label, or its cluster */
     float *unit = NULL;
     groups->of = mem_alloc(count, sizeof *groups->of, "the groups of a map");
     int result = of && groups->of && (l.label || !rows->labels) ? 0 : -1;
@@ -360,9 +357,7 @@ static int group_rows(struct page_rows *rows, const struct model *model) {
         result = unit ? clusters_find(of, &groups->count, &request) : -1;
         for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = (uint8_t)of[i];
     }
-    free(l.label);
-    free(of);
-    free(unit);
+    mem_free(l.label, unit);
     return result;
 }
 
@@ -445,8 +440,8 @@ static void print_names(struct json *json, const struct names_of_page *names, co
 static int print_nearest(struct json *json, const struct names_of_page *names) {
     const struct page_rows *rows = names->rows;
     uint64_t count = rows->count * rows->k;
-    uint32_t *near = mem_alloc(count + 1, sizeof *near, "the nearest rows of a page");
-    int32_t *millionths = mem_alloc(count + 1, sizeof *millionths, "the nearest rows of a page");
+    OWNED uint32_t *near = mem_alloc(count + 1, sizeof *near, "the nearest rows of a page");
+    OWNED int32_t *millionths = mem_alloc(count + 1, sizeof *millionths, "the nearest rows of a page");
     for (uint64_t i = 0; near && millionths && i < count; i++) {
         int found = rows->near[i] != DRAW_NONE;
         near[i] = found ? names->number[rows->near[i]] : DRAW_NONE;
@@ -458,16 +453,13 @@ static int print_nearest(struct json *json, const struct names_of_page *names) {
         json_print(json, ",\"scores\":");
         json_base64(json, millionths, count * sizeof *millionths);
     }
-    int result = near && millionths ? 0 : -1;
-    free(near);
-    free(millionths);
-    return result;
+    return near && millionths ? 0 : -1;
 }
 
 /* Prints the map's coordinates, scaled to 0 .. MAP_STEPS by one factor for both axes. */
 static int print_map(struct json *json, const struct page_rows *rows) {
     float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-    uint16_t *places = mem_alloc(rows->top, 2 * sizeof *places, "the map of a page");
+    OWNED uint16_t *places = mem_alloc(rows->top, 2 * sizeof *places, "the map of a page");
     if (!places) return -1;
     for (uint64_t i = 0; i < 2 * rows->top; i++) {
         low[i % 2] = fminf(low[i % 2], rows->xy[i]);
@@ -478,7 +470,6 @@ static int print_map(struct json *json, const struct page_rows *rows) {
         places[i] = span > 0 ? (uint16_t)lrintf((rows->xy[i] - low[i % 2]) / span * MAP_STEPS) : MAP_STEPS / 2;
     json_print(json, ",\"map\":");
     json_base64(json, places, rows->top * 2 * sizeof *places);
-    free(places);
     return 0;
 }
 
@@ -503,8 +494,7 @@ static int page_rows_print(struct json *json, const struct page_rows *rows, cons
         result = print_nearest(json, &names) || print_map(json, rows) ? -1 : 0;
         page_groups_print(json, &rows->groups, rows->top);
     }
-    free(names.number);
-    free(names.row);
+    mem_free(names.number, names.row);
     return result;
 }
 
@@ -529,12 +519,11 @@ static int choose_shown_rows(struct page_rows *rows, const struct vocab *vocab) 
     rows->rows = mem_alloc(rows->count, sizeof *rows->rows, "the most frequent rows");
     if (!rows->rows) return -1;
     while (sorted < size && vocab_count(vocab, sorted) <= vocab_count(vocab, sorted - 1)) sorted++;
-    struct counted *all = sorted < size ? mem_alloc(size, sizeof *all, "the most frequent rows") : NULL;
+    OWNED struct counted *all = sorted < size ? mem_alloc(size, sizeof *all, "the most frequent rows") : NULL;
     if (sorted < size && !all) return -1;
     for (uint64_t row = 0; all && row < size; row++) all[row] = (struct counted){vocab_count(vocab, row), (uint32_t)row};
     if (all) qsort(all, size, sizeof *all, by_count);
     for (uint64_t i = 0; i < rows->count; i++) rows->rows[i] = all ? all[i].row : (uint32_t)i;
-    free(all);
     return 0;
 }
 
@@ -561,16 +550,14 @@ static int ask_nearest(struct search *search, const char *what, const float *que
 
 /* Finds the nearest rows of each row shown, as `nearest` does. */
 static int find_nearest(struct page_rows *rows, const struct model *model, const struct config *config) {
-    struct search search = {.rows = 0};
-    float *queries = model_matrix_of(model, rows->view, rows->rows, rows->count, 0);
+    ENDED_BY(search_close) struct search search = {.rows = 0};
+    OWNED float *queries = model_matrix_of(model, rows->view, rows->rows, rows->count, 0);
     rows->near = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->near, "nearest rows");
     rows->scores = mem_alloc(rows->count, (rows->k + 1) * sizeof *rows->scores, "nearest rows");
     int result = queries && rows->near && rows->scores ? 0 : -1;
     if (!result && rows->k) result = search_open(&search, model, rows->view, METRIC_COSINE, rows->all, config);
     if (!result && rows->k)
         result = ask_nearest(&search, "nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores);
-    search_close(&search);
-    free(queries);
     return result;
 }
 
@@ -579,29 +566,20 @@ static int find_nearest(struct page_rows *rows, const struct model *model, const
 /* Computes the map from the nearest neighbours of its rows among each other, by cosine. */
 static int place(struct page_rows *rows, const struct model *model, const struct config *config) {
     uint64_t count = rows->top;
-    uint32_t k = count > MAP_NEAR ? MAP_NEAR : (uint32_t)count - 1, *own = mem_alloc(count, sizeof *own, "the map");
-    uint32_t *near = mem_alloc(count, (k + 1) * sizeof *near, "the map");
-    float *cosines = mem_alloc(count, (k + 1) * sizeof *cosines, "the map");
-    struct search search = {.rows = 0};
-    struct pool *pool = NULL;
-    int result = -1;
+    uint32_t k = count > MAP_NEAR ? MAP_NEAR : (uint32_t)count - 1;
+    OWNED uint32_t *own = mem_alloc(count, sizeof *own, "the map");
+    OWNED uint32_t *near = mem_alloc(count, (k + 1) * sizeof *near, "the map");
+    OWNED float *cosines = mem_alloc(count, (k + 1) * sizeof *cosines, "the map");
+    ENDED_BY(search_close) struct search search = {.rows = 0};
     rows->xy = mem_alloc(count, 2 * sizeof *rows->xy, "the map");
-    if (!own || !near || !cosines || !rows->xy) goto out;
+    if (!own || !near || !cosines || !rows->xy) return -1;
     float *unit = model_matrix_of(model, rows->view, rows->rows, count, 1);
-    if (search_over(&search, unit, count, model->dim, METRIC_COSINE, config)) goto out;
+    if (search_over(&search, unit, count, model->dim, METRIC_COSINE, config)) return -1;
     for (uint64_t i = 0; i < count; i++) own[i] = (uint32_t)i;
-    if ((k && ask_nearest(&search, "neighbours on the map", unit, own, count, k, near, cosines)) ||
-        !(pool = pool_open((unsigned)config->device_threads)))
-        goto out;
+    if (k && ask_nearest(&search, "neighbours on the map", unit, own, count, k, near, cosines)) return -1;
+    ENDED_BY(pool_end) struct pool *pool = pool_open((unsigned)config->device_threads);
     struct map_request request = {unit, count, model->dim, near, cosines, k};
-    result = map_make(rows->xy, &request, pool);
-out:
-    if (pool) pool_close(pool);
-    search_close(&search);
-    free(own);
-    free(near);
-    free(cosines);
-    return result;
+    return pool ? map_make(rows->xy, &request, pool) : -1;
 }
 
 enum { EVALUATION_BYTES = 64 << 10, NONCE_BYTES = 33 };
@@ -612,17 +590,16 @@ enum { EVALUATION_BYTES = 64 << 10, NONCE_BYTES = 33 };
 static int print_text(struct json *json, const char *name, const char *path) {
     int there = file_exists(path);
     uint64_t length = 0;
-    char *text = there == 1 ? file_read(path, &length) : NULL;
+    OWNED char *text = there == 1 ? file_read(path, &length) : NULL;
     json_print(json, ",\"%s\":", name);
     json_string(json, text ? text : "", length);
-    free(text);
     return there < 0 || (there && !text) ? -1 : 0;
 }
 
 /* Prints everything in the page except rows. */
 static int print_head(struct json *json, const struct model *model, const struct page_request *request) {
     const struct progress_state *state = &model->state.progress;
-    char *config = file_join(model->directory, "config.ini"), *metrics = file_join(model->directory, "metrics.jsonl");
+    OWNED char *config = file_join(model->directory, "config.ini"), *metrics = file_join(model->directory, "metrics.jsonl");
     int result = config && metrics ? 0 : -1;
     json_print(json, "{\"version\":\"%s\",\"run\":", SPTX_VERSION);
     page_print_name(json, request->run, strlen(request->run));
@@ -634,18 +611,15 @@ static int print_head(struct json *json, const struct model *model, const struct
     json_print(json, ",\"finished\":%s,\"evaluations\":[", state->finished ? "true" : "false");
     for (int i = 0; i < request->evaluation_count && !result; i++) {
         uint64_t length;
-        char *text = file_read_given(request->evaluations[i], EVALUATION_BYTES, &length);
+        OWNED char *text = file_read_given(request->evaluations[i], EVALUATION_BYTES, &length);
         if (i) json_print(json, ",");
         if (text) json_string(json, text, length);
         result = text ? 0 : -1;
-        free(text);
     }
     json_print(json, "]");
     if (!result) result = print_text(json, "config", config);
     json_print(json, ",\"history\":");
     if (!result) result = history_print(json, metrics);
-    free(config);
-    free(metrics);
     return result || json->failed ? -1 : 0;
 }
 
@@ -694,7 +668,7 @@ int page_write(const struct model *model, const struct page_request *request, co
                              .top = request->top < all ? request->top : all,
                              .labels = request->labels,
                              .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
-    struct json json = {.used = 0};
+    ENDED_BY(json_release) struct json json = {.used = 0};
     struct filling filling;
     struct file_writer writer;
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
@@ -707,12 +681,7 @@ int page_write(const struct model *model, const struct page_request *request, co
     else
         file_abandon(&writer);
     if (!result) *size = (struct page_size){bytes, rows.top, rows.count};
-    json_release(&json);
-    free(rows.rows);
-    free(rows.near);
-    free(rows.scores);
-    free(rows.xy);
-    free(rows.groups.of);
+    mem_free(rows.rows, rows.near, rows.scores, rows.xy, rows.groups.of);
     names_release(&rows.groups.labels);
     return result;
 }

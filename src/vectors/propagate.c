@@ -42,7 +42,7 @@ static void add_products(const float *x, uint32_t dim, double *out) {
 /* Computes the sums of a worker's spans. The last rows of a span are padded with zeros to ROWS rows. */
 static int multiply_spans(void *context, unsigned worker) {
     struct turning *t = context;
-    float *last = mem_zalloc(ROWS, t->dim * sizeof *last, "products of columns");
+    OWNED float *last = mem_zalloc(ROWS, t->dim * sizeof *last, "products of columns");
     uint64_t span, stop, first, end;
     while (last && pool_take(&t->next, t->spans, 1, &span, &stop)) {
         double *out = t->products + span * t->dim * t->dim;
@@ -52,23 +52,20 @@ static int multiply_spans(void *context, unsigned worker) {
         memcpy(last, t->x + first * t->dim, (end - first) * t->dim * sizeof *last);
         add_products(last, t->dim, out);
     }
-    free(last);
     return last ? 0 : -1;
 }
 
 /* Computes `turn`, by which rows are multiplied. The eigenvalues of X^T X are the squares of the singular values, so U sqrt(S) = X V sqrt(S) / S. */
 static int find_turn(struct turning *t) {
     uint32_t dim = t->dim;
-    double *values = mem_alloc(dim, sizeof *values, "singular values");
-    double *vectors = mem_alloc((uint64_t)dim * dim, sizeof *vectors, "singular vectors");
+    OWNED double *values = mem_alloc(dim, sizeof *values, "singular values");
+    OWNED double *vectors = mem_alloc((uint64_t)dim * dim, sizeof *vectors, "singular vectors");
     int result = values && vectors ? 0 : -1;
     if (!result) eigen_symmetric(t->products, dim, values, vectors);
     for (uint32_t i = 0; !result && i < dim; i++) {
         double factor = values[i] > least * values[0] ? pow(values[i], -0.25) : 0;
         for (uint32_t j = 0; j < dim; j++) t->turn[(uint64_t)j * dim + i] = (float)(factor * vectors[(uint64_t)i * dim + j]);
     }
-    free(values);
-    free(vectors);
     return result;
 }
 
@@ -91,11 +88,10 @@ static void turn_row(const struct turning *t, float *row, float *out) {
 
 static int turn_rows(void *context, unsigned worker) {
     struct turning *t = context;
-    float *out = mem_aligned(t->dim, sizeof *out, "a row");
+    OWNED float *out = mem_aligned(t->dim, sizeof *out, "a row");
     uint64_t first, end;
     while (out && pool_take(&t->next, t->nodes, GRAIN, &first, &end))
         for (uint64_t node = first; node < end; node++) turn_row(t, t->x + node * t->dim, out);
-    free(out);
     return out ? 0 : -1;
 }
 
@@ -114,8 +110,7 @@ static int decompose(float *x, uint32_t dim, uint64_t nodes, struct pool *pool) 
     if (!result) result = find_turn(&t);
     t.next = 0;
     if (!result) result = pool_run(pool, turn_rows, &t);
-    free(t.products);
-    free(t.turn);
+    mem_free(t.products, t.turn);
     return result;
 }
 

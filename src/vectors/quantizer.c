@@ -115,7 +115,6 @@ static int turn(void *context, unsigned worker) {
     struct turning *turning = context;
     const struct quantizer *quantizer = turning->quantizer;
     uint64_t row, end;
-    (void)worker;
     while (pool_take(&turning->next, turning->count, GRAIN, &row, &end))
         for (; row < end; row++)
             turn_row(quantizer, turning->values + row * quantizer->model->dim, turning->turned + row * quantizer->columns);
@@ -132,32 +131,26 @@ int quantizer_turn(const struct quantizer *quantizer, float *values, uint64_t co
 /* Finds the principal axes of a sample of the rows, scaled to length 1. */
 static int find_principal(const struct quantizer *quantizer, double *axes) {
     uint64_t count = quantizer->rows < SAMPLE ? quantizer->rows : SAMPLE;
-    uint32_t *ids = mem_alloc(count, sizeof *ids, "the rows of a sample");
+    OWNED uint32_t *ids = mem_alloc(count, sizeof *ids, "the rows of a sample");
     for (uint64_t i = 0; ids && i < count; i++) ids[i] = (uint32_t)(i * quantizer->rows / count);
-    float *sample = ids ? model_matrix_of(quantizer->model, quantizer->view, ids, count, 1) : NULL;
-    int result = sample ? principal_axes(axes, sample, count, quantizer->model->dim, quantizer->pool) : -1;
-    free(ids);
-    free(sample);
-    return result;
+    OWNED float *sample = ids ? model_matrix_of(quantizer->model, quantizer->view, ids, count, 1) : NULL;
+    return sample ? principal_axes(axes, sample, count, quantizer->model->dim, quantizer->pool) : -1;
 }
 
 /* Writes random orthogonal axes: eigenvectors of a random symmetric matrix. */
 static int draw_axes(struct numpy_draws *draws, double *axes, uint32_t dim) {
-    double *matrix = mem_alloc(dim, dim * sizeof *matrix, "random axes"), *values = mem_alloc(dim, sizeof *values, "random axes");
+    OWNED double *matrix = mem_alloc(dim, dim * sizeof *matrix, "random axes"), *values = mem_alloc(dim, sizeof *values, "random axes");
     for (uint64_t i = 0; matrix && i < dim; i++)
         for (uint64_t j = 0; j <= i; j++)
             matrix[i * dim + j] = matrix[j * dim + i] = (double)numpy_draws_below(draws, UINT64_C(1) << 32) / 4294967296.0 - 0.5;
     if (matrix && values) eigen_symmetric(matrix, dim, values, axes);
-    int result = matrix && values ? 0 : -1;
-    free(matrix);
-    free(values);
-    return result;
+    return matrix && values ? 0 : -1;
 }
 
 static int find_rotation(struct quantizer *quantizer) {
     uint32_t dim = quantizer->model->dim, columns = quantizer->columns;
     struct numpy_draws draws = numpy_draws_make(1);
-    double *axes = mem_alloc(dim, dim * sizeof *axes, "principal axes");
+    OWNED double *axes = mem_alloc(dim, dim * sizeof *axes, "principal axes");
     quantizer->rotation = axes ? mem_alloc(dim, columns * sizeof *quantizer->rotation, "principal axes") : NULL;
     int result = quantizer->rotation ? 0 : -1;
     for (uint32_t first = 0; !result && first < columns; first += dim) {
@@ -167,7 +160,6 @@ static int find_rotation(struct quantizer *quantizer) {
             for (uint64_t column = first; column < end; column++)
                 quantizer->rotation[i * columns + column] = (float)axes[(column - first) * dim + i];
     }
-    free(axes);
     return result;
 }
 
@@ -186,8 +178,8 @@ static void survey_row(struct quantizer *quantizer, uint64_t row, const float *t
 static int survey(struct quantizer *quantizer) {
     uint32_t dim = quantizer->model->dim, columns = quantizer->columns;
     uint64_t chunk = CHUNK_BYTES / (dim * sizeof(float)) + 1, count;
-    float *values = mem_alloc(chunk, dim * sizeof *values, "rows"), *turned = mem_alloc(chunk, columns * sizeof *turned, "rows");
-    double *sums = mem_zalloc(columns, sizeof *sums, "the mean of rows");
+    OWNED float *values = mem_alloc(chunk, dim * sizeof *values, "rows"), *turned = mem_alloc(chunk, columns * sizeof *turned, "rows");
+    OWNED double *sums = mem_zalloc(columns, sizeof *sums, "the mean of rows");
     int result = values && turned && sums ? 0 : -1;
     for (uint64_t first = 0; !result && first < quantizer->rows; first += count) {
         count = quantizer->rows - first < chunk ? quantizer->rows - first : chunk;
@@ -197,9 +189,6 @@ static int survey(struct quantizer *quantizer) {
     }
     for (uint32_t i = 0; !result && quantizer->mean && i < columns; i++)
         quantizer->mean[i] = (float)(sums[i] / (double)quantizer->rows);
-    free(values);
-    free(turned);
-    free(sums);
     return result;
 }
 
@@ -222,9 +211,7 @@ int quantizer_open(struct quantizer *quantizer, const struct model *model, enum 
 
 void quantizer_close(struct quantizer *quantizer) {
     if (quantizer->pool) pool_close(quantizer->pool);
-    free(quantizer->rotation);
-    free(quantizer->mean);
-    free(quantizer->scales);
+    mem_free(quantizer->rotation, quantizer->mean, quantizer->scales);
     *quantizer = (struct quantizer){.rows = 0};
 }
 
@@ -263,7 +250,7 @@ static uint64_t common(const uint32_t *wanted, const uint32_t *found, uint32_t k
 /* The queries are the float32 vectors of up to 1,000 rows; a row is not its own answer. Rescoring needs no second search: a row among the ten
  * nearest in float32 is also among the candidates' ten best if it is a candidate at all. */
 int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *loss) {
-    struct search whole = {.rows = 0}, small = {.rows = 0};
+    ENDED_BY(search_close) struct search whole = {.rows = 0}, small = {.rows = 0};
     uint64_t rows = loss->searched = quantizer->rows < loss->most ? quantizer->rows : loss->most;
     uint64_t count = rows < QUERIES ? rows : QUERIES, same = 0, rescored = 0, of = 0, *starts = mem_alloc(count + 1, sizeof *starts, "queries");
     float *vectors = NULL, *turned = mem_aligned(count, quantizer->columns * sizeof *turned, "queries");
@@ -290,7 +277,5 @@ int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *
     loss->rescored = of ? (double)rescored / (double)of : 1;
     void *const arrays[] = {starts, vectors, turned, scores, ids, wanted, found};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
-    search_close(&whole);
-    search_close(&small);
     return result;
 }

@@ -4,6 +4,7 @@
 #define SPTX_WRITTEN_RUN_H
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "config/config.h"
 #include "corpus/vocab.h"
 #include "run/checkpoint.h"
@@ -55,7 +56,8 @@ static inline void write_run(const char *run, const char *word) {
     struct vocab vocab = two_words(word);
     struct config config;
     char path[512], line[64];
-    if (directory_make(run) || config_init(&config) || config_set(&config, "corpus", "path", word, "here") ||
+    vocab.age = mem_zalloc(vocab.size, sizeof *vocab.age, "ages"); /* so that the run has an ages.txt, too */
+    if (!vocab.age || directory_make(run) || config_init(&config) || config_set(&config, "corpus", "path", word, "here") ||
         run_files_write(run, &config, &vocab))
         abort();
     snprintf(path, sizeof path, "%s/metrics.jsonl", run);

@@ -7,7 +7,7 @@
 /* Checks that every file of `run` contains `word`, and that the directory contains only a run's files. */
 static void assert_run(const char *word) {
     char wanted[64];
-    assert_string_equal(names_in("run"), "checkpoint-5 config.ini latest metrics.jsonl vocab.tsv");
+    assert_string_equal(names_in("run"), "ages.txt checkpoint-5 config.ini latest metrics.jsonl vocab.tsv");
     assert_string_equal(names_in("run/checkpoint-5"), "context.npy state.ini target.npy");
     assert_string_equal(text_of("run/checkpoint-5/target.npy"), word);
     assert_string_equal(text_of("run/latest"), "checkpoint-5\n");
@@ -95,7 +95,7 @@ static void metrics_of_the_older_run_go_where_the_new_one_has_none(void **state)
     begin_new_run();
     assert_int_equal(file_remove("run/replacement/metrics.jsonl"), 0);
     assert_int_equal(replacement_settle("run"), 0);
-    assert_string_equal(names_in("run"), "checkpoint-5 config.ini latest vocab.tsv");
+    assert_string_equal(names_in("run"), "ages.txt checkpoint-5 config.ini latest vocab.tsv");
 }
 
 /* A user's directory named "replacement" is neither read nor changed. */
@@ -110,7 +110,7 @@ static void another_directory_of_its_name_stays(void **state) {
     report_clear();
     assert_null(replacement_begin("run"));
     report_clear();
-    assert_string_equal(names_in("run/replacement"), "checkpoint-5 config.ini latest metrics.jsonl vocab.tsv");
+    assert_string_equal(names_in("run/replacement"), "ages.txt checkpoint-5 config.ini latest metrics.jsonl vocab.tsv");
     assert_string_equal(text_of("run/checkpoint-5/target.npy"), "old");
 }
 

@@ -102,7 +102,7 @@ static void pieces_of_a_killed_process_go(void **state) {
     write_text("run/vocab.tsv.partial", "the user's");
     write_text("run/corpus.ids.7-0123456789abcdef.partial", "another process'");
     assert_int_equal(run_files_remove_pieces("run"), 0);
-    assert_string_equal(names_in("run"), "checkpoint-5 config.ini corpus.ids.7-0123456789abcdef.partial latest metrics.jsonl "
+    assert_string_equal(names_in("run"), "ages.txt checkpoint-5 config.ini corpus.ids.7-0123456789abcdef.partial latest metrics.jsonl "
                                          "target.working vocab.tsv vocab.tsv.partial");
 }
 
