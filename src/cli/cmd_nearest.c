@@ -2,6 +2,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "commands.h"
+#include "vectors/features.h"
 #include "vectors/list_scores.h"
 #include "vectors/names.h"
 #include "vectors/quantizer.h"
@@ -123,15 +124,15 @@ static int answer_words(struct asking *asking, const struct config *config) {
 }
 
 /* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists]
- * [--titles=FILE] [--type=T] [--columns=N] */
+ * [--titles=FILE] [--item-features=FILE] [--type=T] [--columns=N] */
 int cmd_nearest(int argc, char **argv) {
     const char *k_text = NULL, *metric_name = "cosine", *table = NULL, *query = NULL, *among = NULL;
-    const char *titles = NULL, *type_name = NULL, *columns_text = NULL;
+    const char *titles = NULL, *type_name = NULL, *columns_text = NULL, *features = NULL, *words = NULL;
     int lists = 0;
     const struct option options[] = {{.name = "k", .text = &k_text},      {.name = "table", .text = &table},
                                      {.name = "metric", .text = &metric_name}, {.name = "lists", .flag = &lists},
                                      {.name = "query", .text = &query},   {.name = "among", .text = &among},
-                                     {.name = "titles", .text = &titles},
+                                     {.name = "titles", .text = &titles}, {.name = "item-features", .text = &features}, {.name = "feature-words", .text = &words},
                                      {.name = "type", .text = &type_name}, {.name = "columns", .text = &columns_text}, {0}};
     ENDED_BY(arguments_release) struct arguments arguments = {0};
     struct asking asking = {.k = 0};
@@ -164,6 +165,7 @@ int cmd_nearest(int argc, char **argv) {
     int query_view = answers_view_named(&asking.model, query ? query : other, threads);
     int among_view = answers_view_named(&asking.model, among ? among : other, threads);
     if (query_view < 0 || among_view < 0 || !(asking.searched = answers_rows(&asking.model, lists))) goto out;
+    if (features_open_of(&asking.model, &(struct features_asked){features, words, FEATURES_AUTO}, (enum model_view)query_view, metric == METRIC_COSINE, threads)) goto out;
     asking.query = (enum model_view)query_view;
     asking.among = (enum model_view)among_view;
     asking.metric = (enum search_metric)metric;

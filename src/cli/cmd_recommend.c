@@ -38,7 +38,7 @@ struct asked {
     enum list_score score;
     uint64_t among;
     uint32_t k;
-    int seen, json;
+    int seen, json, only_new; /* only_new: --among=new */
     struct names lists;      /* names of the lists that are known, with their rows */
     struct list_items known; /* their items */
     uint64_t *chosen, count; /* [count] numbers of the lists to answer */
@@ -52,7 +52,7 @@ static void print_rows(const struct asked *asked, const uint32_t *rows, const fl
                        uint64_t length) {
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bytes;
-        const char *item = vocab_word(&asked->model.vocab, rows[i], &bytes);
+        const char *item = model_name(&asked->model, rows[i], &bytes);
         terminal_print(before, length);
         putchar('\t');
         terminal_print(item, bytes);
@@ -67,7 +67,7 @@ static int print_object(struct asked *asked, const uint32_t *rows, const float *
     struct json *text = &asked->text;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t length;
-        const char *item = vocab_word(&asked->model.vocab, rows[i], &length), *title = titles_of(&asked->titles, rows[i]);
+        const char *item = model_name(&asked->model, rows[i], &length), *title = titles_of(&asked->titles, rows[i]);
         json_print(text, i ? ", {\"item\": " : "{\"item\": ");
         json_string(text, item, length);
         json_print(text, ", \"score\": ");
@@ -86,7 +86,7 @@ static int print_object(struct asked *asked, const uint32_t *rows, const float *
 
 static uint64_t known_of(const struct asked *asked, uint64_t list) {
     uint64_t known = 0;
-    for (uint64_t i = asked->known.starts[list]; i < asked->known.starts[list + 1]; i++) known += asked->known.codes[i] < asked->model.rows;
+    for (uint64_t i = asked->known.starts[list]; i < asked->known.starts[list + 1]; i++) known += asked->known.codes[i] < model_end(&asked->model);
     return known;
 }
 
@@ -173,7 +173,7 @@ static int recommend_triples(struct asked *asked, const struct config *config) {
 
 /* Returns the row of an item, given by its id or title; -1 if there is none. */
 static int64_t find_item(const struct asked *asked, const char *text, uint64_t length) {
-    int64_t row = vocab_find(&asked->model.vocab, text, length);
+    int64_t row = model_named(&asked->model, text, length);
     if (row >= 0 || !asked->titles.title) return row;
     OWNED char *title = mem_text(text, length, "a title");
     if (title) row = titles_find(&asked->titles, &asked->model, title);
@@ -242,7 +242,7 @@ static int take_given(struct asked *asked) {
     items->starts = result ? NULL : mem_zalloc(2, sizeof *items->starts, "items");
     items->codes = result ? NULL : mem_alloc(count, sizeof *items->codes, "items");
     if (!items->starts || !items->codes) result = -1;
-    for (uint64_t i = 0; i < count && !result; i++) items->codes[i] = given[i].row < 0 ? asked->model.rows : (uint64_t)given[i].row;
+    for (uint64_t i = 0; i < count && !result; i++) items->codes[i] = given[i].row < 0 ? model_end(&asked->model) : (uint64_t)given[i].row;
     if (!result) items->starts[1] = count;
     return result;
 }
@@ -344,7 +344,7 @@ static int read_candidates(const struct asked *asked, struct list_candidates *ca
 
 static int recommend_lists(struct asked *asked, const struct arguments *arguments, const struct config *config) {
     struct list_scores scores = {.model = NULL};
-    struct list_candidates candidates = {.first = asked->among};
+    struct list_candidates candidates = {.first = asked->among, .only_new = asked->only_new};
     struct progress progress;
     OWNED uint64_t *rows = NULL;
     if (asked->file ? take_file(asked, arguments) : asked->items.count ? take_given(asked) : take_trained(asked)) return -1;
@@ -368,12 +368,12 @@ static int recommend_lists(struct asked *asked, const struct arguments *argument
     return result;
 }
 
-static int check_asked(const struct asked *asked, const char *score, const char *among, int given) {
+static int check_asked(const struct asked *asked, const char *score, const char *among, const char *features, int given) {
     if (given != 1) return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
     if (!asked->relation != !(asked->heads.count + asked->tails.count) || (asked->heads.count && asked->tails.count))
         return fail_usage("recommend wants --relation=R with --head=X, which asks for tails, or with --tail=Y, which asks for heads");
-    if (asked->relation && (score || among || asked->candidates))
-        return fail_usage("recommend: --score, --among and --candidates are for lists, not for triples (--relation)");
+    if (asked->relation && (score || among || asked->candidates || features))
+        return fail_usage("recommend: --score, --among, --candidates and --item-features are for lists, not for triples (--relation)");
     if (!!asked->file + !!asked->items.count + !!asked->trained.count + !!asked->relation != 1)
         return fail_usage("recommend wants either --lists=FILE, --list=NAME, --items=A,B,.. or, of triples, --relation=R; see 'sptx-w2v "
                           "help recommend'");
@@ -389,10 +389,12 @@ static int check_asked(const struct asked *asked, const char *score, const char 
 }
 
 /* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R |
- * --tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json] */
+ * --tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE] [--feature-words=COLUMNS] [--new-share=S]
+ * [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = 0};
-    const char *k_text = NULL, *score_name = NULL, *titles = NULL, *among = NULL;
+    const char *k_text = NULL, *score_name = NULL, *titles = NULL, *among = NULL, *new_share = NULL;
+    struct features_asked features = {NULL, NULL, FEATURES_AUTO};
     const struct option options[] = {{.name = "lists", .text = &asked.file},
                                      {.name = "format", .text = &asked.format},
                                      {.name = "name", .texts = asked.named.of, .count = &asked.named.count},
@@ -406,6 +408,7 @@ int cmd_recommend(int argc, char **argv) {
                                      {.name = "score", .text = &score_name},
                                      {.name = "titles", .text = &titles},
                                      {.name = "among", .text = &among},
+                                     {.name = "item-features", .text = &features.path}, {.name = "feature-words", .text = &features.words}, {.name = "new-share", .text = &new_share},
                                      {.name = "seen", .flag = &asked.seen},
                                      {.name = "json", .flag = &asked.json},
                                      {0}};
@@ -414,7 +417,8 @@ int cmd_recommend(int argc, char **argv) {
     uint64_t k = 20;
     int result = -1;
     if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
-    if (check_asked(&asked, score_name, among, arguments.count)) goto out;
+    if (arguments_share("recommend", new_share, &features.share)) goto out;
+    if (check_asked(&asked, score_name, among, features.path, arguments.count)) goto out;
     for (int i = 0; !asked.file && i < arguments.setting_count; i++)
         if (!strncmp(arguments.settings[i], "--corpus.", strlen("--corpus."))) {
             fail_usage("recommend: %.100s says how a file of lists is read; wanted --lists=FILE, too", arguments.settings[i]);
@@ -422,11 +426,12 @@ int cmd_recommend(int argc, char **argv) {
         }
     if (arguments_config_beside(&config, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
     if (arguments_number("recommend", "k", k_text, 1, MOST_ANSWERS, &k) ||
-        arguments_number("recommend", "among", among, 0, UINT32_MAX, &asked.among))
+        (!(asked.only_new = among && !strcmp(among, "new")) && arguments_number("recommend", "among", among, 0, UINT32_MAX, &asked.among)))
         goto out;
-    asked.k = (uint32_t)(k < asked.model.rows ? k : asked.model.rows);
     int score = asked.relation ? 0 : answers_score_named(&asked.model, score_name, !asked.items.count, (unsigned)config.device_threads);
-    if (score < 0 || (titles && titles_read(&asked.titles, &asked.model, titles))) goto out;
+    if (score < 0 || (!asked.relation && list_scores_features(&asked.model, &features, (enum list_score)score, (unsigned)config.device_threads)) ||
+        (titles && titles_read(&asked.titles, &asked.model, titles))) goto out;
+    asked.k = (uint32_t)(k < model_end(&asked.model) ? k : model_end(&asked.model));
     asked.score = (enum list_score)score;
     result = asked.relation ? recommend_triples(&asked, &config) : recommend_lists(&asked, &arguments, &config);
 out:

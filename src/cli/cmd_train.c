@@ -11,6 +11,7 @@
 #include "train/session.h"
 #include "train/trainer.h"
 #include "vectors/evaluate.h"
+#include "vectors/features.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -186,6 +187,7 @@ int cmd_train(int argc, char **argv) {
     int result = command_ranks(&ranks, argv[0]);
     if (!result) result = ranks_agree(&ranks, read_train(argc, argv, &config, &how));
     if (!result) result = ranks_agree(&ranks, settle_ranks(&config, &ranks, argv));
+    if (!result) result = ranks_agree(&ranks, ranks_first(&ranks) ? features_check(&config) : 0);
     if (!result) result = trainer_run(&config, &how);
     ranks_close(&ranks);
     return result;

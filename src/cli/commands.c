@@ -18,6 +18,15 @@
     "RUN is a run directory, whose newest whole checkpoint is read, or one checkpoint in it; or a file of words and\n" \
     "vectors: fastText's .bin, word2vec's binary or text format, GloVe's text."
 
+#define FEATURES_HELP(indent) \
+    "  --item-features=FILE\n" \
+    indent "features of items, as in corpus.item_features, in place of the run's own file. Items of FILE that\n" \
+    indent "the run was not trained on are new items\n" \
+    "  --feature-words=COLUMNS\n" \
+    indent "columns of FILE whose words are features, separated by commas\n"
+#define SHARE_HELP(indent) \
+    "  --new-share=S     new items take this share of the first 20 places on average; more new items in answers push out\n" \
+    indent "trained ones. Default: 0.03, or the share of all items that are new if that is less\n"
 #define TABLES_HELP \
     "The default table depends on what the run was trained on (examples.mode):\n" \
     "  window, cbow, list   target\n" \
@@ -251,7 +260,7 @@ const struct command commands[] = {
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
      "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists] "
-     "[--titles=FILE] [--type=T] [--columns=N]",
+     "[--titles=FILE] [--item-features=FILE] [--feature-words=COLUMNS] [--type=T] [--columns=N]",
      "the words nearest to words: lines of word <TAB> score",
      RUN_HELP "\n"
               "\n"
@@ -267,7 +276,10 @@ const struct command commands[] = {
               "  --lists             rows of lists are searched, too; in a run of documents or triples only the rows of documents\n"
               "                      or relations, and WORD may be the name of one\n"
               "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
+              FEATURES_HELP("                      ")
               "\n" TABLES_HELP
+              "In a run with item features WORD may be a new item or a feature, such as genre:noir: its vector is that of a new item\n"
+              "with this feature alone.\n"
               "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
               "never saw. Put a word that begins with -- after a single --. Without a WORD the program asks for words at the\n"
               "terminal; the vectors of several words on one line are summed.\n" DEVICE_HELP},
@@ -282,7 +294,7 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
-     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE]",
+     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] [--item-features=FILE] [--feature-words=COLUMNS] [--new-share=S]",
      "similarity, analogies, held-out items, links and triples, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
@@ -338,10 +350,16 @@ const struct command commands[] = {
      "                    (target plus context row, each scaled to unit length first) or propagated. Default: that of\n"
      "                    nearest\n"
      "  --score=SCORE     held-out items: how a list's items choose others, instead of --table. Default: the one that fits\n"
-     "                    what the run was trained on; the output names it\n" SCORES_HELP "\n" DEVICE_HELP},
+     "                    what the run was trained on; the output names it\n" SCORES_HELP
+     FEATURES_HELP("                    ") SHARE_HELP("                    ")
+     "                    With new items the output has four lines: held-out items that were trained, among trained ones\n"
+     "                    and among all; new ones, among new ones and among all. A new item without a known feature is\n"
+     "                    counted as unknown and missed\n"
+     "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
      "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R | "
-     "--tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json]",
+     "--tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE] [--feature-words=COLUMNS] "
+     "[--new-share=S] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score; tails and heads of triples",
      RUN_HELP
      "\n"
@@ -367,6 +385,8 @@ const struct command commands[] = {
      "                    evaluate\n" SCORES_HELP
      "  --titles=FILE     lines of an id and its title. Titles are printed as a last column\n"
      "  --among=N         recommend only the first N words of vocab.tsv, usually the most frequent ones; 0: all\n"
+     "  --among=new       recommend only new items: those that have features and were not in training\n"
+     FEATURES_HELP("                    ") SHARE_HELP("                    ")
      "  --candidates=FILE recommend only the items of this file, one on each line\n"
      "  --seen            also recommend a list's own items, a node's neighbours, and answers in triples of training\n"
      "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, "

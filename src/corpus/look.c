@@ -913,6 +913,10 @@ static int look_for_header(const struct looking *l) {
         unsigned text = find_named(l, COLUMN_B, NO_COLUMN);
         if (text != NO_COLUMN) return lines->count > 1 && is_alone(l, text);
     }
+    if (l->rows == LOOK_FEATURES && lines->count > 1) {
+        unsigned name = find_named(l, COLUMN_A, NO_COLUMN);
+        if (name != NO_COLUMN && is_alone(l, name)) return 1;
+    }
     if (!l->row->free && l->row->number && names_one_of_two(l)) return 1;
     return (!l->row->free && names_both(l)) || (lines->count > 1 && differs_from_data(l));
 }
@@ -1225,6 +1229,7 @@ static int take_positions(struct looking *l) {
     for (int meaning = 0; meaning < COLUMN_MEANINGS; meaning++) form->column[meaning] = (uint8_t)(meaning + (int)index);
     if (most < 3 || l->keys->no_values) form->column[COLUMN_VALUE] = NO_COLUMN;
     if (l->rows == LOOK_LABELS) return take_last_label(l);
+    if (l->rows == LOOK_FEATURES && a != NO_COLUMN) form->column[COLUMN_A] = (uint8_t)a;
     if (l->rows == LOOK_TITLES && most > 2 && (a == NO_COLUMN) != (b == NO_COLUMN)) return refuse_titles(l, a == NO_COLUMN ? "id" : "title");
     if (!l->row->number) return 0;
     if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);

@@ -255,7 +255,7 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     close_lists(run);
     if (candidates->rows && !(copy = mem_alloc(candidates->count, sizeof *copy, "candidates"))) return -1;
     if (bytes) memcpy(copy, candidates->rows, bytes);
-    run->candidates = (struct list_candidates){candidates->first, copy, candidates->count};
+    run->candidates = (struct list_candidates){candidates->first, copy, candidates->count, 0};
     int result = device_config(run->context, &config) ||
                          list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
                      ? -1 : 0;
@@ -339,7 +339,7 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     enter(run->context);
     if (!count || !k) return leave(run->context, 0);
     int result = take_options(&options, sizeof options, given);
-    const struct list_candidates candidates = {options.among, options.candidates, options.candidate_count};
+    const struct list_candidates candidates = {options.among, options.candidates, options.candidate_count, 0};
     r.question.seen = (int)options.seen;
     if (!result && (!starts || !items || !rows || !scores))
         result = fail_usage("starts, items, rows and scores are wanted; one is NULL");
@@ -508,7 +508,7 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
     if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)
         return fail_usage("beginning = %d is not one of SPTX_ANEW, SPTX_RESUME and SPTX_OVERWRITE", beginning);
     interrupt_flag *before = interrupt_use(&context->stop);
-    int result = trainer_run(config, &options);
+    int result = features_check(config) ? -1 : trainer_run(config, &options);
     interrupt_use(before);
     free(context->trained);
     context->trained = config->run_dir ? mem_text(config->run_dir, strlen(config->run_dir), "a run directory") : NULL;

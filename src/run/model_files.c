@@ -367,7 +367,9 @@ void model_close(struct model *model) {
     npy_close(&model->context);
     vocab_release(&model->vocab);
     config_release(&model->keys);
-    mem_free(model->propagated, model->directory);
+    words_release(&model->added.names);
+    words_release(&model->features.names);
+    mem_free(model->added.rows, model->features.rows, model->propagated, model->directory);
     *model = (struct model){.rows = 0};
 }
 

@@ -62,6 +62,13 @@ int tables_init(struct table *table, enum table_side side, const struct config *
 /* model_files: opens a finished run: its words and its two tables, mapped and verified. */
 
 /* An open run, fastText model, or file of words with their vectors. */
+/* Rows that a run was not trained on, with their names: of new items, or of features (vectors/features.h). */
+struct model_extra {
+    struct words names;
+    float *rows; /* [names.size x dim] */
+    uint64_t capacity;
+};
+
 struct model {
     struct vocab vocab;
     /* The tables of a checkpoint. `vocab` has first the items, then the lists. The context table has rows for the items only; if items are never
@@ -88,6 +95,8 @@ struct model {
     int documents;    /* 1: lists are documents (corpus.format) */
     struct init_values first[2]; /* [table_side] first values of rows; an untrained row still has them */
     uint32_t seed;               /* seed of these first values */
+    struct model_extra added, features; /* new items, which are rows model->rows .. model->rows + added.names.size - 1, and features; empty until
+                                         * features_open() */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() computes them */
     struct fasttext_args trained; /* training options as fastText has them; model = 0: fastText cannot train such a model */
     char *directory;   /* path of the run directory (or fastText file), without links */

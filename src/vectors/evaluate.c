@@ -125,7 +125,8 @@ int evaluate(struct answer *answer, struct model *model, const struct measure *m
     for (uint64_t i = 0; i < options->share_count; i++)
         if (!(options->shares[i] > 0 && options->shares[i] < 1))
             return fail_usage("a share of %g is not between 0 and 1", options->shares[i]);
-    return choose_rows(request, model, measure, config ? (unsigned)config->device_threads : 0) ||
-                   measure->judge(answer, model, request, config)
+    unsigned threads = config ? (unsigned)config->device_threads : 0;
+    return choose_rows(request, model, measure, threads) ||
+                   (measure->judge == evaluate_lists && list_scores_features(model, &request->features, request->score, threads)) || measure->judge(answer, model, request, config)
                ? -1 : 0;
 }

@@ -50,6 +50,7 @@ struct evaluate_request {
     const struct gathered *data, *known_data; /* data in memory that is read in place of the files; NULL: the files are read */
     struct sptx_evaluate_options options;     /* `known` in it is ignored */
     struct corpus_options reading;            /* how files of lists and triples are read; the same as the run's corpus */
+    struct features_asked features; /* of items, for lists */
     int look;              /* 1: whether a file contains lists or pairs is guessed from its lines (names.h); 0: `reading` says it */
     enum model_view view;  /* table whose rows are judged, and score of lists; evaluate() chooses both by the options */
     enum list_score score;

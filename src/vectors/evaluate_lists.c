@@ -20,9 +20,11 @@ struct lists_job {
                                * training */
     uint64_t leaked;          /* number of the other held-out items that the run was trained on in the same list; these are judged */
     struct run_lists own;     /* the lists on which the run was trained */
+    uint64_t *codes, codes_capacity; /* buffer for the held-out items of one list */
     uint64_t *own_codes, own_capacity; /* buffer for the items of one list of `own` */
     uint64_t cold;            /* number of lists left out because they have held-out items but no line in the training file */
-    uint64_t rows;            /* number of rows of the model */
+    uint64_t rows, end;       /* number of rows of the model; end: with those of new items */
+    enum { OLD_AMONG_OLD, NEW_AMONG_NEW, NEW_AMONG_ALL, OLD_AMONG_ALL, AMONGS } among; /* which held-out items are judged, among which candidates */
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
@@ -47,11 +49,12 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
         code = codes[i];
         if (i + 1 < count && codes[i + 1] == code) continue;
         uint32_t row = (uint32_t)code;
+        if (job->end > job->rows && (code >= job->rows) != (job->among == NEW_AMONG_NEW || job->among == NEW_AMONG_ALL)) continue;
         int banned = code < DRAW_NONE && found->banned_count &&
                      bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id) != NULL;
         job->items++;
         job->trained += banned;
-        job->unknown += code >= job->rows;
+        job->unknown += code >= job->end;
         job->leaked += !banned && own && bsearch(&code, job->own_codes, own, sizeof code, by_code);
         if (!banned) codes[kept++] = code;
     }
@@ -61,13 +64,16 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
 /* Adds one list's scores to the sums. */
 static int score_list(void *context, uint64_t list, const struct search_found *found) {
     struct lists_job *job = context;
-    uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0, own = 0;
+    const uint64_t *all = job->held_out.codes + job->held_out.starts[list];
+    uint64_t held_out = job->held_out.starts[list + 1] - job->held_out.starts[list], hits = 0, own = 0;
+    if (mem_grow(&job->codes, &job->codes_capacity, held_out, sizeof *job->codes, "held-out items")) return -1;
+    uint64_t *codes = memcpy(job->codes, all, held_out * sizeof *codes);
     double gain = 0, best = 0;
     if (job->own.starts && job->lists.row[list] >= 0) {
         if (run_lists_items(&job->own, job->lists.row[list], &job->own_codes, &own, &job->own_capacity)) return -1;
         qsort(job->own_codes, own, sizeof *job->own_codes, by_code);
     }
-    uint64_t count = keep_findable(job, codes, job->held_out.starts[list + 1] - job->held_out.starts[list], found, own);
+    uint64_t count = keep_findable(job, codes, held_out, found, own);
     if (!count) return 0;
     job->scored++;
     for (uint32_t i = 0; i < job->k; i++) {
@@ -128,10 +134,11 @@ static int judge_lists(struct lists_job *job, const struct model *model, enum li
                                      .lists = job->asked,
                                      .count = job->asked_count,
                                      .k = job->k};
-    job->gains = mem_alloc(job->k, sizeof *job->gains, "gains");
-    if (!job->gains) return -1;
+    if (!job->gains && !(job->gains = mem_alloc(job->k, sizeof *job->gains, "gains"))) return -1;
+    job->recall = job->ndcg = job->hit = 0, job->scored = job->unknown = job->items = job->trained = job->leaked = 0;
     for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
-    int result = list_scores_open(&scores, model, score, &(struct list_candidates){.first = 0}, config) ||
+    const struct list_candidates candidates = {.first = job->among == OLD_AMONG_OLD ? model_items(model) : 0, .only_new = job->among == NEW_AMONG_NEW};
+    int result = list_scores_open(&scores, model, score, &candidates, config) ||
                          list_scores_ask(&scores, &question, score_list, job) ? -1 : 0;
     list_scores_close(&scores);
     double lists = job->scored ? (double)job->scored : 1;
@@ -140,7 +147,7 @@ static int judge_lists(struct lists_job *job, const struct model *model, enum li
 }
 
 static void release(struct lists_job *job) {
-    mem_free(job->asked, job->gains, job->rows_of_lists, job->own_codes);
+    mem_free(job->asked, job->gains, job->rows_of_lists, job->codes, job->own_codes);
     run_lists_close(&job->own);
     names_release(&job->lists);
     list_items_release(&job->train);
@@ -164,26 +171,31 @@ static int check_trained(const struct lists_job *job, const struct model *model,
     return 0;
 }
 
+/* What lines of the answer are called if the run has new items (features.h). */
+static const char *const parts[AMONGS] = {[OLD_AMONG_OLD] = "trained items among trained ones", [NEW_AMONG_NEW] = "new items among new ones",
+                                          [NEW_AMONG_ALL] = "new items among all", [OLD_AMONG_ALL] = "trained items among all"};
+
 static int add_numbers(struct answer *answer, const struct lists_job *job, const struct model *model, enum list_score score) {
+    const char *part = job->end > job->rows ? parts[job->among] : "", *colon = *part ? ": " : "";
     uint64_t without_row = 0, k = job->k;
     for (uint64_t i = 0; i < job->asked_count && list_score_of_users(score); i++) without_row += job->lists.row[job->asked[i]] < 0;
     int folded = without_row && list_score_folds(model, score, -1);
-    return answer_add(answer, "", "recall", job->recall, job->scored, "recall@%" PRIu64 " #", k) ||
-                   answer_add(answer, "", "ndcg", job->ndcg, job->scored, " ndcg@%" PRIu64 " #", k) ||
-                   answer_add(answer, "", "hit", job->hit, job->scored, " hit@%" PRIu64 " #", k) ||
-                   answer_add(answer, "", "lists", (double)job->scored, 0, " score %s lists #",
+    return answer_add(answer, part, "recall", job->recall, job->scored, "%s%srecall@%" PRIu64 " #", part, colon, k) ||
+                   answer_add(answer, part, "ndcg", job->ndcg, job->scored, " ndcg@%" PRIu64 " #", k) ||
+                   answer_add(answer, part, "hit", job->hit, job->scored, " hit@%" PRIu64 " #", k) ||
+                   answer_add(answer, part, "lists", (double)job->scored, 0, " score %s lists #",
                               list_score_said(score, folded && without_row >= job->scored)) ||
-                   answer_add(answer, "", "unknown", (double)job->unknown, 0, " unknown #") ||
-                   answer_add(answer, "", "held_out", (double)job->items, 0, " held-out #") ||
-                   answer_add(answer, "", "trained", (double)(job->trained + job->leaked), 0, " trained #") ||
-                   answer_add(answer, "", "cold", (double)job->cold, 0, " cold #") ||
-                   answer_add(answer, "", "without_row", (double)without_row, 0, "%s%s",
+                   answer_add(answer, part, "unknown", (double)job->unknown, 0, " unknown #") ||
+                   answer_add(answer, part, "held_out", (double)job->items, 0, " held-out #") ||
+                   answer_add(answer, part, "trained", (double)(job->trained + job->leaked), 0, " trained #") ||
+                   answer_add(answer, part, "cold", (double)job->cold, 0, " cold #") ||
+                   answer_add(answer, part, "without_row", (double)without_row, 0, "%s%s",
                               list_score_of_users(score) ? " without-row #" : "", folded ? " folded" : "")
                ? -1 : 0;
 }
 
 int evaluate_lists(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
-    struct lists_job job = {.rows = model->rows, .k = (uint32_t)request->options.k};
+    struct lists_job job = {.rows = model->rows, .end = model_end(model), .k = (uint32_t)request->options.k};
     int result = read_lists(&job, model, request) || choose_lists(&job, request) ? -1 : 0;
     if (!result) {
         names_locate_lists(&job.lists, model);
@@ -192,10 +204,13 @@ int evaluate_lists(struct answer *answer, const struct model *model, const struc
                  " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
                  job.cold, job.cold + job.asked_count, request->path, request->known);
         ENDED_BY(pool_end) struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
-        result = !pool || run_lists_open(&job.own, model, pool) || judge_lists(&job, model, request->score, config) ||
-                         check_trained(&job, model, request) ||
-                         add_numbers(answer, &job, model, request->score)
-                     ? -1 : 0;
+        result = !pool || run_lists_open(&job.own, model, pool) ? -1 : 0;
+        for (int among = OLD_AMONG_OLD; !result && among < (job.end > job.rows ? AMONGS : NEW_AMONG_NEW); among++) {
+            job.among = among;
+            result = judge_lists(&job, model, request->score, config) || (!among && check_trained(&job, model, request)) ||
+                             add_numbers(answer, &job, model, request->score)
+                         ? -1 : 0;
+        }
     }
     release(&job);
     return result;
@@ -233,7 +248,7 @@ static int choose_evenly(struct lists_job *job, const struct held_out *h) {
 int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *h, const struct config *config) {
     struct model model;
     int result = model_open(&model, checkpoint);
-    struct lists_job job = {.rows = model.rows, .k = JUDGE_PLACES};
+    struct lists_job job = {.rows = model.rows, .end = model.rows, .k = JUDGE_PLACES};
     if (!result)
         result = take_items(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
                          take_items(&job.held_out, h->ids, h->starts, h->lists, 0) || choose_evenly(&job, h) ||

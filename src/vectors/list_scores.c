@@ -34,8 +34,8 @@ static int take_field(void *user, const struct corpus_field *field) {
     }
     if (field->part == PART_NAME) return (taking->list = names_add(taking->lists, field->text, field->length)) < 0 ? -1 : 0;
     if (taking->list < 0) return 0;
-    int64_t row = vocab_find(&taking->model->vocab, field->text, field->length);
-    uint64_t code = row < 0 ? taking->model->rows : (uint64_t)row;
+    int64_t row = model_named(taking->model, field->text, field->length);
+    uint64_t code = row < 0 ? model_end(taking->model) : (uint64_t)row;
     if (row < 0 && taking->unknown) {
         int64_t number = names_add(taking->unknown, field->text, field->length);
         if (number < 0) return -1;
@@ -134,16 +134,26 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
     uint64_t items = model_items(model), first = candidates->first, count = 0; /* rows of lists are never recommended */
     *scores = (struct list_scores){.model = model, .score = score, .threads = config ? (unsigned)config->device_threads : 0};
     if (run_lists_check(model)) return -1;
-    if (!candidates->rows)
+    uint64_t added = model->added.names.size;
+    if (!candidates->rows && (first || !added) && !candidates->only_new)
         return search_open(&scores->search, model, kinds[score].item, metric, first && first < items ? first : items, config);
-    scores->candidates = mem_alloc(candidates->count, sizeof *scores->candidates, "candidates");
+    scores->chosen = candidates->rows || candidates->only_new; /* otherwise a trained item's number among the candidates is its row */
+    scores->candidates = mem_alloc(candidates->rows ? candidates->count : items + added, sizeof *scores->candidates, "candidates");
     if (!scores->candidates) return -1;
-    for (uint64_t i = 0; i < candidates->count; i++)
-        if (candidates->rows[i] < items) scores->candidates[count++] = (uint32_t)candidates->rows[i];
+    for (uint64_t i = 0; i < candidates->count && candidates->rows; i++)
+        if (candidates->rows[i] < items || candidates->rows[i] >= model->rows) scores->candidates[count++] = (uint32_t)candidates->rows[i];
+    for (uint64_t i = 0; i < items && !candidates->rows && !candidates->only_new; i++) scores->candidates[count++] = (uint32_t)i;
+    for (uint64_t i = 0; i < added && !candidates->rows; i++) scores->candidates[count++] = (uint32_t)(model->rows + i);
     count = search_distinct(scores->candidates, count);
+    if (!count && candidates->only_new)
+        return fail("'%s' has no new items: those are items of corpus.item_features or --item-features=FILE that it was not trained on", model->directory);
     if (!count) return fail("none of the %" PRIu64 " candidates is an item of '%s'", candidates->count, model->directory);
     float *base = model_matrix_of(model, kinds[score].item, scores->candidates, count, metric == METRIC_COSINE);
     return search_over(&scores->search, base, count, model->dim, metric, config);
+}
+
+int list_scores_features(struct model *model, const struct features_asked *asked, enum list_score score, unsigned threads) {
+    return features_open_of(model, asked, kinds[score].item, kinds[score].metric == METRIC_COSINE, threads);
 }
 
 void list_scores_close(struct list_scores *scores) {
@@ -183,7 +193,7 @@ static int ask_list(struct asking *asking, uint64_t list, float *query) {
     int64_t named = row_of_list(question, list);
     memset(query, 0, model->dim * sizeof *query);
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
-        if (question->codes[at] >= model->rows) continue;
+        if (question->codes[at] >= model_end(model)) continue;
         if (model_row(model, view, question->codes[at], unit, asking->row)) return -1;
         for (uint32_t column = 0; column < model->dim; column++) query[column] += asking->row[column];
         known++;
@@ -211,7 +221,8 @@ static int ban(const struct asking *asking, struct search_block *block, uint64_t
     int is_node = named >= 0 && (uint64_t)named < model_items(scores->model); /* 1: ban its neighbours, not its items' */
     uint64_t first = block->banned_starts[block->filled], *end = &block->banned_starts[block->filled + 1], kept = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++)
-        if (question->codes[at] < scores->model->rows && ban_row(asking, block, question->codes[at], !is_node)) return -1;
+        if (question->codes[at] < model_end(scores->model) && ban_row(asking, block, question->codes[at], !is_node && question->codes[at] < scores->model->rows))
+            return -1;
     if (is_node && ban_row(asking, block, (uint64_t)named, 1)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
     for (uint64_t i = first; scores->candidates && i < *end; i++) { /* their numbers among the candidates */
@@ -229,8 +240,10 @@ static uint64_t list_at(const struct list_question *question, uint64_t i) {
 static int fill_list(void *user, uint64_t i, float *query, struct search_block *block) {
     struct asking *asking = user;
     const struct list_question *question = asking->question;
-    uint64_t list = list_at(question, i), start = question->starts[list];
-    if (!list_score_folds(asking->scores->model, asking->scores->score, row_of_list(question, list))) {
+    uint64_t list = list_at(question, i), start = question->starts[list], end = question->starts[list + 1], trained = start, rows = asking->scores->model->rows;
+    while (trained < end && question->codes[trained] >= rows && question->codes[trained] < model_end(asking->scores->model)) trained++;
+    int all_new = end > start && trained == end; /* such a list cannot be folded in: its query is the mean of its items */
+    if (all_new || !list_score_folds(asking->scores->model, asking->scores->score, row_of_list(question, list))) {
         if (ask_list(asking, list, query)) return -1;
     } else {
         if (mem_grow(&asking->folds, &asking->folds_capacity, asking->folded + 1, sizeof *asking->folds, "new lists")) return -1;
@@ -260,7 +273,8 @@ static int take_list(void *user, uint64_t i, const struct search_found *place) {
     const uint32_t *candidates = asking->scores->candidates;
     struct search_found found = *place;
     for (uint32_t j = 0; candidates && j < question->k; j++) asking->ids[j] = found.ids[j] == DRAW_NONE ? DRAW_NONE : candidates[found.ids[j]];
-    if (candidates) found.ids = asking->ids, found.banned_count = 0;
+    if (candidates) found.ids = asking->ids;
+    if (asking->scores->chosen) found.banned_count = 0;
     if (question->progress) progress_show(question->progress, i + 1, question->count, "lists");
     return asking->answer(asking->user, list_at(question, i), &found);
 }

@@ -30,6 +30,7 @@
 #include "base/progress.h"
 #include "corpus/numbered.h"
 #include "kernels/backend.h"
+#include "features.h"
 #include "known.h"
 #include "names.h"
 #include "search.h"
@@ -110,6 +111,7 @@ struct list_scores {
     enum list_score score;
     struct search search;
     uint32_t *candidates; /* [search.rows] the rows of the model that are searched, rising; owned; NULL: rows 0 .. search.rows - 1 */
+    int chosen; /* 1: the caller chose the candidates, so that the rows that a list bans are not told */
     struct fold_in fold; /* opened when the first list must be folded in */
     unsigned threads;    /* threads for `fold`; 0: one for each core */
     struct graph graph; /* the run's graph, opened by the first question with seen = 0; empty if the run has no graph */
@@ -126,7 +128,10 @@ struct list_candidates {
     uint64_t first;       /* only rows below `first` may be recommended; 0: all items. Ignored if `rows` is set */
     const uint64_t *rows; /* [count] only these rows may be recommended, without those of lists. NULL: see `first` */
     uint64_t count;
+    int only_new; /* 1: only new items (features.h), if `rows` and `first` are not set */
 };
+/* Adds new items and features to the model for answers by this score: features_open_of(). */
+int list_scores_features(struct model *model, const struct features_asked *asked, enum list_score score, unsigned threads);
 /* Opens a search among the candidates, on the device that device.* of `config` chooses (NULL: defaults). */
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
                      const struct list_candidates *candidates, const struct config *config);
@@ -136,7 +141,7 @@ int list_scores_fold(struct list_scores *scores, const struct fold_list *lists, 
 /* Which lists to answer, and how. */
 struct list_question {
     const uint64_t *starts; /* items of list i: codes[starts[i]] .. codes[starts[i + 1] - 1] */
-    const uint64_t *codes; /* rows of the model; numbers >= model->rows are unknown items, and skipped */
+    const uint64_t *codes; /* rows of the model; numbers >= model_end() are unknown items, and skipped */
     const uint64_t *lists; /* [count] indices of the lists to answer; NULL: lists 0 .. count - 1 */
     const int64_t *rows; /* [list] its own row, or -1 if it has none; NULL: no list has one */
     uint64_t count;
@@ -215,7 +220,7 @@ int propagate(float *x, uint32_t dim, const struct graph *graph, const struct ba
 
 struct list_items {
     uint64_t *starts;       /* [lists + 1] items of list i: codes[starts[i]] .. codes[starts[i + 1] - 1] */
-    uint64_t *codes;        /* row of each item in the model; model->rows or more: the model does not know the item */
+    uint64_t *codes;        /* row of each item in the model; model_end() or more: the model does not know the item */
     unsigned char *met;     /* [lists] 1: the file contains the list. NULL: all lists of the file are read */
     uint64_t count;         /* number of codes */
     struct list_item *item; /* while a file is read: its items, in the file's order */
@@ -224,7 +229,7 @@ struct list_items {
 
 /* Reads lists from a file, or from `data` unless it is NULL (asked_read). add = 1: reads all lists, and adds their names to `lists` in the order
  * of the data; add = 0: reads only lists whose names are in `lists`, and sets `met` for those that the data contains. The code of an item that the
- * model does not know is model->rows + its number in `unknown`, to which it is added; model->rows if `unknown` is NULL. */
+ * model does not know is model_end() + its number in `unknown`, to which it is added; model_end() if `unknown` is NULL. */
 int list_items_read(struct list_items *items, const char *path, const struct gathered *data, const struct corpus_options *reading,
                     const struct model *model, struct names *lists, int add, struct names *unknown);
 

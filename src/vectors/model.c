@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "config/config.h"
+#include "names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ struct vectors {
 };
 
 static int is_list(const struct model *model, uint64_t row) {
-    return row >= model_items(model);
+    return row >= model_items(model) && row < model->rows;
 }
 
 const float *model_table_floats(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]) {
@@ -84,6 +85,10 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
     struct vectors of;
     uint32_t dim = model->dim;
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
+        if (row >= model->rows) {
+            memcpy(out, model->added.rows + (row - model->rows) * dim, dim * sizeof *out);
+            continue;
+        }
         find_vectors(model, row, &of);
         if (view == VIEW_TARGET || view == VIEW_CONTEXT) {
             memcpy(out, view == VIEW_TARGET ? of.target : of.context, dim * sizeof *out);
@@ -98,8 +103,8 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out) {
     model_rows(model, view, row, 1, out);
     if (!floats_finite(out, model->dim))
-        return fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL), model->directory);
-    if (unit) model_make_unit(out, model->dim);
+        return fail("the vector of '%s' in '%s' holds NaN or infinity", model_name(model, row, NULL), model->directory);
+    if (unit && row < model->rows) model_make_unit(out, model->dim); /* new items keep their lengths (features.h) */
     return 0;
 }
 
@@ -124,6 +129,13 @@ int model_unseen(const struct model *model, enum model_view view, const char *wo
     uint32_t *rows = NULL;
     uint64_t capacity = 0;
     int has_target = view == VIEW_TARGET || view == VIEW_NORMSUM || view == VIEW_SUM;
+    for (int i = 0; i < 2; i++) {
+        const struct model_extra *extra = i ? &model->added : &model->features;
+        int64_t number = extra->names.size ? words_find(&extra->names, words_hash(word, length), word, length) : -1;
+        if (number < 0) continue;
+        memcpy(out, extra->rows + (uint64_t)number * model->dim, model->dim * sizeof *out);
+        return 1;
+    }
     if (!subwords->starts || !has_target) return 0;
     int64_t count = subwords_of(subwords, word, length, &rows, &capacity);
     if (count > 0) mean_of_rows(model, rows, (uint64_t)count, out);
@@ -138,6 +150,21 @@ int model_copy_keys(struct config *copy, const struct model *model) {
     if (model->mode != MODE_AUTO) return config_copy(copy, &model->keys);
     *copy = (struct config){.name = NULL};
     return fail("'%s/config.ini' is not there: it says how the run's data was read", model->directory);
+}
+
+uint64_t model_end(const struct model *model) {
+    return model->rows + model->added.names.size;
+}
+
+const char *model_name(const struct model *model, uint64_t row, uint64_t *length) {
+    return row < model->rows ? vocab_word(&model->vocab, row, length) : words_get(&model->added.names, row - model->rows, length);
+}
+
+int64_t model_named(const struct model *model, const char *name, uint64_t length) {
+    int64_t row = vocab_find(&model->vocab, name, length);
+    if (row >= 0 || !model->added.names.size) return row;
+    int64_t number = words_find(&model->added.names, words_hash(name, length), name, length);
+    return number < 0 ? -1 : (int64_t)model->rows + number;
 }
 
 uint64_t model_items(const struct model *model) {
@@ -179,6 +206,7 @@ int64_t model_find(const struct model *model, enum model_view view, const char *
     int64_t row = vocab_find(&model->vocab, word, strlen(word));
     if (row >= 0) return model_check_row(model, view, (uint64_t)row) ? -1 : row;
     const char *near = vocab_near(&model->vocab, word);
+    if (!near && model->features.names.size) near = names_near(&model->features.names, 0, 0, word);
     return fail("'%.100s' is not in the vocabulary of '%s'%s%s%s", word, model->directory, DID_YOU_MEAN(near));
 }
 

@@ -15,6 +15,11 @@ int model_copy_keys(struct config *copy, const struct model *model);
 /* Returns how many rows are items or words: the first rows. Rows of lists follow. */
 uint64_t model_items(const struct model *model);
 
+/* New items of features_open() are rows from model->rows on. These return the end of all rows; a row's name; the row of a name, or -1. */
+uint64_t model_end(const struct model *model);
+const char *model_name(const struct model *model, uint64_t row, uint64_t *length);
+int64_t model_named(const struct model *model, const char *name, uint64_t length);
+
 /* Returns a row of a table; NULL if the table does not contain it. A row that is bfloat16 or not aligned is copied to `room`. */
 const float *model_table_floats(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]);
 
@@ -46,8 +51,8 @@ int64_t model_find(const struct model *model, enum model_view view, const char *
 /* Three arguments for %s%s%s in a message: "; did you mean 'near'?", or nothing if `near` is NULL. */
 #define DID_YOU_MEAN(near) (near) ? "; did you mean '" : "", (near) ? (near) : "", (near) ? "'?" : ""
 
-/* Computes a vector for a word without a row if the run trains n-grams (examples.subwords): the mean of the target rows of its n-grams. Returns 1;
- * 0 if the word or the view has no n-grams; -1 after fail(). */
+/* Computes a vector for a word without a row: of a feature or a new item (features.h), or, if the run trains n-grams (examples.subwords), the mean
+ * of the target rows of its n-grams. Returns 1; 0 if the word is neither, or the view has no n-grams; -1 after fail(). */
 int model_unseen(const struct model *model, enum model_view view, const char *word, uint64_t length, float *out);
 /* Returns the row of a word, like model_find(). If the word has no row but model_unseen() can compute its vector, writes it to out[dim] and
  * returns DRAW_NONE. */

@@ -230,7 +230,7 @@ int titles_read(struct titles *titles, const struct model *model, const char *pa
     int more = 0, result = field_file_open(&file, path, LOOK_TITLES);
     if (!result) turn_titles(&file, model);
     titles->text = file.text;
-    titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
+    titles->title = mem_zalloc(model_end(model), sizeof *titles->title, "titles");
     if (!titles->title) result = -1;
     while (!result && (more = field_file_next(&file)) > 0) {
         uint64_t length;
@@ -238,7 +238,7 @@ int titles_read(struct titles *titles, const struct model *model, const char *pa
         if (!id || file.line.count < 2)
             return fail("'%s' line %" PRIu64 ": %s; wanted an id and a title with a tab, a comma, ';', '|' or '::' between", path,
                         file.number, id ? "one field" : "its id is empty");
-        int64_t row = vocab_find(&model->vocab, id, length);
+        int64_t row = model_named(model, id, length);
         const char *title = row >= 0 && !titles->title[row] ? take_title(&file) : NULL;
         if (title) titles->title[row] = title, found++;
     }
@@ -256,7 +256,7 @@ const char *titles_of(const struct titles *titles, uint64_t row) {
 }
 
 int64_t titles_find(const struct titles *titles, const struct model *model, const char *title) {
-    for (uint64_t row = 0; titles->title && row < model->rows; row++)
+    for (uint64_t row = 0; titles->title && row < model_end(model); row++)
         if (titles->title[row] && !strcmp(titles->title[row], title)) return (int64_t)row;
     return -1;
 }

@@ -95,7 +95,7 @@ int labels_read(const char *path, labels_take *take, void *user);
 
 struct titles {
     char *text;         /* text of the file, split into strings; NULL: no file was read */
-    const char **title; /* [rows of the model] title of each row, a string in `text`; NULL: it has none. The array is NULL if no file was read */
+    const char **title; /* [model_end()] title of each row, a string in `text`; NULL: it has none. The array is NULL if no file was read */
 };
 
 /* Reads the file. Lines whose id the model does not know are skipped, since such files often list more ids than the corpus. Of several titles for

@@ -68,6 +68,9 @@ static void known_names_choose_columns_in_any_order(void **state) {
     LOOKS(LOOK_EDGES, {"Weight;Target;Source\n2;a;b\n", "source = Source, target = Target, weight = Weight; semicolons, a header"},
           {"%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 .5\n", "source = 3, target = 3, weight = 2; blanks, a header"});
     LOOKS(LOOK_LABELS, {"id,split,class\n1,train,a\n", "name = id, label = class; commas, a header"});
+    LOOKS(LOOK_FEATURES, {"movieId,title,genres\n1,Emma,Drama|Noir\n", "name = movieId; commas, a header"},
+          {"color,item,size\nred,a,b\nblue,c,d\n", "name = item; commas, a header"}, {"a\tb c\nd\te\n", "name = column 1; tabs, no header"},
+          {"a b c\nd e\n", "name = column 1; blanks, no header"});
     LOOKS(LOOK_TITLES, {"genre\ttitle\tmovieId\nx\tEmma\t1\n", "id = movieId, title = title; tabs, a header"});
     LOOKS(LOOK_WORDS, {"word1\tword2\tPOS\tSimLex999\nold\tnew\tA\t1.58\n", "word = word1, second word = word2, score = SimLex999; tabs, a header"},
           {"Word 1,Word 2,Human (mean)\nlove,sex,6.77\n", "word = Word 1, second word = Word 2, score = Human (mean); commas, a header"});

@@ -1,0 +1,561 @@
+#include "features.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "known.h"
+#include "search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+/* A field of the file, which stays in memory until its column has been judged. */
+struct cell {
+    const char *text;
+    uint64_t length;
+};
+
+/* A file of features while it is read: cells [rows x columns], of which column `name` has the items' names. */
+struct reading {
+    struct feature_file *to;
+    struct field_file file;
+    const char *words;
+    struct cell *cell, header[COLUMNS_READ];
+    uint64_t rows, capacity;
+    unsigned columns, name;
+    char *text; /* buffer for the name of a feature */
+    uint64_t text_capacity;
+};
+
+/* Adds the feature "column:value" to the last item; just "value" in a file without a header. */
+static int add_feature(struct reading *r, unsigned column, const char *value, uint64_t length) {
+    struct feature_file *to = r->to;
+    struct cell before = r->header[column];
+    uint64_t at = before.length ? before.length + 1 : 0, item = to->items.words.size - 1;
+    while (length && text_is_blank(*value)) value++, length--;
+    while (length && text_is_blank(value[length - 1])) length--;
+    if (!length) return 0;
+    if (mem_grow(&r->text, &r->text_capacity, at + length, 1, "features")) return -1;
+    if (at) memcpy(r->text, before.text, before.length), r->text[before.length] = ':';
+    memcpy(r->text + at, value, length);
+    int64_t number = names_add(&to->features, r->text, at + length);
+    if (number < 0) return -1;
+    for (uint64_t i = to->starts[item]; i < to->count; i++)
+        if (to->of[i] == (uint32_t)number) return 0;
+    if (mem_grow(&to->of, &to->capacity, to->count + 1, sizeof *to->of, "features")) return -1;
+    to->of[to->count++] = (uint32_t)number;
+    return 0;
+}
+
+/* Adds each part of a text between bytes of `between` as a feature. */
+static int add_parts(struct reading *r, unsigned column, struct cell cell, const char *between) {
+    for (uint64_t at = 0, end; at < cell.length; at = end + 1) {
+        for (end = at; end < cell.length && !memchr(between, cell.text[end], strlen(between));) end++;
+        if (add_feature(r, column, cell.text + at, end - at)) return -1;
+    }
+    return 0;
+}
+
+/* What a column was taken for. */
+struct judged {
+    enum { IS_CATEGORY, IS_PARTS, IS_NUMBERS, IS_NAME, IS_WORDS, IS_EMPTY } kind;
+    char between[3];                /* IS_PARTS, IS_WORDS: bytes that separate values */
+    double bounds[FEATURE_BINS + 1]; /* IS_NUMBERS: range i is from bounds[i] to below bounds[i + 1] */
+    unsigned bins;
+    uint64_t different;
+};
+
+static int by_number(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Chooses ranges that contain about equally many of the numbers. */
+static void choose_bins(struct judged *judged, double *numbers, uint64_t count) {
+    qsort(numbers, count, sizeof *numbers, by_number);
+    judged->bounds[0] = numbers[0];
+    for (unsigned i = 1; i < FEATURE_BINS; i++) {
+        double bound = numbers[count * i / FEATURE_BINS];
+        if (bound > judged->bounds[judged->bins]) judged->bounds[++judged->bins] = bound;
+    }
+    judged->bounds[++judged->bins] = numbers[count - 1];
+}
+
+/* Returns 1 if `words` of the caller names the column. */
+static int is_asked(const struct reading *r, unsigned column) {
+    const char *at = r->words ? r->words : "";
+    for (; *at; at += *at == ',') {
+        while (text_is_blank(*at)) at++;
+        uint64_t length = strcspn(at, ",");
+        if (length == r->header[column].length && !strncasecmp(at, r->header[column].text, length)) return 1;
+        at += length;
+    }
+    return 0;
+}
+
+/* Decides what a column of a table is. Returns 0, or -1 after fail() for running text. */
+static int judge_column(struct reading *r, unsigned column, struct judged *judged) {
+    struct names values = {.capacity = 0};
+    uint64_t filled = 0, numbers = 0, parts[2] = {0, 0}, blanks = 0;
+    OWNED double *number = mem_alloc(r->rows, sizeof *number, "features");
+    int result = number ? 0 : -1;
+    *judged = (struct judged){.kind = IS_CATEGORY};
+    for (uint64_t row = 0; row < r->rows && !result; row++) {
+        struct cell cell = r->cell[row * r->columns + column];
+        if (!cell.length) continue;
+        result = names_add(&values, cell.text, cell.length) < 0 ? -1 : 0;
+        filled++;
+        numbers += !columns_number(&r->file.look.form, cell.text, cell.length, &number[numbers]);
+        for (int i = 0; i < 2; i++) parts[i] += memchr(cell.text, "|;"[i], cell.length) != NULL;
+        for (uint64_t i = 0; i < cell.length; i++) blanks += text_is_blank(cell.text[i]);
+    }
+    judged->different = values.words.size;
+    names_release(&values);
+    int split = parts[0] >= parts[1] ? 0 : 1, several = parts[split] * 20 >= filled;
+    if (result || !filled) {
+        judged->kind = IS_EMPTY;
+    } else if (is_asked(r, column)) {
+        judged->kind = IS_WORDS, strcpy(judged->between, " \t");
+    } else if (numbers == filled) {
+        if (judged->different > FEATURE_BINS) judged->kind = IS_NUMBERS, choose_bins(judged, number, numbers);
+    } else if (several) {
+        judged->kind = IS_PARTS, judged->between[0] = "|;"[split];
+    } else if (judged->different == filled && filled > FEATURE_BINS) {
+        judged->kind = IS_NAME;
+    } else if (2 * judged->different > filled && blanks > 2 * filled) {
+        uint64_t length = r->header[column].length;
+        result = fail("'%s': column '%.*s' is running text: %" PRIu64 " different texts of %" PRIu64 ", %.1f words each; its words become "
+                      "features by corpus.feature_words = %.*s, otherwise remove the column",
+                      r->file.path, text_shown(length), r->header[column].text, judged->different, filled,
+                      (double)(blanks + filled) / (double)filled, text_shown(length), r->header[column].text);
+    }
+    return result;
+}
+
+static size_t say_judged(char *said, size_t room, size_t at, const struct reading *r, unsigned column, const struct judged *j) {
+    char different[TEXT_BYTES];
+    text_of_count(different, j->different);
+    at = text_add(said, room, at, "%s%.*s = ", at ? ", " : "", text_shown(r->header[column].length), r->header[column].text);
+    switch (j->kind) {
+    case IS_EMPTY: return text_add(said, room, at, "empty");
+    case IS_NAME: return text_add(said, room, at, "a name, as all values differ (left out)");
+    case IS_NUMBERS: return text_add(said, room, at, "numbers in %u ranges", j->bins);
+    case IS_WORDS: return text_add(said, room, at, "words");
+    case IS_PARTS: return text_add(said, room, at, "values separated by %s", j->between);
+    default: return text_add(said, room, at, "%s values", different);
+    }
+}
+
+static int add_number(struct reading *r, unsigned column, struct cell cell, const struct judged *j) {
+    char range[80];
+    double number;
+    unsigned bin = 0;
+    if (columns_number(&r->file.look.form, cell.text, cell.length, &number)) return 0;
+    while (bin + 1 < j->bins && number >= j->bounds[bin + 1]) bin++;
+    snprintf(range, sizeof range, "%.9g..%.9g", j->bounds[bin], j->bounds[bin + 1]);
+    return add_feature(r, column, range, strlen(range));
+}
+
+/* Judges the columns of a table, and adds the features of all items. A file without a header has no columns: all fields are features. */
+static int take_cells(struct reading *r) {
+    struct judged judged[COLUMNS_READ];
+    char said[LOOK_SAID * 2] = "", items[TEXT_BYTES], features[TEXT_BYTES];
+    int table = r->file.look.header;
+    size_t at = 0;
+    for (unsigned c = 0; c < r->columns && table; c++) {
+        if (c == r->name) continue;
+        if (judge_column(r, c, &judged[c])) return -1;
+        at = say_judged(said, sizeof said, at, r, c, &judged[c]);
+    }
+    for (uint64_t row = 0; row < r->rows; row++) {
+        const struct cell *cell = r->cell + row * r->columns;
+        uint64_t before = r->to->items.words.size;
+        int64_t item = cell[r->name].length ? names_add(&r->to->items, cell[r->name].text, cell[r->name].length) : 0;
+        if (item < 0 || mem_grow(&r->to->starts, &r->to->starts_capacity, before + 2, sizeof *r->to->starts, "features")) return -1;
+        if (r->to->items.words.size == before) { /* no name, or its features are known from an earlier line */
+            if (cell[r->name].length && table) continue;
+            if (!cell[r->name].length) continue;
+            return fail("'%s': '%.*s' has two lines; wanted one line an item", r->file.path, text_shown(cell[r->name].length), cell[r->name].text);
+        }
+        r->to->starts[before] = r->to->count;
+        for (unsigned c = 0; c < r->columns; c++) {
+            if (c == r->name || !cell[c].length) continue;
+            int kind = table ? (int)judged[c].kind : IS_PARTS, result = 0;
+            if (kind == IS_CATEGORY) result = add_feature(r, c, cell[c].text, cell[c].length);
+            if (kind == IS_NUMBERS) result = add_number(r, c, cell[c], &judged[c]);
+            if (kind == IS_PARTS || kind == IS_WORDS) result = add_parts(r, c, cell[c], !table ? r->columns == 2 ? " \t" : "" : judged[c].between);
+            if (result) return -1;
+        }
+        r->to->starts[before + 1] = r->to->count;
+    }
+    if (!r->to->count) return fail("'%s' has no feature of any item; wanted a name and its features on each line", r->file.path);
+    if (table) remark("features   %s ('%s')", said, r->file.path);
+    remark("features   %s items, %s features ('%s')", text_of_count(items, r->to->items.words.size),
+           text_of_count(features, r->to->features.words.size), r->file.path);
+    return 0;
+}
+
+int features_read(struct feature_file *to, const char *path, const char *words) {
+    struct reading r = {.to = to, .words = words};
+    *to = (struct feature_file){.count = 0};
+    int more = 0, result = field_file_open(&r.file, path, LOOK_FEATURES);
+    if (!result && r.file.look.header) {
+        struct table_line line;
+        char *at = r.file.text + text_mark(r.file.text, 3), *end = (char *)r.file.cursor.at;
+        while (end > at && (end[-1] == '\n' || end[-1] == '\r')) end--;
+        columns_part(&line, at, end, &r.file.look.form, 0);
+        for (unsigned c = 0; c < line.count && c < COLUMNS_READ; c++) r.header[c] = (struct cell){line.word[c], line.length[c]};
+        r.columns = (unsigned)(line.count < COLUMNS_READ ? line.count : COLUMNS_READ);
+    }
+    r.name = result ? 0 : r.file.look.form.column[COLUMN_A];
+    while (!result && (more = field_file_next(&r.file)) > 0) {
+        const struct table_line *line = &r.file.line;
+        if (!r.columns) r.columns = *r.file.look.form.separator == ' ' ? COLUMNS_READ : (unsigned)(line->count < COLUMNS_READ ? line->count : COLUMNS_READ);
+        if (line->count > r.columns && (r.file.look.header || line->count > COLUMNS_READ || *r.file.look.form.separator != ' '))
+            result = fail("'%s' line %" PRIu64 ": %" PRIu64 " fields, wanted at most %u; many features are written as words after a tab: NAME TAB "
+                          "feature feature",
+                          path, r.file.number, line->count, r.columns);
+        if (result || mem_grow(&r.cell, &r.capacity, (r.rows + 1) * r.columns, sizeof *r.cell, "features")) break;
+        for (unsigned c = 0; c < r.columns; c++)
+            r.cell[r.rows * r.columns + c] = c < line->count ? (struct cell){line->word[c], line->length[c]} : (struct cell){"", 0};
+        r.rows++;
+    }
+    if (!result && (more || r.columns < 2 || take_cells(&r))) result = more || r.columns >= 2 ? -1 : fail("'%s' has no features: its lines have one field", path);
+    field_file_close(&r.file);
+    mem_free(r.cell, r.text);
+    return result;
+}
+
+void features_release(struct feature_file *file) {
+    names_release(&file->items);
+    names_release(&file->features);
+    mem_free(file->starts, file->of);
+    *file = (struct feature_file){.count = 0};
+}
+
+/* ---- the rows of features ---- */
+
+enum {
+    WIDTH = 16,      /* columns that are solved together */
+    ROUNDS = 64,     /* most rounds of conjugate gradients */
+    JUDGED = 4,      /* the ridge is chosen by the first blocks of columns .. */
+    LEFT_OUT = 1000, /* .. for at most so many items that are left out */
+    ASKED = 300,     /* lists by which the length of new items' vectors is chosen, at most .. */
+    PLACES = 20      /* .. and the places of their answers */
+};
+static const float ridges[] = {0.03f, 0.1f, 0.3f, 1, 3, 10, 30};
+enum { RIDGES = sizeof ridges / sizeof *ridges };
+
+/* The least squares problem: items x features, in compressed rows, and the trained rows less their mean. */
+struct fit {
+    uint64_t items, features; /* items: trained items with a feature */
+    uint64_t *starts;         /* [items + 1] */
+    uint32_t *of;             /* [starts[items]] number of a feature */
+    float *part;              /* [starts[items]] */
+    const float *rows;        /* [items x dim] */
+    uint64_t each, left;      /* items each - 1, 2 each - 1, .., `left` in all, are left out while the ridge is chosen */
+    uint32_t dim;
+    float *solved;            /* [features x dim] result */
+    float *guessed;           /* [RIDGES][left][JUDGED x WIDTH] rows of the items that are left out, by their features; unused columns are 0 */
+    int judging, ridge;
+    _Atomic uint64_t taken;
+};
+
+static int is_left_out(const struct fit *f, uint64_t item) {
+    return f->judging && (item + 1) % f->each == 0 && item / f->each < f->left;
+}
+
+static void add_scaled(float *to, const float *from, float by, unsigned width) {
+    for (unsigned c = 0; c < width; c++) to[c] += by * from[c];
+}
+
+/* Writes X^T X p + ridge p to `out`, both [features x width]; row: [width] buffer. */
+static void apply(const struct fit *f, const float *p, float *out, float ridge, unsigned width) {
+    for (uint64_t i = 0; i < f->features * width; i++) out[i] = ridge * p[i];
+    for (uint64_t item = 0; item < f->items; item++) {
+        float row[WIDTH] = {0};
+        if (is_left_out(f, item)) continue;
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(row, p + f->of[at] * (uint64_t)width, f->part[at], width);
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(out + f->of[at] * (uint64_t)width, row, f->part[at], width);
+    }
+}
+
+static void dots(const float *a, const float *b, uint64_t rows, unsigned width, double out[WIDTH]) {
+    for (unsigned c = 0; c < width; c++) out[c] = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        for (unsigned c = 0; c < width; c++) out[c] += (double)a[i * width + c] * b[i * width + c];
+}
+
+/* Solves columns first .. first + width - 1 for one ridge by conjugate gradients. x, r, p, q: [features x width]; x is the result. */
+static void solve(const struct fit *f, float ridge, uint32_t first, unsigned width, float *x, float *r, float *p, float *q) {
+    uint64_t count = f->features * width;
+    double now[WIDTH], begun[WIDTH], of[WIDTH], next[WIDTH];
+    for (uint64_t i = 0; i < count; i++) x[i] = r[i] = 0;
+    for (uint64_t item = 0; item < f->items; item++)
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1] && !is_left_out(f, item); at++)
+            add_scaled(r + f->of[at] * (uint64_t)width, f->rows + item * f->dim + first, f->part[at], width);
+    memcpy(p, r, count * sizeof *p);
+    dots(r, r, f->features, width, now);
+    memcpy(begun, now, sizeof begun);
+    for (int round = 0, open = 1; round < ROUNDS && open; round++) {
+        apply(f, p, q, ridge, width);
+        dots(p, q, f->features, width, of);
+        float step[WIDTH], turn[WIDTH];
+        for (unsigned c = 0; c < width; c++) step[c] = of[c] > 0 ? (float)(now[c] / of[c]) : 0;
+        for (uint64_t i = 0; i < count; i++) x[i] += step[i % width] * p[i], r[i] -= step[i % width] * q[i];
+        dots(r, r, f->features, width, next);
+        open = 0;
+        for (unsigned c = 0; c < width; c++) turn[c] = now[c] > 0 ? (float)(next[c] / now[c]) : 0, now[c] = next[c], open |= now[c] > 1e-6 * begun[c];
+        for (uint64_t i = 0; i < count; i++) p[i] = r[i] + turn[i % width] * p[i];
+    }
+}
+
+/* Solves blocks of columns: for the final ridge, or for each ridge the first blocks. */
+static int solve_blocks(void *context, unsigned worker) {
+    struct fit *f = context;
+    uint64_t blocks = (f->dim + WIDTH - 1) / WIDTH, judged = blocks < JUDGED ? blocks : JUDGED, at, end;
+    OWNED float *x = mem_alloc(f->features, 4 * WIDTH * sizeof *x, "the rows of features");
+    if (!x) return -1;
+    while (pool_take(&f->taken, f->judging ? judged * RIDGES : blocks, 1, &at, &end)) {
+        uint64_t block = f->judging ? at % judged : at, ridge = f->judging ? at / judged : (uint64_t)f->ridge;
+        uint32_t first = (uint32_t)block * WIDTH;
+        unsigned width = f->dim - first < WIDTH ? f->dim - first : WIDTH;
+        uint64_t count = f->features * width;
+        solve(f, ridges[ridge], first, width, x, x + count, x + 2 * count, x + 3 * count);
+        for (uint64_t i = 0; i < f->features && !f->judging; i++) memcpy(f->solved + i * f->dim + first, x + i * width, width * sizeof *x);
+        for (uint64_t i = 0; i < f->left && f->judging; i++) {
+            uint64_t item = (i + 1) * f->each - 1;
+            float *row = f->guessed + (ridge * f->left + i) * JUDGED * WIDTH + block * WIDTH;
+            for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++) add_scaled(row, x + f->of[j] * (uint64_t)width, f->part[j], width);
+        }
+    }
+    return 0;
+}
+
+/* Returns the number of an item's features that trained items have, after writing the parts of these features, of length 1 together. */
+static uint64_t parts_of(const struct feature_file *file, const float *idf, uint64_t item, uint32_t *of, float *part) {
+    uint64_t count = 0;
+    double squares = 0;
+    for (uint64_t at = file->starts[item]; at < file->starts[item + 1]; at++) {
+        float weight = idf[file->of[at]];
+        if (!(weight > 0)) continue;
+        of[count] = file->of[at];
+        part[count++] = weight;
+        squares += (double)weight * weight;
+    }
+    for (uint64_t i = 0; i < count; i++) part[i] /= (float)sqrt(squares);
+    return count;
+}
+
+/* Sums `count` features' rows onto the mean. */
+static void sum_parts(const struct fit *f, const float *mean, const uint32_t *of, const float *part, uint64_t count, float *out) {
+    memcpy(out, mean, f->dim * sizeof *out);
+    for (uint64_t i = 0; i < count; i++)
+        for (uint32_t c = 0; c < f->dim; c++) out[c] += part[i] * f->solved[of[i] * (uint64_t)f->dim + c];
+}
+
+/* Returns the mean reciprocal rank of the left out items' own rows among those of all left out items, by the cosine with what features guess. */
+static double rank_guesses(const struct fit *f, const float *guessed) {
+    unsigned columns = JUDGED * WIDTH < f->dim ? JUDGED * WIDTH : f->dim;
+    double sum = 0;
+    for (uint64_t i = 0; i < f->left; i++) {
+        double own = 0;
+        uint64_t above = 0;
+        for (uint64_t turn = 0; turn <= f->left; turn++) { /* its own row first */
+            uint64_t j = turn ? turn - 1 : i;
+            const float *row = f->rows + ((j + 1) * f->each - 1) * f->dim, *guess = guessed + i * JUDGED * WIDTH;
+            double product = 0, squares = 1e-30;
+            for (unsigned c = 0; c < columns; c++) product += (double)row[c] * guess[c], squares += (double)row[c] * row[c];
+            product /= sqrt(squares);
+            if (!turn) own = product;
+            else above += j != i && product >= own;
+        }
+        sum += 1 / (1.0 + (double)above);
+    }
+    return sum / (double)f->left;
+}
+
+/* Sets f->ridge to the one whose guesses are best, and says how good they are. */
+static void choose_ridge(struct fit *f, const char *path) {
+    double best = -1, chance = 0;
+    for (int i = 0; i < RIDGES; i++) {
+        double rank = rank_guesses(f, f->guessed + (uint64_t)i * f->left * JUDGED * WIDTH);
+        if (rank > best) best = rank, f->ridge = i;
+    }
+    for (uint64_t i = 1; i <= f->left; i++) chance += 1 / (double)i / (double)f->left;
+    if (best >= chance + 4 * 1.28 / (double)f->left) /* by chance the mean has a standard deviation of 1.28 / left */
+        remark("features   find the row of an item that was left out among %" PRIu64 ": mean reciprocal rank %.3f, by chance %.3f (ridge %g)", f->left, best,
+               chance, (double)ridges[f->ridge]);
+    else
+        warn("the features of '%s' hardly tell anything about trained items (mean reciprocal rank %.3f, by chance %.3f): answers with new items are "
+             "nearly random", path, best, chance);
+}
+
+static int by_float(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Multiplies new items' vectors by the factor by which they take the share `share` of the first places of trained lists' answers. A
+ * list's own items do not count. In a run whose lists have no rows, items ask. Returns 0, or -1 after fail(). */
+static int choose_length(struct model *model, enum model_view view, int unit, double share, struct pool *pool) {
+    uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items, asked = all < ASKED ? all : ASKED;
+    uint64_t ratios = 0, count = 0, *codes = NULL, capacity = 0, banned_capacity = 0, starts[ASKED + 1] = {0}, values = model->added.names.size * model->dim;
+    enum search_metric metric = unit ? METRIC_COSINE : METRIC_DOT;
+    struct run_lists trained = {.first = 0};
+    struct search old = {.rows = 0}, new = {.rows = 0};
+    uint32_t *banned = NULL, *ids = mem_alloc(asked, PLACES * sizeof *ids, "new items");
+    float *queries = mem_aligned(asked, model->dim * sizeof *queries, "new items"), *base = mem_aligned(values, sizeof *base, "new items");
+    float *best = mem_alloc(asked, 3 * PLACES * sizeof *best, "new items"), *nearest = best + asked * PLACES, *ratio = best + 2 * asked * PLACES;
+    int result = !ids || !queries || !base || !best || (lists && run_lists_open(&trained, model, pool)) ? -1 : 0;
+    for (uint64_t i = 0; i < asked && !result; i++) {
+        uint64_t number = i * all / asked, list = lists ? model->rows - lists + number : number;
+        result = model_row(model, lists ? VIEW_TARGET : view, list, 0, queries + i * model->dim);
+        count = 0;
+        if (!result && lists) result = run_lists_items(&trained, (int64_t)list, &codes, &count, &capacity);
+        if (mem_grow(&banned, &banned_capacity, starts[i] + count + 1, sizeof *banned, "new items")) result = -1;
+        for (uint64_t j = 0; j < count && !result; j++) banned[starts[i] + j] = (uint32_t)codes[j];
+        if (!lists && !result) banned[starts[i] + count++] = (uint32_t)list;
+        if (!result) starts[i + 1] = starts[i] + search_distinct(banned + starts[i], count);
+    }
+    if (base) memcpy(base, model->added.rows, values * sizeof *base);
+    if (search_over(&new, base, model->added.names.size, model->dim, metric, NULL)) result = -1;
+    if (result || search_open(&old, model, view, metric, items, NULL) || search_top(&old, queries, asked, PLACES, starts, banned, ids, best) ||
+        search_top(&new, queries, asked, PLACES, NULL, NULL, ids, nearest))
+        result = -1;
+    for (uint64_t i = 0; i < asked * PLACES && !result; i++) { /* a list whose items all score below 0 says nothing */
+        float last = best[i / PLACES * PLACES + PLACES - 1];
+        if (last > 0 && nearest[i] > 0) ratio[ratios++] = last / nearest[i];
+    }
+    if (share < 0) share = fmin(FEATURES_SHARE, (double)model->added.names.size / (double)(items + model->added.names.size));
+    uint64_t wanted = (uint64_t)(share * (double)asked * PLACES);
+    if (ratios) qsort(ratio, ratios, sizeof *ratio, by_float);
+    for (uint64_t i = 0; i < values && ratios; i++) model->added.rows[i] *= ratio[wanted < ratios ? wanted : ratios - 1];
+    run_lists_close(&trained);
+    search_close(&old), search_close(&new);
+    mem_free(queries, ids, best, codes, banned);
+    return result;
+}
+
+static int features_open(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads) {
+    const char *path = asked->path;
+    struct feature_file file;
+    struct fit f = {.dim = model->dim};
+    struct model_extra *added = &model->added, *features = &model->features;
+    struct pool *pool = NULL;
+    float *idf = NULL, *mean = NULL, *rows = NULL, *part = NULL;
+    uint32_t *of = NULL;
+    uint64_t items = model_items(model), known = 0, without = 0, most = 1, new = 0;
+    int result = features_read(&file, path, asked->words);
+    if (!result && model_items(model) + file.items.words.size > WORDS_MOST) result = fail("'%s' has too many items", path);
+    for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
+        uint64_t length;
+        const char *name = words_get(&file.items.words, i, &length);
+        int64_t row = vocab_find(&model->vocab, name, length);
+        file.items.row[i] = row >= 0 && (uint64_t)row < items ? row : -1;
+        known += file.items.row[i] >= 0;
+        if (file.starts[i + 1] - file.starts[i] > most) most = file.starts[i + 1] - file.starts[i];
+    }
+    if (!result && known < 20)
+        result = fail("'%s' has features of %" PRIu64 " items that '%s' was trained on; at least 20 are needed to learn what features mean, and its "
+                      "items are named as in the lists",
+                      path, known, model->directory);
+    f.features = result ? 0 : file.features.words.size;
+    if (!result) {
+        idf = mem_zalloc(f.features, sizeof *idf, "features");
+        mean = mem_zalloc(f.dim, sizeof *mean, "features");
+        of = mem_alloc(most, sizeof *of, "features");
+        part = mem_alloc(most, sizeof *part, "features");
+        f.starts = mem_zalloc(known + 1, sizeof *f.starts, "features");
+        f.of = mem_alloc(file.count, sizeof *f.of, "features");
+        f.part = mem_alloc(file.count, sizeof *f.part, "features");
+        rows = mem_alloc(known, f.dim * sizeof *rows, "the rows of items");
+        f.solved = mem_zalloc(f.features, f.dim * sizeof *f.solved, "the rows of features");
+        pool = pool_open(threads);
+        if (!idf || !mean || !of || !part || !f.starts || !f.of || !f.part || !rows || !f.solved || !pool) result = -1;
+    }
+    for (uint64_t i = 0; i < file.items.words.size && !result; i++)
+        for (uint64_t at = file.starts[i]; at < file.starts[i + 1] && file.items.row[i] >= 0; at++) idf[file.of[at]]++;
+    for (uint64_t i = 0; i < f.features && !result; i++)
+        if (idf[i] > 0) idf[i] = logf((1 + (float)known) / idf[i]); /* 1 +: a feature that every item has keeps a small part */
+    for (uint64_t row = 0; row < items && !result; row++) {
+        float one[COLUMNS_MOST];
+        result = model_row(model, view, row, unit, one);
+        add_scaled(mean, one, 1 / (float)items, f.dim);
+    }
+    for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
+        if (file.items.row[i] < 0) continue;
+        uint64_t at = f.starts[f.items], count = parts_of(&file, idf, i, f.of + at, f.part + at);
+        if (!count) continue;
+        float *row = rows + f.items * f.dim;
+        result = model_row(model, view, (uint64_t)file.items.row[i], unit, row);
+        add_scaled(row, mean, -1, f.dim);
+        f.starts[++f.items] = at + count;
+    }
+    f.rows = rows;
+    f.judging = 1;
+    f.each = f.items < 300 ? 3 : f.items / 10 < LEFT_OUT ? 10 : f.items / LEFT_OUT;
+    f.left = f.items / f.each < LEFT_OUT ? f.items / f.each : LEFT_OUT;
+    if (!result && !(f.guessed = mem_zalloc(RIDGES * (f.left + 1), JUDGED * WIDTH * sizeof *f.guessed, "features"))) result = -1;
+    if (!result) result = pool_run(pool, solve_blocks, &f);
+    if (!result) choose_ridge(&f, path);
+    f.judging = 0;
+    atomic_store(&f.taken, 0);
+    if (!result) result = pool_run(pool, solve_blocks, &f);
+    /* the new items, and each feature as an item that has this feature alone */
+    for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
+        uint64_t length, count = file.items.row[i] >= 0 ? 0 : parts_of(&file, idf, i, of, part);
+        const char *name = words_get(&file.items.words, i, &length);
+        new += file.items.row[i] < 0;
+        without += file.items.row[i] < 0 && !count;
+        if (!count) continue;
+        if (mem_grow(&added->rows, &added->capacity, (added->names.size + 1) * f.dim, sizeof *added->rows, "new items")) result = -1;
+        else sum_parts(&f, mean, of, part, count, added->rows + added->names.size * f.dim);
+        if (!result && words_add(&added->names, words_hash(name, length), name, length) < 0) result = -1;
+    }
+    for (uint32_t i = 0; i < f.features && !result; i++) {
+        uint64_t length;
+        const char *name = words_get(&file.features.words, i, &length);
+        if (!(idf[i] > 0)) continue;
+        if (mem_grow(&features->rows, &features->capacity, (features->names.size + 1) * f.dim, sizeof *features->rows, "features")) result = -1;
+        else sum_parts(&f, mean, &i, &(float){1}, 1, features->rows + features->names.size * f.dim);
+        if (!result && words_add(&features->names, words_hash(name, length), name, length) < 0) result = -1;
+    }
+    char counts[4][TEXT_BYTES];
+    if (!result && added->names.size) result = choose_length(model, view, unit, asked->share, pool);
+    if (!result)
+        remark("new items  %s; of %s trained items %s have features%s%s%s", text_of_count(counts[0], added->names.size), text_of_count(counts[1], items),
+               text_of_count(counts[2], f.items), without ? "; left out: " : "", without ? text_of_count(counts[3], without) : "",
+               without ? " new items that share no feature with a trained item" : "");
+    if (pool) pool_close(pool);
+    features_release(&file);
+    mem_free(idf, mean, of, part, rows, f.starts, f.of, f.part, f.solved, f.guessed);
+    return result;
+}
+
+int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads) {
+    struct features_asked of = *asked;
+    const char *own = model->keys.corpus_item_features;
+    if (model->features.names.size || (!of.path && (!own || !*own))) return 0;
+    int there = of.path ? 1 : file_exists(own);
+    if (!of.path) of.path = own;
+    if (!of.words) of.words = model->keys.corpus_feature_words;
+    if (there) return there < 0 ? -1 : features_open(model, &of, view, unit, threads);
+    warn("'%s' is not there: it has the features of this run's items (corpus.item_features), so answers have no new items; --item-features=FILE "
+         "names another file", own);
+    return 0;
+}
+
+int features_check(const struct config *config) {
+    struct feature_file file;
+    if (!config->corpus_item_features || !*config->corpus_item_features) return 0;
+    int result = features_read(&file, config->corpus_item_features, config->corpus_feature_words);
+    features_release(&file);
+    return result;
+}

@@ -1,0 +1,68 @@
+/* features: gives items that no training list contains a vector on their first day, from what a file says about them: an author, a genre, a year.
+ *
+ *   file of features   name, then its features: words after a tab, or a table with a header (features_read)
+ *   trained items      each has a row, which training found without any feature. Hence features can make no trained item worse
+ *   a feature's row    the rows of all features together are those whose sums come nearest to the trained items' rows (below)
+ *   a new item         an item of the file that the run does not know: the mean of all items' rows + the sum of its features' rows
+ *
+ * A feature's part in an item is ln(items / items with the feature), and the parts of an item are scaled to length 1. The features' rows B minimize
+ *
+ *   sum over trained items of |row - mean - sum of part x B|^2 + ridge x |B|^2
+ *
+ * `ridge` is chosen so that items that are left out are found best by what their features guess. Rows are solved by conjugate gradients; the result
+ * does not depend on the number of threads.
+ *
+ * New items compete with trained ones, whose scores are more certain. Hence their vectors are all multiplied by one factor, by which they take a
+ * given share of the first places (features_asked). Where cosines are compared, trained items have length 1, and of two new items the one whose
+ * features tell less is shorter.
+ *
+ * Nothing is stored: the rows are computed when a command asks for them (100,000 items with 20 features, 128 columns: seconds).
+ */
+#ifndef SPTX_FEATURES_H
+#define SPTX_FEATURES_H
+
+#include "base/pool.h"
+#include "model.h"
+#include "names.h"
+
+/* The items of a file, and their features. */
+struct feature_file {
+    struct names items, features; /* items.row: row in the model; -1 before features_locate() or if the model does not know the item */
+    uint64_t *starts;             /* [items + 1] features of item i: of[starts[i]] .. of[starts[i + 1] - 1], without repetitions */
+    uint32_t *of;
+    uint64_t count, capacity, starts_capacity; /* count: length of `of` */
+};
+
+/* Reads a file of features and says, column by column, what they were taken for:
+ *
+ *   no header              the first field is the name; the words of the others are features (fields, if a line has several)
+ *   numbers                FEATURE_BINS ranges with equally many items, such as year:1987..1994; ten different numbers or fewer: one feature each
+ *   several values         separated by | or ; within the field: one feature each
+ *   all values differ      a name of the item: left out
+ *   running text           refused, unless `words` names the column: then each of its words is a feature
+ *   other columns          one feature for each different value: genre:noir
+ *
+ * words: names of columns, separated by commas; "" or NULL: none. Returns 0, or -1 after fail(). The caller releases the file in both cases. */
+enum { FEATURE_BINS = 10 };
+int features_read(struct feature_file *file, const char *path, const char *words);
+void features_release(struct feature_file *file); /* may be called on a struct of zeros */
+
+/* Reads the file of features that the config names, if it does, so that training begins only if it can be read. Returns 0, or -1 after fail(). */
+int features_check(const struct config *config);
+
+/* What a command asks of features. */
+struct features_asked {
+    const char *path, *words; /* the file, and its columns of words; NULL: the run's own (corpus.item_features, feature_words), if it has one */
+    double share;             /* which share of the first places new items take on average; FEATURES_AUTO: FEATURES_SHARE, or their share among all
+                               * items if that is less */
+};
+#define FEATURES_AUTO  (-1)
+#define FEATURES_SHARE 0.03 /* goodbooks, a sixth of its books held out, recall@20 of trained books among all and of new ones among all: share 0.014
+                             * -0.7% and .016, 0.026 -1.6% and .028, 0.040 -2.7% and .041, 0.088 -6.3% and .073 */
+
+/* Adds the file's new items, and the rows of features, to the model: model->added and model->features. They are made for answers of this view; unit:
+ * 1: rows are compared by cosines. Says how well features guess rows. Does nothing if the run has no features, or if they were added before; if the
+ * run's own file is gone, warns. Returns 0, or -1 after fail(). */
+int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads);
+
+#endif

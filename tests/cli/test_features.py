@@ -1,0 +1,164 @@
+"""New items by their features: a planted shop, whose people like two kinds of things, and files of features in several forms."""
+import re
+
+import numpy
+import pytest
+from conftest import Program
+
+KINDS, OLD, NEW, DIM = 8, 25, 6, 16  # kinds of things; trained and new items of each kind
+
+
+def write_features(path, rng, permuted=False):
+    """Writes a feature of each item's kind, and one at random."""
+    names = [f"k{k}i{i}" for k in range(KINDS) for i in range(OLD + NEW)]
+    kinds = [name[:2] for name in names]
+    if permuted:
+        rng.shuffle(kinds)
+    path.write_text("".join(f"{name}\tkind:{kind} other:{rng.integers(30)}\n" for name, kind in zip(names, kinds)))
+
+
+@pytest.fixture(scope="session")
+def shop_once(tmp_path_factory):
+    """A run on people's lists; each has 2 to 4 held-out items, some of them new."""
+    program = Program(tmp_path_factory.mktemp("features"))
+    rng = numpy.random.default_rng(8)
+    train, held_out = [], []
+    for person in range(600):
+        kinds = rng.choice(KINDS, 2, replace=False)
+        pick = [f"k{k}i{i}" for k in kinds for i in rng.choice(OLD, 7, replace=False)]
+        rng.shuffle(pick)
+        train.append(" ".join([f"p{person}", *pick[2:]]))
+        held_out.append(" ".join([f"p{person}", *pick[:2], *(f"k{k}i{OLD + rng.integers(NEW)}" for k in kinds)]))
+    program.path("train.txt").write_text("\n".join(train) + "\n")
+    program.path("held_out.txt").write_text("\n".join(held_out) + "\n")
+    write_features(program.path("features.tsv"), rng)
+    write_features(program.path("random.tsv"), rng, permuted=True)
+    program("train", program.config(corpus={"path": "train.txt", "format": "lists", "item_features": "features.tsv"}, model={"dim": str(DIM)},
+                                    examples={"window": None}, train={"batch": None, "epochs": "30", "update": None}))
+    return program
+
+
+@pytest.fixture
+def shop(shop_once, tmp_path):
+    program = Program(shop_once.directory)
+    program.own = tmp_path
+    return program
+
+
+def evaluate(shop, *options):
+    """Returns {what was judged: recall@5} and the text of stderr."""
+    done = shop("evaluate", "run", "--train=train.txt", "--held-out=held_out.txt", "--k=5", *options)
+    return {m[1]: float(m[2]) for m in re.finditer(r"(?m)^(?:(.*): )?recall@5 ([0-9.]+)", done.stdout)}, done.stderr
+
+
+def test_new_items_are_found_by_their_features(shop):
+    found, said = evaluate(shop)
+    assert set(found) == {"trained items among trained ones", "new items among new ones", "new items among all", "trained items among all"}
+    assert found["new items among new ones"] > 2 * 5 / (KINDS * NEW)
+    assert "new items  48; of 200 trained items 200 have features" in said
+    by_chance, said = evaluate(shop, "--item-features=random.tsv")
+    assert by_chance["new items among new ones"] < found["new items among new ones"] / 1.5
+    assert "warning: the features of 'random.tsv' hardly tell anything" in said
+
+
+def test_features_change_no_trained_row(shop):
+    shop.config(name=str(shop.own / "plain.ini"), corpus={"path": "train.txt", "format": "lists"}, model={"dim": str(DIM)}, examples={"window": None},
+                train={"batch": None, "epochs": "30", "update": None}, run={"dir": str(shop.own / "plain")})
+    shop("train", shop.own / "plain.ini")
+    assert shop.tables(shop.own / "plain") == shop.tables()
+
+
+def test_new_share_says_how_many_places_new_items_take(shop):
+    places = []
+    for share in ("0", "0.1", "0.4"):
+        done = shop("recommend", "run", "--lists=train.txt", "--k=20", f"--new-share={share}")
+        new = [int(line.split("\t")[1].split("i")[1]) >= OLD for line in done.stdout.splitlines()]
+        places.append(sum(new) / len(new))
+    assert places[0] < 0.01 and abs(places[1] - 0.1) < 0.05 and abs(places[2] - 0.4) < 0.1
+    assert "from 0 to 1" in shop.refuses("recommend", "run", "--list=p1", "--new-share=2", code=2)
+
+
+def test_rows_of_features_solve_the_least_squares_problem(shop):
+    """The cosine of a feature with an item, from the normal equations in float64."""
+    done = shop("nearest", "run", "kind:k3", "--k=200")
+    ridge = float(re.search(r"ridge ([0-9.]+)", done.stderr)[1])
+    items = [line.split("\t")[0] for line in shop.path("run", "vocab.tsv").read_text().splitlines()][:KINDS * OLD]
+    rows = numpy.load(shop.checkpoint() / "context.npy")["weights"].astype(float)
+    rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
+    features = dict(line.split("\t") for line in shop.path("features.tsv").read_text().splitlines())
+    names = sorted({f for text in features.values() for f in text.split()})
+    count = numpy.array([sum(name in features[item].split() for item in items) for name in names])
+    x = numpy.array([[name in features[item].split() for name in names] for item in items]) * numpy.log((1 + len(items)) / numpy.maximum(count, 1))
+    x /= numpy.linalg.norm(x, axis=1, keepdims=True)
+    mean = rows.mean(0)
+    solved = numpy.linalg.solve(x.T @ x + ridge * numpy.eye(len(names)), x.T @ (rows - mean))
+    wanted = mean + solved[names.index("kind:k3")]
+    wanted = rows @ wanted / numpy.linalg.norm(wanted)
+    for line in done.stdout.splitlines():
+        item, score = line.split("\t")
+        assert abs(float(score) - wanted[items.index(item)]) < 2e-3
+
+
+def test_only_new_items(shop):
+    done = shop("recommend", "run", "--list=p1", "--among=new", "--k=10")
+    items = [line.split("\t")[1] for line in done.stdout.splitlines()]
+    assert len(items) == 10 and all(int(item.split("i")[1]) >= OLD for item in items)
+    liked = {item[:2] for item in shop.path("train.txt").read_text().splitlines()[1].split()[1:]}
+    assert sum(item[:2] in liked for item in items) >= 6
+    done = shop("recommend", "run", f"--items=k2i{OLD}", "--k=5")  # a list of new items alone
+    assert all("k2" in line for line in done.stdout.splitlines())
+    done = shop("nearest", "run", f"k4i{OLD + 1}", "--k=5")
+    assert sum("k4" in line for line in done.stdout.splitlines()) >= 4
+
+
+def test_a_table_of_columns(shop):
+    rng = numpy.random.default_rng(1)
+    rows = [(f"k{k}i{i}", f"Thing, no. {k} {i}", f"k{k}|x{rng.integers(4)}", str(k * 10 + rng.integers(10)), rng.choice(["red", "blue"]))
+            for k in range(KINDS) for i in range(OLD + NEW)]
+    table = shop.own / "things.csv"
+    table.write_text("item,title,tags,price,color\n" + "".join(f'{a},"{b}",{c},{d},{e}\n' for a, b, c, d, e in rows))
+    found, said = evaluate(shop, f"--item-features={table}")
+    assert "title = a name, as all values differ (left out), tags = values separated by |, price = numbers in 10 ranges, color = 2 values" in said
+    assert found["new items among new ones"] > 2 * 5 / (KINDS * NEW)
+    done = shop("nearest", "run", "tags:k5", "color:red", f"--item-features={table}", "--k=4")
+    assert sum("k5" in line for line in done.stdout.splitlines()[:5]) >= 4
+    done = shop("nearest", "run", "title:Thing,", f"--item-features={table}", "--feature-words=title", "--k=1")
+    assert "title = words" in done.stderr
+
+
+@pytest.mark.parametrize("text, wanted", [
+    ("item,blurb\n" + "".join(f"k1i{i},a long story of some thing {i * 2 // 3} that nobody reads\n" for i in range(20)), "column 'blurb' is running text"),
+    ("".join(f"k1i{i}\n" for i in range(20)), "has no features: its lines have one field"),
+    ("k1i1\ta b\nk1i2\tc\nk1i1\td\n", "'k1i1' has two lines"),
+    ("a\tx y\nb\ty z\n", "has features of 0 items that 'run' was trained on"),
+    ("k1i1," + ",".join(f"f{i}" for i in range(80)) + "\n", "wanted at most 64; many features are written as words after a tab"),
+], ids=["text", "no features", "twice", "other names", "many fields"])
+def test_files_that_are_refused(shop, text, wanted):
+    (shop.own / "bad").write_text(text)
+    assert wanted in shop.refuses("nearest", "run", "k1i1", f"--item-features={shop.own / 'bad'}")
+
+
+def test_train_reads_the_file_first(shop):
+    (shop.own / "bad").write_text("k1i1\nk1i2\n")
+    ini = shop.config(name=str(shop.own / "run.ini"), corpus={"path": "train.txt", "format": "lists", "item_features": str(shop.own / "bad")},
+                      run={"dir": str(shop.own / "run")}, examples={"window": None}, train={"batch": None, "update": None})
+    assert "has no features" in shop.refuses("train", ini)
+    assert not (shop.own / "run").exists()
+    assert "needs corpus.format = lists or pairs" in shop.refuses("train", "--corpus.path=train.txt", "--corpus.item_features=features.tsv")
+    assert "which is not set" in shop.refuses("train", "--corpus.path=train.txt", "--corpus.format=lists", "--corpus.feature_words=title")
+
+
+def test_a_file_that_is_gone_is_only_a_warning(shop):
+    path = shop.path("features.tsv")
+    text = path.read_text()
+    path.unlink()
+    try:
+        done = shop("recommend", "run", "--list=p1", "--k=3")
+        assert "'features.tsv' is not there" in done.stderr and len(done.stdout.splitlines()) == 3
+        assert "has no new items" in shop.refuses("recommend", "run", "--list=p1", "--among=new")
+    finally:
+        path.write_text(text)
+
+
+def test_a_named_file_that_is_gone_is_an_error(shop):
+    assert "'/nowhere'" in shop.refuses("evaluate", "run", "--train=train.txt", "--held-out=held_out.txt", "--item-features=/nowhere")
