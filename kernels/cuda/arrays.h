@@ -11,7 +11,7 @@
 
 enum {
     GPU_ARRAY_ALIGN = 256, /* the size in bytes of a growing array is rounded up to a multiple of this */
-    UPDATE_PIECE = 32,     /* most gradients of a row that one work item of the update sums; a row with more occurrences is divided into several
+    ITEM_MOST = 32,        /* most gradients of a row that one work item of the update sums; a row with more occurrences is divided into several
                             * items */
     CORRECTIONS = 4096     /* constants of bias correction are kept for this many numbers of updates */
 };
@@ -71,7 +71,7 @@ static inline struct row_set_bytes row_set_bytes(uint64_t n) {
     bytes.ids = bytes.distinct = bytes.distinct_ids = bytes.order = n * sizeof(uint32_t);
     bytes.distinct_starts = (n + 1) * sizeof(uint32_t);
     bytes.items = n * sizeof(struct item);
-    bytes.longs = (n / UPDATE_PIECE + 1) * sizeof(struct item);
+    bytes.longs = (n / ITEM_MOST + 1) * sizeof(struct item);
     return bytes;
 }
 
@@ -114,7 +114,7 @@ struct sum_bytes {
 };
 /* Returns an upper bound of a step's number of partial sums: twice the number of full work items. Only rows with several items have partial sums. */
 static inline uint64_t most_partials(uint64_t occurrences) {
-    return 2 * occurrences / UPDATE_PIECE + 2;
+    return 2 * occurrences / ITEM_MOST + 2;
 }
 static inline struct sum_bytes sum_bytes(uint64_t targets, uint64_t contexts, uint64_t span, int one_vector) {
     uint64_t row = span * sizeof(float);

@@ -70,27 +70,27 @@ static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
 /* Divides the work on a row with n places into items. start: index in the order of the row's first place. */
 static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t start, uint32_t n) {
     struct batch_counts *counts = to.counts;
-    uint32_t pieces = (n + UPDATE_PIECE - 1) / UPDATE_PIECE, partial = atomicAdd(&counts->partials[to.side], pieces);
-    uint32_t at = atomicAdd(&counts->items[to.side], pieces);
-    to.longs[atomicAdd(&counts->longs[to.side], 1u)] = {row, partial, pieces, DRAW_NONE};
-    for (uint32_t i = 0; i < pieces; i++) {
-        uint32_t left = n - i * UPDATE_PIECE;
-        to.items[at + i] = {row, start + i * UPDATE_PIECE, left < UPDATE_PIECE ? left : (uint32_t)UPDATE_PIECE, partial + i};
+    uint32_t items = (n + ITEM_MOST - 1) / ITEM_MOST, partial = atomicAdd(&counts->partials[to.side], items);
+    uint32_t at = atomicAdd(&counts->items[to.side], items);
+    to.longs[atomicAdd(&counts->longs[to.side], 1u)] = {row, partial, items, DRAW_NONE};
+    for (uint32_t i = 0; i < items; i++) {
+        uint32_t left = n - i * ITEM_MOST;
+        to.items[at + i] = {row, start + i * ITEM_MOST, left < ITEM_MOST ? left : (uint32_t)ITEM_MOST, partial + i};
     }
 }
 
 /* Makes work items for rows with at least `least` occurrences. Their order may differ from run to run, but it only decides where partial sums are
  * stored. */
-static __global__ void cut_pieces(struct indexed to, uint32_t least) {
+static __global__ void cut_items(struct indexed to, uint32_t least) {
     uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, rows = to.counts->distinct[to.side];
     bool real = row < rows;
     if (row - threadIdx.x >= rows) return;
     uint32_t start = real ? to.distinct_starts[row] : 0, n = real ? to.distinct_starts[row + 1] - start : 0;
     if (n < least) n = 0;
-    bool whole = n > 0 && n <= UPDATE_PIECE;
+    bool whole = n > 0 && n <= ITEM_MOST;
     uint32_t at = take_place(&to.counts->items[to.side], whole);
     if (whole) to.items[at] = {row, start, n, DRAW_NONE};
-    if (n > UPDATE_PIECE) cut_row(to, row, start, n);
+    if (n > ITEM_MOST) cut_row(to, row, start, n);
 }
 
 /* ---- the host's side ---- */
@@ -190,8 +190,8 @@ int cuda_index(struct row_set *set, const struct indexing *by) {
     to.side = set->side;
     place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(s.keys, s.order, s.ranks, count, by->least, to);
     CK_LAUNCH("place_runs");
-    cut_pieces<<<blocks_for(count < by->rows ? count : by->rows, THREADS), THREADS, 0, by->stream>>>(to, by->least);
-    CK_LAUNCH("cut_pieces");
+    cut_items<<<blocks_for(count < by->rows ? count : by->rows, THREADS), THREADS, 0, by->stream>>>(to, by->least);
+    CK_LAUNCH("cut_items");
     return 0;
 }
 

@@ -404,7 +404,7 @@ enum update_of { OF_PLACES, OF_PARTIALS };
 struct coming {
     struct item item;
     uint32_t id, place;
-    bool real; /* true: the piece exists */
+    bool real; /* true: the work item exists */
 };
 
 static __device__ __forceinline__ void take_item(struct coming &c, const struct update &u, uint32_t at, uint32_t count) {
@@ -422,7 +422,7 @@ template <enum update_of OF> static __device__ __forceinline__ void take_places(
 /* Adds up some of the gradients of one row. Each thread adds B quads of four columns, and loads the next gradients early. Gradients are added in
  * the same order as in a training step (step.cu). */
 template <class F, int B, enum update_of OF>
-static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
+static __device__ __forceinline__ void sum_of_item(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct coming &c, uint32_t chunk) {
     constexpr uint32_t U = 4; /* number of gradients loaded at the same time; most rows have fewer */
     float4 more[U][B];
@@ -472,9 +472,9 @@ static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
             bring_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
             __syncwarp();
         }
-        struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
-        end_piece<F, 32, B>(true, item, weights, state, {id, SIDE_TARGET}, to, v,
-                            [&](uint32_t chunk, float4(&sum)[B]) { sum_of_piece<F, B, OF>(sum, v, u, now, chunk); });
+        struct item_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
+        end_item<F, 32, B>(true, item, weights, state, {id, SIDE_TARGET}, to, v,
+                           [&](uint32_t chunk, float4(&sum)[B]) { sum_of_item<F, B, OF>(sum, v, u, now, chunk); });
         if (visits) {
             __syncwarp();
             send_part(here, home[0], u.chunks[0]);
@@ -516,9 +516,9 @@ static __global__ void __launch_bounds__(CTA) update_codes(const __grid_constant
             }
             __syncwarp();
         }
-        struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
-        end_piece<float32_rows, 32, 1>(true, item, (char *)opened, here + u.state_here, {id, SIDE_TARGET}, to, v,
-                                       [&](uint32_t chunk, float4(&sum)[1]) { sum_of_piece<float32_rows, 1, OF>(sum, v, u, now, chunk); });
+        struct item_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
+        end_item<float32_rows, 32, 1>(true, item, (char *)opened, here + u.state_here, {id, SIDE_TARGET}, to, v,
+                                      [&](uint32_t chunk, float4(&sum)[1]) { sum_of_item<float32_rows, 1, OF>(sum, v, u, now, chunk); });
         if (!whole) continue;
         __syncwarp();
         close_codes<F>(here, u.code_chunks, keys_of_row(v.rounding[SIDE_TARGET], id),
@@ -543,8 +543,8 @@ static __global__ void __launch_bounds__(CTA) update_groups(const __grid_constan
         if (real) item = u.items[at];
         uint32_t id = real ? u.ids.rows.distinct_ids[item.row] : 0;
         char *weights = real ? row_at(u.weights, id, item.row, cold_first) : NULL, *state = real ? row_at(u.state, id, item.row, cold_first) : NULL;
-        struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
-        end_piece<F, G, B>(real, item, weights, state, {id, SIDE_TARGET}, to, v, [&](uint32_t chunk, float4(&sum)[B]) {
+        struct item_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
+        end_item<F, G, B>(real, item, weights, state, {id, SIDE_TARGET}, to, v, [&](uint32_t chunk, float4(&sum)[B]) {
             clear_row<B>(sum);
             for (uint32_t i = 0; i < item.count; i++) {
                 float4 more[B];
@@ -595,9 +595,9 @@ static struct launch launch_of(const struct backend *b, const struct backend_tab
     return l;
 }
 
-static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v, const struct update *u) {
+static int launch_items(const struct launch *l, enum update_of of, uint64_t items, const struct step_view *v, const struct update *u) {
     bool narrow = of == OF_PLACES && l->narrow;
-    unsigned threads = narrow ? CTA : 32 * l->warps, blocks = std::min(blocks_for(pieces, narrow ? CTA / l->group : l->warps), l->most);
+    unsigned threads = narrow ? CTA : 32 * l->warps, blocks = std::min(blocks_for(items, narrow ? CTA / l->group : l->warps), l->most);
     (narrow ? l->narrow : l->kernels[of])<<<blocks, threads, l->bytes, l->stream>>>(*v, *u);
     CK_LAUNCH("update_rows");
     return 0;
@@ -631,7 +631,7 @@ static int launch_codes(const struct backend_table *table, const struct update *
 static int launch_updates(struct backend *b, struct by_id *own, const struct row_set *set, const struct resident *resident,
                           const struct rows_request *r, const float *gradients, cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
-    uint64_t count = r->count, pieces = most_partials(count);
+    uint64_t count = r->count, items = most_partials(count);
     struct step_view v;
     struct update u;
     memset(&v, 0, sizeof v);
@@ -639,7 +639,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     v.dim = layout->dim;
     v.span = layout->span;
     v.rounding[SIDE_TARGET] = keys_of_step(&r->table->spec.rounding, DRAW_ROUND_WEIGHTS, r->global_step);
-    if (gpu_grow(b, &own->partials, pieces * layout->span * sizeof(float), "a call's partial sums") ||
+    if (gpu_grow(b, &own->partials, items * layout->span * sizeof(float), "a call's partial sums") ||
         cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout, stream, &v.rule))
         return -1;
     u.ids = list_view(set);
@@ -653,12 +653,12 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     set_parts(r->table, &u);
     struct launch l = launch_of(b, r->table, resident != NULL, &u, stream);
     if (layout->coarse && launch_codes(r->table, &u, &l)) return -1;
-    if (launch_pieces(&l, OF_PLACES, count, &v, &u)) return -1;
-    if (count <= UPDATE_PIECE) return 0;
+    if (launch_items(&l, OF_PLACES, count, &v, &u)) return -1;
+    if (count <= ITEM_MOST) return 0;
     u.items = u.ids.rows.longs;
     u.item_count = &set->counts->longs[0];
     u.summands = u.partials;
-    return launch_pieces(&l, OF_PARTIALS, count / UPDATE_PIECE + 1, &v, &u);
+    return launch_items(&l, OF_PARTIALS, count / ITEM_MOST + 1, &v, &u);
 }
 
 int by_id_update_rows(struct backend *b, struct by_id *own, const struct row_set *set, const struct resident *resident, const struct rows_request *r,

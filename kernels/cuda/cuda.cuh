@@ -92,7 +92,7 @@ struct row_set {
 /* A row set as kernels receive it. */
 struct row_set_view {
     const uint32_t *ids, *distinct, *distinct_ids, *distinct_starts, *order;
-    const struct item *items; /* one for each piece of work */
+    const struct item *items; /* one for each work item */
     const struct item *longs; /* one for each row that has several work items: which partial sums to add */
 };
 

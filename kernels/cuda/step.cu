@@ -22,7 +22,7 @@
  * threads (accumulate). A row with many places has several, with partial sums that add_partials adds.
  *
  *   accumulate         records without state: a row's sum is in registers; a warp works on several rows
- *   accumulate_any     records of any rule and width: each thread works on B quads at a time (step.cuh: end_piece)
+ *   accumulate_any     records of any rule and width: each thread works on B quads at a time (step.cuh: end_item)
  *
  * LEARNED: kernels for steps with the passes of step_learn.cuh: vectors may be pooled, rows may be frozen, and with cosines a row's gradient contains
  * the row itself, times a factor. Other kernels are compiled without all of this.
@@ -117,7 +117,7 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
 /* Sums a work item's summands in order, with U rows in flight at once; `c` has the first summands looked up. A warp does as many rounds as the
  * longest item of its groups needs. Thread tid sums chunks tid, tid + G .. of the row. */
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
-static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
+static __device__ __forceinline__ void sum_item(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
     constexpr int MOST = VEC > 1 ? 2 : 4; /* most items have two summands, so registers are better used for several items at once */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
@@ -210,7 +210,7 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
     char *weights = live_row(side.weights, c.id, item.row, cold_first);
     float4 w[VEC], sum[VEC];
     if (c.real && item.partial == DRAW_NONE) read_row<F, G, VEC>(w, weights, tid, v.quads);
-    sum_piece<F, G, VEC, LEARNED, OF>(sum, v, side, work, c, tid);
+    sum_item<F, G, VEC, LEARNED, OF>(sum, v, side, work, c, tid);
     if (LEARNED && work.own) add_own<F, G, VEC>(sum, v, side, work, item, weights);
     end_sum<F, G, VEC>(c.real, item, sum, w, weights, v, side, work, c.id);
 }
@@ -222,8 +222,8 @@ template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state, uint32_t id,
                                                    const struct step_view &v, const struct live_side &side, const struct work &work, Gained gained) {
     bool kept = real && is_kept(side, work, item);
-    struct piece_end to = {side.rows.distinct_starts, work.partials, kept ? work.row_sums + item.row * v.span : NULL};
-    float squares = end_piece<F, G, B>(real, item, weights, state, {id, work.side}, to, v, gained);
+    struct item_end to = {side.rows.distinct_starts, work.partials, kept ? work.row_sums + item.row * v.span : NULL};
+    float squares = end_item<F, G, B>(real, item, weights, state, {id, work.side}, to, v, gained);
     if (kept && threadIdx.x % G == 0) post_squares(v, side, work, item.row, squares);
 }
 
@@ -236,7 +236,7 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
     char *state = live_row(side.state, c.id, item.row, cold_first);
     float own = LEARNED && work.own ? own_factor<G>(side, work, item) : 0;
     end_columns<F, G, B>(c.real, item, weights, state, c.id, v, side, work, [&](uint32_t chunk, float4(&sum)[B]) {
-        sum_piece<F, G, B, LEARNED, OF>(sum, v, side, work, c, chunk);
+        sum_item<F, G, B, LEARNED, OF>(sum, v, side, work, c, chunk);
         if (!LEARNED || !work.own || !item.count) return;
         float4 row[B];
         read_row<F, G, B>(row, weights, chunk, v.quads);
@@ -244,7 +244,7 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
     });
 }
 
-/* ---- pieces in their turn ---- */
+/* ---- work items in their turn ---- */
 
 /* Returns how many thread blocks must fit on a multiprocessor: more for kernels that only look up rows and add them, since these need few
  * registers. */
@@ -254,7 +254,7 @@ static constexpr int resident_sums(int vec, enum sum_of of) {
 
 /* Works on the work items of the thread's group one after the other; looks up later items meanwhile. */
 template <int G, bool LEARNED, enum sum_of OF, typename Work>
-static __device__ __forceinline__ void take_pieces(const struct step_view &v, const struct works &works, Work work_piece) {
+static __device__ __forceinline__ void each_item(const struct step_view &v, const struct works &works, Work work_on) {
     constexpr uint32_t GROUPS = CTA / G;
     constexpr int AHEAD = OF == SUM_TARGETS ? 4 : 3;
     const struct work &work = works.of[blockIdx.y];
@@ -279,14 +279,14 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
         take_row_and_place(coming[1], side, lane);
         take_item(coming[0], work, at, count);
         ask_for_row<G>(coming[2], v, side, cold_first);
-        work_piece(now, side, work, cold_first);
+        work_on(now, side, work, cold_first);
     }
 }
 
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+    each_item<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
         work_off<F, G, VEC, LEARNED, OF>(c, v, side, work, cold);
     });
 }
@@ -294,12 +294,12 @@ static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
 template <class F, int G, int B, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
     accumulate_any(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
+    each_item<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work, uint32_t cold) {
         work_off_any<F, G, B, LEARNED, OF>(c, v, side, work, cold);
     });
 }
 
-/* ---- rows of several pieces ---- */
+/* ---- rows of several work items ---- */
 
 /* Returns the sum of a row's partial sums. Each group of a warp adds one share; then every group gets the whole sum. */
 template <class F, int G, int VEC>
@@ -670,17 +670,17 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
 
 /* Launches the work items, then the work on rows that have several. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
-                       const struct sides *pieces, enum sum_of of) {
+                       const struct sides *items, enum sum_of of) {
     struct sides longs;
     memset(&longs, 0, sizeof longs);
-    for (uint32_t i = 0; i < pieces->count; i++) {
-        struct work work = pieces->works.of[i];
+    for (uint32_t i = 0; i < items->count; i++) {
+        struct work work = items->works.of[i];
         work.items = (work.side == SIDE_TARGET ? &v->target : &v->context)->rows.longs;
         work.count = &stage->counts->longs[work.side];
-        if (pieces->most[i] > UPDATE_PIECE) add_side(&longs, &work, pieces->most[i] / UPDATE_PIECE + 1);
+        if (items->most[i] > ITEM_MOST) add_side(&longs, &work, items->most[i] / ITEM_MOST + 1);
     }
     uint32_t threads = k->group < 32 ? 32 : k->group; /* threads that work on a row with several work items */
-    if (launch_sides(b, k->of.accumulate[of], k->group, v, pieces)) return -1;
+    if (launch_sides(b, k->of.accumulate[of], k->group, v, items)) return -1;
     return launch_sides(b, k->of.add_partials, threads, v, &longs);
 }
 

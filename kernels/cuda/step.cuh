@@ -666,7 +666,7 @@ template <int G> static __device__ __forceinline__ void ask_for_lines(const char
     for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
 }
 
-/* ---- a piece of an update: some of a row's gradients, or all ---- */
+/* ---- a work item of an update: some of a row's gradients, or all ---- */
 
 /* Number of shares into which a row's partial sums are divided: the sums of each share are added in order, then the shares' sums in order. So the
  * bits are the same whether several groups add one share each or one group adds all shares. */
@@ -706,7 +706,7 @@ static __device__ __forceinline__ float share_of_row(const struct step_view &v, 
 }
 
 /* Where the sum of a work item is stored, or how the row is updated by it. */
-struct piece_end {
+struct item_end {
     const uint32_t *starts; /* distinct_starts of the row set, which give the row's number of places */
     float *partials;        /* rows of span floats; the sum is stored here if the row has several work items */
     float *kept;            /* [span] the row's whole sum is stored here, for another kernel that updates the row; NULL: this kernel updates it */
@@ -716,8 +716,8 @@ struct piece_end {
  * sum) computes B quads of a thread's sum; all threads of a warp must call it. real: the thread's group has an item. A row wider than G x B quads
  * is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule uses it. */
 template <class F, int G, int B, typename Gained>
-static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state, const struct named_row &row,
-                                                  const struct piece_end &to, const struct step_view &v, Gained gained) {
+static __device__ __forceinline__ float end_item(bool real, const struct item &item, char *weights, char *state, const struct named_row &row,
+                                                 const struct item_end &to, const struct step_view &v, Gained gained) {
     constexpr uint32_t STEP = G * B / F::QUADS;
     const uint32_t chunks = v.quads / F::QUADS;
     uint32_t tid = threadIdx.x % G;

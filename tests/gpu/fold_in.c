@@ -126,9 +126,11 @@ static void compare_folds(const struct fold_case *of, int number) {
 }
 
 void test_fold_in(void) {
-    const struct loss_options bsl = {LOSS_SOFTMAX, SCORE_COSINE, 0.1f, 0, 1, 1.15f}, softmax = {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 2, 0};
-    const struct loss_options bpr = {LOSS_BPR, SCORE_DOT, 1, 0, 1, 0}, logistic = {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0};
-    const struct loss_options contrastive = {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 20, 0};
+    const struct loss_options bsl = {LOSS_SOFTMAX, SCORE_COSINE, .temperature = 0.1f, .negative_weight = 1, .negative_power = 1.15f};
+    const struct loss_options softmax = {LOSS_SOFTMAX, SCORE_DOT, .temperature = 1, .negative_weight = 2};
+    const struct loss_options bpr = {LOSS_BPR, SCORE_DOT, .temperature = 1, .negative_weight = 1};
+    const struct loss_options logistic = {LOSS_LOGISTIC, SCORE_DOT, .temperature = 1, .negative_weight = 1};
+    const struct loss_options contrastive = {LOSS_CONTRASTIVE, SCORE_COSINE, .temperature = 1, .margin = 0.2f, .negative_weight = 20};
     const struct fold_case cases[] = {
         {5, 6, 5, 1, bsl, 1},          {37, 7, 37, 7, softmax, 1},       {1000, 300, 700, 31, bpr, 0},
         {1000, 300, 1024, 33, logistic, 1}, {3000, 50, 8192, 128, contrastive, 1}, {20000, 2500, 8192, 256, bsl, 1},

@@ -85,6 +85,17 @@ static double contrastive(const struct scores *x, double margin, double of_negat
     return loss;
 }
 
+/* Counts of pairs are the weights of positives; there are no negatives. */
+static double glove(const struct loss_options *o, const struct scores *x) {
+    double loss = 0;
+    for (uint64_t i = 0; i < x->positives; i++) {
+        double count = weight_of(x, i), apart = x->s[i] - log(count), c = fmin(1, pow(count / (double)o->x_max, (double)o->x_power)) * apart;
+        loss += 0.5 * c * apart;
+        x->k[i] = fmax(-LOSS_GLOVE_CLIP, fmin(LOSS_GLOVE_CLIP, c));
+    }
+    return loss;
+}
+
 double losses64(const struct loss_options *o, const double *s, double *k, uint64_t count, uint64_t positives, const float *weights,
                 double scale) {
     const struct scores x = {.s = s, .k = k, .count = count, .positives = positives, .weights = o->weighted ? weights : NULL,
@@ -98,6 +109,7 @@ double losses64(const struct loss_options *o, const double *s, double *k, uint64
         break;
     case LOSS_BPR: loss = bpr(&x); break;
     case LOSS_CONTRASTIVE: loss = contrastive(&x, (double)o->margin, (double)o->negative_weight); break;
+    case LOSS_GLOVE: loss = glove(o, &x); break;
     }
     for (uint64_t i = 0; i < count; i++) k[i] *= scale;
     return loss;

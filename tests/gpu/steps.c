@@ -263,7 +263,7 @@ void test_frequent_rows(void) {
 
 /* ---- on both sides of what decides how a step is done ---- */
 
-/* Makes a corpus in which the rows occur exactly counts[n] times in a batch. The counts are near multiples of UPDATE_PIECE, and
+/* Makes a corpus in which the rows occur exactly counts[n] times in a batch. The counts are near multiples of ITEM_MOST, and
  * give fewer partial sums than are added in shares, as many, and more. */
 static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n) {
     uint64_t lines = 0;
@@ -279,7 +279,7 @@ static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n)
         }
 }
 
-void test_pieces(void) {
+void test_items(void) {
     static const uint32_t counts[] = {1,  2,   31,  32,  33,  63,  64,  65,  95,  96,   97,  127,
                                       128, 129, 160, 161, 191, 192, 193, 640, 1023, 1025, 4096, 4097};
     static const uint32_t dims[] = {20, 600, 64, 68, 188, 260, 400};
@@ -307,7 +307,7 @@ void test_pieces(void) {
 
 /* Tests rules without state, which move rows only by the sum over a batch, so that one occurrence too many or too few shows. The
  * numbers of columns need groups of threads of every size. */
-void test_plain_pieces(void) {
+void test_plain_items(void) {
     static const uint32_t counts[] = {1, 2, 31, 32, 33, 64, 65, 96, 97, 128, 129, 160, 161, 193};
     static const uint32_t dims[] = {20, 32, 33, 64, 68, 100, 128, 188, 256, 260, 600};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
@@ -369,7 +369,7 @@ void test_turns(void) {
             s.positives = 1, s.negatives = 0;
             if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
             compare_steps(cpu, gpu, rule, dims[d], c.rows, PLACES[(size_t)at % PLACE_PAIRS], 1, example_count(&s), !plain,
-                          "as many pieces as groups of threads");
+                          "as many work items as groups of threads");
             free(counts);
             free(c.ids);
             free(c.starts);
@@ -428,12 +428,17 @@ void test_late_updates(void) {
 
 enum { LOSS_CASES = 11, SOURCE_CASES = 12 };
 static const struct loss_options losses[LOSS_CASES] = {
-    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1, 0, 0, 0},    {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1, 0, 0, 0},
-    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0},        {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0, 0},
-    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 1.15f, 0, 0},    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.3f, 0, 0},
-    {LOSS_BPR, SCORE_DOT, 1, 0, 1, 0, 0, 0},            {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1, 0, 0, 0},
-    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2, 0, 0, 0}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3, 0, 0, 0},
-    {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0, 0, 0}};
+    {LOSS_LOGISTIC, SCORE_DOT, .temperature = 0.5f, .negative_weight = 1},
+    {LOSS_LOGISTIC, SCORE_COSINE, .temperature = 0.25f, .negative_weight = 1},
+    {LOSS_SOFTMAX, SCORE_DOT, .temperature = 1, .negative_weight = 1},
+    {LOSS_SOFTMAX, SCORE_COSINE, .temperature = 0.2f, .negative_weight = 2},
+    {LOSS_SOFTMAX, SCORE_DOT, .temperature = 1, .negative_weight = 1, .negative_power = 1.15f},
+    {LOSS_SOFTMAX, SCORE_COSINE, .temperature = 0.2f, .negative_weight = 1, .negative_power = 1.3f},
+    {LOSS_BPR, SCORE_DOT, .temperature = 1, .negative_weight = 1},
+    {LOSS_BPR, SCORE_COSINE, .temperature = 0.2f, .negative_weight = 1},
+    {LOSS_CONTRASTIVE, SCORE_DOT, .temperature = 1, .margin = 0.1f, .negative_weight = 2},
+    {LOSS_CONTRASTIVE, SCORE_COSINE, .temperature = 1, .margin = 0.2f, .negative_weight = 3},
+    {LOSS_LOGISTIC, SCORE_DOT, .temperature = 1, .negative_weight = 1}};
 
 /* Makes a source: blocks of one vector and of several; means; contexts for one warp, for several warps (from 32 on), and for the
  * thread block that turns scores into coefficients (from 256 on). */
@@ -497,10 +502,10 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
  * example's positive may be left out of its negatives, or not. TF32 keeps 11 bits of each factor. */
 static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matmul_type type) {
     static const uint32_t negatives[] = {1, 33, 255, 700};
-    static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.15f, 0, 0},
-                                                    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0},
-                                                    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0, 0},
-                                                    {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 1.15f, 0, 0}};
+    static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, .temperature = 0.2f, .negative_weight = 1, .negative_power = 1.15f},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, .temperature = 1, .negative_weight = 1},
+                                                    {LOSS_SOFTMAX, SCORE_COSINE, .temperature = 0.2f, .negative_weight = 2},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, .temperature = 0.5f, .negative_weight = 1, .negative_power = 1.15f}};
     matmul = type;
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -538,11 +543,11 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
 /* Tests triples: both products and losses, with the penalty of cubes and without; every row as a negative. */
 static void compare_triples(const uint32_t *dims, size_t count_of_dims, enum matmul_type type) {
     static const uint32_t negatives[] = {1, 33, 255, 700};
-    static const struct loss_options of_triples[] = {{LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0.05f},
-                                                     {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0, 0, 0},
-                                                     {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 3, 0, 0, 0.02f},
-                                                     {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 0, 0, 0},
-                                                     {LOSS_LOGISTIC, SCORE_COSINE, 0.5f, 0, 1, 0, 0, 0.05f}};
+    static const struct loss_options of_triples[] = {{LOSS_SOFTMAX, SCORE_DOT, .temperature = 1, .negative_weight = 1, .cubes = 0.05f},
+                                                     {LOSS_LOGISTIC, SCORE_DOT, .temperature = 1, .negative_weight = 1},
+                                                     {LOSS_SOFTMAX, SCORE_COSINE, .temperature = 0.2f, .negative_weight = 3, .cubes = 0.02f},
+                                                     {LOSS_SOFTMAX, SCORE_DOT, .temperature = 0.5f, .negative_weight = 1},
+                                                     {LOSS_LOGISTIC, SCORE_COSINE, .temperature = 0.5f, .negative_weight = 1, .cubes = 0.05f}};
     matmul = type;
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -588,7 +593,7 @@ static void compare_own_places(void) {
     struct example_source s = source_of(&c, EXAMPLE_ITEM);
     s.per_batch = 1, s.negatives = 40, s.positives = 1, s.noise = NOISE_UNIFORM;
     tolerance = 1e-4;
-    loss_of_steps = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0, 0};
+    loss_of_steps = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, .temperature = 1, .negative_weight = 1};
     if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
     for (int r = 0; r < count; r++)
         compare_steps(cpu, gpu, &rules[r], 20, 300, PLACES[r % PLACE_PAIRS], 12, 1, r % 2, "one place of a list");
@@ -639,7 +644,7 @@ void test_halves(void) {
     halves = 1;
     compare_widths(dims, sizeof dims / sizeof *dims, 3);
     test_wide_windows();
-    test_pieces();
+    test_items();
     test_turns();
     test_blocks();
     test_late_updates();

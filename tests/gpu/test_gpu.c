@@ -17,7 +17,7 @@
  *   DRAW_ATTEMPTS: slots left out              batches (vocabularies of 2 and 3 rows)
  *   NEGATIVE_LANE_BITS, DISTINCT_THREADS, _SLOTS   batches, bounds
  *   key bits: rows at powers of two            random (aim "small"), tests/runs
- *   UPDATE_PIECE, single rows                  pieces, plain, frequent
+ *   ITEM_MOST, single rows                     items, plain, frequent
  *   partial sums that a group of threads computes in turn   turns: one, two, four, and more than are looked up ahead
  *   columns of a group of threads              steps, blocks: 128, 256, 384, 512, 1024, 2048 and one more
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
@@ -71,8 +71,8 @@ int main(int argc, char **argv) {
                  {"steps", test_steps},
                  {"wide", test_wide_windows},
                  {"frequent", test_frequent_rows},
-                 {"pieces", test_pieces},
-                 {"plain", test_plain_pieces},
+                 {"items", test_items},
+                 {"plain", test_plain_items},
                  {"turns", test_turns},
                  {"blocks", test_blocks},
                  {"late", test_late_updates},
