@@ -575,7 +575,7 @@ static int check_shared(const struct config *c) {
     return 0;
 }
 
-/* Checks that the keys of draws and targets work with examples.mode. */
+/* Checks that examples.subsample, examples.targets and the keys of shuffling work with examples.mode. */
 static int check_draws(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (c->examples_subsample > 0 && !config_is_window(c))
