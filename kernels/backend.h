@@ -278,9 +278,10 @@ struct backend_ops {
     int (*table_open)(struct backend *backend, const struct table_spec *spec, struct backend_table **table);
     void (*table_close)(struct backend *backend, struct backend_table *table);
     /* table_read() copies rows first .. first + count - 1 to packed records in host memory; table_write() copies packed records
-     * to these rows. Both wait for all stages. */
+     * to these rows; table_move() does either with the records of the rows row[0 .. count - 1], which are all different. All wait for all stages. */
     int (*table_read)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
     int (*table_write)(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
+    int (*table_move)(struct backend *backend, struct backend_table *table, const uint32_t *row, uint64_t count, void *packed, int write);
 
     /* A snapshot lets one thread, the reader, read a table's rows, in rising order, as they were when the snapshot began, while calls continue to
      * change the table: before a call changes a row that the reader has not read yet, the backend copies it. A table has at most one snapshot.
@@ -479,6 +480,9 @@ int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t coun
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;
+    const uint32_t *row; /* [count] NULL: record i is the i-th one at `weights` and `state`; otherwise the row[i]-th one, but ... */
+    char *hot[2];        /* [weights, state] ... if row[i] is below hot_rows, it is the i-th one at `hot` */
+    uint64_t hot_rows[2];
 };
 int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, void *packed);
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, const void *packed);

@@ -80,6 +80,14 @@ static void move_field(const struct record_field *field, char *part, char *packe
     if (unpack) memset(values + bytes, 0, field->bytes - bytes);
 }
 
+/* Returns a record's weights (part = 0) or state (1). */
+static char *record_at(const struct host_records *r, int part, uint64_t i) {
+    char *home = part ? r->state : r->weights;
+    uint64_t stride = part ? r->state_stride : r->weights_stride;
+    if (r->row && r->row[i] < r->hot_rows[part]) return r->hot[part] + i * stride;
+    return home + (r->row ? r->row[i] : i) * stride;
+}
+
 static int pack(void *context, unsigned worker) {
     const struct packing *p = context;
     const struct record_layout *layout = p->layout;
@@ -87,8 +95,7 @@ static int pack(void *context, unsigned worker) {
     pool_share(p->count, worker, p->threads, &first, &end);
     for (uint64_t i = first; i < end; i++) {
         char *packed = p->packed + i * layout->packed;
-        char *weights = p->records->weights + i * p->records->weights_stride;
-        char *state = p->records->state + i * p->records->state_stride;
+        char *weights = record_at(p->records, 0, i), *state = record_at(p->records, 1, i);
         for (uint32_t f = 0; f < layout->fields - layout->coarse; f++)
             move_field(&layout->field[f], f < RECORD_STATE ? weights : state, packed, p->unpack);
         if (layout->coarse) move_field(record_scale(layout), weights, packed, p->unpack);

@@ -96,8 +96,9 @@ static void table_close(struct backend *backend, struct backend_table *table) {
 }
 
 struct host_records cpu_records_from(const struct backend_table *table, uint64_t first) {
-    return (struct host_records){(char *)(table->weights.base + first * table->weights.stride),
-                                 (char *)(table->state_base + first * table->state_stride), table->weights.stride, table->state_stride};
+    return (struct host_records){.weights = (char *)(table->weights.base + first * table->weights.stride),
+                                 .state = (char *)(table->state_base + first * table->state_stride),
+                                 .weights_stride = table->weights.stride, .state_stride = table->state_stride};
 }
 
 static int table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed) {
@@ -110,6 +111,15 @@ static int table_write(struct backend *backend, struct backend_table *table, uin
     if (host_check_rows(&table->spec, first, count)) return -1;
     struct host_records records = cpu_records_from(table, first);
     return host_unpack(backend->pool, &table->spec.layout, &records, count, packed);
+}
+
+static int table_move(struct backend *backend, struct backend_table *table, const uint32_t *row, uint64_t count, void *packed, int write) {
+    struct host_records records = cpu_records_from(table, 0);
+    records.row = row;
+    for (uint64_t i = 0; i < count; i++)
+        if (host_check_rows(&table->spec, row[i], 1)) return -1;
+    return (write ? host_unpack(backend->pool, &table->spec.layout, &records, count, packed)
+                  : host_pack(backend->pool, &table->spec.layout, &records, count, packed));
 }
 
 /* ---- the backend ---- */
@@ -197,6 +207,7 @@ const struct backend_ops backend_cpu = {
     .table_close = table_close,
     .table_read = table_read,
     .table_write = table_write,
+    .table_move = table_move,
     .snapshot_begin = cpu_snapshot_begin,
     .snapshot_read = cpu_snapshot_read,
     .snapshot_stop = cpu_snapshot_stop,

@@ -304,7 +304,7 @@ static void read_chunk(struct cpu_snapshot *s, const struct backend_table *table
     }
     for (uint32_t copy = s->newest[from / s->grain]; copy != NO_COPY; copy = s->before[copy]) {
         char *record = s->records + copy * s->stride;
-        struct host_records one = {record, record + s->state_at, 0, 0};
+        struct host_records one = {.weights = record, .state = record + s->state_at};
         if (s->row[copy] >= from && s->row[copy] < end) host_pack(NULL, layout, &one, 1, packed + (s->row[copy] - from) * layout->packed);
     }
 }

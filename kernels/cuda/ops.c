@@ -17,6 +17,7 @@ const struct backend_ops backend_cuda = {
     .table_close = cuda_table_close,
     .table_read = cuda_table_read,
     .table_write = cuda_table_write,
+    .table_move = cuda_table_move,
     .snapshot_begin = cuda_snapshot_begin,
     .snapshot_read = cuda_snapshot_read,
     .snapshot_stop = cuda_snapshot_stop,

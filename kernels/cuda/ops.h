@@ -19,6 +19,7 @@ int cuda_table_open(struct backend *backend, const struct table_spec *spec, stru
 void cuda_table_close(struct backend *backend, struct backend_table *table);
 int cuda_table_read(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, void *packed);
 int cuda_table_write(struct backend *backend, struct backend_table *table, uint64_t first, uint64_t count, const void *packed);
+int cuda_table_move(struct backend *backend, struct backend_table *table, const uint32_t *row, uint64_t count, void *packed, int write);
 int cuda_host_pin(struct backend *backend, void *memory, uint64_t bytes);
 void cuda_host_unpin(struct backend *backend, void *memory, uint64_t bytes);
 int cuda_host_copy(struct backend *backend, void *to, const void *from, uint64_t bytes, void *stream);

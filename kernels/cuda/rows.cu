@@ -487,7 +487,7 @@ static int rows_from_host(const struct store *store, uint64_t first, uint64_t co
 
 /* Copies rows between a table and packed host memory. In each store the rows must be all on the GPU or all on the host. */
 static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
-    struct host_records records;
+    struct host_records records = {};
     char *at[2] = {NULL, NULL};
     for (int i = 0; i < table->parts; i++)
         if (rows_on_host(&table->stores[i], first, count, b->transfer[i], !write, &at[i])) return -1;
@@ -534,6 +534,58 @@ int cuda_table_read(struct backend *b, struct backend_table *table, uint64_t fir
 
 int cuda_table_write(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, const void *packed) {
     return transfer_all(b, table, first, count, (char *)(uintptr_t)packed, 1); /* the cast is safe, since `packed` is only read */
+}
+
+/* Copies the listed rows that are on the GPU from a store to records in pinned memory, or back. A warp copies one record. */
+static __global__ void move_listed(char *gpu, uint64_t stride, uint64_t hot_rows, char *records, const uint32_t *row, uint64_t count, int write) {
+    uint64_t i = (blockIdx.x * (uint64_t)blockDim.x + threadIdx.x) / 32;
+    if (i >= count || row[i] >= hot_rows) return;
+    uint4 *one = (uint4 *)(gpu + row[i] * stride), *other = (uint4 *)(records + i * stride);
+    for (uint64_t at = threadIdx.x % 32; at < stride / sizeof *one; at += 32)
+        if (write) one[at] = other[at];
+        else other[at] = one[at];
+}
+
+static int move_all(struct backend *b, const struct backend_table *table, const struct host_records *records, uint64_t count, int write) {
+    const unsigned threads = 256, of_block = threads / 32;
+    for (int i = 0; i < table->parts; i++) {
+        const struct store *store = &table->stores[i];
+        if (!store->gpu_memory) continue;
+        uint32_t *row = (uint32_t *)(b->transfer[i] + count * store->stride); /* behind the records, where the GPU reads it */
+        memcpy(row, records->row, count * sizeof *row);
+        move_listed<<<(unsigned)((count + of_block - 1) / of_block), threads>>>(store->gpu, store->stride, store->gpu_rows, b->transfer[i], row, count, write);
+        CK(cudaGetLastError());
+    }
+    CK(cudaStreamSynchronize(cudaStreamLegacy));
+    return 0;
+}
+
+int cuda_table_move(struct backend *b, struct backend_table *table, const uint32_t *row, uint64_t count, void *packed, int write) {
+    uint64_t widest = table->stores[0].stride, some;
+    if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
+    CK(cudaSetDevice(b->device)); /* another thread may have opened the backend */
+    for (uint64_t i = 0; i < count; i++)
+        if (host_check_rows(&table->spec, row[i], 1)) return -1;
+    if (cuda_drain(b) || reserve_transfer(b, table) || (write ? cuda_cache_empty(b, table) : cuda_cache_send_home(b, table))) return -1;
+    for (uint64_t first = 0; first < count; first += some) {
+        struct host_records records = {};
+        const struct store *weights = &table->stores[0], *state = &table->stores[table->parts - 1];
+        char *at = (char *)packed + first * table->spec.layout.packed;
+        some = count - first < TRANSFER_BYTES / (widest + sizeof *row) ? count - first : TRANSFER_BYTES / (widest + sizeof *row);
+        records.weights = weights->host - weights->gpu_rows * weights->stride;
+        records.state = state->host - state->gpu_rows * state->stride + table->state_offset;
+        records.weights_stride = weights->stride;
+        records.state_stride = state->stride;
+        records.row = row + first;
+        records.hot[0] = b->transfer[0];
+        records.hot[1] = table->shared ? b->transfer[0] + table->state_offset : b->transfer[1];
+        records.hot_rows[0] = weights->gpu_rows;
+        records.hot_rows[1] = state->gpu_rows;
+        if (write ? host_unpack(b->pool, &table->spec.layout, &records, some, at) || move_all(b, table, &records, some, 1)
+                  : move_all(b, table, &records, some, 0) || host_pack(b->pool, &table->spec.layout, &records, some, at))
+            return -1;
+    }
+    return 0;
 }
 
 /* ==== row sets: of batches, of calls, and of resident lists ==== */

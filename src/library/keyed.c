@@ -156,17 +156,10 @@ enum sptx_status sptx_keyed_hash(const char *bytes, const uint64_t *offsets, uin
 
 /* ---- records ---- */
 
-/* Reads the records of rows into records[], or writes them. Consecutive rows are moved by one call. */
+/* Reads the records of rows into records[], or writes them. */
 static int move_records(struct sptx_keyed *keyed, const uint32_t *row, uint64_t count, int write) {
     const struct table *table = &keyed->table->table;
-    for (uint64_t i = 0, end; i < count; i = end) {
-        char *at = keyed->records + i * table->spec.layout.packed;
-        for (end = i + 1; end < count && row[end] == row[end - 1] + 1;) end++;
-        if (write ? table->ops->table_write(table->backend, table->store, row[i], end - i, at)
-                  : table->ops->table_read(table->backend, table->store, row[i], end - i, at))
-            return -1;
-    }
-    return 0;
+    return table->ops->table_move(table->backend, table->store, row, count, keyed->records, write);
 }
 
 struct beginning {

@@ -397,12 +397,10 @@ uint32_t keys_take(struct keys *keys, const struct key_row *about) {
 /* ---- lists ---- */
 
 int64_t keys_list(const struct keys *keys, uint64_t since, uint32_t **rows) {
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < keys->used; i++) count += keys->row[i].born && keys->row[i].last > since;
-    uint64_t *key = mem_alloc(2 * count + 1, sizeof *key, "a list of keys"), at = 0;
+    uint64_t count = 0, *key = mem_alloc(2 * keys->count + 1, sizeof *key, "a list of keys"); /* the system gives only the pages that are used */
+    for (uint64_t i = 0; key && i < keys->used; i++) /* of a free row `last` is 0 */
+        if (keys->row[i].last > since) key[count++] = keys->row[i].key;
     *rows = key ? mem_alloc(count + 1, sizeof **rows, "a list of keys") : NULL;
-    for (uint64_t i = 0; *rows && i < keys->used; i++)
-        if (keys->row[i].born && keys->row[i].last > since) key[at++] = keys->row[i].key;
     if (*rows && count) sort_numbers(key, key + count, count);
     if (*rows) keys_find(keys, NULL, key, count, *rows);
     free(key);

@@ -75,6 +75,30 @@ static int same_whole_rows(struct pair *p) {
     return ok;
 }
 
+/* Reads listed rows from both tables, by table_move() and by table_read(), and writes them to the tables in the places of other listed rows. */
+static int same_listed_rows(struct pair *p) {
+    struct tables *t = &p->tables;
+    uint64_t all = t->rows - p->first, step = 1 + below(5), count = all / step, packed = t->layout.packed;
+    char *rows[2] = {need((count + 1) * packed), need((count + 1) * packed)};
+    uint32_t *from = need((count + 1) * sizeof *from), *to = need((count + 1) * sizeof *to);
+    int ok = 1;
+    for (uint64_t i = 0; i < count; i++) {
+        from[i] = (uint32_t)(t->rows - 1 - i * step);
+        to[i] = (uint32_t)(p->first + (i + all / 3) % count);
+    }
+    for (int side = 0; side < 2; side++) ok = ok && !t->ops->table_move(t->backend, t->side[side], from, count, rows[side], 0);
+    ok = ok && !memcmp(rows[0], rows[1], count * packed);
+    for (uint64_t i = 0; i < count && ok; i++)
+        ok = !t->ops->table_read(t->backend, t->side[1], from[i], 1, rows[1] + count * packed) &&
+             !memcmp(rows[1] + count * packed, rows[0] + i * packed, packed);
+    for (int side = 0; side < 2; side++) ok = ok && !t->ops->table_move(t->backend, t->side[side], to, count, rows[side], 1);
+    free(rows[0]);
+    free(rows[1]);
+    free(from);
+    free(to);
+    return ok;
+}
+
 /* Compares the rows in host memory, through views. */
 static int same_view(const struct pair *p, const char *records) {
     const struct tables *t = &p->tables;
@@ -90,9 +114,12 @@ static int same_view(const struct pair *p, const char *records) {
 static int refused(const struct pair *p) {
     const struct tables *t = &p->tables;
     char *rows = need(2 * t->layout.packed);
+    const uint32_t absent = (uint32_t)p->first - 1;
     int ok = t->ops->table_read(t->backend, t->side[1], p->first - 1, 2, rows) == -1 && strstr(report_sentence(), "not all in");
     report_clear();
     ok = ok && t->ops->table_write(t->backend, t->side[1], p->first - 1, 2, rows) == -1;
+    report_clear();
+    ok = ok && t->ops->table_move(t->backend, t->side[1], &absent, 1, rows, 1) == -1;
     report_clear();
     free(rows);
     return ok;
@@ -103,7 +130,7 @@ static int same_rows(struct pair *p, const char *records) {
     const char *const both[2] = {records, records};
     uint64_t absent = p->first * t->layout.packed;
     int ok = !tables_fill(t, both);
-    for (int i = 0; i < OPERATIONS && ok; i++) ok = below(2) ? same_by_id(p) : same_whole_rows(p);
+    for (int i = 0; i < OPERATIONS && ok; i++) ok = below(2) ? same_by_id(p) : below(2) ? same_whole_rows(p) : same_listed_rows(p);
     char *whole = tables_records(t, 0, "whole"), *cut = tables_records(t, 1, "cut");
     ok = ok && !memcmp(whole, records, absent) && !memcmp(whole + absent, cut + absent, t->rows * t->layout.packed - absent);
     ok = ok && same_view(p, cut) && refused(p);
