@@ -29,7 +29,7 @@ struct rounding {
     uint32_t table;  /* 0: target table, or a table that is not part of a run; 1: context table */
     uint32_t column; /* this process's first column, counted in the whole row: a multiple of ROUND_GROUP */
     const uint32_t *rows; /* [rows] the number from which each row's random bits are mixed. A table by key has a hash of the row's key here,
-                           * so that the bits do not depend on which row the key has. NULL: the row's own number. A GPU always uses that */
+                           * so that the bits do not depend on which row the key has. NULL: the row's own number */
 };
 
 /* Returns the number by which a row is known to the random bits. */

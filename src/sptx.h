@@ -311,8 +311,7 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index);
  * first names it. Otherwise it is like a table of numbered rows, with any number type, optimizer and place.
  *
  * First values. A new key's row begins with values that are drawn from (seed, key), and with the optimizer's first state. So its bytes depend neither
- * on the order in which keys come nor on the number of threads or the capacity. (Exception: on a GPU, bfloat16, int8 and float8 are rounded by draws
- * of the row's number.) If a key has no row, a fetch gives its first values.
+ * on the order in which keys come nor on the number of threads or the capacity. If a key has no row, a fetch gives its first values.
  *
  * Admission. With admit = n, a key gets its row when sptx_keyed_fetch() names it for the n-th time. The table counts these sights in 4 bytes for each
  * row of the capacity; several keys share a counter, and all counters are halved after 4 x capacity sights of keys without a row. So a key may get

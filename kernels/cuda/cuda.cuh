@@ -223,6 +223,8 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU [table_frozen_words]: copy of table_spec.frozen; NULL: no row is frozen */
+    const uint32_t *numbers; /* the caller's table_spec.rounding.rows, on the host. spec.rounding.rows is a copy on the GPU, in which table_move() renews
+                              * the rows that it writes; NULL if there are no numbers, or if no field is rounded */
     int trained;             /* 1: a call by id has updated rows */
     struct row_cache *cache; /* cache of often used rows, owned by by_id.cu; NULL: the table has none */
     struct snapshot *snapshot; /* owned by snapshot.cu; NULL: no snapshot is being read */

@@ -397,6 +397,17 @@ static int copy_frozen(struct backend *b, struct backend_table *table) {
     return gpu_fill(table->frozen, table->spec.frozen, bytes);
 }
 
+/* Copies the numbers from which rows' random bits are mixed to the GPU. */
+static int copy_numbers(struct backend *b, struct backend_table *table) {
+    const struct record_layout *layout = &table->spec.layout;
+    uint64_t bytes = table->spec.rows * sizeof *table->numbers;
+    void *copy = NULL;
+    if (!table->numbers || (!has_halves(layout) && !layout->coarse)) return 0;
+    if (gpu_take(b, &copy, bytes, "the numbers by which rows are rounded")) return -1;
+    table->spec.rounding.rows = (const uint32_t *)copy;
+    return gpu_fill(copy, table->numbers, bytes);
+}
+
 /* Counts the open tables with layout.by_row. Captured graphs of batches depend on whether there are any, so they are made again. */
 static void count_by_row(struct backend *b, const struct record_layout *layout, int change) {
     if (!layout->by_row) return;
@@ -416,6 +427,8 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     }
     table->stores[0].fd = table->stores[1].fd = -1;
     table->spec = *spec;
+    table->spec.rounding.rows = NULL; /* set by copy_numbers() */
+    table->numbers = spec->rounding.rows;
     count_by_row(b, layout, 1);
     table->name = mem_text(spec->name, strlen(spec->name), "a table's name");
     if (!table->name) {
@@ -430,7 +443,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     int failed = cudaSetDevice(b->device) != cudaSuccess;
     failed = failed || store_open(b, &table->stores[0], spec, &shape.store[0], ".weights");
     failed = failed || (!table->shared && store_open(b, &table->stores[1], spec, &shape.store[1], ".state"));
-    failed = failed || copy_frozen(b, table) || cuda_cache_open(b, table);
+    failed = failed || copy_frozen(b, table) || copy_numbers(b, table) || cuda_cache_open(b, table);
     if (failed) {
         cuda_table_close(b, table);
         return -1;
@@ -458,6 +471,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     cuda_cache_close(b, table);
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));
+    gpu_give(b, (void *)(uintptr_t)table->spec.rounding.rows, table->spec.rows * sizeof *table->numbers);
     cuda_by_id_forget(b, table);
     for (int i = 0; i < BACKEND_STAGES; i++)
         for (struct row_set &side : b->stages[i].side)
@@ -505,7 +519,7 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
 /* Pins the transfer buffers if necessary. They stay pinned, since pinning takes longer than a copy. */
 static int reserve_transfer(struct backend *b, const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
-        if (table->stores[i].gpu_memory && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
+        if ((table->stores[i].gpu_memory || (!i && table->spec.rounding.rows)) && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
     return 0;
 }
 
@@ -546,14 +560,24 @@ static __global__ void move_listed(char *gpu, uint64_t stride, uint64_t hot_rows
         else other[at] = one[at];
 }
 
+static __global__ void set_numbers(uint32_t *numbers, const uint32_t *row, const uint32_t *number, uint64_t count) {
+    uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    if (i < count) numbers[row[i]] = number[i];
+}
+
 static int move_all(struct backend *b, const struct backend_table *table, const struct host_records *records, uint64_t count, int write) {
     const unsigned threads = 256, of_block = threads / 32;
     for (int i = 0; i < table->parts; i++) {
         const struct store *store = &table->stores[i];
-        if (!store->gpu_memory) continue;
-        uint32_t *row = (uint32_t *)(b->transfer[i] + count * store->stride); /* behind the records, where the GPU reads it */
+        uint32_t *numbers = !i && write ? (uint32_t *)(uintptr_t)table->spec.rounding.rows : NULL;
+        if (!store->gpu_memory && !numbers) continue;
+        uint32_t *row = (uint32_t *)(b->transfer[i] + count * store->stride), *number = row + count; /* behind the records, where the GPU reads them */
         memcpy(row, records->row, count * sizeof *row);
-        move_listed<<<(unsigned)((count + of_block - 1) / of_block), threads>>>(store->gpu, store->stride, store->gpu_rows, b->transfer[i], row, count, write);
+        if (store->gpu_memory)
+            move_listed<<<(unsigned)((count + of_block - 1) / of_block), threads>>>(store->gpu, store->stride, store->gpu_rows, b->transfer[i], row,
+                                                                                    count, write);
+        for (uint64_t k = 0; k < count && numbers; k++) number[k] = table->numbers[row[k]];
+        if (numbers) set_numbers<<<(unsigned)((count + threads - 1) / threads), threads>>>(numbers, row, number, count);
         CK(cudaGetLastError());
     }
     CK(cudaStreamSynchronize(cudaStreamLegacy));
@@ -571,7 +595,8 @@ int cuda_table_move(struct backend *b, struct backend_table *table, const uint32
         struct host_records records = {};
         const struct store *weights = &table->stores[0], *state = &table->stores[table->parts - 1];
         char *at = (char *)packed + first * table->spec.layout.packed;
-        some = count - first < TRANSFER_BYTES / (widest + sizeof *row) ? count - first : TRANSFER_BYTES / (widest + sizeof *row);
+        some = TRANSFER_BYTES / (widest + 2 * sizeof *row);
+        if (some > count - first) some = count - first;
         records.weights = weights->host - weights->gpu_rows * weights->stride;
         records.state = state->host - state->gpu_rows * state->stride + table->state_offset;
         records.weights_stride = weights->stride;

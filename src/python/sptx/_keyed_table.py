@@ -56,9 +56,8 @@ class KeyedTable(Table):
     the host first: the index is there, and rows for new keys are written from there.
 
     First values. A row begins with values that are drawn from (seed, key), and with the optimizer's first state: neither the order in
-    which keys come, nor threads or the capacity change a byte of a key's row. (On a GPU the rounding of "bfloat16", "int8" and
-    "float8" is drawn from the row's number, which these do change.) A key without a row is answered with its first values, never with
-    zeros unless init="zeros".
+    which keys come, nor threads or the capacity change a byte of a key's row. A key without a row is answered with its first values, never
+    with zeros unless init="zeros".
 
     A keyed table has no views and no prefetch. Beside that, errors, streams and threads are those of sptx.Table.
     """
