@@ -518,8 +518,10 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
 
 /* Pins the transfer buffers if necessary. They stay pinned, since pinning takes longer than a copy. */
 static int reserve_transfer(struct backend *b, const struct backend_table *table) {
-    for (int i = 0; i < table->parts; i++)
-        if ((table->stores[i].gpu_memory || (!i && table->spec.rounding.rows)) && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
+    for (int i = 0; i < table->parts; i++) {
+        int used = table->stores[i].gpu_memory || (!i && table->spec.rounding.rows);
+        if (used && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
+    }
     return 0;
 }
 
@@ -571,7 +573,7 @@ static int move_all(struct backend *b, const struct backend_table *table, const 
         const struct store *store = &table->stores[i];
         uint32_t *numbers = !i && write ? (uint32_t *)(uintptr_t)table->spec.rounding.rows : NULL;
         if (!store->gpu_memory && !numbers) continue;
-        uint32_t *row = (uint32_t *)(b->transfer[i] + count * store->stride), *number = row + count; /* behind the records, where the GPU reads them */
+        uint32_t *row = (uint32_t *)(b->transfer[i] + count * store->stride), *number = row + count; /* behind the records */
         memcpy(row, records->row, count * sizeof *row);
         if (store->gpu_memory)
             move_listed<<<(unsigned)((count + of_block - 1) / of_block), threads>>>(store->gpu, store->stride, store->gpu_rows, b->transfer[i], row,

@@ -566,15 +566,6 @@ static int write_summed(struct file_writer *writer, XXH64_state_t *sum, const vo
     return file_write(writer, bytes, count);
 }
 
-static int put_keys(const struct keys *keys, struct file_writer *writer, XXH64_state_t *sum, const uint32_t *row, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++) {
-        const struct key_row *of = &keys->row[row[i]];
-        const struct key_about about = {of->key, of->count, of->last, of->born};
-        if (write_summed(writer, sum, &about, sizeof about)) return -1;
-    }
-    return 0;
-}
-
 static int put_records(struct sptx_keyed *keyed, struct file_writer *writer, XXH64_state_t *sum, const uint32_t *row, uint64_t count) {
     const struct record_layout *layout = &keyed->table->table.spec.layout;
     for (uint64_t first = 0; first < count; first += keyed->chunk) {
@@ -597,14 +588,6 @@ static int block_is_saved(const struct keys *keys, uint64_t block, const struct 
     return since ? keys->sketch_call[block] > since->call : memcmp(keys->sketch + block * KEYS_BLOCK, none, KEYS_BLOCK) != 0;
 }
 
-static int put_blocks(const struct keys *keys, struct file_writer *writer, XXH64_state_t *sum, const struct sptx_mark *since) {
-    for (uint64_t i = 0; i < keys->blocks; i++)
-        if (block_is_saved(keys, i, since) &&
-            (write_summed(writer, sum, &i, sizeof i) || write_summed(writer, sum, keys->sketch + i * KEYS_BLOCK, KEYS_BLOCK)))
-            return -1;
-    return 0;
-}
-
 static int write_file(struct sptx_keyed *keyed, const char *path, const struct sptx_mark *since) {
     struct keys *keys = &keyed->keys;
     struct head head = head_of(keyed, since);
@@ -620,12 +603,17 @@ static int write_file(struct sptx_keyed *keyed, const char *path, const struct s
     for (uint64_t i = 0; i < keys->blocks; i++) head.blocks += (uint64_t)block_is_saved(keys, i, since);
     if (!result && !(result = file_writer_open(&writer, path))) {
         XXH64_reset(sum, 0);
-        if (write_summed(&writer, sum, text, (uint64_t)print_head(&head, text)) || put_keys(keys, &writer, sum, row, head.rows) ||
-            put_records(keyed, &writer, sum, row, head.rows) || write_summed(&writer, sum, gone, head.gone * sizeof *gone) ||
-            put_blocks(keys, &writer, sum, since))
-            result = -1;
+        result = write_summed(&writer, sum, text, print_head(&head, text));
+        for (uint64_t i = 0; i < head.rows && !result; i++) {
+            const struct key_row *of = &keys->row[row[i]];
+            result = write_summed(&writer, sum, &(struct key_about){of->key, of->count, of->last, of->born}, sizeof(struct key_about));
+        }
+        if (!result) result = put_records(keyed, &writer, sum, row, head.rows) || write_summed(&writer, sum, gone, head.gone * sizeof *gone);
+        for (uint64_t i = 0; i < keys->blocks && !result; i++)
+            if (block_is_saved(keys, i, since))
+                result = write_summed(&writer, sum, &i, sizeof i) || write_summed(&writer, sum, keys->sketch + i * KEYS_BLOCK, KEYS_BLOCK);
         hash = XXH64_digest(sum);
-        if (result || file_write(&writer, &hash, sizeof hash) || file_commit(&writer)) result = -1;
+        result = result || file_write(&writer, &hash, sizeof hash) || file_commit(&writer) ? -1 : 0;
         if (result) file_abandon(&writer);
     }
     XXH64_freeState(sum);

@@ -14,7 +14,7 @@ from ._context import Context, Handle, context_for, count_of
 from ._errors import Error, tell
 from ._libraries import Numpy, Operand, Torch, Wrong
 from ._library import EVICTS, library
-from ._table import Table, path_of, place_of, read_table
+from ._table import Table, path_of, read_table
 
 Path = Union[str, "os.PathLike[str]"]
 _MASK = (1 << 64) - 1
@@ -68,12 +68,7 @@ class KeyedTable(Table):
         self._handle: Optional[Handle] = None
         self._saving = self._calls = None
         wanted = read_table(capacity, dim, optimizer, **options)
-        if evict not in EVICTS:
-            raise ValueError("evict = %r is none of %s" % (evict, ", ".join(map(repr, EVICTS))))
-        keyed = _library.KeyedOptions(size=ctypes.sizeof(_library.KeyedOptions), evict=EVICTS.index(evict),
-                                      admit=count_of(admit, "admit", 32),
-                                      keep_evicted=_MASK if keep_evicted is None else count_of(keep_evicted, "keep_evicted", 63))
-        self._take_open(wanted, keyed, context_for(device), check_finite)
+        self._take_open(wanted, _keyed_options(evict, admit, keep_evicted), context_for(device), check_finite)
 
     def _take_open(self, wanted: Any, keyed: Any, context: Context, check_finite: bool) -> None:
         self._context = context
@@ -239,17 +234,12 @@ class KeyedTable(Table):
         Raises OSError if the file cannot be read, sptx.Error if it contains something else."""
         context, where = context_for(device), path_of(path)
         os.stat(where)
-        wanted, keyed = _library.TableOptions(), _library.KeyedOptions()
-        library.sptx_table_defaults(ctypes.byref(wanted), ctypes.sizeof(wanted))
-        library.sptx_keyed_defaults(ctypes.byref(keyed), ctypes.sizeof(keyed))
+        wanted = read_table(1, 1, "sgd", weights=weights, state=state, hot_rows=hot_rows, gpu_rows=gpu_rows, directory=directory)
+        keyed = _keyed_options(None, 1, keep_evicted)
         context.call(library.sptx_keyed_options_of, context._handle, where, ctypes.byref(wanted), ctypes.byref(keyed))
         wanted.init = bytes(wanted.init)  # a copy: the library's text is valid until it reads the next file
-        wanted.weights, wanted.state = place_of(weights, "weights"), place_of(state, "state")
-        wanted.hot_rows, wanted.gpu_rows = count_of(hot_rows, "hot_rows", 64), count_of(gpu_rows, "gpu_rows", 64)
-        wanted.directory = path_of(directory) if directory is not None else None
         if capacity is not None:
             wanted.rows = count_of(capacity, "capacity", 64)
-        keyed.keep_evicted = _MASK if keep_evicted is None else count_of(keep_evicted, "keep_evicted", 63)
         table: KeyedTable = cls.__new__(cls)
         table._handle = table._saving = table._calls = None
         table._take_open(wanted, keyed, context, check_finite)
@@ -342,6 +332,13 @@ class KeyedTable(Table):
         return "sptx.KeyedTable(%d of %d x %d%s, %s, lr=%g, evict=%s, admit=%d, weights=%s, state=%s, on %s)" % (
             (len(self), self._rows, self._dim, "" if self._dtype == "float32" else " " + self._dtype, self._optimizer, self.lr, self._evict,
              self._admit) + self._places + (self.device,))
+
+
+def _keyed_options(evict: Optional[str], admit: Any, keep_evicted: Any) -> Any:
+    if evict not in EVICTS:
+        raise ValueError("evict = %r is none of %s" % (evict, ", ".join(map(repr, EVICTS))))
+    return _library.KeyedOptions(size=ctypes.sizeof(_library.KeyedOptions), evict=EVICTS.index(evict), admit=count_of(admit, "admit", 32),
+                                 keep_evicted=_MASK if keep_evicted is None else count_of(keep_evicted, "keep_evicted", 63))
 
 
 def _stream(gpu: Optional[int], which: Operand, values: Operand) -> Optional[int]:
