@@ -56,7 +56,7 @@ static uint64_t rank(const struct world *w, const struct entry *e) {
     return w->options.evict == SPTX_EVICT_LRU ? e->last : w->options.evict == SPTX_EVICT_LFU ? e->count : e->born;
 }
 
-/* Lets a key leave for another one. Compares it with what the table says has left: the keys come in the order in which they left. */
+/* Takes the row from the key that must leave first, and compares that key and its row with the next ones of sptx_keyed_evicted(). */
 static void leave(struct world *w) {
     struct entry *least = NULL;
     uint64_t key, count;

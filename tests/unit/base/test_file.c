@@ -259,7 +259,7 @@ static void knows_its_pieces(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(file_is_partial(none[i], "out"));
 }
 
-/* Another process that removes what killed writers have left, at any moment of a save, neither breaks the save nor keeps what is left. */
+/* A save succeeds although another process calls file_remove_left() for its path all the time. */
 static void removing_what_is_left_breaks_no_save(void **state) {
     char *path = in_scratch("out"), *pipe = in_scratch("out.2-0123456789abcdef.partial"), text[16];
     int end;
