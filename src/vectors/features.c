@@ -244,12 +244,12 @@ void features_release(struct feature_file *file) {
 enum {
     WIDTH = 16,      /* columns that are solved together */
     ROUNDS = 64,     /* most rounds of conjugate gradients */
-    JUDGED = 4,      /* the ridge is chosen by the first blocks of columns .. */
+    JUDGED = 2,      /* the ridge is chosen by the first blocks of columns .. */
     LEFT_OUT = 1000, /* .. for at most so many items that are left out */
     ASKED = 300,     /* lists by which the length of new items' vectors is chosen, at most .. */
     PLACES = 20      /* .. and the places of their answers */
 };
-static const float ridges[] = {0.03f, 0.1f, 0.3f, 1, 3, 10, 30};
+static const float ridges[] = {0.1f, 0.3f, 1, 3, 10, 30, 100};
 enum { RIDGES = sizeof ridges / sizeof *ridges };
 
 /* The least squares problem: items x features, in compressed rows, and the trained rows less their mean. */
@@ -271,48 +271,56 @@ static int is_left_out(const struct fit *f, uint64_t item) {
     return f->judging && (item + 1) % f->each == 0 && item / f->each < f->left;
 }
 
-static void add_scaled(float *to, const float *from, float by, unsigned width) {
-    for (unsigned c = 0; c < width; c++) to[c] += by * from[c];
+static void add_scaled(float *to, const float *from, float by, uint32_t count) {
+    for (uint32_t c = 0; c < count; c++) to[c] += by * from[c];
 }
 
-/* Writes X^T X p + ridge p to `out`, both [features x width]; row: [width] buffer. */
-static void apply(const struct fit *f, const float *p, float *out, float ridge, unsigned width) {
-    for (uint64_t i = 0; i < f->features * width; i++) out[i] = ridge * p[i];
+/* Writes X^T X p + ridge p to `out`, both [features x WIDTH]. */
+static void apply(const struct fit *f, const float *p, float *out, float ridge) {
+    for (uint64_t i = 0; i < f->features * WIDTH; i++) out[i] = ridge * p[i];
     for (uint64_t item = 0; item < f->items; item++) {
         float row[WIDTH] = {0};
         if (is_left_out(f, item)) continue;
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(row, p + f->of[at] * (uint64_t)width, f->part[at], width);
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(out + f->of[at] * (uint64_t)width, row, f->part[at], width);
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(row, p + f->of[at] * (uint64_t)WIDTH, f->part[at], WIDTH);
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(out + f->of[at] * (uint64_t)WIDTH, row, f->part[at], WIDTH);
     }
 }
 
-static void dots(const float *a, const float *b, uint64_t rows, unsigned width, double out[WIDTH]) {
-    for (unsigned c = 0; c < width; c++) out[c] = 0;
+/* Computes the dot product of each column of a and b, [rows x WIDTH]. */
+static void dots(const float *a, const float *b, uint64_t rows, double out[WIDTH]) {
+    for (unsigned c = 0; c < WIDTH; c++) out[c] = 0;
     for (uint64_t i = 0; i < rows; i++)
-        for (unsigned c = 0; c < width; c++) out[c] += (double)a[i * width + c] * b[i * width + c];
+        for (unsigned c = 0; c < WIDTH; c++) out[c] += (double)a[i * WIDTH + c] * b[i * WIDTH + c];
 }
 
-/* Solves columns first .. first + width - 1 for one ridge by conjugate gradients. x, r, p, q: [features x width]; x is the result. */
-static void solve(const struct fit *f, float ridge, uint32_t first, unsigned width, float *x, float *r, float *p, float *q) {
-    uint64_t count = f->features * width;
-    double now[WIDTH], begun[WIDTH], of[WIDTH], next[WIDTH];
+/* Solves columns first .. first + width - 1 for one ridge by conjugate gradients, preconditioned by the diagonal. x, r, p, q: [features x WIDTH], of
+ * which columns from `width` on are zeros; x is the result. inverse: [features] 1 / the diagonal. */
+static void solve(const struct fit *f, float ridge, uint32_t first, unsigned width, float *x, float *r, float *p, float *q, float *inverse) {
+    uint64_t count = f->features * WIDTH;
+    double now[WIDTH], begun[WIDTH], of[WIDTH], next[WIDTH], least = f->judging ? 1e-4 : 1e-6; /* least squared error, relative to that of zeros */
     for (uint64_t i = 0; i < count; i++) x[i] = r[i] = 0;
+    for (uint64_t i = 0; i < f->features; i++) inverse[i] = ridge;
     for (uint64_t item = 0; item < f->items; item++)
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1] && !is_left_out(f, item); at++)
-            add_scaled(r + f->of[at] * (uint64_t)width, f->rows + item * f->dim + first, f->part[at], width);
-    memcpy(p, r, count * sizeof *p);
-    dots(r, r, f->features, width, now);
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1] && !is_left_out(f, item); at++) {
+            add_scaled(r + f->of[at] * (uint64_t)WIDTH, f->rows + item * f->dim + first, f->part[at], width);
+            inverse[f->of[at]] += f->part[at] * f->part[at];
+        }
+    for (uint64_t i = 0; i < f->features; i++) inverse[i] = 1 / inverse[i];
+    for (uint64_t i = 0; i < count; i++) q[i] = p[i] = inverse[i / WIDTH] * r[i];
+    dots(r, q, f->features, now);
     memcpy(begun, now, sizeof begun);
     for (int round = 0, open = 1; round < ROUNDS && open; round++) {
-        apply(f, p, q, ridge, width);
-        dots(p, q, f->features, width, of);
         float step[WIDTH], turn[WIDTH];
-        for (unsigned c = 0; c < width; c++) step[c] = of[c] > 0 ? (float)(now[c] / of[c]) : 0;
-        for (uint64_t i = 0; i < count; i++) x[i] += step[i % width] * p[i], r[i] -= step[i % width] * q[i];
-        dots(r, r, f->features, width, next);
+        apply(f, p, q, ridge);
+        dots(p, q, f->features, of);
+        for (unsigned c = 0; c < WIDTH; c++) step[c] = of[c] > 0 ? (float)(now[c] / of[c]) : 0;
+        for (uint64_t i = 0; i < count; i += WIDTH)
+            for (unsigned c = 0; c < WIDTH; c++) x[i + c] += step[c] * p[i + c], r[i + c] -= step[c] * q[i + c], q[i + c] = inverse[i / WIDTH] * r[i + c];
+        dots(r, q, f->features, next);
         open = 0;
-        for (unsigned c = 0; c < width; c++) turn[c] = now[c] > 0 ? (float)(next[c] / now[c]) : 0, now[c] = next[c], open |= now[c] > 1e-6 * begun[c];
-        for (uint64_t i = 0; i < count; i++) p[i] = r[i] + turn[i % width] * p[i];
+        for (unsigned c = 0; c < WIDTH; c++) turn[c] = now[c] > 0 ? (float)(next[c] / now[c]) : 0, now[c] = next[c], open |= now[c] > least * begun[c];
+        for (uint64_t i = 0; i < count; i += WIDTH)
+            for (unsigned c = 0; c < WIDTH; c++) p[i + c] = q[i + c] + turn[c] * p[i + c];
     }
 }
 
@@ -320,19 +328,19 @@ static void solve(const struct fit *f, float ridge, uint32_t first, unsigned wid
 static int solve_blocks(void *context, unsigned worker) {
     struct fit *f = context;
     uint64_t blocks = (f->dim + WIDTH - 1) / WIDTH, judged = blocks < JUDGED ? blocks : JUDGED, at, end;
-    OWNED float *x = mem_alloc(f->features, 4 * WIDTH * sizeof *x, "the rows of features");
+    OWNED float *x = mem_alloc(f->features, (4 * WIDTH + 1) * sizeof *x, "the rows of features");
     if (!x) return -1;
     while (pool_take(&f->taken, f->judging ? judged * RIDGES : blocks, 1, &at, &end)) {
         uint64_t block = f->judging ? at % judged : at, ridge = f->judging ? at / judged : (uint64_t)f->ridge;
         uint32_t first = (uint32_t)block * WIDTH;
         unsigned width = f->dim - first < WIDTH ? f->dim - first : WIDTH;
-        uint64_t count = f->features * width;
-        solve(f, ridges[ridge], first, width, x, x + count, x + 2 * count, x + 3 * count);
-        for (uint64_t i = 0; i < f->features && !f->judging; i++) memcpy(f->solved + i * f->dim + first, x + i * width, width * sizeof *x);
+        uint64_t count = f->features * WIDTH;
+        solve(f, ridges[ridge], first, width, x, x + count, x + 2 * count, x + 3 * count, x + 4 * count);
+        for (uint64_t i = 0; i < f->features && !f->judging; i++) memcpy(f->solved + i * f->dim + first, x + i * WIDTH, width * sizeof *x);
         for (uint64_t i = 0; i < f->left && f->judging; i++) {
             uint64_t item = (i + 1) * f->each - 1;
             float *row = f->guessed + (ridge * f->left + i) * JUDGED * WIDTH + block * WIDTH;
-            for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++) add_scaled(row, x + f->of[j] * (uint64_t)width, f->part[j], width);
+            for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++) add_scaled(row, x + f->of[j] * (uint64_t)WIDTH, f->part[j], WIDTH);
         }
     }
     return 0;
