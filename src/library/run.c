@@ -65,7 +65,7 @@ uint32_t sptx_run_dim(const struct sptx_run *run) {
 }
 
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length) {
-    return run && row < run->model.rows ? vocab_word(&run->model.vocab, row, length) : NULL;
+    return run && row < model_end(&run->model) ? model_name(&run->model, row, length) : NULL;
 }
 
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row) {
@@ -111,7 +111,7 @@ enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t 
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!word || !row) return leave(run->context, fail_usage("a word and a place for its row are wanted; one is NULL"));
-    int64_t found = vocab_find(&run->model.vocab, word, strlen(word));
+    int64_t found = model_named(&run->model, word, strlen(word));
     if (found >= 0) {
         *row = (uint64_t)found;
         return leave(run->context, 0);
@@ -250,18 +250,38 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     int score = answers_score_named(&run->model, name, named, pool_threads(run->context->pool));
     if (score < 0) return -1;
     if (run->recommending && run->lists.score == (enum list_score)score && last->first == candidates->first &&
-        last->count == candidates->count && !last->rows == !candidates->rows && (!bytes || !memcmp(last->rows, candidates->rows, bytes)))
+        last->count == candidates->count && last->only_new == candidates->only_new && !last->rows == !candidates->rows && (!bytes || !memcmp(last->rows, candidates->rows, bytes)))
         return 0;
     close_lists(run);
     if (candidates->rows && !(copy = mem_alloc(candidates->count, sizeof *copy, "candidates"))) return -1;
     if (bytes) memcpy(copy, candidates->rows, bytes);
-    run->candidates = (struct list_candidates){candidates->first, copy, candidates->count, 0};
+    run->candidates = (struct list_candidates){candidates->first, copy, candidates->count, candidates->only_new};
     int result = device_config(run->context, &config) ||
                          list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
                      ? -1 : 0;
     run->recommending = 1;
     if (result) close_lists(run);
     return result;
+}
+
+enum sptx_status sptx_run_add_items(struct sptx_run *run, const char *path, const char *words, double share, uint64_t *added) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    if (!added || !(share <= 1)) return leave(run->context, fail_usage("a share of at most 1 and a place for a number are wanted"));
+    struct model_extra before[2] = {run->model.added, run->model.features};
+    close_lists(run);
+    run->model.added = run->model.features = (struct model_extra){.capacity = 0};
+    int result = list_scores_features(&run->model, &(struct features_asked){path, words, share}, answers_score(&run->model, 1),
+                                      pool_threads(run->context->pool));
+    struct model_extra *kept[2] = {&run->model.added, &run->model.features};
+    for (int i = 0; i < 2; i++) { /* a file that is refused leaves the items of an earlier call */
+        struct model_extra gone = result ? *kept[i] : before[i];
+        if (result) *kept[i] = before[i];
+        words_release(&gone.names);
+        free(gone.rows);
+    }
+    *added = run->model.added.names.size;
+    return leave(run->context, result);
 }
 
 /* One call of sptx_run_recommend(). A list's items are those that the caller gave and, if the list has a name, after them its items in training. */
@@ -309,7 +329,7 @@ static int take_answer(void *user, uint64_t list, const struct search_found *fou
     struct recommending *r = user;
     const struct list_question *q = &r->question;
     uint64_t known = q->rows && q->rows[list] >= 0 && list_score_of_users(r->run->lists.score), k = q->k;
-    for (uint64_t i = q->starts[list]; i < q->starts[list + 1]; i++) known += q->codes[i] < r->run->model.rows;
+    for (uint64_t i = q->starts[list]; i < q->starts[list + 1]; i++) known += q->codes[i] < model_end(&r->run->model);
     for (uint64_t i = 0; i < k; i++) {
         r->rows[list * k + i] = known ? found->ids[i] : UINT32_MAX;
         r->scores[list * k + i] = known ? found->scores[i] : -INFINITY;
@@ -339,12 +359,14 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     enter(run->context);
     if (!count || !k) return leave(run->context, 0);
     int result = take_options(&options, sizeof options, given);
-    const struct list_candidates candidates = {options.among, options.candidates, options.candidate_count, 0};
+    const struct list_candidates candidates = {options.among, options.candidates, options.candidate_count, (int)options.only_new};
     r.question.seen = (int)options.seen;
     if (!result && (!starts || !items || !rows || !scores))
         result = fail_usage("starts, items, rows and scores are wanted; one is NULL");
     else if (!result && options.seen > 1)
         result = fail_usage("seen = %" PRIu64 " is neither 0 nor 1", options.seen);
+    else if (!result && (options.only_new > 1 || (options.only_new && (options.candidates || options.among))))
+        result = fail_usage("only_new = %" PRIu64 " is 0 or, without candidates and among, 1", options.only_new);
     else if (!result && options.candidates && options.among)
         result = fail_usage("among = %" PRIu64 " and candidates are two choices of rows; wanted one", options.among);
     else if (!result)

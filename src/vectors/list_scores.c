@@ -141,7 +141,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
     scores->candidates = mem_alloc(candidates->rows ? candidates->count : items + added, sizeof *scores->candidates, "candidates");
     if (!scores->candidates) return -1;
     for (uint64_t i = 0; i < candidates->count && candidates->rows; i++)
-        if (candidates->rows[i] < items || candidates->rows[i] >= model->rows) scores->candidates[count++] = (uint32_t)candidates->rows[i];
+        if (candidates->rows[i] < items || (candidates->rows[i] >= model->rows && candidates->rows[i] < model_end(model))) scores->candidates[count++] = (uint32_t)candidates->rows[i];
     for (uint64_t i = 0; i < items && !candidates->rows && !candidates->only_new; i++) scores->candidates[count++] = (uint32_t)i;
     for (uint64_t i = 0; i < added && !candidates->rows; i++) scores->candidates[count++] = (uint32_t)(model->rows + i);
     count = search_distinct(scores->candidates, count);

@@ -110,6 +110,7 @@ class Asked:
             #  "questions": {"accuracy": .., "semantic": .., "syntactic": .., "covered": .., "total": ..}}
             run.evaluate(train="train.txt", held_out="test.txt", k=20)
             # {"lists": {"recall": .., "ndcg": .., "hit": .., "lists": .., "unknown": .., "held_out": .., "trained": .., ..}}
+            # in a run with item features {"lists": {"new items among all": {"recall": ..}, ..}}
             run.evaluate(train=frame, held_out=other_frame, columns=("user", "item"))
             run.evaluate(labels="cora.labels.tsv", share=[0.1, 0.5])
             # {"cora.labels.tsv": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}

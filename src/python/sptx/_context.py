@@ -34,7 +34,7 @@ from ._library import library
 
 _call = operator.methodcaller("__call__")  # map(_call, steps) runs steps in C, with no Python between them
 
-_TAKEN = "columns    "  # messages that begin so say which columns of a file are read; they are printed
+_TAKEN = ("columns    ", "features   ", "new items  ")  # messages that begin so say what a file was taken for; they are printed
 
 _process = os.getpid()  # kept because every call compares it; changed below after a fork
 
@@ -59,7 +59,7 @@ class Context:
         self._lock = threading.RLock()  # reentrant: objects that are collected during a call may make a call
         self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
         self._said = said = []  # type: list
-        self.is_quiet = False  # True: lines that say which columns of a file are read are not printed
+        self.is_quiet = False  # True: lines that say what a file was taken for are not printed
         self.waits_to_tell = False  # True: calls give no warnings; another thread gives them later, by tell_all()
         self._hear = _library.WarningFunction(lambda _, text: said.append(text.decode("utf-8", "replace")))
         options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), text_of(str(device), "device"),
@@ -158,7 +158,7 @@ class Context:
         self.waits_to_tell = False
 
     def _warnings(self) -> Iterator[str]:
-        """Empties the queue of the library's messages: yields the warnings, and prints the lines about columns."""
+        """Empties the queue of the library's messages: yields the warnings, and prints the lines about what a file was taken for."""
         while self._said:
             text = self._said.pop(0)
             if not text.startswith(_TAKEN):

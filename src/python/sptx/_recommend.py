@@ -88,6 +88,9 @@ def _options(score: Optional[str], among: Any, seen: bool, names: Any, items: _I
     kept = None if names is None else (ctypes.c_char_p * len(names))(*names)
     if kept is not None:
         options.names = ctypes.cast(kept, ctypes.POINTER(ctypes.c_char_p))
+    if isinstance(among, str) and among == "new":
+        options.only_new = 1
+        return options, kept
     if isinstance(among, (int, float, numpy.number)) or among is None:
         options.among = count_of(among or 0, "among", 32)
         return options, kept
@@ -116,6 +119,7 @@ def recommend(run: Any, asked: List[Any], k: int, score: Optional[str], seen: bo
     Returns the answers, one for each list (None if no item of any list is known), and the _Items that were looked up."""
     if score is not None and not isinstance(score, str):
         raise TypeError("a score is a str or None, not a %s" % type(score).__name__)
+    run._meet_items()
     handle, items = run._open(), _Items(run)
     k = min(count_of(k, "k", 32), len(run))
     rows, names = _question(run, asked, items)

@@ -3,6 +3,7 @@
 import ctypes
 import html
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
 
@@ -13,6 +14,7 @@ from ._asked import NONE, Asked, places_for, table_of
 from ._corpus import is_token, name_of, strings
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
+from ._features import is_file, write
 from ._indexes import Indexes
 from ._library import InferOptions, NearestOptions, library
 from ._recommend import answers, infer, is_table, lists_of, recommend
@@ -101,6 +103,7 @@ class Run(Asked, Indexes):
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: Any = "auto") -> None:
         self._handle: Optional[Handle] = None
+        self._has_items = False  # new items were added, or looked for
         self._path = os.fspath(path)
         self._where = os.path.abspath(path_of(path)) if os.fspath(path) else b""  # absolute: os.chdir() does not change it
         self._device = "auto" if isinstance(device, Context) else str(device)
@@ -287,7 +290,7 @@ class Run(Asked, Indexes):
         score: how items are scored: "target", "context", "context-cosine", "normsum", "sum", "context-context", "user" or
         "user-cosine" (`sptx-w2v help recommend` explains each); None: the one that suits the run's training.
         seen: True: items of a list may be recommended for it. among: items that may be recommended; or a number n: the n most
-        frequent items; 0: all items.
+        frequent items; 0: all items; "new": only new items (add_items()).
         """
         if (items is None) + (list is None) + (lists is None) != 2:
             raise TypeError("recommend wants an iterable of items, list= or lists=, and only one of the three")
@@ -305,6 +308,41 @@ class Run(Asked, Indexes):
         if found is None:
             raise KeyError(looked.unknown or "no item is given")
         return found[0]
+
+    def add_items(self, features: Any = None, *, words: Optional[Iterable[str]] = None, share: Optional[float] = None) -> int:
+        """Lets recommend() and evaluate() answer with items that no list contains yet, by their features; nearest() and vector() know them and
+        the features by name ("genre:noir"). Returns the number of new items.
+
+            run.add_items(frame)                                     # a column of names, and columns of categories, numbers, several values
+            run.add_items({"film 7": ["noir", "1947"], ..})          # also of the items that the run was trained on
+            run.recommend(["milk", "bread"], among="new")
+
+        features  a path, a frame, a dict {name: features}, or a sparse matrix items x features; None: the file that the run was trained with
+                  (corpus.item_features, or item_features= of fit()), which recommend() reads by itself. It must have the trained items, too: by
+                  them the library learns what a feature means. Training itself is not changed. A later call replaces the new items
+        words     columns whose words are features each, such as ["title"]
+        share     which share of the first 20 places new items take on average, 0 to 1; None: 0.03, or less if there are few
+        """
+        handle, added = self._open(), ctypes.c_uint64()
+        columns = None if words is None else ",".join([words] if isinstance(words, str) else words).encode()
+        if share is not None and not 0 <= share <= 1:
+            raise ValueError("share is %r, wanted a number from 0 to 1" % (share,))
+        with tempfile.TemporaryDirectory(prefix="sptx-") as directory:
+            path = None if features is None else path_of(features) if is_file(features) else os.fsencode(os.path.join(directory, "features"))
+            if path is not None and not is_file(features):
+                with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
+                    write(features, to)
+            self._context.call(library.sptx_run_add_items, handle.pointer, path, columns, -1.0 if share is None else float(share),
+                               ctypes.byref(added))
+        self._has_items = True
+        return int(added.value)
+
+    def _meet_items(self) -> None:
+        """Reads the run's own file of features, if it has one, before the first question that may be about new items."""
+        if not self._has_items:
+            self._has_items = True
+            if self._key("corpus", "item_features"):
+                self.add_items()
 
     def tails(self, head: Any, relation: Any, k: int = 10, seen: bool = False) -> Any:
         """In a run of triples: the k best tails of a head and a relation, best first, with their scores.
@@ -465,7 +503,7 @@ class Run(Asked, Indexes):
         for at, word in enumerate(words):
             found = ctypes.c_uint64()
             said = self._find(word, found)
-            if said is None:
+            if said is None and found.value < self._rows:
                 rows[at] = found.value
             elif not self._unseen(name_of(word), table, out[at]):
                 raise KeyError(said)
@@ -476,7 +514,8 @@ class Run(Asked, Indexes):
         return rows, out
 
     def _unseen(self, word: str, table: Optional[bytes], out: Any) -> bool:
-        """Writes the mean of a word's n-gram vectors to out [dim]. False if the word has none."""
+        """Writes to out [dim] the vector of a feature or a new item, or the mean of a word's n-gram vectors. False if the word has none."""
+        self._meet_items()
         try:
             name = word.encode("utf-8", "surrogateescape")
             if b"\0" in name:

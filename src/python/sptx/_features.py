@@ -1,0 +1,53 @@
+"""Features of items as a file, which the library looks at as it does at every other file."""
+
+import csv
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, List, TextIO
+
+from ._corpus import is_token, name_of
+
+
+def is_file(data: Any) -> bool:
+    return isinstance(data, (str, bytes, os.PathLike))
+
+
+def _cell(value: Any) -> str:
+    """Returns a table's value as a field: several values between bars, "" for a missing one."""
+    if isinstance(value, (list, tuple, set, frozenset)) or (hasattr(value, "tolist") and not is_token(value) and getattr(value, "ndim", 0)):
+        return "|".join(map(_cell, value))
+    if value is None or value != value:
+        return ""
+    return " ".join(str(value).split("\n"))
+
+
+def write(data: Any, to: TextIO, names: Any = None) -> None:
+    """Writes features of items to a text file: a frame as CSV with a header; a dict {name: features}, or a sparse matrix items x features, as lines of
+    a name, a tab and features. names: those of a matrix' rows; None: 0, 1, 2 .."""
+    if hasattr(data, "tocsr"):
+        matrix = data.tocsr()
+        matrix.eliminate_zeros()
+        rows = [name_of(name) for name in (range(matrix.shape[0]) if names is None else names)]
+        if len(rows) != matrix.shape[0]:
+            raise ValueError("%d names for %d rows of features" % (len(rows), matrix.shape[0]))
+        data = {name: matrix.indices[matrix.indptr[i]:matrix.indptr[i + 1]].tolist() for i, name in enumerate(rows)}
+    if isinstance(data, Mapping):
+        for name, features in data.items():
+            if is_token(features) or not isinstance(features, Iterable):
+                raise TypeError("the features of %r are %r; wanted a list of them" % (name, features))
+            words = [name_of(feature) for feature in features]
+            for word in words:
+                if not word or word.split() != [word]:
+                    raise ValueError("%r has the feature %r: a feature of a dict is one word; a frame may have blanks in its values" % (name, word))
+            to.write("%s\t%s\n" % (name_of(name), " ".join(words)))
+        return
+    if not hasattr(data, "columns"):
+        raise TypeError("features are a path, a frame with a column of names, a dict {name: features} or a sparse matrix, not a %s" % type(data).__name__)
+    if getattr(getattr(data, "index", None), "name", None) is not None:  # a frame of pandas' whose index names the items
+        data = data.reset_index()
+    names = [str(name) for name in getattr(data, "column_names", data.columns)]
+    columns: List[List[Any]] = [column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+                                for column in (data[name] for name in getattr(data, "column_names", data.columns))]
+    rows_of = csv.writer(to, lineterminator="\n")
+    rows_of.writerow(names)
+    rows_of.writerows([_cell(value) for value in row] for row in zip(*columns))

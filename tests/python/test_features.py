@@ -1,0 +1,96 @@
+"""New items by their features from Python: frames, dicts and sparse matrices, in fit() and Run.add_items()."""
+import numpy
+import pytest
+import scipy.sparse
+import sptx
+
+KINDS, OLD, NEW = 8, 25, 5
+ITEMS = [f"k{k}i{i}" for k in range(KINDS) for i in range(OLD + NEW)]
+
+
+def kind_of(item):
+    return item[:2]
+
+
+@pytest.fixture(scope="module")
+def lists():
+    rng = numpy.random.default_rng(3)
+    return {f"p{p}": [f"k{k}i{i}" for k in rng.choice(KINDS, 2, replace=False) for i in rng.choice(OLD, 6, replace=False)] for p in range(500)}
+
+
+@pytest.fixture(scope="module")
+def features():
+    rng = numpy.random.default_rng(4)
+    return {item: [f"kind:{kind_of(item)}", f"x{rng.integers(20)}"] for item in ITEMS}
+
+
+@pytest.fixture(scope="module")
+def run(lists, features, tmp_path_factory):
+    path = tmp_path_factory.mktemp("features") / "deep" / "run"
+    return sptx.fit(lists, path, format="lists", dim=16, item_features=features, device="cpu", threads=2, progress=False)
+
+
+def new_of(answer):
+    return [item for item, _ in answer if int(item.split("i")[1]) >= OLD]
+
+
+def test_fit_with_a_dict(run, lists):
+    assert open(str(run._path) + ".items").readline() == "k0i0\tkind:k0 x%s\n" % open(str(run._path) + ".items").readline().split("x")[1].strip()
+    answer = run.recommend(list="p0", k=10, among="new")
+    assert len(new_of(answer)) == 10
+    liked = {kind_of(item) for item in lists["p0"]}
+    assert sum(kind_of(item) in liked for item in new_of(answer)) >= 6
+    assert sum(kind_of(word) == "k3" for word, _ in run.nearest("kind:k3", k=5)) >= 4
+    new = f"k2i{OLD}"
+    assert run.vector(new).shape == (16,) and new not in list(run.words)
+    assert all(kind_of(item) == "k2" for item, _ in run.recommend([new], k=3))  # a list of a new item alone
+    held_out = {name: [f"{kind_of(items[0])}i{OLD + 2}"] for name, items in lists.items()}
+    judged = run.evaluate(train=lists, held_out=held_out, k=10)["lists"]
+    assert judged["new items among new ones"]["recall"] > 2 * 10 / (KINDS * NEW)
+
+
+def test_a_run_that_is_opened_again_knows_them(run):
+    again = sptx.Run(run._path, device="cpu")
+    assert again.recommend(list="p1", k=5, among="new") == run.recommend(list="p1", k=5, among="new")
+
+
+def test_add_items_from_a_frame(run, features):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"item": ITEMS, "kind": [kind_of(item) for item in ITEMS], "tags": [list(features[item][1:]) for item in ITEMS],
+                              "title": [f"The {item}, again" for item in ITEMS]})
+    run = sptx.Run(run._path, device="cpu")
+    assert run.add_items(frame) == KINDS * NEW
+    assert sum(kind_of(word) == "k5" for word, _ in run.nearest("kind:k5", k=5)) >= 4
+    with pytest.raises(KeyError):
+        run.nearest("title:The")
+    assert run.add_items(frame, words=["title"], share=0.5) == KINDS * NEW
+    run.nearest("title:The")
+    assert len(new_of(run.recommend(list="p0", k=20))) > 4
+    assert run.add_items(frame.set_index("item"), share=0) == KINDS * NEW
+    assert not new_of(run.recommend(list="p0", k=20))
+
+
+def test_add_items_from_a_matrix(lists, tmp_path):
+    number = {item: i for i, item in enumerate(ITEMS)}
+    named = {name: [number[item] for item in items] for name, items in lists.items()}
+    run = sptx.fit(named, tmp_path / "run", format="lists", dim=16, device="cpu", threads=2, progress=False)
+    kinds = scipy.sparse.csr_matrix(([1.0] * len(ITEMS), ([*range(len(ITEMS))], [int(item[1]) for item in ITEMS])))
+    assert run.add_items(kinds) == KINDS * NEW
+    answer = run.recommend(list="p0", k=6, among="new")
+    liked = {kind_of(item) for item in lists["p0"]}
+    assert sum(kind_of(ITEMS[int(item)]) in liked for item, _ in answer) >= 4
+
+
+def test_what_is_refused(run, features):
+    with pytest.raises(ValueError, match="one word"):
+        run.add_items({"k0i0": ["science fiction"]})
+    with pytest.raises(TypeError, match="wanted a list"):
+        run.add_items({"k0i0": "noir"})
+    with pytest.raises(TypeError, match="not a int"):
+        run.add_items(5)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        run.add_items(features, share=2)
+    before = run.recommend(list="p0", k=5, among="new")
+    with pytest.raises(sptx.Error, match="features of 0 items"):
+        run.add_items({"other": ["a"], "names": ["b"]})
+    assert run.recommend(list="p0", k=5, among="new") == before
