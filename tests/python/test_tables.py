@@ -160,6 +160,40 @@ tables.save(sys.argv[1])
     assert len(list((tmp_path / "whole").iterdir())) == 4
 
 
+def test_a_save_that_fails_leaves_what_was_there(tmp_path):
+    tables = by_key()
+    tables["ad"].fetch([1, 1])
+    tables["ad"].store([1], numpy.full((1, 3), numpy.inf, "f4"))
+    with pytest.raises(sptx.Error, match="infinity or NaN"):
+        tables.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    tables["ad"].remove([1])
+    tables.save(tmp_path / "old")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()}
+    tables["ad"].store([1], numpy.full((1, 3), numpy.inf, "f4"))
+    with pytest.raises(sptx.Error, match="infinity or NaN"):
+        tables.save(tmp_path / "old")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
+
+
+def test_processes_save_to_a_folder_and_read_it_at_once(tmp_path):
+    code = """
+import sys, sptx
+tables = sptx.Tables([sptx.KeyedTable(300, 8, device="cpu", seed=int(sys.argv[2])) for _ in range(4)])
+for step in range(15):
+    tables.fetch([range(step * 20 + 1)] * 4)
+    tables.save(sys.argv[1])
+"""
+    tables = sptx.Tables([sptx.KeyedTable(300, 8, device="cpu") for _ in range(4)])
+    tables.save(tmp_path / "both")
+    savers = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "both"), str(seed)]) for seed in (1, 2)]
+    while any(saver.poll() is None for saver in savers):
+        read = sptx.KeyedTables.load(tmp_path / "both", device="cpu")
+        assert len({(read.rows(name), read[name].chain) for name in read}) == 1  # of one save of one process
+        read.close()
+    assert [saver.returncode for saver in savers] == [0, 0] and len(list((tmp_path / "both").iterdir())) == 5
+
+
 # ---- with PyTorch ----
 
 @pytest.mark.torch

@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Dict, Iterator, List, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy
 
@@ -22,6 +22,7 @@ from ._table import Table
 
 Path = Union[str, "os.PathLike[str]"]
 _LIST, _FORM = "tables.json", "sptx keyed tables 1"
+_FILE = re.compile(r"\d+-[0-9a-f]{16}\.keyed(\.\d+-[0-9a-f]{16}\.partial)?")  # of a table, perhaps one that a killed save left
 
 
 class Tables:
@@ -257,24 +258,27 @@ class KeyedTables(Tables):
     @classmethod
     def load(cls, path: Path, **options: Any) -> "KeyedTables":
         """Opens all tables of a folder that save() wrote. options: those of KeyedTable.load(), for all tables."""
-        return cls({name: KeyedTable.load(file, **options) for name, file in _listed(path, False).items()})
+        with _locked(path, fcntl.LOCK_SH):
+            return cls({name: KeyedTable.load(file, **options) for name, file in _listed(path, False).items()})
 
     def restore(self, path: Path) -> None:
         """Replaces the rows of all tables by those of a folder that save() wrote, or raises and changes none (KeyedTable.restore)."""
-        loaded = {name: self._tables[name]._loaded(file) for name, file in self._files(path, False).items()}
+        with _locked(path, fcntl.LOCK_SH):
+            loaded = {name: self._tables[name]._loaded(file) for name, file in self._files(path, False).items()}
         for name, table in loaded.items():
             self._tables[name].__dict__.update(table.__dict__)
 
     def apply_changes(self, path: Path) -> None:
         """Applies a folder of save_changes(). Raises sptx.Error, and changes nothing, if it does not follow the state of each table."""
-        files = self._files(path, True)
-        for name, file in files.items():
-            table, there = self._tables[name], number_in_file(file, "base_chain")
-            if there != table.chain:
-                raise Error("the changes of table %r in '%s' follow another state than the table's%s; nothing is changed" % (
-                    name, os.fspath(path), ", and are applied already" if number_in_file(file) == table.chain else ""))
-        for name, file in files.items():
-            self._tables[name].apply_changes(file)
+        with _locked(path, fcntl.LOCK_SH):
+            files = self._files(path, True)
+            for name, file in files.items():
+                chain = self._tables[name].chain
+                if number_in_file(file, "base_chain") != chain:
+                    raise Error("the changes of table %r in '%s' follow another state than the table's%s; nothing is changed" % (
+                        name, os.fspath(path), ", and are applied already" if number_in_file(file) == chain else ""))
+            for name, file in files.items():
+                self._tables[name].apply_changes(file)
 
     def _files(self, path: Path, changes: bool) -> Dict[Any, str]:
         files = _listed(path, changes)
@@ -286,15 +290,13 @@ class KeyedTables(Tables):
         folder = os.path.abspath(os.fsdecode(os.fspath(path)))
         if any(not isinstance(name, (str, int)) for name in self._tables):
             raise TypeError("names of tables that are saved are str or int, not %r" % (list(self._tables),))
-        if not os.path.isdir(folder):
+        made = not os.path.isdir(folder)
+        with contextlib.suppress(FileExistsError):
             os.mkdir(folder)
-        holder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(holder, fcntl.LOCK_EX)
-            older = [name for name in os.listdir(folder) if re.fullmatch(r"\d+-[0-9a-f]{16}\.keyed(\.\d+-[0-9a-f]{16}\.partial)?", name)]
-            there = [name for name in os.listdir(folder) if name not in older and not name.startswith(_LIST)]
-            if there:
-                raise Error("'%s' holds '%s', which is no file of tables: save to a folder of its own" % (folder, there[0]))
+        with _locked(folder, fcntl.LOCK_EX) as holder:
+            others = [name for name in os.listdir(folder) if not name.startswith(_LIST) and not _FILE.fullmatch(name)]
+            if others:
+                raise Error("'%s' holds '%s', which is no file of tables: save to a folder of its own" % (folder, others[0]))
             save = os.urandom(8).hex()
             files = {name: "%d-%s.keyed" % (number, save) for name, number in self._number.items()}
             listed = json.dumps({"form": _FORM, "changes": changes, "tables": list(files.items())}).encode()
@@ -303,22 +305,32 @@ class KeyedTables(Tables):
                     write(name, os.path.join(folder, file))
                 _pickled.replace({os.path.join(folder, _LIST): lambda out: out.write(listed)})
                 os.fsync(holder)
-            except BaseException:
-                older = list(files.values())
-                raise
-            finally:  # what the list no longer names, or what this save did not finish
-                for name in older:
-                    with contextlib.suppress(FileNotFoundError):
+            finally:  # removes the files of older saves, or those of this one if it failed before the list names them
+                named = _listed(folder, None).values() if os.path.exists(os.path.join(folder, _LIST)) else ()
+                for name in filter(_FILE.fullmatch, os.listdir(folder)):
+                    if os.path.join(folder, name) not in named:
                         os.unlink(os.path.join(folder, name))
-        finally:
-            os.close(holder)
+                if made and not named:
+                    with contextlib.suppress(OSError):
+                        os.rmdir(folder)
 
     def __repr__(self) -> str:
         return "sptx.Tables(%r)" % (self._tables,)
 
 
-def _listed(path: Path, changes: bool) -> Dict[Any, str]:
-    """Returns the files that the list of a saved folder names, by the tables' names."""
+@contextlib.contextmanager
+def _locked(path: Path, kind: int) -> Iterator[int]:
+    """Opens a folder of saved tables, and waits for processes that are saving to it (LOCK_SH), or also for those that read it (LOCK_EX)."""
+    holder = os.open(os.fspath(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(holder, kind)
+        yield holder
+    finally:
+        os.close(holder)
+
+
+def _listed(path: Path, changes: Optional[bool]) -> Dict[Any, str]:
+    """Returns the files that the list of a saved folder names, by the tables' names. changes: whether they must be of changes; None: either."""
     folder = os.fsdecode(os.fspath(path))
     with open(os.path.join(folder, _LIST), encoding="utf-8") as file:
         text = file.read()
@@ -329,7 +341,7 @@ def _listed(path: Path, changes: bool) -> Dict[Any, str]:
             raise ValueError("form")
     except (ValueError, KeyError, TypeError):
         raise Error("'%s/%s' is no list of tables by key" % (folder, _LIST)) from None
-    if found["changes"] is not changes:
+    if changes is not None and found["changes"] is not changes:
         raise Error("'%s' has %s" % (folder, "changes of tables: load() wants whole ones, and apply_changes() takes these" if found["changes"]
                                      else "whole tables: load() takes these, and apply_changes() wants changes"))
     return tables
