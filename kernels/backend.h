@@ -95,8 +95,8 @@ struct table_spec {
     uint64_t hot_rows;     /* rows first_row .. hot_rows - 1 of a store in pinned memory or a file are kept on the GPU; ignored by the CPU backend */
     uint64_t gpu_cache;    /* most rows of a store in pinned memory that are kept on the GPU because calls by id use them often; 0: none. Excludes
                             * hot_rows; such a table cannot be used in batches. Ignored by the CPU backend */
-    char *given;            /* memory of all rows, in which they are pinned, weights beside state; owned by the caller, who closes the table first.
-                             * NULL: the backend allocates it. With `given` no row is hot or cached */
+    char *given;            /* memory for all rows, weights beside state, in which the rows stay (place: pinned). The caller owns it, and closes
+                             * the table before freeing it. NULL: the backend allocates it. With `given` no row is hot or cached */
     const uint32_t *frozen; /* [table_frozen_words] bit map of frozen rows, whose weights and state no step changes; NULL: none. Owned by the
                              * caller, as long as the table exists. On a GPU only exact steps support it */
 };
@@ -227,9 +227,10 @@ struct topk_request {
     const uint32_t *banned;        /* row ids, rising within a query */
     uint32_t *ids;                 /* result [query_rows x k] row ids; DRAW_NONE after the last one if there are fewer than k */
     float *scores;                 /* result [query_rows x k] scores, falling; of equal scores, the lower id is first */
-    const float *than;             /* [query_rows] NULL: the k best rows are found. Else only `above` and `level` are set; k is not used */
-    uint64_t *above, *level;       /* result of counting [query_rows]: number of rows, without banned ones, whose score is above than[query]; whose
-                                    * score is equal to it */
+    const float *than;             /* NULL: find the k best rows of each query. Otherwise [query_rows] scores: only count, in `above` and `level`, the
+                                    * rows with higher and with equal scores; k is not used */
+    uint64_t *above, *level;       /* [query_rows] results if `than` is given: the numbers of rows, without banned ones, with a score above
+                                    * than[query], and with a score equal to it */
 };
 
 /* ---- the memory that a run takes ---- */
@@ -362,7 +363,7 @@ struct touched_rows {
     double distinct, distinct_cold; /* rows, each once */
 };
 struct batch_rows {
-    double blocks, pairs, terms; /* not counting the block of negatives that a batch shares; terms: as in example_sizes */
+    double blocks, pairs, terms; /* means of a batch; the block of negatives that a batch shares is not counted; terms: as in example_sizes */
     struct touched_rows targets, contexts;
 };
 /* Counts the rows of batches of source->batch examples; held-out examples are counted, too. Returns 0, or -1 after fail(). */

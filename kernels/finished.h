@@ -39,8 +39,8 @@ FN float search_score(const float *query, const float *row, uint32_t dim) {
 }
 
 /* Returns an upper bound of the difference between a row's score and its float32 product with a query: a rounding error for each column, doubled,
- * plus what may be lost below the smallest float32. query_squares: squared length of the query; row_squares: that of the row or more, perhaps a
- * float32 sum. Infinity if a product could overflow. */
+ * plus what may be lost below the smallest float32. query_squares: squared length of the query; row_squares: squared length of the row, or an
+ * upper bound of it. Infinity if a product could overflow. */
 FN float search_margin(uint32_t dim, double query_squares, float row_squares) {
     double lengths = sqrt(query_squares) * sqrt((double)row_squares + 1e-30), columns = (double)dim + 8;
     if (!(lengths < 1e36)) return INFINITY;
@@ -98,7 +98,7 @@ FN float filter_product(float x, float spread, float all) {
 /* most distinct items of the lists of one call; a single list with more items is solved in its own call */
 enum { FOLD_ITEMS = 1 << 16 };
 
-/* What is the same for all lists. The backend copies the arrays. For cosines, rows have length 1. */
+/* The part of the problem that is the same for all lists. The backend copies the arrays. For cosines, rows have length 1. */
 struct fold_problem {
     const float *negatives; /* [count x dim] */
     const uint32_t *ids;    /* [count] which item each negative is, rising */

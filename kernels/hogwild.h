@@ -101,8 +101,8 @@ enum { HOGWILD_FIT_COLUMNS = 512 }; /* most columns for LOSS_GLOVE lock-free on 
 
 enum { HOGWILD_WHY = 512 }; /* bytes of the longest message */
 
-/* Returns 1 if lock-free training cannot do what is asked, and writes a sentence with the reason, and what to set instead, to `why`; otherwise 0.
- * All limits of lock-free training are here. */
+/* Returns 1 if lock-free training does not support the request, and writes a sentence with the reason, and what to set instead, to `why`; otherwise
+ * 0. All limits of lock-free training are here. */
 int hogwild_refuses(const struct hogwild_asked *asked, char why[HOGWILD_WHY]);
 
 /* ==== copies ====

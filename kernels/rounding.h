@@ -23,7 +23,7 @@
 
 enum { ROUND_GROUP = 8 }; /* number of columns for which random bits are made at a time; in a table they occupy 16 bytes */
 
-/* What the random bits for all rows of a table depend on. */
+/* The numbers that decide the random bits for all rows of a table. */
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: target table, or a table that is not part of a run; 1: context table */

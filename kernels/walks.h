@@ -140,13 +140,14 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
 
 /* ---- a step with too many refused candidates ---- */
 
-/* Returns after how many refused candidates a step is drawn exactly, which takes as long as one candidate for each arc. */
+/* Returns the number of refused candidates after which a step is drawn exactly. Drawing exactly takes as long as trying one candidate for each
+ * arc. */
 FN uint32_t walk_most_tries(const struct walk_node *at) {
     return at->degree < DRAW_NONE - WALK_TRIES ? WALK_TRIES + at->degree : DRAW_NONE;
 }
 
-/* Returns a number proportional to the probability that a candidate is `x` and accepted; `share` is proportional to that of drawing x. For the way
- * back adds w->aside, the part of its bias that walk_try() draws first (0 if the graph has weights). */
+/* Returns a number proportional to the probability that one try draws node x and accepts it. share: proportional to the probability of drawing x. If
+ * x is the node before, adds w->aside, the part of its bias that walk_try() draws first (0 if the graph has weights). */
 FN double walk_mass(const struct walks *w, const struct walk_node *before, uint32_t x, double share) {
     double taken = (double)walk_threshold(w, before, x) + 1;
     if (x == before->id) taken += portable_mul((double)w->aside, 4294967296.0);
@@ -255,7 +256,7 @@ FN struct walk_range walks_of(const struct walks *w, uint64_t from, uint64_t cou
     range.end = (from + count + w->length - 1) / w->length;
     return range;
 }
-/* Returns the most walks of which `count` consecutive positions can be part. */
+/* Returns the largest number of walks to which `count` consecutive positions can belong. */
 FN uint64_t walks_at_most(const struct walks *w, uint64_t count) {
     return count / w->length + 2;
 }

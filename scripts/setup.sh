@@ -86,7 +86,7 @@ has_hnswlib() {
     "$system_python" -c 'import hnswlib, numpy' >/dev/null 2>&1
 }
 
-# PyTorch comes from the distribution, too: that one is for the CPU, and a download of 140 MB.
+# PyTorch is installed from the distribution, too: its build is for the CPU, and a download of 140 MB.
 # The wheels of the package index need gigabytes of CUDA's libraries, even on the CPU.
 has_torch() {
     "$system_python" -c 'import torch' >/dev/null 2>&1

@@ -343,8 +343,8 @@ struct sptx_keyed_options {
 /* Sets every field to its default: no key leaves, admit is 1. size: sizeof *options. */
 void sptx_keyed_defaults(struct sptx_keyed_options *options, uint64_t size);
 
-/* Opens a keyed table without any key. rows: the options of its rows; rows->rows is the capacity, at most SPTX_ROWS_MOST - 1024. options: NULL for
- * the defaults. With gpu_rows, each call that brings new keys first writes the rows on the GPU back to the host. */
+/* Opens an empty table by key. rows: the options of its rows; rows->rows is the capacity, at most SPTX_ROWS_MOST - 1024. options: NULL for the
+ * defaults. With gpu_rows, each call that brings new keys first writes the rows on the GPU back to the host. */
 enum sptx_status sptx_keyed_open(struct sptx_context *context, const struct sptx_table_options *rows, const struct sptx_keyed_options *options,
                                  struct sptx_keyed **keyed);
 void sptx_keyed_close(struct sptx_keyed *keyed); /* NULL: does nothing */
@@ -438,7 +438,7 @@ struct sptx_progress {
 /* Called during training. Returns 0 to continue; any other value stops training after a checkpoint. */
 typedef int sptx_progress_fn(void *user, const struct sptx_progress *progress);
 
-/* What sptx_train() does if run.dir already contains a run. */
+/* How sptx_train() treats a run that run.dir already contains. */
 enum sptx_beginning {
     SPTX_ANEW = 0,      /* it fails */
     SPTX_RESUME = 1,    /* it continues from the run's newest checkpoint */
@@ -546,7 +546,7 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
  * the next call. bytes = 0 ends that line. */
 enum sptx_status sptx_corpus_text(struct sptx_corpus *corpus, const char *text, uint64_t bytes);
 
-/* What has been counted in a corpus so far. The arrays are valid until the corpus' next call. */
+/* The counts of a corpus so far. The arrays are valid until the corpus' next call. */
 struct sptx_counted {
     uint64_t size;             /* sizeof (struct sptx_counted), set by the caller */
     struct sptx_tokens words;  /* the different words as text, each with its NUL, in the order of their first occurrence; includes words that
@@ -712,7 +712,7 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
 struct sptx_infer_options {
     uint64_t size;     /* sizeof (struct sptx_infer_options) */
     uint64_t epochs;   /* passes over each document; 0: as many as in the run's training */
-    double lr, min_lr; /* learning rates of the first and the last step; lr = 0: those of the run */
+    double lr, min_lr; /* learning rates of the first and the last step; lr = 0: the rates of the run */
 };
 #define SPTX_INFER_OPTIONS {sizeof(struct sptx_infer_options), 0, 0, 0}
 /* Computes rows, out [count x dim], for new documents, in a run of documents (corpus.format = documents). Document i has the words (row numbers)

@@ -37,7 +37,7 @@ struct cpu_snapshot; /* begins with a struct cpu_snapshot_seen */
 struct backend_table {
     struct table_spec spec;
     struct cpu_snapshot *snapshot; /* NULL: the table has none */
-    struct cpu_store weights, state; /* state: zeros if it is in the weights' records, or if there is none */
+    struct cpu_store weights, state; /* state: all zeros if the state is in the weights' records, or if the rule has no state */
     uintptr_t state_base;            /* the state of row r is at state_base + r x state_stride */
     uint64_t state_stride;
     struct backend_table *next;
@@ -100,7 +100,7 @@ struct cpu_block {
     uint64_t targets, contexts; /* indices of the block's first target and first context in the arrays of ids */
     uint32_t t, c, positives;   /* numbers of its targets, contexts and positives */
     uint32_t predicted;         /* number of words that its targets predict: same as `positives`, except with paths in a tree (example_paths) */
-    uint32_t example;           /* number of the block's example among those that were built together */
+    uint32_t example;           /* number of the block's example among the examples that were built together */
 };
 
 /* Blocks in the order of their examples, and their ids. The arrays grow while blocks are built, and are reused. */

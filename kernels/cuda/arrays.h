@@ -39,7 +39,7 @@ struct batch_counts {
     unsigned long long empty_terms; /* number of terms that are not computed because their slots have no row */
 };
 
-/* Which examples a batch consists of; read by the kernels that make them. */
+/* The choice of a batch's examples, which is read by the kernels that make them. */
 struct example_request {
     struct example_source source; /* its pointers are addresses on the GPU */
     struct shuffle order;         /* shuffled order of the epoch's examples; used only if the source shuffles */

@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(WALK_THREADS, 9) draw_for_part(const struct ex
     draw_walks(source, epoch);
 }
 
-/* Returns the number of thread blocks that draw all walks which may contain one of so many positions. The last thread stores where the last walk
- * ends. */
+/* Returns how many thread blocks are needed to draw all walks that may contain one of this number of positions. The last thread stores where the last
+ * walk ends. */
 unsigned blocks_of(const struct example_source *s, uint64_t positions) {
     return blocks_for(walks_at_most(&s->walks, positions) + 1, WALK_THREADS);
 }
@@ -713,7 +713,7 @@ enum {
     SLOT_THREAD_BITS = 8,
     SLOT_THREADS = 1 << SLOT_THREAD_BITS,
     NEGATIVE_LANE_BITS = 3,     /* log2 of the most threads that draw one block's negatives if there are many blocks */
-    NEGATIVE_THREADS = 1 << 16, /* threads that draw a batch's negatives, if it has at least so many pairs of slots */
+    NEGATIVE_THREADS = 1 << 16, /* number of threads that draw a batch's negatives, if it has at least this many pairs of slots */
     DISTINCT_THREADS = 128,
     DISTINCT_SLOTS = 512
 };

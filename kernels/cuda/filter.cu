@@ -36,7 +36,8 @@ struct filter {
 };
 
 struct spread_row {
-    float sum, all; /* sum: of weighted neighbours' values in this lane's column; all: sum of the arcs' weights */
+    float sum, all; /* sum: the values of the neighbours in this lane's column, each multiplied by its arc's weight, added up; all: the arcs' weights,
+                     * added up */
 };
 
 /* Adds to *row the rows of the neighbours of arcs at .. end - 1, in this order. */

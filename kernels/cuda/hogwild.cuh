@@ -44,7 +44,7 @@ struct hogwild_job {
     struct hogwild_totals *totals;
 };
 
-/* What one warp has counted. Each lane has its own `loss`; they are summed at the end. host_rows: how often rows crossed the link, in either
+/* The counts of one warp. Each lane has its own `loss`; they are summed at the end. host_rows: how often rows crossed the link, in either
  * direction. */
 struct hogwild_sums {
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;

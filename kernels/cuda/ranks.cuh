@@ -65,7 +65,7 @@ static __device__ __forceinline__ bool exchange_has_come(const struct exchange_v
 
 enum {
     EXCHANGE_AGAIN = 4096, /* number of reads of a slot before exchange_wait() is called */
-    EXCHANGE_LOOKS = 1024  /* number of reads of a slot for each read of host memory */
+    EXCHANGE_LOOKS = 1024  /* host memory is read once for this many reads of a slot */
 };
 
 /* Waits for a value, for at most `patience` heartbeats; then records in *missing which rank did not send it. Returns what the slot contains.

@@ -232,7 +232,7 @@ template <class F, int G> static __device__ __forceinline__ uint32_t quad_of(int
     return chunk_of<F, G>(v, tid) * F::QUADS + v % F::QUADS;
 }
 
-/* The chunks of a row's weights that a thread holds in registers, as they are stored. */
+/* The chunks of a row's weights that a thread holds in registers, in the format in which memory stores them. */
 template <class F, int VEC> struct stored_row {
     static_assert(VEC % F::QUADS == 0, "a thread has whole chunks");
     float4 chunk[VEC / F::QUADS];
@@ -634,7 +634,7 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE>
     }
 }
 
-/* B quads of a record, in registers, as they are stored. */
+/* B quads of a record in registers, in the format in which memory stores them. */
 template <class F, int B> struct stored_record {
     struct stored_row<F, B> weights;
     struct held_state<B, true> state;
@@ -705,7 +705,7 @@ static __device__ __forceinline__ float share_of_row(const struct step_view &v, 
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;
 }
 
-/* Where the sum of a work item is stored, or how the row is updated by it. */
+/* The place where the sum of a work item is stored, or the input for updating the row by it. */
 struct item_end {
     const uint32_t *starts; /* distinct_starts of the row set, which give the row's number of places */
     float *partials;        /* rows of span floats; the sum is stored here if the row has several work items */

@@ -334,7 +334,7 @@ int pool_share(struct backend *b, uint32_t blocks, const struct step_view *v, co
     return 0;
 }
 
-/* Waits until all threads of the group can read what the others have written. */
+/* Waits until all threads of the group can read the values that the other threads have written. */
 template <int WIDTH> static __device__ void wait_for_group() {
     if (WIDTH > 32) __syncthreads();
     else __syncwarp();
@@ -342,7 +342,7 @@ template <int WIDTH> static __device__ void wait_for_group() {
 
 /* ---- a vector's scores ---- */
 
-/* The scores of one vector, those of positives first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
+/* The scores of one vector, first its positives' scores. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
 struct line {
     float *score, *coefficient; /* [count] */
     const uint32_t *distinct;   /* [count] indices among the distinct rows; DRAW_NONE: the slot is empty */
@@ -413,7 +413,7 @@ template <int WIDTH> static __device__ void finish_contexts(const struct line &s
 
 /* ---- frozen rows ---- */
 
-/* Which pairs of a block are left out because both rows are frozen, as kernels/cpu/batch.c does. */
+/* The pairs of a block that are left out because both rows are frozen, as kernels/cpu/batch.c leaves them out. */
 struct left {
     bool vectors, contexts; /* vectors: true: some vector may change; contexts: true: some context may change */
     bool by_pairs;          /* true: a pair is kept if at least one of its rows may change; false: all pairs of the block are kept */

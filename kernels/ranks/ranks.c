@@ -36,7 +36,7 @@ static inline int is_alone(const struct ranks *ranks) {
     return ranks_count(ranks) == 1;
 }
 
-/* Which rank this process is, as the launcher says in environment variables. */
+/* The number of this process among the ranks, as the launcher says in environment variables. */
 struct join_place {
     int launched;           /* 0: no launcher started it */
     unsigned number, count; /* count = 0: the launcher does not say */
@@ -461,7 +461,7 @@ void ranks_close(struct ranks *ranks) {
 
 /* ---- sums ---- */
 
-static const char step[] = "a step"; /* for messages: what a late rank should have sent values for */
+static const char step[] = "a step"; /* for messages: the purpose of the values that a late rank should have sent */
 
 /* Computes the offset and the size, in bytes, of each rank's share of `count` floats. */
 static void share_out(const struct ranks *ranks, uint64_t count, int *counts, int *at) {

@@ -455,7 +455,7 @@ int file_is_at(int fd, const char *path) {
     return open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* Opens a pipe for writing, for which it must have a reader; waits for one up to PIPE_SECONDS. */
+/* Opens a pipe for writing. That needs a process that reads from it: waits up to PIPE_SECONDS for one. */
 static int open_pipe(const char *path) {
     for (int waited = 0;; waited++) {
         int fd = retry_open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);

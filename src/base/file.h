@@ -148,10 +148,10 @@ struct file_part {
     int fd;           /* -1 when closed */
 };
 
-/* Opens a part in the process that owns the writer. Returns 0, or -1 after fail(). */
+/* Opens the file_part of the process that owns the writer. Returns 0, or -1 after fail(). */
 int file_part_of(struct file_part *part, const struct file_writer *writer);
-/* Opens a part in another process. `path` is the file's final path, `partial` the temporary path that the writer uses. Returns
- * 0, or -1 if this process cannot open `partial`. */
+/* Opens the file_part of another process. `path` is the file's final path, `partial` the temporary path that the writer uses. Returns 0, or -1 if
+ * this process cannot open `partial`. */
 int file_part_join(struct file_part *part, const char *path, const char *partial);
 void file_part_close(struct file_part *part); /* may be called twice */
 

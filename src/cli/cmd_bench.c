@@ -87,7 +87,7 @@ static void print_json_head(const struct bench_call *call, const struct backend_
     if (!command.failed && !head.failed) puts(head.bytes);
 }
 
-/* Prints what was measured on what: command, device, date; with `gpu` also the speed of plain copies. */
+/* Prints the head of a measurement: command, device, date; with `gpu` also the speed of plain copies. */
 static void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                        int gpu) {
     char date[32] = "", free_text[TEXT_BYTES];

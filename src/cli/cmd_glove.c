@@ -81,7 +81,7 @@ int cmd_vocab_count(int argc, char **argv) {
 
 /* ---- cooccur ---- */
 
-/* A text as ids of those of its words that the vocabulary contains; owned. */
+/* A text as the ids of its words, without the words that the vocabulary does not contain; owned. */
 struct read_text {
     uint32_t *ids;
     uint64_t *starts, tokens, sentences, id_capacity, start_capacity;

@@ -43,7 +43,7 @@ static int resolve_effort(struct config *c) {
     return 0;
 }
 
-/* Copies from `before` those of the listed keys that the user has not set. */
+/* Copies the listed keys from `before`, except keys that the user has set. */
 static void keep_value(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))

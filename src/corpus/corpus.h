@@ -66,7 +66,7 @@ enum corpus_format {
     CORPUS_FORMATS
 };
 
-/* What a field of a line is: a word, a list's name, or a rating. */
+/* The kind of a field of a line: a word, a list's name, or a rating. */
 enum token_part { PART_WORD, PART_NAME, PART_RATING };
 
 struct corpus_fields;

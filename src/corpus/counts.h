@@ -29,7 +29,7 @@ int counts_writer_put(struct counts_writer *writer, uint32_t row, uint32_t colum
 int counts_writer_commit(struct counts_writer *writer, uint64_t fingerprint);
 void counts_writer_abandon(struct counts_writer *writer);
 
-/* What the counts are made of: the encoded corpus, and the keys of [examples] that change the result. */
+/* The input of counting: the encoded corpus, and the keys of [examples] that change the result. */
 struct counts_wanted {
     const struct idstream *text; /* a text whose pairs are counted; or */
     const struct graph *graph;   /* a graph whose arcs have weights */

@@ -503,7 +503,7 @@ static uint64_t lists_before(const struct grouping *g, uint64_t bucket) {
     return lists < g->list_count ? lists : g->list_count;
 }
 
-/* Goes through the pairs in the worker's share: counts those of each bucket (store = 0), or stores them (store = 1). */
+/* Goes through the pairs in the worker's share: counts each bucket's pairs (store = 0), or stores them (store = 1). */
 static inline __attribute__((always_inline)) int each_kept(struct grouping *g, unsigned worker, int store) {
     const struct pairs_met *met = g->met;
     uint64_t i, end, *places = g->places + worker * (g->end - g->first);

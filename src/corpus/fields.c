@@ -382,7 +382,7 @@ static const char *name_of(const struct ratings *ratings) {
 static void ratings_say(const struct ratings *ratings) {
     if (ratings->count && !ratings->least && !ratings->most) remark("%s are all 0: all count alike", name_of(ratings));
     if (!ratings->count || ratings->least == ratings->most) return;
-    if (ratings->least < 0) { /* a negative quantity is that of a returned item */
+    if (ratings->least < 0) { /* in data of sales, a negative quantity means that the item was returned */
         uint64_t below = 0;
         double lowest = ratings->most;
         for (uint64_t i = 0; i < ratings->count; i++) {

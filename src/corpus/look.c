@@ -1954,7 +1954,7 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
 
 /* What the fields of a program's rows are, counted by column. */
 struct kinds {
-    uint64_t filled[COLUMNS_READ], texts[COLUMNS_READ]; /* [column] number of fields with a value, and of these with text */
+    uint64_t filled[COLUMNS_READ], texts[COLUMNS_READ]; /* [column] number of fields with a value, and how many of these values are text */
 };
 
 /* Guesses the kind of rows if the user has not named one: by the columns' names, or, without them, if only one kind is possible. Returns LOOK_ANY

@@ -43,7 +43,7 @@ struct vocab {
     uint32_t *counts;   /* [size] use vocab_count() to read it; VOCAB_LARGE: the word's count is in `large` */
     struct vocab_large *large; /* [large_count]: by rising ids */
     uint64_t large_count, large_capacity;
-    uint64_t tokens;    /* number of all tokens that were counted, including those of words that were left out */
+    uint64_t tokens;    /* number of all tokens that were counted, including tokens of words that were left out */
     uint64_t kept;      /* number of tokens whose words are in the vocabulary */
     uint64_t distinct;  /* number of different words in the corpus before min_count and max_vocab */
     uint64_t lists;     /* number of lists; they have the last rows */
@@ -65,7 +65,7 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
     return vocab->size + vocab->subwords.rows;
 }
 
-/* What precedes a list's name and a relation's name in the vocabulary, and what follows the name of a relation's second row. */
+/* The prefixes of the names of lists and of relations in the vocabulary, and the ending of the name of a relation's second row. */
 #define VOCAB_LIST "list:"
 #define VOCAB_RELATION "relation:"
 #define VOCAB_RECIPROCAL "^-1"

@@ -241,7 +241,7 @@ static int count_batch(const struct worker *worker, struct word_shard *shard, co
         uint64_t first = worker->block.offset + (uint64_t)(queries[i].word - worker->block.bytes);
         if (known[i] == WORDS_ABSENT) {
             uint64_t size = shard->words.size;
-            /* Reserved before the word is added, since each word in the shard must have a count. */
+            /* The memory for the count is reserved before the word is added, since each word in the shard must have a count. */
             if (mem_grow(&shard->counts, &shard->counts_capacity, size + 1, sizeof *shard->counts, "the words' counts")) return -1;
             int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
             if (added < 0) return -1;
@@ -386,7 +386,7 @@ static int refuse_given(const struct worker *worker, const char *word, uint64_t 
                 line, text_shown(length), word, WORDS_MOST - 1);
 }
 
-/* Notes a word that is not in the tally. Its number is found later, with those of other missed words. */
+/* Notes a word that is not in the tally. Its number is found later, together with the numbers of other missed words. */
 static int miss(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line) {
     uint64_t id;
     if (side == &worker->items && side->counts && worker->counting->options->order == ORDER_GIVEN &&

@@ -74,7 +74,7 @@ void integer_rows_release(struct integer_rows *rows); /* may be called on a stru
 
 struct integer_count {
     _Atomic uint64_t count;
-    _Atomic uint64_t after; /* all bits inverted: the byte of the corpus at which the integer first occurs; 0: it does not occur */
+    _Atomic uint64_t after; /* the bitwise complement of the corpus offset at which the integer first occurs; 0: it does not occur */
 };
 struct integer_counts {
     struct integer_count *counts; /* [size] */
@@ -200,7 +200,7 @@ struct word_counts {
     struct gathered_words *lent; /* gathered words whose hash table the first shard borrows until word_counts_release(); NULL: none */
 };
 
-/* Which words to count, and where to write their numbers. */
+/* The request of a count: which words are counted, and where their numbers are written. */
 struct word_counts_wanted {
     struct word_counts *items, *names; /* results, zeroed by the caller; NULL: words of this kind are not counted and get no number */
     const struct vocab *given;  /* if not NULL: items are not counted; the number of an item is its row in this vocabulary */

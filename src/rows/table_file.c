@@ -205,7 +205,7 @@ static unsigned shared_file_join(struct file_part *part, struct ranks *ranks, co
     ranks_share(ranks, &p.notice, sizeof p.notice);
     int alone = ranks_do(ranks, write_number, &p);
     if (!alone) alone = ranks_do(ranks, writer ? read_numbers : NULL, &p);
-    if (alone && !writer) file_part_close(part); /* no common file: what this rank has opened may be another process's */
+    if (alone && !writer) file_part_close(part); /* the ranks have no common file: the one that this rank opened may belong to another process */
     return alone < 0 ? 0 : alone ? 1 : ranks->count;
 }
 

@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-/* What is written to a checkpoint. */
+/* The contents of a checkpoint that is to be written. */
 struct checkpoint {
     struct table *target, *context;
     struct progress_state progress;
@@ -80,7 +80,7 @@ struct checkpoint_entry {
     int own;    /* 1: this program has written the directory */
     int linked; /* 1: a symbolic link to a checkpoint: read like a checkpoint, may be renamed, is never removed */
 };
-/* All directories of a run whose names are those of checkpoints. */
+/* All directories of a run that are named as checkpoints are. */
 struct checkpoints {
     struct checkpoint_entry *list; /* highest step first; within a step: the checkpoint, the one moved aside, the partial one */
     uint64_t count, capacity;

@@ -124,7 +124,7 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
          pair, when, way);
 }
 
-/* Returns 1 if the loss was untrained in all reports so far. Once it was not, this is never checked again. */
+/* Returns 1 if every report so far had the loss of an untrained model. After the first report with a lower loss, later ones are not checked. */
 static int at_plateau(struct metrics *metrics) {
     double now = metrics->last.term, untrained = ln2;
     if (!metrics->reports || metrics->plateau_over) return 0;

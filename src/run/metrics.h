@@ -9,7 +9,7 @@
 #include "checkpoint.h"
 #include "config/config.h"
 
-/* What has been added up since the last report. */
+/* The sums since the last report. */
 struct report_sums {
     double loss;
     uint64_t loss_examples, loss_pairs, loss_terms; /* numbers of examples, pairs and terms whose losses `loss` contains */

@@ -226,7 +226,8 @@ static int check_negatives(const struct example_source *source, const struct voc
         return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
                     " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
                     drawable, own);
-    if (source->per_batch) own = 0; /* negatives are drawn for all examples of a batch together; each example ignores those that are its own rows */
+    if (source->per_batch) own = 0; /* negatives are drawn for all examples of a batch together; each example ignores the negatives that are its own
+                                     * rows */
     if (source->distinct && slots > drawable - own)
         return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
                     " can be drawn%s; lower negatives.count or set negatives.distinct = no",

@@ -40,8 +40,9 @@ int examples_alias(struct alias *table, const double *weights, uint64_t rows);
 /* Returns the number of examples in a full batch: `batch`, or all examples of an epoch if there are fewer. */
 uint64_t examples_batch(const struct examples *examples, uint64_t batch);
 
-/* Returns sizes that are large enough for every batch of `batch` examples, if only the share `share` of all examples is used: those of the largest
- * batch, and a margin for what is drawn (sizes of windows, dropped words, the order of examples, and which are used). Reads the whole corpus. */
+/* Returns sizes that are large enough for every batch of `batch` examples, if only the share `share` of all examples is used: the sizes of the
+ * largest batch, plus a margin for random differences (sizes of windows, dropped words, the order and the choice of examples). Reads the whole
+ * corpus. */
 struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share);
 
 /* examples_walks: lets an example_source use walks over a graph as its sentences. */

@@ -28,9 +28,9 @@ struct copies {
 
 /* ---- opening ---- */
 
-/* MERGES: fewest merges in a run; with fewer, copies would differ too much. rows: those of the larger table. If a GPU trains fewer than
- * max(LEAST, LEAST_A_ROW x rows) examples between two merges, merging takes as long as training; with more than max(MOST, MOST_A_ROW x rows)
- * training becomes no faster (scripts/results/gpus.md). */
+/* MERGES: fewest merges in a run; with fewer, copies would differ too much. rows: number of rows of the larger table. If a GPU trains fewer than
+ * max(LEAST, LEAST_A_ROW x rows) examples between two merges, merging takes as long as training; with more than max(MOST, MOST_A_ROW x rows) training
+ * becomes no faster (scripts/results/gpus.md). */
 enum { MERGES = 40, LEAST = 1 << 18, LEAST_A_ROW = 4, MOST = 1 << 22, MOST_A_ROW = 16 };
 
 /* Returns how many examples each of `count` GPUs trains between two merges: train.merge_every or, if that is auto, so many that merging takes a

@@ -19,7 +19,7 @@
 
 enum { GPU_STREAM_PART = 4 }; /* the id stream is stored on the GPU if it needs at most 1 / GPU_STREAM_PART of the budget */
 
-/* A plan that is being made, and what it is made from. */
+/* A plan that is being made, with its input. */
 struct planning {
     struct plan *plan;
     const struct config *config;
@@ -44,7 +44,8 @@ enum {
     CPU_ROW_BATCH = 1024,    /* default batch on the CPU, in lists or lines */
     USER_BATCH = 128,        /* default batch for examples.mode = user, in lists (one example each): many small steps learn more than few large
                               * ones, also on a GPU */
-    USER_STEPS = 32,         /* fewest steps of an epoch in user mode; with few lists or items the batch is made smaller for it */
+    USER_STEPS = 32,         /* fewest steps of an epoch in user mode; if lists or items are few, the batch is made so small that there are this
+                              * many */
     USER_LEAST = 16,         /* the batch is not made smaller than this number of examples for USER_STEPS */
     SHARED_BATCH = 2048,     /* default batch for user with examples.targets = all, in items (one example each): larger, since most rows of a step
                               * are negatives, which the batch shares */
@@ -555,7 +556,7 @@ static void measure_disk(struct planning *p, const struct vocab *vocab) {
 
 /* ---- traffic ---- */
 
-/* Returns the bytes that cross the link each time a row is touched that is not hot. */
+/* Returns the bytes that cross the link each time a step needs a row that is not among the hot rows. */
 static double link_row(const struct plan *plan, enum table_side side) {
     struct table_spec spec = spec_of(plan, side);
     struct table_shape shape = table_shape(&spec, 1);

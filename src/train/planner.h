@@ -62,7 +62,7 @@ struct plan {
     double floor_pairs;            /* pairs a second at which the link or the memory becomes the limit; 0: unknown */
     int floor_link;                /* 1: the link is the limit; 0: the memory */
     int fits_host, fits_gpu, fits; /* fits: 1: host and GPU have enough memory, and training can reach every table where it is */
-    int fits_disk;                 /* 1: the disk of run.dir has space for a checkpoint, at least once the older run there is removed */
+    int fits_disk;                 /* 1: the disk of run.dir has space for a checkpoint, now or after the older run in run.dir is removed */
     char defaults[DEFAULTS_TEXT];  /* text: keys whose defaults depend on the size of the data, with their values; "": none */
     char advice[HOGWILD_WHY];      /* text: what to change if the plan does not fit; "": it fits */
 };

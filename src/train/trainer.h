@@ -20,7 +20,7 @@ struct trainer_score {
 
 struct gathered;
 struct held_out;
-/* What the caller wants, besides the config. */
+/* The wishes of the caller that are not in the config. */
 struct trainer_options {
     struct gathered *data; /* the corpus, if the calling program has handed it over (corpus/numbered.h); NULL: the files of corpus.path */
     int resume;

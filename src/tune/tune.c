@@ -328,8 +328,8 @@ static int best_write(const struct tuning *t, const struct tune_answer *answer) 
 
 enum { ATTEMPTS = 100 };                   /* most tries to draw a trial with keys that no earlier trial had */
 enum { PARTS = 20 };                       /* the first training of a trial may take the total time / PARTS */
-static const double beginning_share = 0.7; /* share of the time in which a new trial begins whenever no trial may rise; after it, the best trials
-                                            * are trained longer first */
+static const double beginning_share = 0.7; /* for this share of the time, a new trial begins whenever no trial may move up to the next rung; later,
+                                            * the best trials are trained further first */
 static const double held_out_edges = 0.1; /* also of triples */
 
 const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score", "MRR"};

@@ -58,7 +58,8 @@ struct evaluate_request {
 
 /* One measure. */
 struct measure {
-    const char *name, *known; /* what messages call its data, and the data of training (known; NULL: the measure needs none) */
+    const char *name, *known; /* names in messages: of the measure's data, and of the training data (known; NULL: the measure needs no training
+                               * data) */
     int (*judge)(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
     const char *format; /* corpus.format of its data in memory; "": lists, pairs or adjacency; NULL: only files are read */
     int tables;         /* 1: it judges the rows of one table, chosen by `view` */

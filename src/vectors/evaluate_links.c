@@ -337,7 +337,7 @@ static int64_t find_right(struct links_job *job, uint64_t **again) {
     return (int64_t)count;
 }
 
-/* Draws the nodes among which ends are ranked. Draws again for those that turn out to be neighbours. */
+/* Draws the nodes among which ends are ranked. If a drawn node turns out to be a neighbour, draws another one in its place. */
 static int draw_wrong(struct links_job *job) {
     uint64_t count = job->asked.count * LINKS_AMONG;
     OWNED uint64_t *again = NULL;

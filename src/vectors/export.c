@@ -159,7 +159,7 @@ static int write_weights(const struct model *model, enum table_side side, uint32
     return file_write(writer, weights, model->dim * sizeof *weights);
 }
 
-/* Writes the rows of all words, then those of `buckets` buckets of n-grams. */
+/* Writes the rows of all words, then the rows of `buckets` buckets of n-grams. */
 static int write_matrix(const struct model *model, enum table_side side, uint64_t buckets, struct file_writer *writer) {
     const struct subwords *subwords = &model->vocab.subwords;
     const int64_t shape[2] = {(int64_t)(model->rows + buckets), model->dim};
@@ -296,7 +296,7 @@ int export_format_named(const char *name) {
     return fail_usage("'%.100s' is not a format of export; wanted %s", name, names);
 }
 
-/* Fails if the format cannot store what the options ask for, or some word. */
+/* Fails if the format cannot store the numbers or files that the options ask for, or cannot store some word. */
 static int check_export(const struct export *export, const struct format *format) {
     if (export->columns && (!format->parts[0].row || format->parts[0].row == word_class_row))
         return fail_usage("--columns is not for %s, which cannot hold rows of fewer columns", format->name);

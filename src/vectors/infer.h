@@ -22,7 +22,7 @@ struct infer_passes {
 
 struct infer {
     const struct model *model;
-    struct examples examples; /* what is needed to draw examples; each document replaces ids and starts */
+    struct examples examples; /* the input of drawing examples; each document replaces its ids and starts */
     uint32_t ids[2];          /* the document of one word from which `examples` was made */
     uint64_t starts[2];
     struct pool *pool;        /* owned by the caller */

@@ -138,7 +138,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 void list_scores_close(struct list_scores *scores); /* may be called on a struct of zeros */
 int list_scores_fold(struct list_scores *scores, const struct fold_list *lists, uint64_t count); /* fold_in_solve(), by the opened search's backend */
 
-/* Which lists to answer, and how. */
+/* A question: which lists get recommendations, and how. */
 struct list_question {
     const uint64_t *starts; /* items of list i: codes[starts[i]] .. codes[starts[i + 1] - 1] */
     const uint64_t *codes; /* rows of the model; numbers >= model_end() are unknown items, and skipped */

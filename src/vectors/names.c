@@ -263,7 +263,7 @@ int64_t titles_find(const struct titles *titles, const struct model *model, cons
 
 enum { FILES = 8 }; /* most files of a directory whose lines are examined */
 
-/* Which format the files of a directory seem to have. */
+/* The format that the files of a directory seem to have. */
 struct list_form {
     enum look_kind kind;
     int named; /* 1: a header names the columns of pairs */

@@ -69,7 +69,7 @@ int quantizer_queries(const struct quantizer *quantizer, float *values, uint64_t
 struct quantizer_loss {
     uint64_t most;     /* set by the caller: only this many first rows are searched */
     uint64_t searched; /* rows searched */
-    double recall;     /* mean share of found rows, over up to 1,000 rows, whose float32 vectors are the queries */
+    double recall;     /* mean share of the true nearest rows that are found; the queries are the float32 vectors of up to 1,000 rows */
     double rescored;   /* the same share if 100 rows are found first, and then ordered by their float32 vectors */
 };
 int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *loss);

@@ -429,7 +429,7 @@ static uint64_t place_of(const struct record_layout *layout, uint32_t part, uint
 }
 
 double value_of(const struct record_layout *layout, const char *record, uint32_t part, uint32_t column) {
-    if (column >= layout->field[part].columns) return 0; /* of a state with one number a row */
+    if (column >= layout->field[part].columns) return 0; /* a slot with one number for the whole row has no such column */
     const char *at = record + place_of(layout, part, column);
     uint16_t kept;
     float value;

@@ -88,7 +88,7 @@ struct block64 {
     const struct example_pool *pool;
     const uint32_t *targets, *contexts;
     const float *weights; /* weights of the positives; NULL: all 1 */
-    uint32_t head;        /* of a triple whose head is a context: its row */
+    uint32_t head;        /* the row of a triple's head, if the head is a context */
     uint64_t t, c, positives;
     double *vector, *gradient;      /* [dim] */
     double *scores, *coefficients;  /* [c] */

@@ -197,7 +197,7 @@ static struct backend *open_with_source(const struct trial *t, unsigned threads)
     return backend;
 }
 
-/* Opens tables of random rows, and gives float64 the same rows. */
+/* Opens tables of random rows, and gives the float64 reference the same rows. */
 static void open_tables(struct trial *t, struct backend *backend, struct rows64 *r) {
     char *packed = calloc(t->source.rows, t->layout.packed);
     struct backend_table *tables[2];

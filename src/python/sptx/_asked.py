@@ -53,13 +53,14 @@ class Asked:
 
     def most_similar(self, positive: Any = (), negative: Any = (), topn: int = 10,
                      table: Optional[str] = None) -> List[Tuple[str, float]]:
-        """The topn words nearest by cosine to the mean of the positive words' unit vectors and of the negative ones' turned
-        round, best first, with the cosines: gensim's question and answer. Vectors count as they are, of any length.
+        """The topn words nearest by cosine to the mean of the positive words' unit vectors and the negative words' negated unit vectors, best first,
+        with the cosines: gensim's question and answer. Vectors count as they are, of any length.
 
             run.most_similar(positive=["king", "woman"], negative=["man"])
 
         positive, negative: a word, a vector [dim], or a list of these and of pairs (word or vector, weight). The weight of a pair
-        counts as it is, and without one it is 1 for positive and -1 for negative. Words that are asked are not in the answer. KeyError for a word that is none, ValueError where nothing is given.
+        counts as it is, and without one it is 1 for positive and -1 for negative. Words that are asked are not in the answer. KeyError for an unknown
+        word, ValueError where nothing is given.
         """
         parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
@@ -87,7 +88,7 @@ class Asked:
 
             run.analogy("paris", "france", "rome")     # [("italy", 0.71), ..]
 
-        The three words are not in the answer. KeyError for a word that is none; sptx.Error for a list's row.
+        The three words are not in the answer. KeyError for an unknown word; sptx.Error for a list's row.
         """
         rows, scores = places_for(1, min(count_of(k, "k", 32), len(self)))
         if not all(word in self for word in (a, b, c)):
@@ -219,7 +220,7 @@ class Asked:
         labels: a file of a row and its labels a line, by which the map is coloured; None: it is coloured by clusters.
         evaluations: files that hold what `sptx-w2v evaluate` printed. table, lists: as of nearest().
 
-        Raises ValueError for numbers that are none, sptx.Error where a file cannot be read or written.
+        Raises ValueError for a top or search that is not a number of rows, sptx.Error where a file cannot be read or written.
         """
         files = [path_of(one) for one in _paths(evaluations)]
         options = _library.ReportOptions(

@@ -193,7 +193,7 @@ class Run(Asked, Indexes):
         return self.vectors([word])[0]
 
     def vectors(self, words: Optional[Iterable[str]] = None, table: Optional[str] = None, lists: bool = False) -> Any:
-        """Copies of words' vectors, float32 [words x dim]: what `sptx-w2v export` writes. KeyError for a word that is none.
+        """Copies of words' vectors, float32 [words x dim]: what `sptx-w2v export` writes. KeyError for an unknown word.
 
             run.vectors(["sin", "cos"]) @ run.vectors(["tan"])[0]
             run.vectors([3, 4])              # 3 is the word "3"

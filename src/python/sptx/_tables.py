@@ -330,7 +330,8 @@ def _locked(path: Path, kind: int) -> Iterator[int]:
 
 
 def _listed(path: Path, changes: Optional[bool]) -> Dict[Any, str]:
-    """Returns the files that the list of a saved folder names, by the tables' names. changes: whether they must be of changes; None: either."""
+    """Reads the list of a saved folder, and returns {name of a table: path of its file}. changes: True: the files must hold changes; False:
+    whole tables; None: either."""
     folder = os.fsdecode(os.fspath(path))
     with open(os.path.join(folder, _LIST), encoding="utf-8") as file:
         text = file.read()

@@ -169,7 +169,7 @@ static struct config random_config(int hogwild) {
     c.walks_length = 2 + below(90), c.walks_per_node = 1 + below(2);
     c.walks_p = ONE_OF(1, 2), c.walks_q = ONE_OF(1, 3);
     if (!hogwild) c.train_loss = (int)below(LOSS_GLOVE + 1), c.train_score = (int)below(SCORE_AUTO);
-    if (c.train_loss == (int)LOSS_GLOVE) c.train_loss = LOSS_HIERARCHICAL; /* counts are no data of the modes chosen here */
+    if (c.train_loss == (int)LOSS_GLOVE) c.train_loss = LOSS_HIERARCHICAL; /* none of the modes chosen here trains on counts */
     c.examples_window = 1 + below(12);
     c.examples_shrink = (int)below(2);
     c.examples_subsample = mode == EXAMPLE_WINDOW && below(2) ? 1e-3 : 0;

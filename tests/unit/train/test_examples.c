@@ -314,7 +314,7 @@ static void test_refuses_laws(void **state) {
     config.negatives_exclude = 0;
     accept(config);
 
-    refused.vocab.lists = 1; /* negatives that a batch shares belong to no example */
+    refused.vocab.lists = 1; /* negatives that a batch shares are drawn for no example, so that one example's own rows cannot be left out of them */
     for (int law = NOISE_UNIFORM; law <= NOISE_LOG_UNIFORM; law++)
         for (config.negatives_exclude = 0; config.negatives_exclude < 2; config.negatives_exclude++) {
             config.examples_mode = MODE_USER, config.examples_targets = TARGETS_ALL, config.examples_positives = 1;
