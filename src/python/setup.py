@@ -90,7 +90,7 @@ os.makedirs(SCRATCH)
 logging.disable(logging.INFO)  # hides setuptools' line for each copied file; the lines of the compiler stay
 setup(
     version=version,
-    packages=["sptx", "sptx.gensim", "sptx.gensim.models", "sptx.implicit", "sptx.speedtorch"],
+    packages=["sptx", "sptx.gensim", "sptx.gensim.models", "sptx.implicit", "sptx.lightfm", "sptx.speedtorch"],
     package_data={"sptx": ["py.typed"]},
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython},
     distclass=WithLibrary,

@@ -56,7 +56,7 @@ def test_what_needs_no_torch_runs(given, tmp_path, path):
     if path == "README.md":
         assert len(there) == 1 and (tmp_path / "friends.bin").exists() and given["run"].nearest("helmet", k=1)[0][0] in ("red_bike", "lock")
     else:
-        assert len(there) == 11 and given["x"].shape == (2, 2, 64) and given["found"].tolist() == [True, False] and len(given["books"]) == 200_000
+        assert len(there) == 12 and given["x"].shape == (2, 2, 64) and given["found"].tolist() == [True, False] and len(given["books"]) == 200_000
         for name in "runs/text", "runs/books", "runs/items", "runs/facts", "runs/ini", "my.bin", "my.html", "my.txt", "books.npy", "my.npy.scales.npy":
             assert (tmp_path / name).exists(), name
 

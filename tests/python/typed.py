@@ -81,4 +81,4 @@ def failures() -> None:
     except sptx.OutOfMemory:
         raise
     except sptx.Error as error:
-        print(error, SptxWarning, sptx.torch, sptx.gensim, sptx.implicit, sptx.speedtorch)
+        print(error, SptxWarning, sptx.torch, sptx.gensim, sptx.implicit, sptx.lightfm, sptx.speedtorch)

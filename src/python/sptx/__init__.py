@@ -7,6 +7,7 @@
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     gensim      gensim's names: `import sptx.gensim as gensim`
     implicit    implicit's names: `import sptx.implicit as implicit`
+    lightfm     LightFM's names: `from sptx.lightfm import LightFM`
     fit         trains a run on paths, iterables, dicts, sparse matrices, Arrow tables or edges, without conversion
     tune        finds keys for data: trains on most of it, judges by the rest
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
@@ -48,11 +49,11 @@ from ._word2vec import Word2Vec
 
 __all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "GloVe", "HalfRows", "KeyedTable", "KeyedTables", "KeyedVectors",
            "OutOfMemory", "Phrases", "Progress", "Rows", "Run", "Saving", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit",
-           "gensim", "implicit", "speedtorch", "torch", "train", "tune"]
+           "gensim", "implicit", "lightfm", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:
     """Imports a submodule at its first use: sptx.torch and sptx.speedtorch import PyTorch, which is slow and may be missing."""
-    if name in ("gensim", "implicit", "speedtorch", "torch"):
+    if name in ("gensim", "implicit", "lightfm", "speedtorch", "torch"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError("module 'sptx' has no attribute %r" % name)

@@ -7,20 +7,18 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from .._fit import fit
+from .._factors import Trained, matrix_of, seed_of, softmax_keys, unit
 from .._refused import refused
-from .._run import Run
 from .._word2vec import _Place
 
 _AT_ONCE = 1 << 24  # most scores that are in memory at a time
 
 
-class _Factors:
+class _Factors(Trained):
     """What both models are: rows of users and rows of items, whose dot products are the scores.
 
     user_factors    [users x factors], item_factors [items x factors]: copies of the run's rows, of unit length if it was trained by cosines;
                     zeros for a user or an item without entries. None before fit()
-    run             the sptx.Run behind them, for everything that implicit has no call for: run.evaluate(), run.export(), run.to_faiss()
     """
 
     def __init__(self, factors: int, regularization: float, dtype: Any, iterations: int, num_threads: int, random_state: Any,
@@ -30,34 +28,15 @@ class _Factors:
         self.keys = dict(keys or {})
         self.user_factors: Any = None
         self.item_factors: Any = None
-        self._place: Optional[_Place] = None  # the files of the run
-        self._opened: Optional[Run] = None
+        self._device = "auto" if use_gpu is None else "cuda" if use_gpu else "cpu"
 
     def _fit(self, matrix: Any, show_progress: bool, callback: Any, keys: Dict[str, Any]) -> None:
         if callback is not None:
             raise NotImplementedError("callback is not there: sptx.fit(user_items, path, progress=) reports while it trains")
         seed = {} if self.random_state is None else {"train.seed": seed_of(self.random_state)}
-        place = _Place()
-        run = fit(matrix, place.path("run"), dim=self.factors, threads=self.num_threads, device=self._device,
-                  keys={"optimizer.weight_decay": self.regularization, **seed, **keys, **self.keys, "corpus.order": "given",
-                        "run.checkpoint_every": "end", "run.keep": 1}, progress=None if show_progress else False)
-        self._place, self._opened = place, run
-        self.user_factors, self.item_factors = (rows.astype(self.dtype) for rows in factors_of(run, matrix))
-
-    @property
-    def _device(self) -> str:
-        return "auto" if self.use_gpu is None else "cuda" if self.use_gpu else "cpu"
-
-    @property
-    def run(self) -> Run:
-        if self._place is None:
-            raise ValueError("the model has no run: call fit() first")
-        if self._opened is None:
-            self._opened = Run(self._place.path("run"), device=self._device)
-        return self._opened
-
-    def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_opened": None}
+        rows = self._train(matrix, {"model.dim": self.factors, "optimizer.weight_decay": self.regularization, **seed, **keys, **self.keys},
+                           None if show_progress else False, self.num_threads)
+        self.user_factors, self.item_factors = (part.astype(self.dtype) for part in rows)
 
     # ---- questions ----
 
@@ -92,12 +71,12 @@ class _Factors:
         if recalculate_item:
             self.recalculate_item()
         queries = self._rows(self.item_factors, numpy.atleast_1d(itemid), "item")
-        return self._best(numpy.isscalar(itemid), _unit(queries), _unit(self.item_factors), N, filter_items, items)
+        return self._best(numpy.isscalar(itemid), unit(queries), unit(self.item_factors), N, filter_items, items)
 
     def similar_users(self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None) -> Tuple[Any, Any]:
         """The N users nearest to a user, or to each of several, as similar_items() finds items."""
         queries = self._rows(self.user_factors, numpy.atleast_1d(userid), "user")
-        return self._best(numpy.isscalar(userid), _unit(queries), _unit(self.user_factors), N, filter_users, users)
+        return self._best(numpy.isscalar(userid), unit(queries), unit(self.user_factors), N, filter_users, users)
 
     def rank_items(self, userid: Any, user_items: Any, selected_items: Any, recalculate_user: bool = False) -> Tuple[Any, Any]:
         """The old name of recommend(items=selected_items)."""
@@ -190,48 +169,6 @@ def _lists_of(matrix: Any) -> List[Any]:
     return [matrix.indices[start:end] for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:])]
 
 
-def _unit(rows: Any) -> Any:
-    lengths = numpy.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / numpy.where(lengths == 0, 1, lengths)
-
-
-def seed_of(random_state: Any) -> int:
-    """Returns train.seed for an int, or draws one from a RandomState or a Generator."""
-    if isinstance(random_state, (int, numpy.integer)):
-        return int(random_state) % 2**32
-    return int(getattr(random_state, "randint", None) and random_state.randint(2**31) or random_state.integers(2**31))
-
-
-def factors_of(run: Run, matrix: Any) -> Tuple[Any, Any]:
-    """Returns the rows of users and of items of a run on this CSR matrix, trained with corpus.order = given. Rows that no entry trained are
-    zeros; those of a run by cosines have unit length, so that dot products are its scores."""
-    of_users, of_items = (numpy.zeros((count, run.dim), numpy.float32) for count in matrix.shape)
-    known = numpy.flatnonzero(run.counts)
-    of_items[known] = run.vectors(table="context")[known]
-    of_users[[int(name[len("list:"):]) for name in run.lists]] = run.vectors(lists=True)[len(run):]
-    of_users[numpy.diff(matrix.indptr) == 0] = 0
-    return (_unit(of_users), _unit(of_items)) if run._key("train", "score") == "cosine" else (of_users, of_items)
-
-
-def matrix_of(user_items: Any, confidences: bool) -> Tuple[Any, Dict[str, Any]]:
-    """Checks a matrix of users x items, and returns a copy that sptx.fit() takes without a warning, with the keys that its values make: where
-    they differ, and are confidences, they weigh the pairs."""
-    if not hasattr(user_items, "tocsr") or len(user_items.shape) != 2:
-        raise TypeError("user_items is a %s; wanted a sparse matrix of users x items" % type(user_items).__name__)
-    matrix = user_items.tocsr().astype(numpy.float32)  # a copy
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    if not numpy.isfinite(matrix.data).all():
-        raise ValueError("not all values of the matrix are finite")
-    if (matrix.data < 0).any():
-        raise NotImplementedError("negative values (dislikes) are not there: %d entries of the matrix are below 0; leave them out: "
-                                  "matrix.multiply(matrix > 0)" % (matrix.data < 0).sum())
-    if not confidences or not len(matrix.data) or (matrix.data == matrix.data[0]).all():
-        matrix.data[:] = 1
-        return matrix, {}
-    return matrix, {"corpus.weights": "linear"}
-
-
 def _refuse(**given: Any) -> None:
     for name, (value, sentence) in given.items():
         if not value:
@@ -273,7 +210,8 @@ class AlternatingLeastSquares(_Factors):
         raise NotImplementedError."""
         matrix, keys = matrix_of(user_items, confidences=True)
         matrix.data *= self.alpha
-        self._fit(matrix, show_progress, callback, {**keys, **({} if self.iterations == 15 else {"train.epochs": 4 * self.iterations})})
+        self._fit(matrix, show_progress, callback, {
+            **keys, **softmax_keys(self.factors, matrix.nnz), **({} if self.iterations == 15 else {"train.epochs": 4 * self.iterations})})
 
 
 class BayesianPersonalizedRanking(_Factors):
