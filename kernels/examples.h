@@ -184,8 +184,8 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
 
 /* ---- words of shared rows ---- */
 
-/* Returns 1 if the word at a window's position predicts the words around it: its rows are the targets, they are the positives (n-grams without
- * by_window). */
+/* Returns 1 if the word at a window's position predicts the words around it: its rows are the targets, and the words around it the positives
+ * (n-grams without by_window). */
 FN int example_predicts_window(const struct example_source *s) {
     return s->subwords.starts && !s->subwords.by_window;
 }

@@ -668,7 +668,7 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     return alone;
 }
 
-/* Launches the work items, then the work on rows that have several. */
+/* Launches the kernel for the work items, then the one for rows that have several work items. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
                        const struct sides *items, enum sum_of of) {
     struct sides longs;

@@ -17,7 +17,7 @@ struct group_place {
 };
 
 struct group_ops {
-    /* Opens the group; *group is NULL if this process is alone. Returns NULL, or a sentence why it failed. */
+    /* Opens the group; *group is NULL if this process is alone. Returns NULL, or a sentence that says why it failed. */
     const char *(*open)(struct group **group, struct group_place *place);
     void (*close)(struct group *group);
     /* Ends every process of the group at once, including this one. */

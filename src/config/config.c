@@ -85,7 +85,8 @@ static const char *refuse_form(enum config_form form, const char *text) {
     return NULL;
 }
 
-/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise a description of texts that can, for an error message. */
+/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise a description of the texts that can be written, for an
+ * error message. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";

@@ -28,7 +28,7 @@ struct source {
     struct counted head;
     const uint64_t *events;  /* [count] sorted; NULL: a run on disk */
     uint64_t at, count;
-    uint64_t offset;         /* of the run's next byte in the file */
+    uint64_t offset;         /* offset in the file of the run's next byte */
     struct counted *buffer;  /* [BUFFERED] pairs of the run, of which `filled` are read */
     uint64_t filled;
 };

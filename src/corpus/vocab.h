@@ -49,8 +49,8 @@ struct vocab {
     uint64_t lists;     /* number of lists; they have the last rows */
     uint64_t older;     /* number of words that only the older run contains; 0 if the vocabulary was read from a file */
     uint64_t forgot;    /* number of words of the older run that left because of corpus.forget */
-    uint32_t *age;      /* [size] in how many runs, up to this one, the word has not occurred (0: it occurs in this run's corpus), of a run that
-                         * kept words of an older run; NULL: 0 for all words, or not read (run_ages_read) */
+    uint32_t *age;      /* [size] ages: for how many runs in a row, up to this one, the word has been missing from the corpus (0: it is in this
+                         * run's corpus). NULL: all ages are 0, or they have not been read (run_ages_read) */
     struct subwords subwords; /* rows of n-grams, after all rows of words and lists; all zeros before subwords_make() and without n-grams */
 };
 

@@ -608,7 +608,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
                    : p->config->examples_mode == MODE_TRIPLE ? p->config->model_tied
                                                              : p->config->examples_own == 1;
     plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
-    int own = vocab->lists || config_has_counts(p->config); /* 1: not counted are lists' own rows, or relations of triples */
+    int own = vocab->lists || config_has_counts(p->config); /* 1: the rows of lists, or of the relations of triples, are not counted */
     plan->tokens = p->source.tokens - (own ? p->source.sentences : 0);
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 enum {
-    BLOCK_BYTES = 4 << 20, /* most bytes of the queries and answers of one search, and most banned rows */
-    BLOCK_BANNED = 1 << 20,
-    COUNT_BYTES = 64 << 20, /* most bytes for a search that only counts rows */
-    COUNT_BANNED = 16 << 20
+    BLOCK_BYTES = 4 << 20,  /* most bytes of the queries and answers of one search */
+    BLOCK_BANNED = 1 << 20, /* most banned rows of one search */
+    COUNT_BYTES = 64 << 20, /* most bytes of a search that only counts rows */
+    COUNT_BANNED = 16 << 20 /* most banned rows of a search that only counts rows */
 };
 
 int search_metric_named(const char *name) {

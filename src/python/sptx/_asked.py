@@ -216,7 +216,7 @@ class Asked:
         """Writes a single HTML page that shows the run, with the bytes that `sptx-w2v report` writes: curves, a map of the most
         frequent rows, their nearest rows, and the run's keys.
 
-        titles: a file of lines "id TAB title". top: rows of the map, 1 .. 20000. search: rows whose nearest rows the page has.
+        titles: a file of lines "id TAB title". top: rows of the map, 1 .. 20000. search: number of rows for which the page lists the nearest rows.
         labels: a file of a row and its labels a line, by which the map is coloured; None: it is coloured by clusters.
         evaluations: files that hold what `sptx-w2v evaluate` printed. table, lists: as of nearest().
 

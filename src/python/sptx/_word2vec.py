@@ -98,10 +98,10 @@ class Word2Vec(_pickled.Saved):
                     **_: Any) -> None:
         """Counts words and chooses those that get vectors. update=True: adds words to the existing vocabulary.
 
-        forget   with update=True and max_final_vocab: words leave until max_final_vocab are left, old and new ones alike. "count": those
-                 that occurred least often in all; "age": those that have not occurred for the most updates, of these those that
-                 occurred least often. `forgotten` lists the old words that left; if one comes back it is counted from 0, and begins
-                 anew. None: no old word leaves
+        forget   with update=True and max_final_vocab: words leave until max_final_vocab are left, old and new ones alike. "count": the
+                 words with the fewest occurrences in all; "age": the words that have been missing for the most updates, among equals
+                 the words with the fewest occurrences. `forgotten` lists the old words that left; if one comes back it is counted
+                 from 0, and begins anew. None: no old word leaves
         """
         _refuse(trim_rule=trim_rule)
         self._check_forget(forget, update)

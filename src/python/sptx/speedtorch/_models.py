@@ -72,8 +72,8 @@ class Kept(Switcher):
         return self._kept().whole()
 
     def getCupyVar(self) -> Any:
-        """The whole collection as a CuPy array, where there is CuPy and a GPU, otherwise as a NumPy array: in place where it
-        lies on the host, otherwise a copy."""
+        """The whole collection: a CuPy array if there are CuPy and a GPU, otherwise a NumPy array. It is the collection itself if that is on the
+        host, otherwise a copy."""
         kept = self._kept()
         whole = kept.whole()
         if kept.device.type == "cpu":
