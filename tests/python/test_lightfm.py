@@ -172,6 +172,54 @@ def test_weights_and_arguments_reach_the_run():
     assert {key: model.run._key(*key.split(".")) for key in keys} == keys
 
 
+@pytest.fixture(scope="module")
+def hybrid():
+    """A model of films with two features, their group and a random one, beside their own; and the matrix of features."""
+    dataset, draw = Dataset(), numpy.random.default_rng(4)
+    dataset.fit(range(USERS), range(ITEMS), item_features=["g0", "g1", "g2", "g3", *("x%d" % x for x in range(6))])
+    features = dataset.build_item_features((item, ["g%d" % (item % GROUPS), "x%d" % draw.integers(6)]) for item in range(ITEMS))
+    return LightFM(loss="warp", **OPTIONS).fit(TRAIN, item_features=features, epochs=30), features
+
+
+def test_films_of_no_interaction_are_scored_by_their_features(hybrid):
+    """The films 3 and 47 are of the last group: its viewers score them above the others'."""
+    model, features = hybrid
+    biases, rows = model.get_item_representations(features)
+    plain = LightFM(loss="warp", **OPTIONS).fit(TRAIN, epochs=30)
+    trained = [item for item in range(ITEMS) if item not in (3, 47)]
+    assert not biases.any() and numpy.array_equal(rows[trained], plain.item_embeddings[trained])  # training does not change
+    assert rows[[3, 47]].any(1).all() and not plain.item_embeddings[[3, 47]].any()
+    for film in 3, 47:
+        scores = model.predict(numpy.arange(USERS), numpy.repeat(film, USERS), item_features=features)
+        assert scores[3::GROUPS].mean() > numpy.delete(scores, numpy.s_[3::GROUPS]).mean() + 0.1
+    assert auc_score(model, TEST, TRAIN, item_features=features).mean() > 0.85
+    film = sparse.csr_matrix((numpy.ones(2), ([7, 11], [47, 3])), shape=TRAIN.shape)
+    assert model.predict_rank(film, TRAIN, features).max() < ITEMS / 2
+    with pytest.raises(ValueError, match="share is 2"):
+        LightFM(loss="warp", new_share=2, **OPTIONS).fit(TRAIN, item_features=features, epochs=2)
+
+
+def test_embeddings_of_features(hybrid):
+    """As in LightFM's example of tags: the films that are most like a feature have it. And a film of no row in fit()."""
+    model, features = hybrid
+    rows = model.item_embeddings / numpy.maximum(numpy.linalg.norm(model.item_embeddings, axis=1, keepdims=True), 1e-10)
+    assert model.item_embeddings.shape == (ITEMS + 10, 8) and len(model.item_biases) == ITEMS + 10
+    for group in range(GROUPS):
+        assert {item % GROUPS for item in numpy.argsort(-rows[:ITEMS] @ rows[ITEMS + group])[:6]} == {group}
+    new = sparse.csr_matrix(([1.0, 1.0], ([0, 1], [ITEMS + 2, ITEMS + 1])), shape=(2, ITEMS + 10))
+    _, found = model.get_item_representations(new)
+    assert [int(numpy.argmax(rows[ITEMS:ITEMS + GROUPS] @ row)) for row in found] == [2, 1]
+    again = pickle.loads(pickle.dumps(model))
+    assert numpy.allclose(again.get_item_representations(new)[1], found, atol=1e-6)
+    assert numpy.array_equal(again.get_item_representations(features)[1], model.get_item_representations(features)[1])
+    for wrong, error, said in [(lambda: model.get_item_representations(new[:, 1:]), ValueError, "57 columns"),
+                               (lambda: model.fit(TRAIN, item_features=new), ValueError, "2 rows"),
+                               (lambda: LightFM(**OPTIONS).fit(TRAIN, user_features=sparse.csr_matrix(numpy.ones((USERS, 2)))), NotImplementedError,
+                                "user_features")]:
+        with pytest.raises(error, match=said):
+            wrong()
+
+
 def test_entries_that_are_not_above_zero():
     signed = TRAIN.copy().astype(numpy.float32)
     signed.data[::9] = -1
@@ -204,7 +252,7 @@ def test_what_is_not_there_is_refused_by_a_sentence(wrong, error, said):
 
 def test_wrong_questions(model):
     for wrong, said in [(lambda: model.predict([0, 1], [1]), "Expected the number"), (lambda: model.predict(0, [ITEMS]), "items are 0 to 47"),
-                        (lambda: model.predict([-1], [0]), "users are 0 to 119"), (lambda: model.predict_rank(TEST.tocsr()[:3]), "3 x 48")]:
+                        (lambda: model.predict([-1], [0]), "users are 0 to 119"), (lambda: model.predict_rank(sparse.csr_matrix((USERS, 50))), "120 x 50")]:
         with pytest.raises(ValueError, match=said):
             wrong()
 

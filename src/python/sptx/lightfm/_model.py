@@ -29,16 +29,23 @@ class LightFM(Trained):
     max_sampled         of "warp": 10: the number of negatives that suits the data; another: negatives.count
     random_state        a seed, or numpy.random.RandomState; None: any seed
     device              "auto": the GPU where there is one; "cpu", "cuda"
+    new_share           with item_features: which share of the first 20 places items without interactions take (Run.add_items(share=))
     keys                keys of `sptx-w2v help keys`, stronger than these arguments
 
     item_embeddings, user_embeddings    float32 [items x no_components], [users x no_components]: the rows of the run, of unit length with
                                         loss="warp"; zeros where no interaction was
     item_biases, user_biases            float32 [items], [users]: zeros, since no bias is trained
+
+    With item_features (a sparse matrix items x features, whose entries above or below 0 count alike) training is the same, and items without an
+    interaction get the rows that Run.add_items() gives new items by their features. item_embeddings is then [features x no_components]: in the
+    column of one item alone, such as those of Dataset's identities, that item's row, and in others the feature's.
     """
 
     def __init__(self, no_components: int = 10, k: int = 5, n: int = 10, learning_schedule: str = "adagrad", loss: str = "logistic",
                  learning_rate: float = 0.05, rho: float = 0.95, epsilon: float = 1e-6, item_alpha: float = 0.0, user_alpha: float = 0.0,
-                 max_sampled: int = 10, random_state: Any = None, *, device: str = "auto", keys: Optional[Dict[str, Any]] = None) -> None:
+                 max_sampled: int = 10, random_state: Any = None, *, device: str = "auto", new_share: Optional[float] = None,
+                 keys: Optional[Dict[str, Any]] = None) -> None:
+        self.new_share = new_share
         self.no_components, self.k, self.n, self.learning_schedule, self.loss = int(no_components), k, n, learning_schedule, loss
         self.learning_rate, self.rho, self.epsilon, self.max_sampled = learning_rate, rho, epsilon, max_sampled
         self.item_alpha, self.user_alpha, self.keys, self._device = item_alpha, user_alpha, dict(keys or {}), device
@@ -65,6 +72,10 @@ class LightFM(Trained):
         self.user_embeddings: Any = None
         self.item_biases: Any = None
         self.user_biases: Any = None
+        self._shape: Any = None     # users, items
+        self._items: Any = None     # [items x no_components] rows of items, also of new ones
+        self._features: Any = None  # the item_features of fit(), CSR, or None
+        self._last: Any = None      # the last other matrix of features, and its rows
         self._place = self._opened = None
 
     # ---- training ----
@@ -76,7 +87,8 @@ class LightFM(Trained):
         interactions    a sparse matrix of users x items. Entries above 0 are interactions; others are left out, and with loss="logistic" they
                         raise NotImplementedError
         sample_weight   a COO matrix with the entries of interactions in the same order: how much each counts (corpus.weights = linear)
-        user_features, item_features    None, or an identity matrix, which says the same. Others raise NotImplementedError
+        item_features   None, or a sparse matrix with a row for each item
+        user_features   None, or an identity matrix, which says the same; others raise NotImplementedError
         epochs          None: the passes that suit the data (train.epochs); a number: so many passes and up to 30 more, at most four times as
                         many, since in one pass LightFM makes a step of each interaction, and this package one of each user
         num_threads     None: all; verbose: shows a line of progress
@@ -88,10 +100,13 @@ class LightFM(Trained):
                     epochs: Optional[int] = None, num_threads: Optional[int] = None, verbose: bool = False) -> "LightFM":
         """Trains as fit() does, beginning with the rows and the optimizer's state of the call before."""
         self._check()
-        self._identities(interactions.shape, user_features, item_features)
-        if self.item_embeddings is not None and interactions.shape != (len(self.user_embeddings), len(self.item_embeddings)):
-            raise ValueError("interactions are %d x %d, and the model was trained on %d users and %d items"
-                             % (*interactions.shape, len(self.user_embeddings), len(self.item_embeddings)))
+        if user_features is not None and not _is_identity(user_features, interactions.shape[0]):
+            raise NotImplementedError("user_features other than an identity matrix are not there: None trains a row for each user")
+        features = None if item_features is None or _is_identity(item_features, interactions.shape[1]) else item_features.tocsr()
+        if features is not None and features.shape[0] < interactions.shape[1]:
+            raise ValueError("item_features have %d rows, and there are %d items" % (features.shape[0], interactions.shape[1]))
+        if self._shape not in (None, interactions.shape):
+            raise ValueError("interactions are %d x %d, and the model was trained on %d users and %d items" % (*interactions.shape, *self._shape))
         matrix, keys = matrix_of(_weighted(interactions.tocoo(), sample_weight, self.loss), confidences=sample_weight is not None)
         if self._place is not None:
             keys["train.from"] = '"%s"' % self._place.path("run")
@@ -102,9 +117,51 @@ class LightFM(Trained):
             if epochs is not None:  # the caller knows how few passes these are
                 warnings.filterwarnings("ignore", "the loss has stayed", SptxWarning)
             rows = self._train(matrix, {**keys, **self.keys}, bool(verbose), _threads(num_threads))
-        self.user_embeddings, self.item_embeddings = rows
-        self.user_biases, self.item_biases = (numpy.zeros(count, numpy.float32) for count in matrix.shape)
+        self._shape, self.user_embeddings, self._items = matrix.shape, *rows
+        self.item_embeddings, self._features, self._last = self._items, features, None
+        if features is not None:
+            self._describe(features)
+        self.user_biases, self.item_biases = (numpy.zeros(len(part), numpy.float32) for part in (self.user_embeddings, self.item_embeddings))
         return self
+
+    def _describe(self, features: Any) -> None:
+        """Gives rows to items without interactions, and to features."""
+        self._features = features
+        counts = features.getnnz(axis=0)
+        self._items = self._represent(features)
+        self.item_embeddings = numpy.zeros((features.shape[1], self.no_components), numpy.float32)
+        matrix = features.tocoo()
+        own = counts[matrix.col] == 1
+        self.item_embeddings[matrix.col[own]] = self._items[matrix.row[own]]
+        for column in numpy.flatnonzero(counts > 1):
+            self.item_embeddings[column] = self._vector("f%d" % column)
+
+    def _represent(self, features: Any) -> Any:
+        """Returns a row for each row of a matrix of features: that of the item of this number, if it has these features and was trained; otherwise
+        that of a new item with them."""
+        fitted, shared = self._features, self._features.getnnz(axis=0) > 1
+        if features.shape[1] != fitted.shape[1]:
+            raise ValueError("item_features have %d columns, and the model was trained with %d" % (features.shape[1], fitted.shape[1]))
+        sets = [[frozenset(matrix.indices[start:end].tolist()) for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:])]
+                for matrix in (features, fitted)]
+        names = ["%d" % row if row < len(sets[1]) and one == sets[1][row] else "row:%d" % row for row, one in enumerate(sets[0])]
+        said = {**{"%d" % row: one for row, one in enumerate(sets[1])}, **dict(zip(names, sets[0]))}
+        context = self.run._context
+        before, context.is_quiet = context.is_quiet, True
+        try:
+            self.run.add_items({name: ["f%d" % column for column in sorted(one) if shared[column]] for name, one in said.items()},
+                               share=self.new_share)
+        finally:
+            context.is_quiet = before
+        return numpy.stack([self._items[row] if name[0] != "r" and row < len(self._items) and self._items[row].any() else self._vector(name)
+                            for row, name in enumerate(names)])
+
+    def _vector(self, name: str) -> Any:
+        """Returns the row of a new item or a feature; zeros where nothing is known of it."""
+        try:
+            return self.run.vector(name)
+        except KeyError:
+            return numpy.zeros(self.no_components, numpy.float32)
 
     def _keys(self, pairs: int) -> Dict[str, Any]:
         keys = softmax_keys(self.no_components, pairs) if self.loss == "warp" else {
@@ -116,11 +173,6 @@ class LightFM(Trained):
             keys["negatives.count"] = self.max_sampled
         return {**keys, "model.dim": self.no_components, "train.seed": seed_of(self.random_state),
                 "optimizer.weight_decay": max(self.item_alpha, self.user_alpha)}
-
-    def _identities(self, shape: Tuple[int, int], user_features: Any, item_features: Any) -> None:
-        for count, features, what in zip(shape, (user_features, item_features), ("user", "item")):
-            if features is not None and not _is_identity(features, count):
-                raise NotImplementedError("%s_features other than an identity matrix are not there: None trains a row for each %s" % (what, what))
 
     # ---- questions ----
 
@@ -156,9 +208,11 @@ class LightFM(Trained):
                                  "evaluation, check your data split." % shared)
         _, user_rows = self.get_user_representations(user_features)
         biases, item_rows = self.get_item_representations(item_features)
-        if test_interactions.shape != (len(user_rows), len(item_rows)):
+        users, items = test_interactions.shape
+        if users > len(user_rows) or items > len(item_rows):
             raise ValueError("test interactions are %d x %d, and the model has %d users and %d items"
-                             % (*test_interactions.shape, len(user_rows), len(item_rows)))
+                             % (users, items, len(user_rows), len(item_rows)))
+        biases, item_rows = biases[:items], item_rows[:items]
         ranks = test_interactions.tocsr().astype(numpy.float32)  # a copy
         train = None if train_interactions is None else train_interactions.tocsr()
         for user in numpy.flatnonzero(numpy.diff(ranks.indptr)):
@@ -173,15 +227,24 @@ class LightFM(Trained):
         return ranks
 
     def get_item_representations(self, features: Any = None) -> Tuple[Any, Any]:
-        """Returns (item_biases [items], item_embeddings [items x no_components])."""
+        """Returns (item_biases, item_embeddings); with features, a matrix as of fit(), (biases [rows], rows [rows x no_components]) of the items
+        that it describes. A row that fit() did not have is a new item."""
         self._check_initialized()
-        self._identities((len(self.user_embeddings), len(self.item_embeddings)), None, features)
-        return self.item_biases, self.item_embeddings
+        if features is None or (self._features is None and _is_identity(features, len(self._items))):
+            return self.item_biases, self.item_embeddings
+        if self._features is None:
+            raise ValueError("the model was trained without item_features")
+        matrix = features.tocsr()
+        if self._last is None or self._last[0].shape != matrix.shape or (self._last[0] != matrix).nnz:
+            fitted = matrix.shape == self._features.shape and not (matrix != self._features).nnz
+            self._last = matrix, self._items if fitted else self._represent(matrix)
+        return matrix @ self.item_biases, self._last[1]
 
     def get_user_representations(self, features: Any = None) -> Tuple[Any, Any]:
         """Returns (user_biases [users], user_embeddings [users x no_components])."""
         self._check_initialized()
-        self._identities((len(self.user_embeddings), len(self.item_embeddings)), features, None)
+        if features is not None and not _is_identity(features, len(self.user_embeddings)):
+            raise NotImplementedError("user_features other than an identity matrix are not there")
         return self.user_biases, self.user_embeddings
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
