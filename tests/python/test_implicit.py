@@ -72,7 +72,7 @@ def test_recommend_answers_from_the_factors(model):
     assert not set(ids[0][:2]) & set(without) and numpy.allclose(values, found[0][2:], atol=1e-6)
     liked = MATRIX[7].indices
     few, lowest = model.recommend(7, MATRIX[7], N=3, items=[liked[0], 47, liked[1]])
-    assert few.tolist() == [47, -1, -1] and (lowest[1:] == numpy.finfo(numpy.float32).min).all()
+    assert few.tolist() == [47, *liked[:2]] and (lowest[1:] == numpy.finfo(numpy.float32).min).all()
     with pytest.warns(DeprecationWarning):
         assert model.rank_items(7, MATRIX[7], [40, 1, 2, 9])[0].tolist() == some.tolist()
 
@@ -174,10 +174,12 @@ def test_arguments_reach_the_run():
 @pytest.mark.parametrize("wrong, error, said", [
     (lambda: AlternatingLeastSquares(use_cg=False), NotImplementedError, "use_cg"),
     (lambda: AlternatingLeastSquares(use_native=False), NotImplementedError, "use_native"),
+    (lambda: BayesianPersonalizedRanking(iterations=0), ValueError, "iterations = 0"),
     (lambda: AlternatingLeastSquares(alpha=0), ValueError, "alpha = 0"),
     (lambda: AlternatingLeastSquares().fit(MATRIX, callback=print), NotImplementedError, "callback is not there"),
     (lambda: AlternatingLeastSquares().fit(-MATRIX), NotImplementedError, "negative values"),
     (lambda: AlternatingLeastSquares().fit(MATRIX * numpy.nan), ValueError, "not all values"),
+    (lambda: AlternatingLeastSquares().fit(MATRIX * 0), ValueError, "no interaction"),
     (lambda: AlternatingLeastSquares().fit([[1, 0]]), TypeError, "sparse matrix"),
     (lambda: AlternatingLeastSquares().recommend(0, MATRIX[0]), ValueError, "call fit"),
     (lambda: AlternatingLeastSquares().partial_fit_items([0], MATRIX[0]), NotImplementedError, "partial_fit_items"),

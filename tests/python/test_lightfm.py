@@ -94,7 +94,7 @@ def test_scores_are_products_of_rows(model):
     biases, rows = model.get_item_representations()
     own, users = model.get_user_representations(features=sparse.identity(USERS))
     assert rows.shape == (ITEMS, 8) and users.shape == (USERS, 8) and not biases.any() and not own.any()
-    assert not users[5].any() and not rows[[3, 47]].any() and rows[[0, 1, 2]].any(1).all()
+    assert numpy.allclose(users[5], numpy.delete(users, 5, 0).mean(0), atol=1e-6) and not rows[[3, 47]].any() and rows[[0, 1, 2]].any(1).all()
     pairs = [4, 4, 9], [1, 0, 7]
     assert numpy.allclose(model.predict(*pairs), (users[pairs[0]] * rows[pairs[1]]).sum(1), atol=1e-6)
     assert numpy.array_equal(model.predict(4, [1, 0]), model.predict(*pairs)[:2])
@@ -220,6 +220,13 @@ def test_embeddings_of_features(hybrid):
             wrong()
 
 
+@pytest.mark.parametrize("loss", ["warp", "bpr", "logistic"])
+@pytest.mark.filterwarnings("ignore:the data has")
+def test_a_user_may_have_all_items(loss):
+    for likes in [[1, 1, 1], [0, 1, 0]], [[1, 0], [0, 1]]:
+        assert numpy.isfinite(LightFM(loss=loss, **OPTIONS).fit(sparse.coo_matrix(likes), epochs=3).predict(0, [0, 1])).all()
+
+
 def test_entries_that_are_not_above_zero():
     signed = TRAIN.copy().astype(numpy.float32)
     signed.data[::9] = -1
@@ -240,6 +247,8 @@ def test_entries_that_are_not_above_zero():
     (lambda: LightFM().predict(0, [1]), ValueError, "must fit the model"),
     (lambda: LightFM(loss="warp").fit(TRAIN, num_threads=0), ValueError, "1 or larger"),
     (lambda: LightFM(loss="warp").fit(TRAIN * numpy.nan), ValueError, "finite"),
+    (lambda: LightFM(loss="warp").fit(TRAIN, epochs=0), ValueError, "epochs = 0"),
+    (lambda: LightFM(loss="warp").fit(TRAIN * 0), ValueError, "no interaction"),
     (lambda: LightFM(loss="warp").fit(TRAIN, sample_weight=TRAIN.tocsr()), ValueError, "COO"),
     (lambda: LightFM(loss="warp").fit(TRAIN, sample_weight=-TRAIN), NotImplementedError, "negative values"),
     (lambda: LightFM(loss="warp").fit(TRAIN, sample_weight=TEST), ValueError, "same order"),

@@ -17,7 +17,10 @@ class Trained:
     _device = "auto"
 
     def _train(self, matrix: Any, keys: Dict[str, Any], progress: Optional[bool], threads: int) -> Tuple[Any, Any]:
-        """Trains on a CSR matrix, and returns factors_of() it."""
+        """Trains on a CSR matrix, and returns factors_of() it. If a user has all items, or there are two in all,
+        own items may be negatives."""
+        if max(2, numpy.diff(matrix.indptr).max()) >= len(numpy.unique(matrix.indices)):
+            keys = {**keys, "negatives.exclude": False}
         place = _Place()
         run = fit(matrix, place.path("run"), keys={**keys, "run.checkpoint_every": "end", "run.keep": 1},
                   progress=progress, device=self._device, threads=threads)
@@ -75,8 +78,8 @@ def matrix_of(user_items: Any, confidences: bool) -> Tuple[Any, Dict[str, Any]]:
     matrix = user_items.tocsr().astype(numpy.float32)  # a copy
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    if not numpy.isfinite(matrix.data).all():
-        raise ValueError("not all values of the matrix are finite")
+    if not numpy.isfinite(matrix.data).all() or not matrix.nnz:
+        raise ValueError("not all values of the matrix are finite" if matrix.nnz else "the matrix has no interaction to learn from")
     if (matrix.data < 0).any():
         raise NotImplementedError("negative values (dislikes) are not there: %d entries of the matrix are below 0; leave them out: "
                                   "matrix.multiply(matrix > 0)" % (matrix.data < 0).sum())

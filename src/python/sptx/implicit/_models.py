@@ -26,6 +26,8 @@ class _Factors(Trained):
         self.factors, self.regularization, self.dtype = int(factors), float(regularization), numpy.dtype(dtype)
         self.iterations, self.num_threads, self.random_state, self.use_gpu = int(iterations), int(num_threads), random_state, use_gpu
         self.keys = dict(keys or {})
+        if self.factors < 1 or self.iterations < 1:
+            raise ValueError("factors = %d and iterations = %d, wanted at least 1 of each" % (self.factors, self.iterations))
         self.user_factors: Any = None
         self.item_factors: Any = None
         self._device = "auto" if use_gpu is None else "cuda" if use_gpu else "cpu"
@@ -52,7 +54,7 @@ class _Factors(Trained):
         filter_items                ids that are no answers for anyone; items: only these ids are ranked. Not both
         recalculate_user            True: the user's factors are computed from user_items; the entries' values do not matter
 
-        Where fewer than N items are left, the last ids are -1 and their scores the lowest float32.
+        Where fewer than N items are left, items that are no answers follow, as in implicit: their scores are the lowest float32.
         """
         users = numpy.atleast_1d(userid)
         if filter_already_liked_items or recalculate_user:
@@ -107,27 +109,25 @@ class _Factors(Trained):
         return factors[ids]
 
     def _best(self, is_one: bool, queries: Any, factors: Any, count: int, dropped: Any, among: Any, banned: Any = None) -> Tuple[Any, Any]:
-        """Returns the `count` rows of `factors` that score best with each query, without banned[query] and `dropped`; or those of `among`."""
+        """Returns the `count` rows of `factors` that score best with each query, those of `among` alone if given. banned[query] and `dropped` come
+        last."""
         if among is not None:
             if dropped is not None and len(dropped):
                 raise ValueError("Can't set both items and filter_items, or users and filter_users")
             self._rows(factors, among := numpy.unique(among), "id")
-        left = numpy.zeros(len(factors), bool)
-        left[slice(None) if among is None else among] = True
-        left[[one for one in (() if dropped is None else dropped) if 0 <= one < len(factors)]] = False
-        kept = numpy.flatnonzero(left)
-        count, searched = min(count, len(factors if among is None else among)), factors if left.all() else factors[kept]
-        ids, scores = numpy.full((len(queries), count), -1, numpy.int32), numpy.full((len(queries), count), numpy.finfo(numpy.float32).min)
-        step = max(1, _AT_ONCE // max(1, len(kept)))
-        for first in range(0, len(queries) if count and len(kept) else 0, step):
+        searched, lowest = factors if among is None else factors[among], numpy.finfo(numpy.float32).min
+        out = numpy.isin(numpy.arange(len(factors)) if among is None else among, [] if dropped is None else dropped)
+        count = min(count, len(searched))
+        ids, scores = numpy.zeros((len(queries), count), numpy.int32), numpy.zeros((len(queries), count), numpy.float32)
+        step = max(1, _AT_ONCE // max(1, len(searched)))
+        for first in range(0, len(queries) if count else 0, step):
             for at, values in enumerate(queries[first:first + step] @ searched.T, first):
+                values[out] = lowest
                 if banned is not None:
-                    own = numpy.searchsorted(kept, banned[at])
-                    values[own[(own < len(kept)) & (kept[numpy.minimum(own, len(kept) - 1)] == banned[at])]] = -numpy.inf
-                few = numpy.argpartition(-values, count - 1)[:count] if count < len(values) else numpy.arange(len(values))
+                    values[banned[at] if among is None else numpy.isin(among, banned[at])] = lowest
+                few = numpy.argpartition(-values, count - 1)[:count]
                 few = few[numpy.lexsort((few, -values[few]))]
-                few = few[values[few] > -numpy.inf]
-                ids[at, :len(few)], scores[at, :len(few)] = kept[few], values[few]
+                ids[at], scores[at] = few if among is None else among[few], values[few]
         return (ids[0], scores[0]) if is_one else (ids, scores)
 
     # ---- files ----

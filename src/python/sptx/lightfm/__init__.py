@@ -2,10 +2,10 @@
 without other changes."""
 
 from .._refused import lacking
-from . import cross_validation, data, evaluation
-from ._model import LightFM
+from . import cross_validation, data, evaluation, lightfm
+from .lightfm import LightFM
 
-__all__ = ["LightFM", "cross_validation", "data", "evaluation"]
+__all__ = ["LightFM", "cross_validation", "data", "evaluation", "lightfm"]
 
 __getattr__ = lacking("sptx.lightfm", {"datasets": "it fetches files from the net; data.Dataset makes matrices of a file's rows"},
                       "it has LightFM, data, evaluation and cross_validation")

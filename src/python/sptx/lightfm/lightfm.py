@@ -33,7 +33,7 @@ class LightFM(Trained):
     keys                keys of `sptx-w2v help keys`, stronger than these arguments
 
     item_embeddings, user_embeddings    float32 [items x no_components], [users x no_components]: the rows of the run, of unit length with
-                                        loss="warp"; zeros where no interaction was
+                                        loss="warp"; zeros for an item without interactions, the mean for a user without any
     item_biases, user_biases            float32 [items], [users]: zeros, since no bias is trained
 
     With item_features (a sparse matrix items x features, whose entries above or below 0 count alike) training is the same, and items without an
@@ -111,6 +111,8 @@ class LightFM(Trained):
         if self._place is not None:
             keys["train.from"] = '"%s"' % self._place.path("run")
         if epochs is not None:
+            if epochs < 1:
+                raise ValueError("epochs = %d, wanted at least 1" % epochs)
             keys["train.epochs"] = min(4 * epochs, epochs + 30)
         keys.update(self._keys(matrix.nnz))
         with warnings.catch_warnings():
@@ -118,6 +120,8 @@ class LightFM(Trained):
                 warnings.filterwarnings("ignore", "the loss has stayed", SptxWarning)
             rows = self._train(matrix, {**keys, **self.keys}, bool(verbose), _threads(num_threads))
         self._shape, self.user_embeddings, self._items = matrix.shape, *rows
+        trained = self.user_embeddings.any(1)
+        self.user_embeddings[~trained] = self.user_embeddings[trained].mean(0)
         self.item_embeddings, self._features, self._last = self._items, features, None
         if features is not None:
             self._describe(features)
