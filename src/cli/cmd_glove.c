@@ -52,7 +52,7 @@ static int by_count_and_word(const void *a, const void *b) {
 }
 
 static int print_words(const struct vocab *vocab) {
-    struct file_writer out;
+    ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     OWNED uint32_t *ids = mem_alloc(vocab->size, sizeof *ids, "sorting words");
     if (!ids || file_writer_open_given(&out, output_path)) return -1;
     for (uint64_t i = 0; i < vocab->size; i++) ids[i] = (uint32_t)i;
@@ -61,9 +61,7 @@ static int print_words(const struct vocab *vocab) {
     int result = 0;
     for (uint64_t i = 0; i < vocab->size && !result; i++)
         result = file_print(&out, "%s %" PRIu64 "\n", vocab_word(vocab, ids[i], NULL), vocab_count(vocab, ids[i]));
-    if (!result) result = file_commit(&out);
-    file_abandon(&out);
-    return result;
+    return result ? -1 : file_commit(&out);
 }
 
 /* sptx-w2v vocab_count [-verbose 2] [-max-vocab 0] [-min-count 1] < TEXT > VOCAB */
@@ -116,7 +114,7 @@ static int read_words(struct read_text *text, struct corpus *corpus, const struc
 }
 
 static int write_records(struct cooccur *cooccur) {
-    struct file_writer out;
+    ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     struct cooccur_pair pair;
     char text[TEXT_BYTES];
     uint64_t records = 0;
@@ -128,7 +126,6 @@ static int write_records(struct cooccur *cooccur) {
         if (file_write(&out, &record, sizeof record)) break;
     }
     int result = more || file_commit(&out) ? -1 : 0;
-    file_abandon(&out);
     if (!result) note("cooccur    %s records", text_of_count(text, records));
     return result;
 }
@@ -177,14 +174,12 @@ int cmd_cooccur(int argc, char **argv) {
 int cmd_shuffle(int argc, char **argv) {
     struct program_flag flags[PROGRAM_FLAGS];
     ENDED_BY(config_release) struct config config = {.name = NULL};
-    struct file_writer out;
+    ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     char bytes[1 << 16];
     int result = read_flags(flags, &config, SHUFFLE, argc, argv) || file_writer_open_given(&out, output_path) ? -1 : 0;
-    if (result) return -1;
     for (ssize_t count; !result && (count = read(STDIN_FILENO, bytes, sizeof bytes)) != 0;)
         result = count < 0 ? fail_system("read", "standard input") : file_write(&out, bytes, (uint64_t)count) || interrupt_check() ? -1 : 0;
     if (!result) result = file_commit(&out);
-    file_abandon(&out);
     if (!result) note("shuffle    copied the records as they are: glove draws their order anew in each epoch");
     return result;
 }
@@ -306,7 +301,7 @@ static int print_row(struct file_writer *out, const char *word, const double *va
 }
 
 static int print_text(const struct glove_call *call, const struct model *model, const char *path) {
-    struct file_writer out;
+    ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     double values[2 * COLUMNS_MOST];
     uint64_t rare = model->rows < RARE ? model->rows : RARE;
     int result = file_writer_open_given(&out, path);
@@ -317,13 +312,11 @@ static int print_text(const struct glove_call *call, const struct model *model, 
         else for (uint64_t i = model->rows - rare; i < model->rows; i++) add_parameters(model, i, 1 / (double)rare, values);
         result = print_row(&out, row < model->rows ? vocab_word(&model->vocab, row, NULL) : "<unk>", values, model->dim, call->model);
     }
-    if (!result) result = file_commit(&out);
-    file_abandon(&out);
-    return result;
+    return result ? -1 : file_commit(&out);
 }
 
 static int write_doubles(const struct model *model, const char *path) {
-    struct file_writer out;
+    ENDED_BY(file_abandon) struct file_writer out = {.fd = -1};
     double values[2 * COLUMNS_MOST];
     int result = file_writer_open_given(&out, path);
     for (int side = 0; side < 2; side++)
@@ -332,9 +325,7 @@ static int write_doubles(const struct model *model, const char *path) {
             add_parameters(model, row, 1, values);
             result = file_write(&out, values + (uint64_t)side * (model->dim + 1), (model->dim + 1) * sizeof *values);
         }
-    if (!result) result = file_commit(&out);
-    file_abandon(&out);
-    return result;
+    return result ? -1 : file_commit(&out);
 }
 
 static int write_output(const struct glove_call *call, const struct config *config) {

@@ -125,6 +125,12 @@ static int answer_words(struct asking *asking, const struct config *config) {
 
 /* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists]
  * [--titles=FILE] [--item-features=FILE] [--type=T] [--columns=N] */
+static void asking_release(struct asking *asking) {
+    titles_release(&asking->titles);
+    model_close(&asking->model);
+    mem_free(asking->rows, asking->vectors);
+}
+
 int cmd_nearest(int argc, char **argv) {
     const char *k_text = NULL, *metric_name = "cosine", *table = NULL, *query = NULL, *among = NULL;
     const char *titles = NULL, *type_name = NULL, *columns_text = NULL, *features = NULL, *words = NULL;
@@ -135,37 +141,32 @@ int cmd_nearest(int argc, char **argv) {
                                      {.name = "titles", .text = &titles}, {.name = "item-features", .text = &features}, {.name = "feature-words", .text = &words},
                                      {.name = "type", .text = &type_name}, {.name = "columns", .text = &columns_text}, {0}};
     ENDED_BY(arguments_release) struct arguments arguments = {0};
-    struct asking asking = {.k = 0};
+    ENDED_BY(asking_release) struct asking asking = {.k = 0};
     ENDED_BY(config_release) struct config config = {.name = NULL};
     uint64_t k = 10, columns = 0;
-    int result = -1;
     if (arguments_read(&arguments, "nearest", argc, argv, options, "device, memory") ||
         arguments_number("nearest", "k", k_text, 1, MOST_ANSWERS, &k) ||
-        arguments_number("nearest", "columns", columns_text, 1, COLUMNS_MOST, &columns)) goto out;
-    if (arguments.count < 2 && (arguments.count < 1 || !isatty(STDIN_FILENO))) {
-        fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
-        goto out;
-    }
+        arguments_number("nearest", "columns", columns_text, 1, COLUMNS_MOST, &columns)) return -1;
+    if (arguments.count < 2 && (arguments.count < 1 || !isatty(STDIN_FILENO)))
+        return fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
     if (!query) query = table;
     if (!among) among = table;
     int metric = search_metric_named(metric_name), type = type_name ? export_type_named(type_name) : EXPORT_F32;
     asking.quantized = type != EXPORT_F32 || columns;
-    if (asking.quantized && metric == METRIC_DOT) {
-        fail_usage("nearest: --type and --columns are for --metric=cosine, and the metric is dot");
-        goto out;
-    }
-    if (metric < 0 || type < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
-    if ((result = begin_asking(&config, &arguments, 0, k)) <= 0) goto out;
-    result = -1;
-    if (model_open(&asking.model, arguments.given[0])) goto out;
+    if (asking.quantized && metric == METRIC_DOT)
+        return fail_usage("nearest: --type and --columns are for --metric=cosine, and the metric is dot");
+    if (metric < 0 || type < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) return -1;
+    int begun = begin_asking(&config, &arguments, 0, k);
+    if (begun <= 0) return begun;
+    if (model_open(&asking.model, arguments.given[0])) return -1;
     /* Without --query and --among both tables are the run's default. With only one of them, the other table is always target, since existing
      * scripts rely on that. */
     const char *other = query || among ? "target" : NULL;
     unsigned threads = (unsigned)config.device_threads;
     int query_view = answers_view_named(&asking.model, query ? query : other, threads);
     int among_view = answers_view_named(&asking.model, among ? among : other, threads);
-    if (query_view < 0 || among_view < 0 || !(asking.searched = answers_rows(&asking.model, lists))) goto out;
-    if (features_open_of(&asking.model, &(struct features_asked){features, words, FEATURES_AUTO}, (enum model_view)query_view, metric == METRIC_COSINE, threads)) goto out;
+    if (query_view < 0 || among_view < 0 || !(asking.searched = answers_rows(&asking.model, lists))) return -1;
+    if (features_open_of(&asking.model, &(struct features_asked){features, words, FEATURES_AUTO}, (enum model_view)query_view, metric == METRIC_COSINE, threads)) return -1;
     asking.query = (enum model_view)query_view;
     asking.among = (enum model_view)among_view;
     asking.metric = (enum search_metric)metric;
@@ -175,13 +176,8 @@ int cmd_nearest(int argc, char **argv) {
     asking.k = (uint32_t)(k < asking.searched ? k : asking.searched);
     asking.words = arguments.given + 1;
     asking.count = (uint64_t)arguments.count - 1;
-    if (titles && titles_read(&asking.titles, &asking.model, titles)) goto out;
-    result = answer_words(&asking, &config);
-out:
-    titles_release(&asking.titles);
-    model_close(&asking.model);
-    mem_free(asking.rows, asking.vectors);
-    return result;
+    if (titles && titles_read(&asking.titles, &asking.model, titles)) return -1;
+    return answer_words(&asking, &config);
 }
 
 /* ---- analogy ---- */

@@ -21,16 +21,13 @@ static int write_to_stdout(void *user, const char *bytes, uint64_t length) {
 
 static int join_into(struct corpus *corpus, const char *const *paths, int count, const struct corpus_options *options, struct pool *pool,
                      int margin, const char *out) {
-    struct file_writer writer;
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
     if (!out || !strcmp(out, CORPUS_INPUT)) return phrases_join(corpus, options, pool, margin, write_to_stdout, NULL);
     for (int i = 0, same; i < count; i++)
         if ((same = strcmp(paths[i], CORPUS_INPUT) ? file_is_same(out, paths[i]) : 0))
             return same < 0 ? -1 : fail_usage("the output is the text '%s' itself, which would be lost; choose another file", paths[i]);
     if (run_owns_refuse(out, "--out") || file_writer_open_given(&writer, out)) return -1;
-    int result = phrases_join(corpus, options, pool, margin, take_joined, &writer);
-    if (!result) return file_commit(&writer);
-    file_abandon(&writer);
-    return -1;
+    return phrases_join(corpus, options, pool, margin, take_joined, &writer) ? -1 : file_commit(&writer);
 }
 
 int command_join_words(const struct config *config, const char *const *paths, int count, const char *out, int margin) {

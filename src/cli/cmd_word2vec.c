@@ -106,14 +106,11 @@ static int check_outputs(const struct call *call, const char *run) {
 /* ---- vocabularies: lines of word, blank, count ---- */
 
 static int save_vocabulary(const struct call *call, const struct vocab *vocab) {
-    struct file_writer writer;
-    if (file_writer_open_given(&writer, call->save)) return -1;
-    int result = file_print(&writer, "</s> 0\n");
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
+    int result = file_writer_open_given(&writer, call->save) || file_print(&writer, "</s> 0\n") ? -1 : 0;
     for (uint64_t id = 0; id < vocab->size && !result; id++)
         result = file_print(&writer, "%s %" PRIu64 "\n", vocab_word(vocab, id, NULL), vocab_count(vocab, id));
-    if (!result) return file_commit(&writer);
-    file_abandon(&writer);
-    return -1;
+    return result ? -1 : file_commit(&writer);
 }
 
 /* Only counts the text's words, since there is no -output. */

@@ -1018,11 +1018,8 @@ static int write_block(void *writer, const void *bytes, uint64_t count) {
 }
 
 int vocab_write(const struct vocab *vocab, const char *path) {
-    struct file_writer writer;
-    if (file_writer_open(&writer, path)) return -1;
-    if (!for_blocks(vocab, write_block, &writer)) return file_commit(&writer);
-    file_abandon(&writer);
-    return -1;
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
+    return file_writer_open(&writer, path) || for_blocks(vocab, write_block, &writer) ? -1 : file_commit(&writer);
 }
 
 static int hash_block(void *state, const void *bytes, uint64_t count) {

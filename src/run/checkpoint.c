@@ -283,7 +283,7 @@ int checkpoint_verify(const char *directory, struct run_state *state) {
 }
 
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
-    struct checkpoints all;
+    ENDED_BY(checkpoints_release) struct checkpoints all = {0};
     uint64_t own = 0;
     char *good = NULL, unreadable[512] = ""; /* unreadable: error message about the newest checkpoint that could not be read but may be whole */
     *found = -1;
@@ -297,10 +297,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
             good = one->path, one->path = NULL;
             break;
         }
-        if (report_exit_code() == REPORT_STOPPED) { /* the caller stopped the check, so the checkpoint may be whole */
-            checkpoints_release(&all);
-            return NULL;
-        }
+        if (report_exit_code() == REPORT_STOPPED) return NULL; /* the caller stopped the check, so the checkpoint may be whole */
         if (!broken && !*unreadable) snprintf(unreadable, sizeof unreadable, "%s", report_sentence());
         pass_over("passing over checkpoint", one->path, failed_before);
     }
@@ -312,7 +309,6 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
         else
             fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", own, run);
     }
-    checkpoints_release(&all);
     return good;
 }
 

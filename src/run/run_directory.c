@@ -144,23 +144,17 @@ int run_files_remove_pieces(const char *run) {
 }
 
 static int write_config(const char *path, const struct config *config, uint64_t fingerprint) {
-    struct file_writer writer;
-    if (file_writer_open(&writer, path)) return -1;
-    if (!file_print(&writer, "%s%016" PRIx64 "\n", config_line, fingerprint) && !config_write(config, 0, &writer))
-        return file_commit(&writer);
-    file_abandon(&writer);
-    return -1;
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
+    if (file_writer_open(&writer, path) || file_print(&writer, "%s%016" PRIx64 "\n", config_line, fingerprint)) return -1;
+    return config_write(config, 0, &writer) ? -1 : file_commit(&writer);
 }
 
 static int write_ages(const char *run, const struct vocab *vocab) {
     OWNED char *path = file_join(run, run_file_names[RUN_AGES]);
-    struct file_writer writer;
-    if (!path || file_writer_open(&writer, path)) return -1;
-    int result = file_print(&writer, "%s%016" PRIx64 "\n", ages_line, vocab_fingerprint(vocab));
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
+    int result = !path || file_writer_open(&writer, path) || file_print(&writer, "%s%016" PRIx64 "\n", ages_line, vocab_fingerprint(vocab)) ? -1 : 0;
     for (uint64_t row = 0; row < vocab->size && !result; row++) result = file_print(&writer, "%" PRIu32 "\n", vocab->age[row]);
-    if (!result) return file_commit(&writer);
-    file_abandon(&writer);
-    return -1;
+    return result ? -1 : file_commit(&writer);
 }
 
 /* Reads the lines of ages.txt. Returns 0 if they are whole, and belong to the vocabulary. */

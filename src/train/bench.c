@@ -35,11 +35,10 @@ static char *cache_directory(void) {
 
 /* Returns "DIRECTORY/rates-NUMBER.ENDING"; the caller frees it. NULL if there is no cache directory. */
 static char *file_of(const char *key, const char *ending) {
-    char *directory = cache_directory(), *path = NULL, name[64];
+    OWNED char *directory = cache_directory();
+    char name[64];
     snprintf(name, sizeof name, "rates-%016" PRIx64 ".%s", (uint64_t)XXH3_64bits(key, strlen(key)), ending);
-    if (directory) path = file_join(directory, name);
-    free(directory);
-    return path;
+    return directory ? file_join(directory, name) : NULL;
 }
 
 /* ---- its text ---- */
@@ -73,12 +72,9 @@ static int parse(const char *key, const char *text, struct bench_limits *rates) 
 /* ---- finding and keeping ---- */
 
 static int find(const char *key, struct bench_limits *rates) {
-    char *path = file_of(key, "txt"), *text = NULL;
-    int found = 0;
+    OWNED char *path = file_of(key, "txt"), *text = path && file_exists(path) == 1 ? file_read(path, NULL) : NULL;
     *rates = (struct bench_limits){0};
-    if (path && file_exists(path) == 1 && (text = file_read(path, NULL))) found = parse(key, text, rates);
-    mem_free(path, text);
-    return found;
+    return text ? parse(key, text, rates) : 0;
 }
 
 static void keep(const char *key, const struct bench_limits *rates) {

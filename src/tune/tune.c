@@ -257,14 +257,12 @@ static const char first_words[] = "# Found by sptx-w2v tune";
 
 /* Returns 0 if best_write() may write `path`; -1 after fail(), also if a file is there that tune has not written. */
 static int best_check(const char *path) {
-    struct file_writer writer;
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
     char head[sizeof first_words] = "";
     int there = file_head(path, head, sizeof head);
     if (there < 0) return -1;
     if (there && strcmp(head, first_words)) return fail("'%s' is there, and tune has not written it: --out=FILE writes elsewhere", path);
-    int result = file_writer_open(&writer, path);
-    file_abandon(&writer);
-    return result;
+    return file_writer_open(&writer, path);
 }
 
 static int print_head(const struct tuning *t, const struct tune_answer *a, struct file_writer *w) {
@@ -315,15 +313,11 @@ static int print_keys(const struct config *config, struct file_writer *w) {
 /* Writes a configuration file with the best trial's keys, and with all trials as comments. */
 static int best_write(const struct tuning *t, const struct tune_answer *answer) {
     ENDED_BY(config_release) struct config config = {0};
-    struct file_writer writer = {.fd = -1};
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
     int epochs = tune_finds_epochs(t) || answer->diverged;
-    int result = trial_config(t, &t->points[answer->best], &config) || (epochs && trial_set_epochs(&config, answer->epochs)) ||
-                         file_writer_open(&writer, t->request->out) ? -1 : 0;
-    if (!result)
-        result = print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) || file_commit(&writer)
-                     ? -1 : 0;
-    file_abandon(&writer);
-    return result;
+    if (trial_config(t, &t->points[answer->best], &config) || (epochs && trial_set_epochs(&config, answer->epochs)) ||
+        file_writer_open(&writer, t->request->out)) return -1;
+    return print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) ? -1 : file_commit(&writer);
 }
 
 enum { ATTEMPTS = 100 };                   /* most tries to draw a trial with keys that no earlier trial had */

@@ -603,11 +603,10 @@ static int add_counts(const struct links_job *job) {
 
 int evaluate_links(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
     struct links_job job = {.answer = answer, .sets = {.model = model, .request = request}};
-    struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
+    ENDED_BY(pool_end) struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
     int result = !pool || read_sets(&job.sets, pool) || draw_all(&job) || judge_view(&job, request->view, pool) ||
                          judge_cross(&job, pool) || add_counts(&job)
                      ? -1 : 0;
-    if (pool) pool_close(pool);
     mem_free(job.sets.known.link, job.sets.held_out.link, job.sets.rows);
     names_release(&job.sets.names);
     names_release(&job.sets.unknown);

@@ -246,7 +246,7 @@ static int choose_evenly(struct lists_job *job, const struct held_out *h) {
 }
 
 int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *h, const struct config *config) {
-    struct model model;
+    ENDED_BY(model_close) struct model model = {0};
     int result = model_open(&model, checkpoint);
     struct lists_job job = {.rows = model.rows, .end = model.rows, .k = JUDGE_PLACES};
     if (!result)
@@ -255,7 +255,6 @@ int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, co
                          judge_lists(&job, &model, answers_score(&model, 1), config)
                      ? -1 : 0;
     release(&job);
-    model_close(&model);
     *recall = job.recall;
     *lists = job.scored;
     return result;

@@ -113,17 +113,14 @@ static int add_known(struct triples_job *job) {
 /* Finds the known answers to all questions. */
 static int find_known(struct triples_job *job, unsigned threads) {
     uint64_t *asked = mem_alloc(job->count, sizeof *asked, "questions");
-    struct pool *pool = asked ? pool_open(threads) : NULL;
+    ENDED_BY(pool_end) struct pool *pool = asked ? pool_open(threads) : NULL;
     for (uint64_t i = 0; asked && i < job->count; i++)
         asked[i] = (uint64_t)job->questions[i].entity << 32 | job->questions[i].relation;
     int result = !pool || known_answers_begin(&job->known, job->model, asked, job->count) ? -1 : 0;
     if (!pool) free(asked);
-    struct idstream stream = {0};
+    ENDED_BY(idstream_close) struct idstream stream = {0};
     int there = result ? -1 : run_triples_open(&stream, job->model, pool);
-    result = there < 0 || known_answers_add_stream(&job->known, &stream, pool) || known_answers_end(&job->known) ? -1 : 0;
-    idstream_close(&stream);
-    if (pool) pool_close(pool);
-    if (result) return -1;
+    if (there < 0 || known_answers_add_stream(&job->known, &stream, pool) || known_answers_end(&job->known)) return -1;
     job->filtered_trained = there > 0;
     job->trained = count_trained(job);
     return add_known(job) || known_answers_end(&job->known) ? -1 : 0;

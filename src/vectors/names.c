@@ -284,11 +284,9 @@ int list_form_look(struct corpus_options *reading, const char *path) {
         return fail("standard input comes once, so that nobody can look at it first: say --format=lists or --format=pairs");
     const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
     char *paths[] = {(char *)path};
-    struct corpus *corpus = corpus_open(paths, 1);
+    ENDED_BY(corpus_end) struct corpus *corpus = corpus_open(paths, 1);
     /* Any of the files may show the format. An encoded stream has no lines. */
-    int result = !corpus || (!corpus_stream(corpus) && corpus_look(corpus, &options, FILES, look_at_file, &form)) ? -1 : 0;
-    corpus_close(corpus);
-    if (result) return -1;
+    if (!corpus || (!corpus_stream(corpus) && corpus_look(corpus, &options, FILES, look_at_file, &form))) return -1;
     int pairs = form.kind == LINES_PAIRS || form.kind == LINES_RATINGS;
     if (form.kind == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
     if (pairs && reading->format == FORMAT_LISTS && reading->look.names == NAMES_NO && !form.named) return 0;

@@ -670,16 +670,12 @@ int page_write(const struct model *model, const struct page_request *request, co
                              .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
     ENDED_BY(json_release) struct json json = {.used = 0};
     struct filling filling;
-    struct file_writer writer;
+    ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
     int result = print_head(&json, model, request) || choose_shown_rows(&rows, &model->vocab) || group_rows(&rows, model) ||
                          find_nearest(&rows, model, config) || place(&rows, model, config) ||
                          print_rows(&json, &rows, model, request, &filling, &bytes) || !write_filled(filling.parts, &writer)
-                     ? -1 : 0;
-    if (!result)
-        result = file_commit(&writer);
-    else
-        file_abandon(&writer);
+                     ? -1 : file_commit(&writer);
     if (!result) *size = (struct page_size){bytes, rows.top, rows.count};
     mem_free(rows.rows, rows.near, rows.scores, rows.xy, rows.groups.of);
     names_release(&rows.groups.labels);
