@@ -481,8 +481,8 @@ int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t coun
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;
-    const uint32_t *row; /* [count] NULL: record i is the i-th one at `weights` and `state`; otherwise the row[i]-th one, but ... */
-    char *hot[2];        /* [weights, state] ... if row[i] is below hot_rows, it is the i-th one at `hot` */
+    const uint32_t *row; /* NULL: record i is the i-th one at `weights` and `state`. Otherwise [count]: record i is the row[i]-th one there */
+    char *hot[2];        /* [weights, state] if `row` is given: if row[i] is below hot_rows, record i is the i-th one at `hot` instead */
     uint64_t hot_rows[2];
 };
 int host_pack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count, void *packed);

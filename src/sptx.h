@@ -618,8 +618,8 @@ enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, s
 void sptx_run_close(struct sptx_run *run); /* harmless on NULL */
 uint64_t sptx_run_rows(const struct sptx_run *run);
 uint32_t sptx_run_dim(const struct sptx_run *run);
-/* Returns the word of a row, or the name of a new item, NUL-terminated; NULL past the last row. The word may contain NULs: *length is set to its number of
- * bytes, unless length is NULL. */
+/* Returns the word of a row, or the name of a new item, NUL-terminated; NULL past the last row. The word may contain NULs: *length is set to its
+ * number of bytes, unless length is NULL. */
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus contains the row's word; 0 past the rows */
 /* Returns the value of a key in the run's config.ini: for "corpus" and "format" for example "pairs". NULL: there is no such key. Valid until the
@@ -682,11 +682,11 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
  * scores: [k], as in sptx_run_nearest(). */
 enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k, uint32_t *rows,
                                   float *scores);
-/* Lets a run of lists answer with new items, by what a file says about them (`sptx-w2v help keys`, corpus.item_features). path: the file; NULL: the
- * run's own, if its config.ini names one. words: columns of the file whose words are features, separated by commas; NULL: none. share: which share of
- * the first places new items take, 0 to 1; below 0: the default. *added: number of new items, rows sptx_run_rows() .. sptx_run_rows() + *added - 1 of
- * sptx_run_word(), sptx_run_find() and sptx_run_recommend(); sptx_run_unseen() has their vectors and those of features, such as "genre:noir". Replaces
- * the new items of an earlier call. */
+/* Lets a run of lists answer with new items, by the features that a file gives them (`sptx-w2v help keys`, corpus.item_features). path: the file;
+ * NULL: the run's own, if its config.ini names one. words: columns of the file whose words are features, separated by commas; NULL: none. share:
+ * which share of the first places new items take, 0 to 1; below 0: the default. *added: number of new items, rows sptx_run_rows() ..
+ * sptx_run_rows() + *added - 1 of sptx_run_word(), sptx_run_find() and sptx_run_recommend(); sptx_run_unseen() has their vectors and those of
+ * features, such as "genre:noir". Replaces the new items of an earlier call. */
 enum sptx_status sptx_run_add_items(struct sptx_run *run, const char *path, const char *words, double share, uint64_t *added);
 
 struct sptx_recommend_options {

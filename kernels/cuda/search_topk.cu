@@ -101,8 +101,8 @@ __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     return warp_sum(sum);
 }
 
-/* The keys among which a query chooses its k best: `before` are the keys of its answers so far; those of a slice's rows are either exact (near) or
- * made from products (values). */
+/* The keys among which a query chooses its k best: `before` are the keys of its answers so far; the keys of a slice's rows are either exact (near)
+ * or made from products (values). */
 struct choice {
     const answer_key *before, *near;
     const float *values;

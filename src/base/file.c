@@ -417,8 +417,8 @@ static int keep_rights(struct file_writer *writer, const struct stat *old) {
     return fchmod(writer->fd, mode) ? fail_system("set the rights of", writer->path) : 0;
 }
 
-/* Makes the temporary file. Its lock shows, until it is renamed, that this process is writing it. Before it is locked, file_remove_left() of another
- * process may take it for one of a killed writer, and remove it: then another one is made. */
+/* Makes the temporary file. Its lock shows, until it is renamed, that this process is writing it. Before it is locked, file_remove_left() of
+ * another process may take it for the file of a killed writer, and remove it; then another file is made. */
 static int open_partial(struct file_writer *writer, const struct stat *old) {
     for (;;) {
         writer->fd = make_own(writer->target, O_WRONLY, &writer->partial);

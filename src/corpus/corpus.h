@@ -130,7 +130,7 @@ struct corpus_options {
     uint64_t min_count;    /* words that occur less often are left out */
     uint64_t max_vocab;    /* most words that are kept: the most frequent ones; 0: all words. With `older`, it counts only new words, unless
                             * `forget` is set */
-    enum corpus_forget forget; /* which words leave if those of the corpus and of `older` together are more than max_vocab */
+    enum corpus_forget forget; /* which words leave if the corpus and `older` together have more than max_vocab words */
     double min_rating;     /* pairs with a lower rating are left out; -infinity: all pairs are kept */
     enum pair_weights pair_weights; /* how a pair's weight depends on its rating; except with PAIR_WEIGHTS_NONE, pairs of weight 0 are left out */
     int directed;          /* graphs: 1 if an edge leads only from its first node to its second, 0 if it leads both ways */

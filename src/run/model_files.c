@@ -379,7 +379,7 @@ const void *model_table_row(const struct model *model, enum table_side side, con
     return row < first || row - first >= table->rows ? NULL : npy_row(table, field, row - first);
 }
 
-enum { FIRST_COLUMNS = 4 }; /* number of columns that are compared first: one draw makes so many values */
+enum { FIRST_COLUMNS = 4 }; /* number of columns that are compared first: one draw makes this many values */
 
 int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out) {
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");

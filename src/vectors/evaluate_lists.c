@@ -171,7 +171,7 @@ static int check_trained(const struct lists_job *job, const struct model *model,
     return 0;
 }
 
-/* What lines of the answer are called if the run has new items (features.h). */
+/* The names of the answer's lines, if the run has new items (features.h). */
 static const char *const parts[AMONGS] = {[OLD_AMONG_OLD] = "trained items among trained ones", [NEW_AMONG_NEW] = "new items among new ones",
                                           [NEW_AMONG_ALL] = "new items among all", [OLD_AMONG_ALL] = "trained items among all"};
 

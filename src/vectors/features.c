@@ -53,7 +53,7 @@ static int add_feature(struct reading *r, unsigned column, const char *value, ui
     return 0;
 }
 
-/* Adds each part of a text between bytes of `between` as a feature. */
+/* Splits a text at the bytes of `between`, and adds each part as a feature. */
 static int add_parts(struct reading *r, unsigned column, struct cell cell, const char *between) {
     for (uint64_t at = 0, end; at < cell.length; at = end + 1) {
         for (end = at; end < cell.length && !memchr(between, cell.text[end], strlen(between));) end++;
@@ -244,10 +244,10 @@ void features_release(struct feature_file *file) {
 enum {
     WIDTH = 16,      /* columns that are solved together */
     ROUNDS = 64,     /* most rounds of conjugate gradients */
-    JUDGED = 2,      /* the ridge is chosen by the first blocks of columns .. */
-    LEFT_OUT = 1000, /* .. for at most so many items that are left out */
-    ASKED = 300,     /* lists by which the length of new items' vectors is chosen, at most .. */
-    PLACES = 20      /* .. and the places of their answers */
+    JUDGED = 2,      /* number of blocks of columns by which the ridge is chosen */
+    LEFT_OUT = 1000, /* most items that are left out while the ridge is chosen */
+    ASKED = 300,     /* most lists by whose answers the length of new items' vectors is chosen */
+    PLACES = 20      /* number of places of such an answer */
 };
 static const float ridges[] = {0.1f, 0.3f, 1, 3, 10, 30, 100};
 enum { RIDGES = sizeof ridges / sizeof *ridges };
@@ -346,7 +346,8 @@ static int solve_blocks(void *context, unsigned worker) {
     return 0;
 }
 
-/* Returns the number of an item's features that trained items have, after writing the parts of these features, of length 1 together. */
+/* Finds the features of an item that trained items have, too, and writes the parts of these features, scaled to length 1 together. Returns the
+ * number of these features. */
 static uint64_t parts_of(const struct feature_file *file, const float *idf, uint64_t item, uint32_t *of, float *part) {
     uint64_t count = 0;
     double squares = 0;
@@ -368,7 +369,8 @@ static void sum_parts(const struct fit *f, const float *mean, const uint32_t *of
         for (uint32_t c = 0; c < f->dim; c++) out[c] += part[i] * f->solved[of[i] * (uint64_t)f->dim + c];
 }
 
-/* Returns the mean reciprocal rank of the left out items' own rows among those of all left out items, by the cosine with what features guess. */
+/* Ranks the trained rows of all left-out items by their cosine with the row that features guess for one of them. Returns the mean, over these
+ * items, of 1 / the rank of the item's own row. */
 static double rank_guesses(const struct fit *f, const float *guessed) {
     unsigned columns = JUDGED * WIDTH < f->dim ? JUDGED * WIDTH : f->dim;
     double sum = 0;
@@ -410,8 +412,8 @@ static int by_float(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Multiplies new items' vectors by the factor by which they take the share `share` of the first places of trained lists' answers. A
- * list's own items do not count. In a run whose lists have no rows, items ask. Returns 0, or -1 after fail(). */
+/* Multiplies new items' vectors by a factor, chosen so that new items get the share `share` of the first places of the answers for trained lists.
+ * A list's own items do not count. In a run whose lists have no rows, items take the part of lists. Returns 0, or -1 after fail(). */
 static int choose_length(struct model *model, enum model_view view, int unit, double share, struct pool *pool) {
     uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items, asked = all < ASKED ? all : ASKED;
     uint64_t ratios = 0, count = 0, *codes = NULL, capacity = 0, banned_capacity = 0, starts[ASKED + 1] = {0}, values = model->added.names.size * model->dim;
@@ -437,7 +439,7 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     if (result || search_open(&old, model, view, metric, items, NULL) || search_top(&old, queries, asked, PLACES, starts, banned, ids, best) ||
         search_top(&new, queries, asked, PLACES, NULL, NULL, ids, nearest))
         result = -1;
-    for (uint64_t i = 0; i < asked * PLACES && !result; i++) { /* a list whose items all score below 0 says nothing */
+    for (uint64_t i = 0; i < asked * PLACES && !result; i++) { /* a list whose items all score below 0 is not counted */
         float last = best[i / PLACES * PLACES + PLACES - 1];
         if (last > 0 && nearest[i] > 0) ratio[ratios++] = last / nearest[i];
     }

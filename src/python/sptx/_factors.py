@@ -1,4 +1,4 @@
-"""The rows of users and items that models with other libraries' names have: those of a run on a matrix of users x items."""
+"""Rows of users and items, from a run on a matrix of users x items, for models with the names of other libraries."""
 
 from typing import Any, Dict, Optional, Tuple
 
@@ -10,15 +10,15 @@ from ._word2vec import _Place
 
 
 class Trained:
-    """What trains on a matrix, and keeps the run's files for as long as it lives; a pickle of it contains them."""
+    """Base class of models that train on a matrix. The run's files exist as long as the object; a pickle of it contains them."""
 
     _place: Optional[_Place] = None
     _opened: Optional[Run] = None
     _device = "auto"
 
     def _train(self, matrix: Any, keys: Dict[str, Any], progress: Optional[bool], threads: int) -> Tuple[Any, Any]:
-        """Trains on a CSR matrix, and returns factors_of() it. If a user has all items, or there are two in all,
-        own items may be negatives."""
+        """Trains on a CSR matrix, and returns factors_of() it. If some user has all items, or there are only two items, a user's own items may be
+        drawn as negatives."""
         if max(2, numpy.diff(matrix.indptr).max()) >= len(numpy.unique(matrix.indices)):
             keys = {**keys, "negatives.exclude": False}
         place = _Place()

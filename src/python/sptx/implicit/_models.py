@@ -15,7 +15,7 @@ _AT_ONCE = 1 << 24  # most scores that are in memory at a time
 
 
 class _Factors(Trained):
-    """What both models are: rows of users and rows of items, whose dot products are the scores.
+    """Base class of both models: rows of users and rows of items, whose dot products are the scores.
 
     user_factors    [users x factors], item_factors [items x factors]: copies of the run's rows, of unit length if it was trained by cosines;
                     zeros for a user or an item without entries. None before fit()
