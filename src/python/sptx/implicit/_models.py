@@ -186,7 +186,8 @@ class AlternatingLeastSquares(_Factors):
     factors         columns of a row
     regularization  L2 penalty of the rows that a step changes (optimizer.weight_decay)
     alpha           confidences are alpha times the matrix' values. Pairs weigh by the ratios of their confidences, which alpha leaves as they are
-    iterations      15: the passes that suit the data (train.epochs); another number: four passes each
+    iterations      15: the passes that suit the data (train.epochs); another number: two passes each and 30 more, at most twelve each, since
+                    an iteration of ALS solves each row, and a pass makes a step of it
     num_threads     0: all; random_state: the seed, or what draws it; dtype: of user_factors and item_factors
     use_gpu         None: the GPU where there is one
     calculate_training_loss     the line of progress shows the loss in any case
@@ -210,8 +211,10 @@ class AlternatingLeastSquares(_Factors):
         raise NotImplementedError."""
         matrix, keys = matrix_of(user_items, confidences=True)
         matrix.data *= self.alpha
-        self._fit(matrix, show_progress, callback, {
-            **keys, **softmax_keys(self.factors, matrix.nnz), **({} if self.iterations == 15 else {"train.epochs": 4 * self.iterations})})
+        keys.update(softmax_keys(self.factors, matrix.nnz))
+        if self.iterations != 15:
+            keys["train.epochs"] = min(12 * self.iterations, 2 * self.iterations + 30)
+        self._fit(matrix, show_progress, callback, keys)
 
 
 class BayesianPersonalizedRanking(_Factors):
