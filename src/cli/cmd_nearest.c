@@ -165,8 +165,9 @@ int cmd_nearest(int argc, char **argv) {
     unsigned threads = (unsigned)config.device_threads;
     int query_view = answers_view_named(&asking.model, query ? query : other, threads);
     int among_view = answers_view_named(&asking.model, among ? among : other, threads);
+    const struct features_asked asked = {.path = features, .words = words, .share = FEATURES_AUTO};
     if (query_view < 0 || among_view < 0 || !(asking.searched = answers_rows(&asking.model, lists))) return -1;
-    if (features_open_of(&asking.model, &(struct features_asked){features, words, FEATURES_AUTO}, (enum model_view)query_view, metric == METRIC_COSINE, threads)) return -1;
+    if (features_open_of(&asking.model, &asked, (enum model_view)query_view, metric == METRIC_COSINE, threads)) return -1;
     asking.query = (enum model_view)query_view;
     asking.among = (enum model_view)among_view;
     asking.metric = (enum search_metric)metric;

@@ -394,7 +394,7 @@ static int check_asked(const struct asked *asked, const char *score, const char 
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = 0};
     const char *k_text = NULL, *score_name = NULL, *titles = NULL, *among = NULL, *new_share = NULL;
-    struct features_asked features = {NULL, NULL, FEATURES_AUTO};
+    struct features_asked features = {.share = FEATURES_AUTO};
     const struct option options[] = {{.name = "lists", .text = &asked.file},
                                      {.name = "format", .text = &asked.format},
                                      {.name = "name", .texts = asked.named.of, .count = &asked.named.count},
@@ -408,7 +408,7 @@ int cmd_recommend(int argc, char **argv) {
                                      {.name = "score", .text = &score_name},
                                      {.name = "titles", .text = &titles},
                                      {.name = "among", .text = &among},
-                                     {.name = "item-features", .text = &features.path}, {.name = "feature-words", .text = &features.words}, {.name = "new-share", .text = &new_share},
+                                     {.name = "item-features", .text = &features.path}, {.name = "list-features", .text = &features.lists}, {.name = "feature-words", .text = &features.words}, {.name = "new-share", .text = &new_share},
                                      {.name = "seen", .flag = &asked.seen},
                                      {.name = "json", .flag = &asked.json},
                                      {0}};

@@ -24,6 +24,10 @@
     indent "the run was not trained on are new items\n" \
     "  --feature-words=COLUMNS\n" \
     indent "columns of FILE whose words are features, separated by commas\n"
+#define LISTS_HELP(indent) \
+    "  --list-features=FILE\n" \
+    indent "likewise features of lists (people). A list of FILE that was not trained is answered by its features,\n" \
+    indent "or by its features and its items\n"
 #define SHARE_HELP(indent) \
     "  --new-share=S     new items take this share of the first 20 places on average; more new items in answers push out\n" \
     indent "trained ones. Default: 0.03, or the share of all items that are new if that is less\n"
@@ -294,7 +298,7 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
-     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] [--item-features=FILE] [--feature-words=COLUMNS] [--new-share=S]",
+     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] [--item-features=FILE] [--list-features=FILE] [--feature-words=COLUMNS] [--new-share=S]",
      "similarity, analogies, held-out items, links and triples, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
@@ -351,15 +355,15 @@ const struct command commands[] = {
      "                    nearest\n"
      "  --score=SCORE     held-out items: how a list's items choose others, instead of --table. Default: the one that fits\n"
      "                    what the run was trained on; the output names it\n" SCORES_HELP
-     FEATURES_HELP("                    ") SHARE_HELP("                    ")
+     FEATURES_HELP("                    ") LISTS_HELP("                    ") SHARE_HELP("                    ")
      "                    With new items the output has four lines: held-out items that were trained, among trained ones\n"
      "                    and among all; new ones, among new ones and among all. A new item without a known feature is\n"
      "                    counted as unknown and missed\n"
      "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
      "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R | "
-     "--tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE] [--feature-words=COLUMNS] "
-     "[--new-share=S] [--seen] [--json]",
+     "--tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE] [--list-features=FILE] "
+     "[--feature-words=COLUMNS] [--new-share=S] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score; tails and heads of triples",
      RUN_HELP
      "\n"
@@ -386,7 +390,7 @@ const struct command commands[] = {
      "  --titles=FILE     lines of an id and its title. Titles are printed as a last column\n"
      "  --among=N         recommend only the first N words of vocab.tsv, usually the most frequent ones; 0: all\n"
      "  --among=new       recommend only new items: those that have features and were not in training\n"
-     FEATURES_HELP("                    ") SHARE_HELP("                    ")
+     FEATURES_HELP("                    ") LISTS_HELP("                    ") SHARE_HELP("                    ")
      "  --candidates=FILE recommend only the items of this file, one on each line\n"
      "  --seen            also recommend a list's own items, a node's neighbours, and answers in triples of training\n"
      "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, "

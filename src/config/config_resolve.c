@@ -424,8 +424,10 @@ static int check_format(const struct config *c) {
     if (*c->corpus_item_features && format->rows != LOOK_LISTS && format->rows != LOOK_PAIRS)
         return fail("corpus.item_features = %s is for lists of items: it needs corpus.format = lists or pairs, and that is %s", c->corpus_item_features,
                     format->name);
-    if (*c->corpus_feature_words && !*c->corpus_item_features)
-        return fail("corpus.feature_words = %s are columns of corpus.item_features, which is not set", c->corpus_feature_words);
+    if (*c->corpus_list_features && format->rows != LOOK_LISTS && format->rows != LOOK_PAIRS)
+        return fail("corpus.list_features = %s is for lists: it needs corpus.format = lists or pairs, and that is %s", c->corpus_list_features, format->name);
+    if (*c->corpus_feature_words && !*c->corpus_item_features && !*c->corpus_list_features)
+        return fail("corpus.feature_words = %s are columns of corpus.item_features or list_features, and neither is set", c->corpus_feature_words);
     if (*c->corpus_events && !format->ratings)
         return fail("corpus.events = %s needs corpus.format = %s, and it is %s", c->corpus_events, formats_with(RATINGS, others), format->name);
     if (c->corpus_literals && !format->triples)

@@ -74,7 +74,7 @@ static int take_request(struct evaluate_request *request, struct config *keys, c
 
 enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *name, const struct sptx_data *data,
                                    const struct sptx_evaluate_options *given, const struct sptx_number **numbers, uint64_t *count) {
-    struct evaluate_request request = {.options = SPTX_EVALUATE_OPTIONS, .features = {NULL, NULL, FEATURES_AUTO}};
+    struct evaluate_request request = {.options = SPTX_EVALUATE_OPTIONS, .features = {.share = FEATURES_AUTO}};
     ENDED_BY(config_release) struct config config = {.name = NULL}, keys = {.name = NULL};
     struct answer answer = {.count = 0};
     if (!run) return SPTX_USAGE;

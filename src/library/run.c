@@ -268,13 +268,14 @@ enum sptx_status sptx_run_add_items(struct sptx_run *run, const char *path, cons
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!added || !(share <= 1)) return leave(run->context, fail_usage("a share of at most 1 and a place for a number are wanted"));
-    struct model_extra before[2] = {run->model.added, run->model.features};
+    struct model_extra before[3] = {run->model.added, run->model.added_lists, run->model.features};
     close_lists(run);
-    run->model.added = run->model.features = (struct model_extra){.capacity = 0};
-    int result = list_scores_features(&run->model, &(struct features_asked){path, words, share}, answers_score(&run->model, 1),
+    run->model.added = run->model.added_lists = run->model.features = (struct model_extra){.capacity = 0};
+    run->model.met_features = 0;
+    int result = list_scores_features(&run->model, &(struct features_asked){.path = path, .words = words, .share = share}, answers_score(&run->model, 1),
                                       pool_threads(run->context->pool));
-    struct model_extra *kept[2] = {&run->model.added, &run->model.features};
-    for (int i = 0; i < 2; i++) { /* a file that is refused leaves the items of an earlier call */
+    struct model_extra *kept[3] = {&run->model.added, &run->model.added_lists, &run->model.features};
+    for (int i = 0; i < 3; i++) { /* a file that is refused leaves the items of an earlier call */
         struct model_extra gone = result ? *kept[i] : before[i];
         if (result) *kept[i] = before[i];
         words_release(&gone.names);

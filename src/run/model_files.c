@@ -368,8 +368,9 @@ void model_close(struct model *model) {
     vocab_release(&model->vocab);
     config_release(&model->keys);
     words_release(&model->added.names);
+    words_release(&model->added_lists.names);
     words_release(&model->features.names);
-    mem_free(model->added.rows, model->features.rows, model->propagated, model->directory);
+    mem_free(model->added.rows, model->added_lists.rows, model->features.rows, model->propagated, model->directory);
     *model = (struct model){.rows = 0};
 }
 

@@ -95,8 +95,9 @@ struct model {
     int documents;    /* 1: lists are documents (corpus.format) */
     struct init_values first[2]; /* [table_side] first values of rows; an untrained row still has them */
     uint32_t seed;               /* seed of these first values */
-    struct model_extra added, features; /* new items, which are rows model->rows .. model->rows + added.names.size - 1, and features; empty until
-                                         * features_open() */
+    struct model_extra added, added_lists, features; /* new items, which are rows from model->rows on, new lists, which are rows after these, and
+                                                      * features; empty until features_open_of() */
+    int met_features;                                /* 1: features_open_of() was called */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() computes them */
     struct fasttext_args trained; /* training options as fastText has them; model = 0: fastText cannot train such a model */
     char *directory;   /* path of the run directory (or fastText file), without links */

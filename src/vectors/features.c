@@ -453,29 +453,30 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     return result;
 }
 
-static int features_open(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads) {
-    const char *path = asked->path;
+/* Fits the features of a file to the rows of items or, with lists = 1, of lists, and adds the new ones and the features to the model. */
+static int fit_file(struct model *model, const struct features_asked *asked, int lists, enum model_view view, int unit, unsigned threads) {
+    const char *path = lists ? asked->lists : asked->path, *what = lists ? "lists" : "items";
     struct feature_file file;
     struct fit f = {.dim = model->dim};
-    struct model_extra *added = &model->added, *features = &model->features;
+    struct model_extra *added = lists ? &model->added_lists : &model->added, *features = &model->features;
     struct pool *pool = NULL;
     float *idf = NULL, *mean = NULL, *rows = NULL, *part = NULL;
     uint32_t *of = NULL;
-    uint64_t items = model_items(model), known = 0, without = 0, most = 1, new = 0;
+    uint64_t first = lists ? model_items(model) : 0, items = lists ? model->vocab.lists : model_items(model), known = 0, without = 0, most = 1, new = 0;
     int result = features_read(&file, path, asked->words);
-    if (!result && model_items(model) + file.items.words.size > WORDS_MOST) result = fail("'%s' has too many items", path);
+    if (!result && model_end(model) + file.items.words.size > WORDS_MOST) result = fail("'%s' has too many %s", path, what);
     for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
         uint64_t length;
         const char *name = words_get(&file.items.words, i, &length);
-        int64_t row = vocab_find(&model->vocab, name, length);
-        file.items.row[i] = row >= 0 && (uint64_t)row < items ? row : -1;
+        int64_t row = lists ? vocab_find_list(&model->vocab, name, length) : vocab_find(&model->vocab, name, length);
+        file.items.row[i] = row >= 0 && (uint64_t)row >= first && (uint64_t)row < first + items ? row : -1;
         known += file.items.row[i] >= 0;
         if (file.starts[i + 1] - file.starts[i] > most) most = file.starts[i + 1] - file.starts[i];
     }
     if (!result && known < 20)
-        result = fail("'%s' has features of %" PRIu64 " items that '%s' was trained on; at least 20 are needed to learn what features mean, and its "
-                      "items are named as in the lists",
-                      path, known, model->directory);
+        result = fail("'%s' has features of %" PRIu64 " %s that '%s' was trained on; at least 20 are needed to learn what features mean, and its "
+                      "%s are named as in the training data",
+                      path, known, what, model->directory, what);
     f.features = result ? 0 : file.features.words.size;
     if (!result) {
         idf = mem_zalloc(f.features, sizeof *idf, "features");
@@ -496,7 +497,7 @@ static int features_open(struct model *model, const struct features_asked *asked
         if (idf[i] > 0) idf[i] = logf((1 + (float)known) / idf[i]); /* 1 +: a feature that every item has keeps a small part */
     for (uint64_t row = 0; row < items && !result; row++) {
         float one[COLUMNS_MOST];
-        result = model_row(model, view, row, unit, one);
+        result = model_row(model, view, first + row, unit, one);
         add_scaled(mean, one, 1 / (float)items, f.dim);
     }
     for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
@@ -538,11 +539,11 @@ static int features_open(struct model *model, const struct features_asked *asked
         if (!result && words_add(&features->names, words_hash(name, length), name, length) < 0) result = -1;
     }
     char counts[4][TEXT_BYTES];
-    if (!result && added->names.size) result = choose_length(model, view, unit, asked->share, pool);
+    if (!result && added->names.size && !lists) result = choose_length(model, view, unit, asked->share, pool);
     if (!result)
-        remark("new items  %s; of %s trained items %s have features%s%s%s", text_of_count(counts[0], added->names.size), text_of_count(counts[1], items),
-               text_of_count(counts[2], f.items), without ? "; left out: " : "", without ? text_of_count(counts[3], without) : "",
-               without ? " new items that share no feature with a trained item" : "");
+        remark("new %s  %s; of %s trained %s %s have features%s%s%s", what, text_of_count(counts[0], added->names.size), text_of_count(counts[1], items),
+               what, text_of_count(counts[2], f.items), without ? "; left out: " : "", without ? text_of_count(counts[3], without) : "",
+               without ? " new ones that share no feature with a trained one" : "");
     if (pool) pool_close(pool);
     features_release(&file);
     mem_free(idf, mean, of, part, rows, f.starts, f.of, f.part, f.solved, f.guessed);
@@ -551,21 +552,30 @@ static int features_open(struct model *model, const struct features_asked *asked
 
 int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads) {
     struct features_asked of = *asked;
-    const char *own = model->keys.corpus_item_features;
-    if (model->features.names.size || (!of.path && (!own || !*own))) return 0;
-    int there = of.path ? 1 : file_exists(own);
-    if (!of.path) of.path = own;
+    const char *own[2] = {model->keys.corpus_item_features, model->keys.corpus_list_features}, **path[2] = {&of.path, &of.lists};
+    if (model->met_features) return 0;
+    model->met_features = 1;
     if (!of.words) of.words = model->keys.corpus_feature_words;
-    if (there) return there < 0 ? -1 : features_open(model, &of, view, unit, threads);
-    warn("'%s' is not there: it has the features of this run's items (corpus.item_features), so answers have no new items; --item-features=FILE "
-         "names another file", own);
+    for (int lists = 0; lists < 2; lists++) {
+        int given = *path[lists] != NULL, there = given ? 1 : !own[lists] || !*own[lists] ? 0 : file_exists(own[lists]);
+        if (!given && own[lists] && *own[lists] && !there)
+            warn("'%s' is not there: it has the features of this run's %s (corpus.%s_features), so answers have no new ones; --%s-features=FILE names "
+                 "another file", own[lists], lists ? "lists" : "items", lists ? "list" : "item", lists ? "list" : "item");
+        if (there < 0) return -1;
+        if (!there) continue;
+        if (!given) *path[lists] = own[lists];
+        if (lists && (!model->vocab.lists || !(model->own > 0) || model->documents || model->relations))
+            return fail("'%s' has features of lists, and the lists of '%s' have no rows of their own (examples.mode = user)", of.lists, model->directory);
+        if (fit_file(model, &of, lists, lists ? VIEW_TARGET : view, unit, threads)) return -1;
+    }
     return 0;
 }
 
 int features_check(const struct config *config) {
-    struct feature_file file;
-    if (!config->corpus_item_features || !*config->corpus_item_features) return 0;
-    int result = features_read(&file, config->corpus_item_features, config->corpus_feature_words);
-    features_release(&file);
-    return result;
+    const char *paths[2] = {config->corpus_item_features, config->corpus_list_features};
+    for (int i = 0; i < 2; i++) {
+        ENDED_BY(features_release) struct feature_file file = {.count = 0};
+        if (paths[i] && *paths[i] && features_read(&file, paths[i], config->corpus_feature_words)) return -1;
+    }
+    return 0;
 }

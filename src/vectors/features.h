@@ -16,6 +16,8 @@
  * given share of the first places (features_asked). Where cosines are compared, trained items have length 1, and of two new items the one whose
  * features tell less is shorter.
  *
+ * New lists (people) have vectors likewise, fitted to the rows of trained lists.
+ *
  * Nothing is stored: the rows are computed when a command asks for them (100,000 items with 20 features, 128 columns: seconds).
  */
 #ifndef SPTX_FEATURES_H
@@ -53,6 +55,7 @@ int features_check(const struct config *config);
 /* What a command asks of features. */
 struct features_asked {
     const char *path, *words; /* the file, and its columns of words; NULL: the run's own (corpus.item_features, feature_words), if it has one */
+    const char *lists;        /* the file of features of lists; NULL: the run's own (corpus.list_features), if it has one */
     double share;             /* which share of the first places new items take on average; FEATURES_AUTO: FEATURES_SHARE, or their share among all
                                * items if that is less */
 };
@@ -60,7 +63,7 @@ struct features_asked {
 #define FEATURES_SHARE 0.03 /* goodbooks, a sixth of its books held out, recall@20 of trained books among all and of new ones among all: share 0.014
                              * -0.7% and .016, 0.026 -1.6% and .028, 0.040 -2.7% and .041, 0.088 -6.3% and .073 */
 
-/* Adds the file's new items, and the rows of features, to the model: model->added and model->features. They are made for answers of this view; unit:
+/* Adds the files' new items and new lists, and the rows of features, to the model: model->added, added_lists and features. They are made for answers of this view; unit:
  * 1: rows are compared by cosines. Says how well features guess rows. Does nothing if the run has no features, or if they were added before; if the
  * run's own file is gone, warns. Returns 0, or -1 after fail(). */
 int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads);

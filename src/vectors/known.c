@@ -22,7 +22,11 @@ static int has_targets(const struct model *model) {
 /* Returns the row of a list. In a run of citations or of a graph, lists are named by papers or nodes, and the row is the target row of that paper
  * or node. In other runs lists have their own rows. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length) {
-    if (!has_targets(model)) return vocab_find_list(&model->vocab, name, length);
+    const struct words *added = &model->added_lists.names;
+    if (!has_targets(model)) {
+        int64_t list = vocab_find_list(&model->vocab, name, length), number = list < 0 && added->size ? words_find(added, words_hash(name, length), name, length) : -1;
+        return number < 0 ? list : (int64_t)model_end(model) + number;
+    }
     int64_t row = vocab_find(&model->vocab, name, length);
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
@@ -84,6 +88,7 @@ int run_lists_check(const struct model *model) {
 int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool) {
     if (run_lists_check(model)) return -1;
     *lists = (struct run_lists){.first = model->vocab.lists ? model_items(model) : 0};
+    lists->count = model->rows - lists->first;
     if (model->mode == MODE_WALK || (!model->vocab.lists && !has_targets(model))) return 0;
     const struct idstream *stream = &lists->stream;
     uint64_t first = lists->first, count = model->rows - first, *starts;
@@ -114,7 +119,7 @@ void run_lists_close(struct run_lists *lists) {
 int run_lists_items(const struct run_lists *lists, int64_t row, uint64_t **codes, uint64_t *count, uint64_t *capacity) {
     const struct idstream *stream = &lists->stream;
     uint64_t place = (uint64_t)row - lists->first;
-    if (!stream->sentences) return 0;
+    if (!stream->sentences || place >= lists->count) return 0; /* a new list (features.h) has no items */
     for (uint64_t i = lists->starts[place]; i < lists->starts[place + 1]; i++) {
         uint64_t first = stream->starts[lists->sentences[i]] + 1, end = stream->starts[lists->sentences[i] + 1];
         if (mem_grow(codes, capacity, *count + (end - first), sizeof **codes, "the items of lists")) return -1;

@@ -25,13 +25,13 @@
 
 struct run_lists {
     struct idstream stream; /* the encoded corpus; zeros if its file is missing or not needed */
-    uint64_t first;         /* the first row of a list */
+    uint64_t first, count;  /* the first row of a list; number of these rows */
     uint64_t *starts;       /* [rows - first + 1] sentences that begin with row r: sentences[starts[r - first]] .. sentences[starts[r - first + 1]
                              * - 1] */
     uint64_t *sentences;    /* numbers of sentences, sorted by the row that each begins with */
 };
 
-/* Returns the row of the list with this name; -1 if there is none, or if lists have no rows in the run's mode. */
+/* Returns the row of the list with this name, also of a new one (features.h); -1 if there is none, or if lists have no rows in the run's mode. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length);
 /* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
 int64_t run_lists_find(const struct model *model, const char *name);

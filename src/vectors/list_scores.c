@@ -6,6 +6,7 @@
 #include "known.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +173,8 @@ struct asking {
     list_answer *answer;
     void *user;
     struct fold_list *folds; /* [folded] the lists of the current block whose rows are folded in */
-    uint64_t folded, folds_capacity;
+    uint64_t folded, folds_capacity, also_capacity;
+    int64_t *also; /* [folded] row of a new list with features (features.h), to be mixed with the folded one; -1: none */
     float *row; /* [dim] buffer for one item's row */
     uint32_t *ids; /* [k] if there are candidates: the found rows, as rows of the model */
 };
@@ -242,12 +244,17 @@ static int fill_list(void *user, uint64_t i, float *query, struct search_block *
     const struct list_question *question = asking->question;
     uint64_t list = list_at(question, i), start = question->starts[list], end = question->starts[list + 1], trained = start, rows = asking->scores->model->rows;
     while (trained < end && question->codes[trained] >= rows && question->codes[trained] < model_end(asking->scores->model)) trained++;
+    int64_t row = row_of_list(question, list);
+    int also = row >= (int64_t)model_end(asking->scores->model) && end > start; /* a new list with features and items: both tell what suits it */
     int all_new = end > start && trained == end; /* such a list cannot be folded in: its query is the mean of its items */
-    if (all_new || !list_score_folds(asking->scores->model, asking->scores->score, row_of_list(question, list))) {
+    if (all_new || !list_score_folds(asking->scores->model, asking->scores->score, also ? -1 : row)) {
         if (ask_list(asking, list, query)) return -1;
     } else {
-        if (mem_grow(&asking->folds, &asking->folds_capacity, asking->folded + 1, sizeof *asking->folds, "new lists")) return -1;
-        asking->folds[asking->folded++] = (struct fold_list){question->codes + start, question->starts[list + 1] - start, query};
+        if (mem_grow(&asking->folds, &asking->folds_capacity, asking->folded + 1, sizeof *asking->folds, "new lists") ||
+            mem_grow(&asking->also, &asking->also_capacity, asking->folded + 1, sizeof *asking->also, "new lists"))
+            return -1;
+        asking->also[asking->folded] = also ? row : -1;
+        asking->folds[asking->folded++] = (struct fold_list){question->codes + start, end - start, query};
     }
     return question->seen ? 0 : ban(asking, block, list);
 }
@@ -264,7 +271,19 @@ static int fold_lists(void *user, uint64_t first, uint64_t count) {
     struct asking *asking = user;
     uint64_t folded = asking->folded;
     asking->folded = 0;
-    return list_scores_fold(asking->scores, asking->folds, folded);
+    if (list_scores_fold(asking->scores, asking->folds, folded)) return -1;
+    const struct model *model = asking->scores->model;
+    for (uint64_t i = 0; i < folded; i++) {
+        const struct fold_list *fold = &asking->folds[i];
+        double squares[2] = {1e-30, 1e-30};
+        if (asking->also[i] < 0) continue;
+        if (model_row(model, VIEW_TARGET, (uint64_t)asking->also[i], 0, asking->row)) return -1;
+        for (uint32_t c = 0; c < model->dim; c++)
+            squares[0] += (double)fold->row[c] * fold->row[c], squares[1] += (double)asking->row[c] * asking->row[c];
+        float by = (float)(FEATURES_ITEMS / (double)fold->count * sqrt(squares[0] / squares[1]));
+        for (uint32_t c = 0; c < model->dim; c++) fold->row[c] += by * asking->row[c];
+    }
+    return 0;
 }
 
 static int take_list(void *user, uint64_t i, const struct search_found *place) {
@@ -290,7 +309,7 @@ int list_scores_ask(struct list_scores *scores, const struct list_question *ques
         result = pool ? run_graph_open(&scores->graph, scores->model, pool) : -1;
     }
     if (!result) result = search_each(&scores->search, question->count, question->k, &calls, &asking);
-    mem_free(asking.row, asking.ids, asking.folds);
+    mem_free(asking.row, asking.ids, asking.folds, asking.also);
     return result;
 }
 

@@ -86,7 +86,8 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
     uint32_t dim = model->dim;
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
         if (row >= model->rows) {
-            memcpy(out, model->added.rows + (row - model->rows) * dim, dim * sizeof *out);
+            const struct model_extra *extra = row < model_end(model) ? &model->added : &model->added_lists;
+            memcpy(out, extra->rows + (row - (row < model_end(model) ? model->rows : model_end(model))) * dim, dim * sizeof *out);
             continue;
         }
         find_vectors(model, row, &of);
@@ -103,7 +104,7 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out) {
     model_rows(model, view, row, 1, out);
     if (!floats_finite(out, model->dim))
-        return fail("the vector of '%s' in '%s' holds NaN or infinity", model_name(model, row, NULL), model->directory);
+        return fail("the vector of '%s' in '%s' holds NaN or infinity", row < model_end(model) ? model_name(model, row, NULL) : "a new list", model->directory);
     if (unit && row < model->rows) model_make_unit(out, model->dim); /* new items keep their lengths (features.h) */
     return 0;
 }

@@ -111,6 +111,30 @@ def test_only_new_items(shop):
     assert sum("k4" in line for line in done.stdout.splitlines()) >= 4
 
 
+def test_new_people_by_their_features(shop):
+    """People who like two kinds, of which one is a feature; the last hundred are new."""
+    liked = [re.findall(r"k\d", line)[0] for line in shop.path("train.txt").read_text().splitlines()]
+    trained = "".join(line + "\n" for line in shop.path("train.txt").read_text().splitlines()[:500])
+    (shop.own / "train.txt").write_text(trained)
+    people = shop.own / "people.csv"
+    people.write_text("user,job,age\n" + "".join(f"p{n},likes {kind},{n % 60}\n" for n, kind in enumerate(liked)))
+    shop.config(name=str(shop.own / "run.ini"), corpus={"path": str(shop.own / "train.txt"), "format": "lists", "list_features": str(people)},
+                model={"dim": str(DIM)}, examples={"window": None}, train={"batch": None, "epochs": "30", "update": None}, run={"dir": str(shop.own / "run")})
+    shop("train", shop.own / "run.ini")
+    done = shop("recommend", shop.own / "run", "--list=p550", "--k=10")  # by features alone
+    assert "new lists  100; of 500 trained lists 500 have features" in done.stderr
+    assert sum(liked[550] in line for line in done.stdout.splitlines()) >= 8
+    assert "was trained on no list 'p600'" in shop.refuses("recommend", shop.own / "run", "--list=p600", code=2)
+    (shop.own / "one.txt").write_text("".join(f"p{n} k{n % KINDS}i1\n" for n in range(500, 600)))  # by features and one item
+    (shop.own / "held_out.txt").write_text("".join(f"p{n} {liked[n]}i0 {liked[n]}i2 {liked[n]}i3 {liked[n]}i4\n" for n in range(500, 600)))
+    (shop.own / "trained.tsv").write_text("".join(f"p{n}\tx\n" for n in range(500)))
+    recall = []
+    for options in ([], [f"--list-features={shop.own / 'trained.tsv'}"]):  # the second file has no new person
+        done = shop("evaluate", shop.own / "run", f"--train={shop.own / 'one.txt'}", f"--held-out={shop.own / 'held_out.txt'}", *options)
+        recall.append(float(re.search(r"recall@20 ([0-9.]+)", done.stdout)[1]))
+    assert recall[0] > 1.5 * recall[1]
+
+
 def test_a_table_of_columns(shop):
     rng = numpy.random.default_rng(1)
     rows = [(f"k{k}i{i}", f"Thing, no. {k} {i}", f"k{k}|x{rng.integers(4)}", str(k * 10 + rng.integers(10)), rng.choice(["red", "blue"]))
@@ -145,7 +169,7 @@ def test_train_reads_the_file_first(shop):
     assert "has no features" in shop.refuses("train", ini)
     assert not (shop.own / "run").exists()
     assert "needs corpus.format = lists or pairs" in shop.refuses("train", "--corpus.path=train.txt", "--corpus.item_features=features.tsv")
-    assert "which is not set" in shop.refuses("train", "--corpus.path=train.txt", "--corpus.format=lists", "--corpus.feature_words=title")
+    assert "neither is set" in shop.refuses("train", "--corpus.path=train.txt", "--corpus.format=lists", "--corpus.feature_words=title")
 
 
 def test_a_file_that_is_gone_is_only_a_warning(shop):
