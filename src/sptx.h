@@ -682,12 +682,14 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
  * scores: [k], as in sptx_run_nearest(). */
 enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k, uint32_t *rows,
                                   float *scores);
-/* Lets a run of lists answer with new items, by the features that a file gives them (`sptx-w2v help keys`, corpus.item_features). path: the file;
- * NULL: the run's own, if its config.ini names one. words: columns of the file whose words are features, separated by commas; NULL: none. share:
- * which share of the first places new items take, 0 to 1; below 0: the default. *added: number of new items, rows sptx_run_rows() ..
- * sptx_run_rows() + *added - 1 of sptx_run_word(), sptx_run_find() and sptx_run_recommend(); sptx_run_unseen() has their vectors and those of
- * features, such as "genre:noir". Replaces the new items of an earlier call. */
-enum sptx_status sptx_run_add_items(struct sptx_run *run, const char *path, const char *words, double share, uint64_t *added);
+/* Lets a run of lists answer with new items, and for new lists, by what files say about them (`sptx-w2v help keys`: corpus.item_features,
+ * list_features). items, lists: paths of the files; NULL: the run's own, if its config.ini names one. words: columns of the files whose words are
+ * features, separated by commas; NULL: the run's own. share: which share of the first places new items take, 0 to 1; below 0: the default.
+ *
+ * added[0]: number of new items, which are rows sptx_run_rows() .. sptx_run_rows() + added[0] - 1 of sptx_run_word(), sptx_run_find() and
+ * sptx_run_recommend(). added[1]: number of new lists, which sptx_recommend_options.names may name. sptx_run_unseen() has the vectors of new items and
+ * of features, such as "genre:noir". Replaces what an earlier call has added; after a failure that stays. */
+enum sptx_status sptx_run_add_features(struct sptx_run *run, const char *items, const char *lists, const char *words, double share, uint64_t added[2]);
 
 struct sptx_recommend_options {
     uint64_t size;                  /* sizeof (struct sptx_recommend_options) */
@@ -699,7 +701,7 @@ struct sptx_recommend_options {
     uint64_t candidate_count;
     uint64_t among;                 /* only the most frequent rows, `among` of them, are recommended; 0: all */
     uint64_t seen;                  /* 1: items that a list already contains may be recommended for it */
-    uint64_t only_new;              /* 1: only new items (sptx_run_add_items()) are recommended, if neither candidates nor among is set */
+    uint64_t only_new;              /* 1: only new items (sptx_run_add_features()) are recommended, if neither candidates nor among is set */
 };
 #define SPTX_RECOMMEND_OPTIONS {sizeof(struct sptx_recommend_options), 0, 0, 0, 0, 0, 0, 0}
 /* Finds the k items that suit each of `count` lists best. List i contains the rows items[starts[i]] .. items[starts[i + 1] - 1];

@@ -138,7 +138,8 @@ int cmd_nearest(int argc, char **argv) {
     const struct option options[] = {{.name = "k", .text = &k_text},      {.name = "table", .text = &table},
                                      {.name = "metric", .text = &metric_name}, {.name = "lists", .flag = &lists},
                                      {.name = "query", .text = &query},   {.name = "among", .text = &among},
-                                     {.name = "titles", .text = &titles}, {.name = "item-features", .text = &features}, {.name = "feature-words", .text = &words},
+                                     {.name = "titles", .text = &titles}, {.name = "item-features", .text = &features},
+                                     {.name = "feature-words", .text = &words},
                                      {.name = "type", .text = &type_name}, {.name = "columns", .text = &columns_text}, {0}};
     ENDED_BY(arguments_release) struct arguments arguments = {0};
     ENDED_BY(asking_release) struct asking asking = {.k = 0};

@@ -426,6 +426,9 @@ static int check_format(const struct config *c) {
                     format->name);
     if (*c->corpus_list_features && format->rows != LOOK_LISTS && format->rows != LOOK_PAIRS)
         return fail("corpus.list_features = %s is for lists: it needs corpus.format = lists or pairs, and that is %s", c->corpus_list_features, format->name);
+    if (*c->corpus_list_features && (c->examples_mode != MODE_USER || !(c->examples_own > 0)))
+        return fail("corpus.list_features = %s is for lists that have rows of their own: it needs examples.mode = user, with examples.own above 0",
+                    c->corpus_list_features);
     if (*c->corpus_feature_words && !*c->corpus_item_features && !*c->corpus_list_features)
         return fail("corpus.feature_words = %s are columns of corpus.item_features or list_features, and neither is set", c->corpus_feature_words);
     if (*c->corpus_events && !format->ratings)

@@ -112,6 +112,9 @@ enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t 
     enter(run->context);
     if (!word || !row) return leave(run->context, fail_usage("a word and a place for its row are wanted; one is NULL"));
     int64_t found = model_named(&run->model, word, strlen(word));
+    const char *prefix = vocab_prefix(&run->model.vocab);
+    if (found < 0 && run->model.added_lists.names.size && !strncmp(word, prefix, strlen(prefix))) /* a new list */
+        found = run_lists_row(&run->model, word + strlen(prefix), strlen(word) - strlen(prefix));
     if (found >= 0) {
         *row = (uint64_t)found;
         return leave(run->context, 0);
@@ -250,7 +253,8 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     int score = answers_score_named(&run->model, name, named, pool_threads(run->context->pool));
     if (score < 0) return -1;
     if (run->recommending && run->lists.score == (enum list_score)score && last->first == candidates->first &&
-        last->count == candidates->count && last->only_new == candidates->only_new && !last->rows == !candidates->rows && (!bytes || !memcmp(last->rows, candidates->rows, bytes)))
+        last->count == candidates->count && last->only_new == candidates->only_new &&
+        !last->rows == !candidates->rows && (!bytes || !memcmp(last->rows, candidates->rows, bytes)))
         return 0;
     close_lists(run);
     if (candidates->rows && !(copy = mem_alloc(candidates->count, sizeof *copy, "candidates"))) return -1;
@@ -264,15 +268,17 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     return result;
 }
 
-enum sptx_status sptx_run_add_items(struct sptx_run *run, const char *path, const char *words, double share, uint64_t *added) {
+enum sptx_status sptx_run_add_features(struct sptx_run *run, const char *items, const char *lists, const char *words, double share,
+                                       uint64_t added[2]) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    if (!added || !(share <= 1)) return leave(run->context, fail_usage("a share of at most 1 and a place for a number are wanted"));
+    if (!added || !(share <= 1)) return leave(run->context, fail_usage("a share of at most 1 and a place for two numbers are wanted"));
     struct model_extra before[3] = {run->model.added, run->model.added_lists, run->model.features};
     close_lists(run);
     run->model.added = run->model.added_lists = run->model.features = (struct model_extra){.capacity = 0};
     run->model.met_features = 0;
-    int result = list_scores_features(&run->model, &(struct features_asked){.path = path, .words = words, .share = share}, answers_score(&run->model, 1),
+    const struct features_asked asked = {.path = items, .lists = lists, .words = words, .share = share};
+    int result = list_scores_features(&run->model, &asked, answers_score(&run->model, 1),
                                       pool_threads(run->context->pool));
     struct model_extra *kept[3] = {&run->model.added, &run->model.added_lists, &run->model.features};
     for (int i = 0; i < 3; i++) { /* a file that is refused leaves the items of an earlier call */
@@ -281,7 +287,7 @@ enum sptx_status sptx_run_add_items(struct sptx_run *run, const char *path, cons
         words_release(&gone.names);
         free(gone.rows);
     }
-    *added = run->model.added.names.size;
+    added[0] = run->model.added.names.size, added[1] = run->model.added_lists.names.size;
     return leave(run->context, result);
 }
 

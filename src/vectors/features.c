@@ -33,11 +33,11 @@ struct reading {
     uint64_t text_capacity;
 };
 
-/* Adds the feature "column:value" to the last item; just "value" in a file without a header. */
-static int add_feature(struct reading *r, unsigned column, const char *value, uint64_t length) {
+/* Adds the feature "column:value" to an item, the last one that has features so far; just "value" in a file without a header. */
+static int add_feature(struct reading *r, uint64_t item, unsigned column, const char *value, uint64_t length) {
     struct feature_file *to = r->to;
     struct cell before = r->header[column];
-    uint64_t at = before.length ? before.length + 1 : 0, item = to->items.words.size - 1;
+    uint64_t at = before.length ? before.length + 1 : 0;
     while (length && text_is_blank(*value)) value++, length--;
     while (length && text_is_blank(value[length - 1])) length--;
     if (!length) return 0;
@@ -54,10 +54,10 @@ static int add_feature(struct reading *r, unsigned column, const char *value, ui
 }
 
 /* Splits a text at the bytes of `between`, and adds each part as a feature. */
-static int add_parts(struct reading *r, unsigned column, struct cell cell, const char *between) {
+static int add_parts(struct reading *r, uint64_t item, unsigned column, struct cell cell, const char *between) {
     for (uint64_t at = 0, end; at < cell.length; at = end + 1) {
         for (end = at; end < cell.length && !memchr(between, cell.text[end], strlen(between));) end++;
-        if (add_feature(r, column, cell.text + at, end - at)) return -1;
+        if (add_feature(r, item, column, cell.text + at, end - at)) return -1;
     }
     return 0;
 }
@@ -65,7 +65,7 @@ static int add_parts(struct reading *r, unsigned column, struct cell cell, const
 /* What a column was taken for. */
 struct judged {
     enum { IS_CATEGORY, IS_PARTS, IS_NUMBERS, IS_NAME, IS_WORDS, IS_EMPTY } kind;
-    char between[3];                /* IS_PARTS, IS_WORDS: bytes that separate values */
+    char between[3];                 /* IS_PARTS, IS_WORDS: bytes that separate values */
     double bounds[FEATURE_BINS + 1]; /* IS_NUMBERS: range i is from bounds[i] to below bounds[i + 1] */
     unsigned bins;
     uint64_t different;
@@ -130,7 +130,8 @@ static int judge_column(struct reading *r, unsigned column, struct judged *judge
         judged->kind = IS_NAME;
     } else if (2 * judged->different > filled && blanks > 2 * filled) {
         uint64_t length = r->header[column].length;
-        result = fail("'%s': column '%.*s' is running text: %" PRIu64 " different texts of %" PRIu64 ", %.1f words each; its words become "
+        result = fail("'%s': column '%.*s' is running text: %" PRIu64 " different texts of %" PRIu64
+                      ", %.1f words each; its words become "
                       "features by corpus.feature_words = %.*s, otherwise remove the column",
                       r->file.path, text_shown(length), r->header[column].text, judged->different, filled,
                       (double)(blanks + filled) / (double)filled, text_shown(length), r->header[column].text);
@@ -143,26 +144,33 @@ static size_t say_judged(char *said, size_t room, size_t at, const struct readin
     text_of_count(different, j->different);
     at = text_add(said, room, at, "%s%.*s = ", at ? ", " : "", text_shown(r->header[column].length), r->header[column].text);
     switch (j->kind) {
-    case IS_EMPTY: return text_add(said, room, at, "empty");
-    case IS_NAME: return text_add(said, room, at, "a name, as all values differ (left out)");
-    case IS_NUMBERS: return text_add(said, room, at, "numbers in %u ranges", j->bins);
-    case IS_WORDS: return text_add(said, room, at, "words");
-    case IS_PARTS: return text_add(said, room, at, "values separated by %s", j->between);
-    default: return text_add(said, room, at, "%s values", different);
+    case IS_EMPTY:
+        return text_add(said, room, at, "empty");
+    case IS_NAME:
+        return text_add(said, room, at, "a name, as all values differ (left out)");
+    case IS_NUMBERS:
+        return text_add(said, room, at, "numbers in %u ranges", j->bins);
+    case IS_WORDS:
+        return text_add(said, room, at, "words");
+    case IS_PARTS:
+        return text_add(said, room, at, "values separated by %s", j->between);
+    default:
+        return text_add(said, room, at, "%s values", different);
     }
 }
 
-static int add_number(struct reading *r, unsigned column, struct cell cell, const struct judged *j) {
+static int add_number(struct reading *r, uint64_t item, unsigned column, struct cell cell, const struct judged *j) {
     char range[80];
     double number;
     unsigned bin = 0;
     if (columns_number(&r->file.look.form, cell.text, cell.length, &number)) return 0;
     while (bin + 1 < j->bins && number >= j->bounds[bin + 1]) bin++;
     snprintf(range, sizeof range, "%.9g..%.9g", j->bounds[bin], j->bounds[bin + 1]);
-    return add_feature(r, column, range, strlen(range));
+    return add_feature(r, item, column, range, strlen(range));
 }
 
-/* Judges the columns of a table, and adds the features of all items. A file without a header has no columns: all fields are features. */
+/* Judges the columns of a table, and adds the features of all items. A file without a header has no columns: all fields are
+ * features. */
 static int take_cells(struct reading *r) {
     struct judged judged[COLUMNS_READ];
     char said[LOOK_SAID * 2] = "", items[TEXT_BYTES], features[TEXT_BYTES];
@@ -173,26 +181,36 @@ static int take_cells(struct reading *r) {
         if (judge_column(r, c, &judged[c])) return -1;
         at = say_judged(said, sizeof said, at, r, c, &judged[c]);
     }
+    struct feature_file *to = r->to;
+    OWNED uint64_t *rows = mem_alloc(r->rows, sizeof *rows, "features"), *ends = NULL; /* rows: [rows] rows of the file, item after item */
+    OWNED int64_t *item = mem_alloc(r->rows, sizeof *item, "features"); /* [rows] number of each row's item; -1: the row has no name */
     for (uint64_t row = 0; row < r->rows; row++) {
-        const struct cell *cell = r->cell + row * r->columns;
-        uint64_t before = r->to->items.words.size;
-        int64_t item = cell[r->name].length ? names_add(&r->to->items, cell[r->name].text, cell[r->name].length) : 0;
-        if (item < 0 || mem_grow(&r->to->starts, &r->to->starts_capacity, before + 2, sizeof *r->to->starts, "features")) return -1;
-        if (r->to->items.words.size == before) { /* no name, or its features are known from an earlier line */
-            if (cell[r->name].length && table) continue;
-            if (!cell[r->name].length) continue;
-            return fail("'%s': '%.*s' has two lines; wanted one line an item", r->file.path, text_shown(cell[r->name].length), cell[r->name].text);
-        }
-        r->to->starts[before] = r->to->count;
-        for (unsigned c = 0; c < r->columns; c++) {
-            if (c == r->name || !cell[c].length) continue;
-            int kind = table ? (int)judged[c].kind : IS_PARTS, result = 0;
-            if (kind == IS_CATEGORY) result = add_feature(r, c, cell[c].text, cell[c].length);
-            if (kind == IS_NUMBERS) result = add_number(r, c, cell[c], &judged[c]);
-            if (kind == IS_PARTS || kind == IS_WORDS) result = add_parts(r, c, cell[c], !table ? r->columns == 2 ? " \t" : "" : judged[c].between);
-            if (result) return -1;
-        }
-        r->to->starts[before + 1] = r->to->count;
+        struct cell name = r->cell[row * r->columns + r->name];
+        if (!rows || !item || (item[row] = name.length ? names_add(&to->items, name.text, name.length) : -1) < -!name.length)
+            return -1;
+    }
+    to->starts = mem_zalloc(to->items.words.size + 1, sizeof *to->starts, "features");
+    ends = mem_zalloc(to->items.words.size + 2, sizeof *ends, "features");
+    if (!to->starts || !ends) return -1;
+    for (uint64_t row = 0; row < r->rows; row++)
+        if (item[row] >= 0) ends[item[row] + 2]++;
+    for (uint64_t i = 0; i < to->items.words.size; i++) ends[i + 2] += ends[i + 1];
+    for (uint64_t row = 0; row < r->rows; row++)
+        if (item[row] >= 0) rows[ends[item[row] + 1]++] = row; /* now ends[i + 1] is the end of item i's rows */
+    for (uint64_t i = 0; i < to->items.words.size; i++) {
+        to->starts[i] = to->count;
+        for (uint64_t j = ends[i]; j < ends[i + 1]; j++)
+            for (unsigned c = 0; c < r->columns; c++) {
+                const struct cell *cell = &r->cell[rows[j] * r->columns + c];
+                if (c == r->name || !cell->length) continue;
+                int kind = table ? (int)judged[c].kind : IS_PARTS, result = 0;
+                if (kind == IS_CATEGORY) result = add_feature(r, i, c, cell->text, cell->length);
+                if (kind == IS_NUMBERS) result = add_number(r, i, c, *cell, &judged[c]);
+                if (kind == IS_PARTS || kind == IS_WORDS)
+                    result = add_parts(r, i, c, *cell, table ? judged[c].between : r->columns == 2 ? " \t" : "");
+                if (result) return -1;
+            }
+        to->starts[i + 1] = to->count;
     }
     if (!r->to->count) return fail("'%s' has no feature of any item; wanted a name and its features on each line", r->file.path);
     if (table) remark("features   %s ('%s')", said, r->file.path);
@@ -216,9 +234,12 @@ int features_read(struct feature_file *to, const char *path, const char *words) 
     r.name = result ? 0 : r.file.look.form.column[COLUMN_A];
     while (!result && (more = field_file_next(&r.file)) > 0) {
         const struct table_line *line = &r.file.line;
-        if (!r.columns) r.columns = *r.file.look.form.separator == ' ' ? COLUMNS_READ : (unsigned)(line->count < COLUMNS_READ ? line->count : COLUMNS_READ);
+        if (!r.columns)
+            r.columns = *r.file.look.form.separator == ' ' ? COLUMNS_READ
+                                                           : (unsigned)(line->count < COLUMNS_READ ? line->count : COLUMNS_READ);
         if (line->count > r.columns && (r.file.look.header || line->count > COLUMNS_READ || *r.file.look.form.separator != ' '))
-            result = fail("'%s' line %" PRIu64 ": %" PRIu64 " fields, wanted at most %u; many features are written as words after a tab: NAME TAB "
+            result = fail("'%s' line %" PRIu64 ": %" PRIu64
+                          " fields, wanted at most %u; many features are written as words after a tab: NAME TAB "
                           "feature feature",
                           path, r.file.number, line->count, r.columns);
         if (result || mem_grow(&r.cell, &r.capacity, (r.rows + 1) * r.columns, sizeof *r.cell, "features")) break;
@@ -226,7 +247,8 @@ int features_read(struct feature_file *to, const char *path, const char *words) 
             r.cell[r.rows * r.columns + c] = c < line->count ? (struct cell){line->word[c], line->length[c]} : (struct cell){"", 0};
         r.rows++;
     }
-    if (!result && (more || r.columns < 2 || take_cells(&r))) result = more || r.columns >= 2 ? -1 : fail("'%s' has no features: its lines have one field", path);
+    if (!result && (more || r.columns < 2 || take_cells(&r)))
+        result = more || r.columns >= 2 ? -1 : fail("'%s' has no features: its lines have one field", path);
     field_file_close(&r.file);
     mem_free(r.cell, r.text);
     return result;
@@ -261,8 +283,9 @@ struct fit {
     const float *rows;        /* [items x dim] */
     uint64_t each, left;      /* items each - 1, 2 each - 1, .., `left` in all, are left out while the ridge is chosen */
     uint32_t dim;
-    float *solved;            /* [features x dim] result */
-    float *guessed;           /* [RIDGES][left][JUDGED x WIDTH] rows of the items that are left out, by their features; unused columns are 0 */
+    float *solved; /* [features x dim] result */
+    float
+        *guessed; /* [RIDGES][left][JUDGED x WIDTH] rows of the items that are left out, by their features; unused columns are 0 */
     int judging, ridge;
     _Atomic uint64_t taken;
 };
@@ -281,8 +304,10 @@ static void apply(const struct fit *f, const float *p, float *out, float ridge) 
     for (uint64_t item = 0; item < f->items; item++) {
         float row[WIDTH] = {0};
         if (is_left_out(f, item)) continue;
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(row, p + f->of[at] * (uint64_t)WIDTH, f->part[at], WIDTH);
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) add_scaled(out + f->of[at] * (uint64_t)WIDTH, row, f->part[at], WIDTH);
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++)
+            add_scaled(row, p + f->of[at] * (uint64_t)WIDTH, f->part[at], WIDTH);
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++)
+            add_scaled(out + f->of[at] * (uint64_t)WIDTH, row, f->part[at], WIDTH);
     }
 }
 
@@ -293,11 +318,13 @@ static void dots(const float *a, const float *b, uint64_t rows, double out[WIDTH
         for (unsigned c = 0; c < WIDTH; c++) out[c] += (double)a[i * WIDTH + c] * b[i * WIDTH + c];
 }
 
-/* Solves columns first .. first + width - 1 for one ridge by conjugate gradients, preconditioned by the diagonal. x, r, p, q: [features x WIDTH], of
- * which columns from `width` on are zeros; x is the result. inverse: [features] 1 / the diagonal. */
-static void solve(const struct fit *f, float ridge, uint32_t first, unsigned width, float *x, float *r, float *p, float *q, float *inverse) {
+/* Solves columns first .. first + width - 1 for one ridge by conjugate gradients, preconditioned by the diagonal. x, r, p, q:
+ * [features x WIDTH], of which columns from `width` on are zeros; x is the result. inverse: [features] 1 / the diagonal. */
+static void solve(const struct fit *f, float ridge, uint32_t first, unsigned width, float *x, float *r, float *p, float *q,
+                  float *inverse) {
     uint64_t count = f->features * WIDTH;
-    double now[WIDTH], begun[WIDTH], of[WIDTH], next[WIDTH], least = f->judging ? 1e-4 : 1e-6; /* least squared error, relative to that of zeros */
+    double now[WIDTH], begun[WIDTH], of[WIDTH], next[WIDTH],
+        least = f->judging ? 1e-4 : 1e-6; /* least squared error, relative to that of zeros */
     for (uint64_t i = 0; i < count; i++) x[i] = r[i] = 0;
     for (uint64_t i = 0; i < f->features; i++) inverse[i] = ridge;
     for (uint64_t item = 0; item < f->items; item++)
@@ -315,10 +342,12 @@ static void solve(const struct fit *f, float ridge, uint32_t first, unsigned wid
         dots(p, q, f->features, of);
         for (unsigned c = 0; c < WIDTH; c++) step[c] = of[c] > 0 ? (float)(now[c] / of[c]) : 0;
         for (uint64_t i = 0; i < count; i += WIDTH)
-            for (unsigned c = 0; c < WIDTH; c++) x[i + c] += step[c] * p[i + c], r[i + c] -= step[c] * q[i + c], q[i + c] = inverse[i / WIDTH] * r[i + c];
+            for (unsigned c = 0; c < WIDTH; c++)
+                x[i + c] += step[c] * p[i + c], r[i + c] -= step[c] * q[i + c], q[i + c] = inverse[i / WIDTH] * r[i + c];
         dots(r, q, f->features, next);
         open = 0;
-        for (unsigned c = 0; c < WIDTH; c++) turn[c] = now[c] > 0 ? (float)(next[c] / now[c]) : 0, now[c] = next[c], open |= now[c] > least * begun[c];
+        for (unsigned c = 0; c < WIDTH; c++)
+            turn[c] = now[c] > 0 ? (float)(next[c] / now[c]) : 0, now[c] = next[c], open |= now[c] > least * begun[c];
         for (uint64_t i = 0; i < count; i += WIDTH)
             for (unsigned c = 0; c < WIDTH; c++) p[i + c] = q[i + c] + turn[c] * p[i + c];
     }
@@ -336,11 +365,13 @@ static int solve_blocks(void *context, unsigned worker) {
         unsigned width = f->dim - first < WIDTH ? f->dim - first : WIDTH;
         uint64_t count = f->features * WIDTH;
         solve(f, ridges[ridge], first, width, x, x + count, x + 2 * count, x + 3 * count, x + 4 * count);
-        for (uint64_t i = 0; i < f->features && !f->judging; i++) memcpy(f->solved + i * f->dim + first, x + i * WIDTH, width * sizeof *x);
+        for (uint64_t i = 0; i < f->features && !f->judging; i++)
+            memcpy(f->solved + i * f->dim + first, x + i * WIDTH, width * sizeof *x);
         for (uint64_t i = 0; i < f->left && f->judging; i++) {
             uint64_t item = (i + 1) * f->each - 1;
             float *row = f->guessed + (ridge * f->left + i) * JUDGED * WIDTH + block * WIDTH;
-            for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++) add_scaled(row, x + f->of[j] * (uint64_t)WIDTH, f->part[j], WIDTH);
+            for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++)
+                add_scaled(row, x + f->of[j] * (uint64_t)WIDTH, f->part[j], WIDTH);
         }
     }
     return 0;
@@ -383,8 +414,10 @@ static double rank_guesses(const struct fit *f, const float *guessed) {
             double product = 0, squares = 1e-30;
             for (unsigned c = 0; c < columns; c++) product += (double)row[c] * guess[c], squares += (double)row[c] * row[c];
             product /= sqrt(squares);
-            if (!turn) own = product;
-            else above += j != i && product >= own;
+            if (!turn)
+                own = product;
+            else
+                above += j != i && product >= own;
         }
         sum += 1 / (1.0 + (double)above);
     }
@@ -400,11 +433,14 @@ static void choose_ridge(struct fit *f, const char *path) {
     }
     for (uint64_t i = 1; i <= f->left; i++) chance += 1 / (double)i / (double)f->left;
     if (best >= chance + 4 * 1.28 / (double)f->left) /* by chance the mean has a standard deviation of 1.28 / left */
-        remark("features   find the row of an item that was left out among %" PRIu64 ": mean reciprocal rank %.3f, by chance %.3f (ridge %g)", f->left, best,
-               chance, (double)ridges[f->ridge]);
+        remark("features   find the row of an item that was left out among %" PRIu64
+               ": mean reciprocal rank %.3f, by chance %.3f (ridge %g)",
+               f->left, best, chance, (double)ridges[f->ridge]);
     else
-        warn("the features of '%s' hardly tell anything about trained items (mean reciprocal rank %.3f, by chance %.3f): answers with new items are "
-             "nearly random", path, best, chance);
+        warn("the features of '%s' hardly tell anything about trained items (mean reciprocal rank %.3f, by chance %.3f): answers "
+             "with new items are "
+             "nearly random",
+             path, best, chance);
 }
 
 static int by_float(const void *a, const void *b) {
@@ -415,14 +451,18 @@ static int by_float(const void *a, const void *b) {
 /* Multiplies new items' vectors by a factor, chosen so that new items get the share `share` of the first places of the answers for trained lists.
  * A list's own items do not count. In a run whose lists have no rows, items take the part of lists. Returns 0, or -1 after fail(). */
 static int choose_length(struct model *model, enum model_view view, int unit, double share, struct pool *pool) {
-    uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items, asked = all < ASKED ? all : ASKED;
-    uint64_t ratios = 0, count = 0, *codes = NULL, capacity = 0, banned_capacity = 0, starts[ASKED + 1] = {0}, values = model->added.names.size * model->dim;
+    uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items,
+             asked = all < ASKED ? all : ASKED;
+    uint64_t ratios = 0, count = 0, *codes = NULL, capacity = 0, banned_capacity = 0, starts[ASKED + 1] = {0},
+             values = model->added.names.size * model->dim;
     enum search_metric metric = unit ? METRIC_COSINE : METRIC_DOT;
     struct run_lists trained = {.first = 0};
     struct search old = {.rows = 0}, new = {.rows = 0};
     uint32_t *banned = NULL, *ids = mem_alloc(asked, PLACES * sizeof *ids, "new items");
-    float *queries = mem_aligned(asked, model->dim * sizeof *queries, "new items"), *base = mem_aligned(values, sizeof *base, "new items");
-    float *best = mem_alloc(asked, 3 * PLACES * sizeof *best, "new items"), *nearest = best + asked * PLACES, *ratio = best + 2 * asked * PLACES;
+    float *queries = mem_aligned(asked, model->dim * sizeof *queries, "new items"),
+          *base = mem_aligned(values, sizeof *base, "new items");
+    float *best = mem_alloc(asked, 3 * PLACES * sizeof *best, "new items"), *nearest = best + asked * PLACES,
+          *ratio = best + 2 * asked * PLACES;
     int result = !ids || !queries || !base || !best || (lists && run_lists_open(&trained, model, pool)) ? -1 : 0;
     for (uint64_t i = 0; i < asked && !result; i++) {
         uint64_t number = i * all / asked, list = lists ? model->rows - lists + number : number;
@@ -436,7 +476,8 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     }
     if (base) memcpy(base, model->added.rows, values * sizeof *base);
     if (search_over(&new, base, model->added.names.size, model->dim, metric, NULL)) result = -1;
-    if (result || search_open(&old, model, view, metric, items, NULL) || search_top(&old, queries, asked, PLACES, starts, banned, ids, best) ||
+    if (result || search_open(&old, model, view, metric, items, NULL) ||
+        search_top(&old, queries, asked, PLACES, starts, banned, ids, best) ||
         search_top(&new, queries, asked, PLACES, NULL, NULL, ids, nearest))
         result = -1;
     for (uint64_t i = 0; i < asked * PLACES && !result; i++) { /* a list whose items all score below 0 is not counted */
@@ -453,8 +494,10 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     return result;
 }
 
-/* Fits the features of a file to the rows of items or, with lists = 1, of lists, and adds the new ones and the features to the model. */
-static int fit_file(struct model *model, const struct features_asked *asked, int lists, enum model_view view, int unit, unsigned threads) {
+/* Fits the features of a file to the rows of items or, with lists = 1, of lists, and adds the new ones and the features to the
+ * model. */
+static int fit_file(struct model *model, const struct features_asked *asked, int lists, enum model_view view, int unit,
+                    unsigned threads) {
     const char *path = lists ? asked->lists : asked->path, *what = lists ? "lists" : "items";
     struct feature_file file;
     struct fit f = {.dim = model->dim};
@@ -462,7 +505,8 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     struct pool *pool = NULL;
     float *idf = NULL, *mean = NULL, *rows = NULL, *part = NULL;
     uint32_t *of = NULL;
-    uint64_t first = lists ? model_items(model) : 0, items = lists ? model->vocab.lists : model_items(model), known = 0, without = 0, most = 1, new = 0;
+    uint64_t first = lists ? model_items(model) : 0, items = lists ? model->vocab.lists : model_items(model), known = 0,
+             without = 0, most = 1, new = 0;
     int result = features_read(&file, path, asked->words);
     if (!result && model_end(model) + file.items.words.size > WORDS_MOST) result = fail("'%s' has too many %s", path, what);
     for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
@@ -474,7 +518,8 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
         if (file.starts[i + 1] - file.starts[i] > most) most = file.starts[i + 1] - file.starts[i];
     }
     if (!result && known < 20)
-        result = fail("'%s' has features of %" PRIu64 " %s that '%s' was trained on; at least 20 are needed to learn what features mean, and its "
+        result = fail("'%s' has features of %" PRIu64
+                      " %s that '%s' was trained on; at least 20 are needed to learn what features mean, and its "
                       "%s are named as in the training data",
                       path, known, what, model->directory, what);
     f.features = result ? 0 : file.features.words.size;
@@ -526,23 +571,28 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
         new += file.items.row[i] < 0;
         without += file.items.row[i] < 0 && !count;
         if (!count) continue;
-        if (mem_grow(&added->rows, &added->capacity, (added->names.size + 1) * f.dim, sizeof *added->rows, "new items")) result = -1;
-        else sum_parts(&f, mean, of, part, count, added->rows + added->names.size * f.dim);
+        if (mem_grow(&added->rows, &added->capacity, (added->names.size + 1) * f.dim, sizeof *added->rows, "new items"))
+            result = -1;
+        else
+            sum_parts(&f, mean, of, part, count, added->rows + added->names.size * f.dim);
         if (!result && words_add(&added->names, words_hash(name, length), name, length) < 0) result = -1;
     }
     for (uint32_t i = 0; i < f.features && !result; i++) {
         uint64_t length;
         const char *name = words_get(&file.features.words, i, &length);
         if (!(idf[i] > 0)) continue;
-        if (mem_grow(&features->rows, &features->capacity, (features->names.size + 1) * f.dim, sizeof *features->rows, "features")) result = -1;
-        else sum_parts(&f, mean, &i, &(float){1}, 1, features->rows + features->names.size * f.dim);
+        if (mem_grow(&features->rows, &features->capacity, (features->names.size + 1) * f.dim, sizeof *features->rows, "features"))
+            result = -1;
+        else
+            sum_parts(&f, mean, &i, &(float){1}, 1, features->rows + features->names.size * f.dim);
         if (!result && words_add(&features->names, words_hash(name, length), name, length) < 0) result = -1;
     }
     char counts[4][TEXT_BYTES];
     if (!result && added->names.size && !lists) result = choose_length(model, view, unit, asked->share, pool);
     if (!result)
-        remark("new %s  %s; of %s trained %s %s have features%s%s%s", what, text_of_count(counts[0], added->names.size), text_of_count(counts[1], items),
-               what, text_of_count(counts[2], f.items), without ? "; left out: " : "", without ? text_of_count(counts[3], without) : "",
+        remark("new %s  %s; of %s trained %s %s have features%s%s%s", what, text_of_count(counts[0], added->names.size),
+               text_of_count(counts[1], items), what, text_of_count(counts[2], f.items), without ? "; left out: " : "",
+               without ? text_of_count(counts[3], without) : "",
                without ? " new ones that share no feature with a trained one" : "");
     if (pool) pool_close(pool);
     features_release(&file);
@@ -559,13 +609,16 @@ int features_open_of(struct model *model, const struct features_asked *asked, en
     for (int lists = 0; lists < 2; lists++) {
         int given = *path[lists] != NULL, there = given ? 1 : !own[lists] || !*own[lists] ? 0 : file_exists(own[lists]);
         if (!given && own[lists] && *own[lists] && !there)
-            warn("'%s' is not there: it has the features of this run's %s (corpus.%s_features), so answers have no new ones; --%s-features=FILE names "
-                 "another file", own[lists], lists ? "lists" : "items", lists ? "list" : "item", lists ? "list" : "item");
+            warn("'%s' is not there: it has the features of this run's %s (corpus.%s_features), so answers have no new ones; "
+                 "--%s-features=FILE names "
+                 "another file",
+                 own[lists], lists ? "lists" : "items", lists ? "list" : "item", lists ? "list" : "item");
         if (there < 0) return -1;
         if (!there) continue;
         if (!given) *path[lists] = own[lists];
         if (lists && (!model->vocab.lists || !(model->own > 0) || model->documents || model->relations))
-            return fail("'%s' has features of lists, and the lists of '%s' have no rows of their own (examples.mode = user)", of.lists, model->directory);
+            return fail("'%s' has features of lists, and the lists of '%s' have no rows of their own (examples.mode = user)",
+                        of.lists, model->directory);
         if (fit_file(model, &of, lists, lists ? VIEW_TARGET : view, unit, threads)) return -1;
     }
     return 0;

@@ -32,7 +32,7 @@ struct feature_file {
     struct names items, features; /* items.row: row in the model; -1 before features_locate() or if the model does not know the item */
     uint64_t *starts;             /* [items + 1] features of item i: of[starts[i]] .. of[starts[i + 1] - 1], without repetitions */
     uint32_t *of;
-    uint64_t count, capacity, starts_capacity; /* count: length of `of` */
+    uint64_t count, capacity; /* count: length of `of` */
 };
 
 /* Reads a file of features and says, column by column, what they were taken for:
@@ -43,6 +43,8 @@ struct feature_file {
  *   all values differ      a name of the item: left out
  *   running text           refused, unless `words` names the column: then each of its words is a feature
  *   other columns          one feature for each different value: genre:noir
+ *
+ * An item may have several lines, such as one for each of its tags.
  *
  * words: names of columns, separated by commas; "" or NULL: none. Returns 0, or -1 after fail(). The caller releases the file in both cases. */
 enum { FEATURE_BINS = 10 };

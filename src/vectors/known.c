@@ -24,7 +24,8 @@ static int has_targets(const struct model *model) {
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length) {
     const struct words *added = &model->added_lists.names;
     if (!has_targets(model)) {
-        int64_t list = vocab_find_list(&model->vocab, name, length), number = list < 0 && added->size ? words_find(added, words_hash(name, length), name, length) : -1;
+        int64_t list = vocab_find_list(&model->vocab, name, length);
+        int64_t number = list < 0 && added->size ? words_find(added, words_hash(name, length), name, length) : -1;
         return number < 0 ? list : (int64_t)model_end(model) + number;
     }
     int64_t row = vocab_find(&model->vocab, name, length);

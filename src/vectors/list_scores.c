@@ -142,12 +142,14 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
     scores->candidates = mem_alloc(candidates->rows ? candidates->count : items + added, sizeof *scores->candidates, "candidates");
     if (!scores->candidates) return -1;
     for (uint64_t i = 0; i < candidates->count && candidates->rows; i++)
-        if (candidates->rows[i] < items || (candidates->rows[i] >= model->rows && candidates->rows[i] < model_end(model))) scores->candidates[count++] = (uint32_t)candidates->rows[i];
+        if (candidates->rows[i] < items || (candidates->rows[i] >= model->rows && candidates->rows[i] < model_end(model)))
+            scores->candidates[count++] = (uint32_t)candidates->rows[i];
     for (uint64_t i = 0; i < items && !candidates->rows && !candidates->only_new; i++) scores->candidates[count++] = (uint32_t)i;
     for (uint64_t i = 0; i < added && !candidates->rows; i++) scores->candidates[count++] = (uint32_t)(model->rows + i);
     count = search_distinct(scores->candidates, count);
     if (!count && candidates->only_new)
-        return fail("'%s' has no new items: those are items of corpus.item_features or --item-features=FILE that it was not trained on", model->directory);
+        return fail("'%s' has no new items: those are items of corpus.item_features or --item-features=FILE that it was not trained on",
+                    model->directory);
     if (!count) return fail("none of the %" PRIu64 " candidates is an item of '%s'", candidates->count, model->directory);
     float *base = model_matrix_of(model, kinds[score].item, scores->candidates, count, metric == METRIC_COSINE);
     return search_over(&scores->search, base, count, model->dim, metric, config);
@@ -223,7 +225,8 @@ static int ban(const struct asking *asking, struct search_block *block, uint64_t
     int is_node = named >= 0 && (uint64_t)named < model_items(scores->model); /* 1: ban its neighbours, not its items' */
     uint64_t first = block->banned_starts[block->filled], *end = &block->banned_starts[block->filled + 1], kept = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++)
-        if (question->codes[at] < model_end(scores->model) && ban_row(asking, block, question->codes[at], !is_node && question->codes[at] < scores->model->rows))
+        if (question->codes[at] < model_end(scores->model) &&
+            ban_row(asking, block, question->codes[at], !is_node && question->codes[at] < scores->model->rows))
             return -1;
     if (is_node && ban_row(asking, block, (uint64_t)named, 1)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
@@ -242,7 +245,8 @@ static uint64_t list_at(const struct list_question *question, uint64_t i) {
 static int fill_list(void *user, uint64_t i, float *query, struct search_block *block) {
     struct asking *asking = user;
     const struct list_question *question = asking->question;
-    uint64_t list = list_at(question, i), start = question->starts[list], end = question->starts[list + 1], trained = start, rows = asking->scores->model->rows;
+    uint64_t list = list_at(question, i), start = question->starts[list], end = question->starts[list + 1], trained = start;
+    uint64_t rows = asking->scores->model->rows;
     while (trained < end && question->codes[trained] >= rows && question->codes[trained] < model_end(asking->scores->model)) trained++;
     int64_t row = row_of_list(question, list);
     int also = row >= (int64_t)model_end(asking->scores->model) && end > start; /* a new list with features and items: both tell what suits it */

@@ -104,7 +104,8 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out) {
     model_rows(model, view, row, 1, out);
     if (!floats_finite(out, model->dim))
-        return fail("the vector of '%s' in '%s' holds NaN or infinity", row < model_end(model) ? model_name(model, row, NULL) : "a new list", model->directory);
+        return fail("the vector of '%s' in '%s' holds NaN or infinity", row < model_end(model) ? model_name(model, row, NULL) : "a new list",
+                    model->directory);
     if (unit && row < model->rows) model_make_unit(out, model->dim); /* new items keep their lengths (features.h) */
     return 0;
 }

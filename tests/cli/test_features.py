@@ -119,7 +119,8 @@ def test_new_people_by_their_features(shop):
     people = shop.own / "people.csv"
     people.write_text("user,job,age\n" + "".join(f"p{n},likes {kind},{n % 60}\n" for n, kind in enumerate(liked)))
     shop.config(name=str(shop.own / "run.ini"), corpus={"path": str(shop.own / "train.txt"), "format": "lists", "list_features": str(people)},
-                model={"dim": str(DIM)}, examples={"window": None}, train={"batch": None, "epochs": "30", "update": None}, run={"dir": str(shop.own / "run")})
+                model={"dim": str(DIM)}, examples={"window": None}, train={"batch": None, "epochs": "30", "update": None},
+                run={"dir": str(shop.own / "run")})
     shop("train", shop.own / "run.ini")
     done = shop("recommend", shop.own / "run", "--list=p550", "--k=10")  # by features alone
     assert "new lists  100; of 500 trained lists 500 have features" in done.stderr
@@ -150,13 +151,24 @@ def test_a_table_of_columns(shop):
     assert "title = words" in done.stderr
 
 
+def test_several_lines_of_an_item_are_one_item(shop):
+    """A line for each feature, in any order, gives the same answers as a line for each item."""
+    lines = [f"{item},{feature}" for item, text in (line.split("\t") for line in shop.path("features.tsv").read_text().splitlines())
+             for feature in text.split()]
+    numpy.random.default_rng(2).shuffle(lines)
+    (shop.own / "long.csv").write_text("\n".join(lines) + "\n")
+    one, other = (shop("nearest", "run", "kind:k3", "--k=5", *options) for options in ([], [f"--item-features={shop.own / 'long.csv'}"]))
+    counts = [re.search(r"features   (.*) items, (.*) features", done.stderr).groups() for done in (one, other)]
+    assert counts[0] == counts[1] and all("k3" in line for line in other.stdout.splitlines())
+
+
 @pytest.mark.parametrize("text, wanted", [
-    ("item,blurb\n" + "".join(f"k1i{i},a long story of some thing {i * 2 // 3} that nobody reads\n" for i in range(20)), "column 'blurb' is running text"),
+    ("item,blurb\n" + "".join(f"k1i{i},a long story of some thing {i * 2 // 3} that nobody reads\n" for i in range(20)),
+     "column 'blurb' is running text"),
     ("".join(f"k1i{i}\n" for i in range(20)), "has no features: its lines have one field"),
-    ("k1i1\ta b\nk1i2\tc\nk1i1\td\n", "'k1i1' has two lines"),
     ("a\tx y\nb\ty z\n", "has features of 0 items that 'run' was trained on"),
     ("k1i1," + ",".join(f"f{i}" for i in range(80)) + "\n", "wanted at most 64; many features are written as words after a tab"),
-], ids=["text", "no features", "twice", "other names", "many fields"])
+], ids=["text", "no features", "other names", "many fields"])
 def test_files_that_are_refused(shop, text, wanted):
     (shop.own / "bad").write_text(text)
     assert wanted in shop.refuses("nearest", "run", "k1i1", f"--item-features={shop.own / 'bad'}")

@@ -81,6 +81,19 @@ def test_add_items_from_a_matrix(lists, tmp_path):
     assert sum(kind_of(ITEMS[int(item)]) in liked for item, _ in answer) >= 4
 
 
+def test_new_people(lists, tmp_path):
+    liked = {name: kind_of(items[0]) for name, items in lists.items()}
+    people = {name: ["likes:" + kind] for name, kind in liked.items()}
+    run = sptx.fit({name: items for name, items in lists.items() if int(name[1:]) < 400}, tmp_path / "run", format="lists", dim=16, device="cpu",
+                   threads=2, progress=False, user_features=people)
+    for answer in (run.recommend(list="p450", k=8), sptx.Run(tmp_path / "run", device="cpu").recommend(lists=["p3", "p450"], k=8)[1]):
+        assert sum(kind_of(item) == liked["p450"] for item, _ in answer) >= 6
+    with pytest.raises(KeyError):
+        run.recommend(list="p999")
+    assert run.add_items(lists={**people, "p999": ["likes:k2"]}) == 0
+    assert sum(kind_of(item) == "k2" for item, _ in run.recommend(list="p999", k=8)) >= 6
+
+
 def test_what_is_refused(run, features):
     with pytest.raises(ValueError, match="one word"):
         run.add_items({"k0i0": ["science fiction"]})

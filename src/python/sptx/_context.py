@@ -34,7 +34,7 @@ from ._library import library
 
 _call = operator.methodcaller("__call__")  # map(_call, steps) runs steps in C, with no Python between them
 
-_TAKEN = ("columns    ", "features   ", "new items  ")  # messages that begin so say what a file was taken for; they are printed
+_TAKEN = ("columns    ", "features   ", "new items  ", "new lists  ")  # messages that begin so say what a file was taken for; they are printed
 
 _process = os.getpid()  # kept because every call compares it; changed below after a fork
 

@@ -18,7 +18,8 @@ from ._train import Progress, _beginning, _of_files, _setting, _Training
 
 def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] = None, epochs: Optional[int] = None,
         keys: Optional[Mapping[str, Any]] = None, format: Optional[str] = None, columns: Optional[Sequence[str]] = None,
-        users: Any = None, items: Any = None, weights: Any = None, item_features: Any = None, overwrite: bool = False, resume: bool = False,
+        users: Any = None, items: Any = None, weights: Any = None, item_features: Any = None,
+        user_features: Any = None, overwrite: bool = False, resume: bool = False,
         progress: Union[None, bool, Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
     """Trains on `data` into the run directory `path`, and returns the run.
 
@@ -55,6 +56,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     item_features
                of lists and pairs: what is known about items, also about new ones, as Run.add_items() takes it. Anything but a path is written to
                PATH.items, which corpus.item_features then names. A sparse matrix has a row for each name of items=
+    user_features
+               likewise of lists (people), also of new ones: PATH.users, corpus.list_features, users=
     overwrite  replaces a run that is there, when the new one has its first checkpoint
     resume     goes on from the run's newest checkpoint; the data must be the same
     progress   None, True, False, or what is called with a Progress now and then: as train() takes it
@@ -75,13 +78,16 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     if "run.dir" in (keys or {}):
         raise ValueError("keys name run.dir, and fit() has the run's directory as its path")
     given = {**(keys or {}), **{key: value for key, value in (("model.dim", dim), ("train.epochs", epochs)) if value is not None}}
-    if item_features is not None:
-        given["corpus.item_features"] = item_features if is_file(item_features) else os.fsdecode(path_of(path)) + ".items"
+    told = [("item", ".items", item_features, items), ("list", ".users", user_features, users)]
+    for what, ending, features, _ in told:
+        if features is not None:
+            given["corpus.%s_features" % what] = features if is_file(features) else os.fsdecode(path_of(path)) + ending
     source, settings = _source_and_settings(data, path, given, format, columns, users, items, weights)
-    if item_features is not None and not is_file(item_features):
-        os.makedirs(os.path.dirname(given["corpus.item_features"]) or ".", exist_ok=True)
-        with open(given["corpus.item_features"], "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
-            write(item_features, to, items)
+    for what, _, features, names in told:
+        if features is not None and not is_file(features):
+            os.makedirs(os.path.dirname(given["corpus.%s_features" % what]) or ".", exist_ok=True)
+            with open(given["corpus.%s_features" % what], "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
+                write(features, to, names)
     context = Context(device, threads)
     context.is_quiet = progress is False
     with shown(progress) as hear:

@@ -251,7 +251,7 @@ _CALLS = {
     "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(NearestOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_infer": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(InferOptions), c_void_p]),
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
-    "sptx_run_add_items": (c_int, [c_void_p, c_char_p, c_char_p, c_double, POINTER(c_uint64)]),
+    "sptx_run_add_features": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_double, POINTER(c_uint64)]),
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_evaluate": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(EvaluateOptions), POINTER(POINTER(Number)), POINTER(c_uint64)]),
     "sptx_run_answers": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(AnswersOptions), c_uint32, c_void_p, c_void_p]),

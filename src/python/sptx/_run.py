@@ -309,39 +309,45 @@ class Run(Asked, Indexes):
             raise KeyError(looked.unknown or "no item is given")
         return found[0]
 
-    def add_items(self, features: Any = None, *, words: Optional[Iterable[str]] = None, share: Optional[float] = None) -> int:
-        """Lets recommend() and evaluate() answer with items that no list contains yet, by their features; nearest() and vector() know them and
-        the features by name ("genre:noir"). Returns the number of new items.
+    def add_items(self, features: Any = None, *, lists: Any = None, words: Optional[Iterable[str]] = None, share: Optional[float] = None) -> int:
+        """Lets recommend() and evaluate() answer with items that no list contains yet, by their features, and for people who were not trained;
+        nearest() and vector() know new items and features by name ("genre:noir"). Returns the number of new items.
 
             run.add_items(frame)                                     # a column of names, and columns of categories, numbers, several values
             run.add_items({"film 7": ["noir", "1947"], ..})          # also of the items that the run was trained on
             run.recommend(["milk", "bread"], among="new")
+            run.add_items(lists=people)                              # run.recommend(list="a new person")
 
-        features  a path, a frame, a dict {name: features}, or a sparse matrix items x features; None: the file that the run was trained with
-                  (corpus.item_features, or item_features= of fit()), which recommend() reads by itself. It must have the trained items, too: by
-                  them the library learns what a feature means. Training itself is not changed. A later call replaces the new items
+        features  of items: a path, a frame, a dict {name: features}, or a sparse matrix items x features; None: the file that the run was trained
+                  with (corpus.item_features, or item_features= of fit()), which recommend() reads by itself. It must have the trained items, too:
+                  by them the library learns what a feature means. Training itself is not changed
+        lists     likewise features of lists (people), also of trained ones; None: the run's own (corpus.list_features, user_features=)
         words     columns whose words are features each, such as ["title"]
         share     which share of the first 20 places new items take on average, 0 to 1; None: 0.03, or less if there are few
+
+        A later call replaces what an earlier one has added; if its data is refused, that stays.
         """
-        handle, added = self._open(), ctypes.c_uint64()
+        handle, added = self._open(), (ctypes.c_uint64 * 2)()
         columns = None if words is None else ",".join([words] if isinstance(words, str) else words).encode()
         if share is not None and not 0 <= share <= 1:
             raise ValueError("share is %r, wanted a number from 0 to 1" % (share,))
         with tempfile.TemporaryDirectory(prefix="sptx-") as directory:
-            path = None if features is None else path_of(features) if is_file(features) else os.fsencode(os.path.join(directory, "features"))
-            if path is not None and not is_file(features):
-                with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
-                    write(features, to)
-            self._context.call(library.sptx_run_add_items, handle.pointer, path, columns, -1.0 if share is None else float(share),
-                               ctypes.byref(added))
+            paths = []
+            for what, data in (("items", features), ("lists", lists)):
+                path = None if data is None else path_of(data) if is_file(data) else os.fsencode(os.path.join(directory, what))
+                if path is not None and not is_file(data):
+                    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
+                        write(data, to)
+                paths.append(path)
+            self._context.call(library.sptx_run_add_features, handle.pointer, *paths, columns, -1.0 if share is None else float(share), added)
         self._has_items = True
-        return int(added.value)
+        return int(added[0])
 
     def _meet_items(self) -> None:
         """Reads the run's own file of features, if it has one, before the first question that may be about new items."""
         if not self._has_items:
             self._has_items = True
-            if self._key("corpus", "item_features"):
+            if self._key("corpus", "item_features") or self._key("corpus", "list_features"):
                 self.add_items()
 
     def tails(self, head: Any, relation: Any, k: int = 10, seen: bool = False) -> Any:
