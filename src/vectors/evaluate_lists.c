@@ -71,7 +71,7 @@ static int score_list(void *context, uint64_t list, const struct search_found *f
     double gain = 0, best = 0;
     if (job->own.starts && job->lists.row[list] >= 0) {
         if (run_lists_items(&job->own, job->lists.row[list], &job->own_codes, &own, &job->own_capacity)) return -1;
-        qsort(job->own_codes, own, sizeof *job->own_codes, by_code);
+        if (own) qsort(job->own_codes, own, sizeof *job->own_codes, by_code);
     }
     uint64_t count = keep_findable(job, codes, held_out, found, own);
     if (!count) return 0;
