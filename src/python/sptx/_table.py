@@ -451,9 +451,7 @@ class Table:
         self._take_file(path, fields)
 
     def _take_file(self, path: Any, fields: Tuple[str, ...]) -> None:
-        if not fields:
-            self._store_all(_mapped(path))
-        elif self._optimizer == "none":
+        if not fields or self._optimizer == "none":
             self._store_all(_mapped(path))
         else:
             handle = self._open()
