@@ -774,7 +774,8 @@ int host_count_rows(const struct example_source *source, uint64_t hot, struct ba
     for (uint64_t i = 0; i < batches && !result; i++) {
         memset(bits, 0, 2 * words * sizeof *bits);
         uint64_t place = all < batches ? i % all : all * i / batches; /* of few batches further epochs are counted */
-        uint64_t noted, done = count_batch(&s, (uint32_t)(all < batches ? i / all : 0), place * s.batch, hot, sides, mean, i ? INFINITY : until, &noted);
+        uint64_t noted,
+            done = count_batch(&s, (uint32_t)(all < batches ? i / all : 0), place * s.batch, hot, sides, mean, i ? INFINITY : until, &noted);
         if (!done) result = -1;
         else if (done < s.batch) add_rest(&s, done, noted, sides, mean);
         if (progress_now() > until) batches = i + 1;

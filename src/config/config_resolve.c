@@ -300,7 +300,8 @@ static int resolve_examples(struct config *c) {
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
     choose_count(&c->examples_window, walks ? 10 : 5);
     uint64_t of_lists = shared ? SHARED_NEGATIVES : effort->negatives;
-    choose_count(&c->negatives_count, config_has_tree(c) ? 0 : triples ? COUNT_ALL : user ? of_lists : walks ? 1 : config_predicts_window(c) ? 10 : 5);
+    choose_count(&c->negatives_count, config_has_tree(c) ? 0 : triples ? COUNT_ALL : user ? of_lists : walks ? 1
+                                      : config_predicts_window(c) ? 10 : 5);
     choose(&c->negatives_law, LAW_AUTO, user || triples ? NOISE_UNIFORM : NOISE_UNIGRAM);
     choose(&c->negatives_per, PER_AUTO, config_predicts_window(c) && !config_has_tree(c) ? PER_PAIR : PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user || triples ? LOSS_SOFTMAX : LOSS_LOGISTIC);
@@ -422,10 +423,11 @@ static int check_format(const struct config *c) {
     if (c->corpus_names == NAMES_FILE && !format->documents)
         return fail("corpus.names = file needs corpus.format = documents, and it is %s", format->name);
     if (*c->corpus_item_features && format->rows != LOOK_LISTS && format->rows != LOOK_PAIRS)
-        return fail("corpus.item_features = %s is for lists of items: it needs corpus.format = lists or pairs, and that is %s", c->corpus_item_features,
-                    format->name);
+        return fail("corpus.item_features = %s is for lists of items: it needs corpus.format = lists or pairs, and that is %s",
+                    c->corpus_item_features, format->name);
     if (*c->corpus_list_features && format->rows != LOOK_LISTS && format->rows != LOOK_PAIRS)
-        return fail("corpus.list_features = %s is for lists: it needs corpus.format = lists or pairs, and that is %s", c->corpus_list_features, format->name);
+        return fail("corpus.list_features = %s is for lists: it needs corpus.format = lists or pairs, and that is %s", c->corpus_list_features,
+                    format->name);
     if (*c->corpus_list_features && (c->examples_mode != MODE_USER || !(c->examples_own > 0)))
         return fail("corpus.list_features = %s is for lists that have rows of their own: it needs examples.mode = user, with examples.own above 0",
                     c->corpus_list_features);
@@ -573,7 +575,8 @@ static int check_shared(const struct config *c) {
     if (config_ranks(c) > 1)
         return fail("%s = %s is trained by one process, and there are %u%s", triples ? "examples.mode" : "negatives.per",
                     triples ? "triple" : "batch", config_ranks(c), triples ? "" : "; set negatives.per = example");
-    if (c->negatives_count != COUNT_ALL && c->train_batch != COUNT_AUTO && c->negatives_count && c->train_batch > (uint64_t)INT32_MAX / c->negatives_count)
+    if (c->negatives_count != COUNT_ALL && c->train_batch != COUNT_AUTO && c->negatives_count &&
+        c->train_batch > (uint64_t)INT32_MAX / c->negatives_count)
         return fail("negatives.per = batch with train.batch = %" PRIu64 " and negatives.count = %" PRIu64
                     " makes more than 2^31 scores a step; lower one of the two",
                     c->train_batch, c->negatives_count);
@@ -711,8 +714,8 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (resolve_loss(config) || resolve_run(config)) return -1;
-    if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) || check_shared(config) || check_optimizer(config) ||
-        check_train(config) || check_loss(config) || check_gpus(config) || check_ranks(config))
+    if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_triples(config) ||
+        check_shared(config) || check_optimizer(config) || check_train(config) || check_loss(config) || check_gpus(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);
 }

@@ -26,7 +26,8 @@ enum sized_data {
 };
 
 /* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
-enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, ENTITIES, TRIPLES, PER_NEGATIVE, EFFORT, SHARED, SIZED_COUNTS };
+enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, ENTITIES, TRIPLES,
+                   PER_NEGATIVE, EFFORT, SHARED, SIZED_COUNTS };
 static const char *const count_names[SIZED_COUNTS] = {
     [TOKENS] = "tokens",
     [WORDS] = "distinct words",
@@ -264,7 +265,8 @@ static int plain_value(const struct sized_default *row, const char *effort, char
     char text[CONFIG_BYTES];
     int kind = kind_of(row->data);
     const char *const set[][3] = {{"corpus", "path", "data"},  {"corpus", "format", kinds[kind].format}, {"examples", "mode", kinds[kind].mode},
-                                  {"train", "effort", effort}, {"device", "backend", "cpu"},             {"examples", "subwords", kinds[kind].subwords},
+                                  {"train", "effort", effort}, {"device", "backend", "cpu"},
+                                  {"examples", "subwords", kinds[kind].subwords},
                                   {"negatives", "per", tests(row, SHARED) ? "batch" : "auto"}};
     if (!strcmp(effort, "thorough") && strcmp(kinds[kind].mode, "user") && strcmp(kinds[kind].mode, "walk") && strcmp(kinds[kind].mode, "triple"))
         return 0;

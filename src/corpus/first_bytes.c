@@ -221,7 +221,8 @@ static int look(struct first_bytes *front, struct beginning *file, const struct 
     if (look_at_lines(&front->look, file->bytes + mark, file->length - mark, file->whole, wanted->rows, wanted->keys, wanted->name))
         return -1;
     char like[LOOK_LIKE] = "";
-    if ((row_properties[wanted->rows].free || wanted->rows == LOOK_TEXT) && end > mark) look_for_rows(like, file->bytes + mark, end - mark, wanted->rows);
+    if ((row_properties[wanted->rows].free || wanted->rows == LOOK_TEXT) && end > mark)
+        look_for_rows(like, file->bytes + mark, end - mark, wanted->rows);
     if (*like) memcpy(front->look.doubt, like, sizeof like);
     front->skip = mark + front->look.skip;
     return 0;

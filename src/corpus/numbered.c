@@ -473,7 +473,8 @@ static int check_ratings(const struct gathered *gathered, const double *ratings,
     float weight;
     if (!ratings) return fail("the pairs have no ratings, and corpus.%s is set", key);
     for (uint64_t i = 0; i < count; i++) {
-        if (isnan(ratings[i])) return fail("pair %" PRIu64 " of the data, counted from 0, has no rating, and corpus.%s is set", gathered->left.rows + i, key);
+        if (isnan(ratings[i]))
+            return fail("pair %" PRIu64 " of the data, counted from 0, has no rating, and corpus.%s is set", gathered->left.rows + i, key);
         if (!(ratings[i] < gathered->options->min_rating) && pairs_weight(gathered->options->pair_weights, ratings[i], &weight))
             return fail("the rating %g of pair %" PRIu64 " of the data, counted from 0, cannot be its weight (corpus.weights); wanted 0 or a "
                         "positive number that 32 bits hold (1.2e-38 to 3.4e38)",

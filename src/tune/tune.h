@@ -2,7 +2,8 @@
  *
  *   space.c    the keys and values to try, and how a trial draws them
  *   trial.c    one trial, from its keys to its score, and the split of a graph or triples that it needs
- *   tune.c     the search: which trial is trained next, and for how long; its directory RUN.tune, the file of finished trainings, the configuration file of the best trial
+ *   tune.c     the search: which trial is trained next, and for how long; its directory RUN.tune, the file of finished trainings, the
+ *              configuration file of the best trial
  *
  * Data, what is held out of it, and the score of a trial:
  *

@@ -215,7 +215,8 @@ static void turn_titles(struct field_file *file, const struct model *model) {
         if (!stop) stop = file->cursor.end;
         columns_part(&line, (char *)at, (char *)stop, form, 1);
         for (int i = 0; i < 2; i++)
-            known[i] += column[i] < line.count && line.length[column[i]] && vocab_find(&model->vocab, line.word[column[i]], line.length[column[i]]) >= 0;
+            known[i] +=
+                column[i] < line.count && line.length[column[i]] && vocab_find(&model->vocab, line.word[column[i]], line.length[column[i]]) >= 0;
     }
     if (known[0] || !known[1]) return;
     column[COLUMN_A] = column[COLUMN_B];
