@@ -34,12 +34,13 @@ static int write_rows(struct export *export, enum export_format format, const ch
 }
 
 /* sptx-w2v export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N]
- * [--lists], or sptx-w2v export --check=FILE */
+ * [--lists | --features [--item-features=FILE] [--feature-words=COLUMNS]], or sptx-w2v export --check=FILE */
 int cmd_export(int argc, char **argv) {
     const char *check = NULL, *format_name = NULL, *path = NULL, *table = NULL, *type_name = NULL;
     const char *classes_text = NULL, *columns_text = NULL;
     uint64_t classes = 0, columns = 0;
-    int lists = 0, measure = 0;
+    struct features_asked features = {.share = FEATURES_AUTO};
+    int lists = 0, measure = 0, only_features = 0;
     const struct option options[] = {{.name = "format", .text = &format_name},
                                      {.name = "out", .text = &path},
                                      {.name = "type", .text = &type_name},
@@ -48,10 +49,13 @@ int cmd_export(int argc, char **argv) {
                                      {.name = "table", .text = &table},
                                      {.name = "classes", .text = &classes_text},
                                      {.name = "lists", .flag = &lists},
+                                     {.name = "features", .flag = &only_features},
+                                     {.name = "item-features", .text = &features.path},
+                                     {.name = "feature-words", .text = &features.words},
                                      {.name = "check", .text = &check},
                                      {0}};
     ENDED_BY(arguments_release) struct arguments arguments = {0};
-    ENDED_BY(model_close) struct model model = {.rows = 0};
+    ENDED_BY(model_close) struct model model = {.rows = 0}, of_features = {.rows = 0};
     if (arguments_read(&arguments, "export", argc, argv, options, NULL)) return -1;
     if (check && !arguments.count && !format_name && !path) {
         int beside = export_check(check);
@@ -75,8 +79,12 @@ int cmd_export(int argc, char **argv) {
     if (type < 0 || same || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) return -1;
     int view = answers_view_named(&model, table, 0);
     if (view < 0) return -1;
+    if (only_features ? lists || table != NULL : features.path || features.words)
+        return fail_usage("export: --item-features and --feature-words belong to --features, which writes no lists and has one table");
+    if (only_features && (list_scores_features(&model, &features, answers_score(&model, 1), 0) || features_model(&of_features, &model))) return -1;
+    if (only_features) view = VIEW_TARGET;
     struct quantizer_loss loss = {.most = measure ? UINT64_MAX : MEASURED};
-    struct export export = {.model = &model, .view = (enum model_view)view, .type = (enum export_type)type,
+    struct export export = {.model = only_features ? &of_features : &model, .view = (enum model_view)view, .type = (enum export_type)type,
                             .classes = (uint32_t)classes, .columns = (uint32_t)columns};
     if (measure || type >= EXPORT_INT8 || columns) export.loss = &loss;
     return write_rows(&export, (enum export_format)format, path, lists);

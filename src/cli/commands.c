@@ -219,7 +219,8 @@ const struct command commands[] = {
      "continues from them. Only one process at a time can use RUN.tune; tune refuses a RUN.tune that contains files of\n"
      "others.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N] [--lists]\n"
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=T] [--columns=N] [--measure] [--table=TABLE] [--classes=N] "
+     "[--lists | --features [--item-features=FILE] [--feature-words=COLUMNS]]\n"
      "sptx-w2v export --check=FILE",
      "write the vectors in a format that other programs read",
      RUN_HELP
@@ -258,6 +259,9 @@ const struct command commands[] = {
      "  --table=T     target, context, sum, normsum (target plus context row, each scaled to unit length first; a row of\n"
      "                zeros stays zeros) or propagated\n"
      "  --classes=N   divides the words into at most N classes by the directions of their vectors (k-means of unit vectors)\n"
+     "  --features    write the rows of features (corpus.item_features, list_features) instead: each as the vector of a new\n"
+     "                item with this feature alone\n"
+     FEATURES_HELP("                ")
      "  --lists       also the rows of lists, after those of items; with triples, of relations, after those of entities\n"
      "  --check=FILE  says whether FILE and those beside it (FILE.rotation.npy, .mean.npy, .scales.npy) are of one export:\n"
      "                they are not if a later one was killed while it put them in place\n"
@@ -298,7 +302,8 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
-     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] [--item-features=FILE] [--list-features=FILE] [--feature-words=COLUMNS] [--new-share=S]",
+     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] [--item-features=FILE] [--list-features=FILE] "
+     "[--feature-words=COLUMNS] [--new-share=S]",
      "similarity, analogies, held-out items, links and triples, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
@@ -362,8 +367,8 @@ const struct command commands[] = {
      "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
      "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R | "
-     "--tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE] [--list-features=FILE] "
-     "[--feature-words=COLUMNS] [--new-share=S] [--seen] [--json]",
+     "--tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE] "
+     "[--list-features=FILE] [--feature-words=COLUMNS] [--new-share=S] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score; tails and heads of triples",
      RUN_HELP
      "\n"

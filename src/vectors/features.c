@@ -632,3 +632,21 @@ int features_check(const struct config *config) {
     }
     return 0;
 }
+
+int features_model(struct model *out, struct model *model) {
+    struct model_extra *from = &model->features;
+    struct vocab *vocab = &out->vocab;
+    uint64_t rows = from->names.size, record = model->dim * sizeof(float);
+    *out = (struct model){.rows = rows, .dim = model->dim, .mode = MODE_AUTO, .own = 1};
+    if (!rows) return fail("'%s' has no features: train it with corpus.item_features, or name a file by --item-features=FILE", model->directory);
+    vocab->counts = mem_zalloc(rows, sizeof *vocab->counts, "the features' counts");
+    vocab->words = from->names;
+    vocab->size = vocab->distinct = rows;
+    from->names = (struct words){0};
+    out->target = (struct npy){.rows = rows, .record = record, .fields = 1, .field[0] = {.columns = model->dim, .kind = 'f'}};
+    float *at = vocab->counts ? (float *)file_map_memory(&out->target.map, rows * record, "the rows of features") : NULL;
+    if (!at || !(out->directory = mem_text(model->directory, strlen(model->directory), "a path"))) return -1;
+    memcpy(at, from->rows, rows * record);
+    out->context = out->target; /* the same mapping; model_close() unmaps it once */
+    return 0;
+}

@@ -65,9 +65,13 @@ struct features_asked {
 #define FEATURES_SHARE 0.03 /* goodbooks, a sixth of its books held out, recall@20 of trained books among all and of new ones among all: share 0.014
                              * -0.7% and .016, 0.026 -1.6% and .028, 0.040 -2.7% and .041, 0.088 -6.3% and .073 */
 
-/* Adds the files' new items and new lists, and the rows of features, to the model: model->added, added_lists and features. They are made for answers of this view; unit:
- * 1: rows are compared by cosines. Says how well features guess rows. Does nothing if the run has no features, or if they were added before; if the
- * run's own file is gone, warns. Returns 0, or -1 after fail(). */
+/* Adds the files' new items and new lists, and the rows of features, to the model: model->added, added_lists and features. They are made for answers
+ * of this view; unit: 1: rows are compared by cosines. Says how well features guess rows. Does nothing if the run has no features, or if they were
+ * added before; if the run's own file is gone, warns. Returns 0, or -1 after fail(). */
 int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads);
+
+/* Makes a model whose words are the features of `model`, with their rows in both tables, as of a file of vectors. Takes the names away from `model`.
+ * Returns 0, or -1 after fail(), also if it has no features. The caller closes *out in both cases. */
+int features_model(struct model *out, struct model *model);
 
 #endif

@@ -151,6 +151,23 @@ def test_a_table_of_columns(shop):
     assert "title = words" in done.stderr
 
 
+def test_features_are_exported(shop):
+    """Each as the vector that nearest asks by."""
+    out = shop.own / "features.txt"
+    shop("export", "run", "--features", "--format=word2vec-text", f"--out={out}")
+    lines = [line.split(" ") for line in out.read_text().splitlines()]
+    rows = {name: numpy.array(row, float) for name, *row in lines[1:]}
+    assert lines[0] == [str(len(rows)), str(DIM)] and {f"kind:k{k}" for k in range(KINDS)} < set(rows)
+    items = [line.split("\t")[0] for line in shop.path("run", "vocab.tsv").read_text().splitlines()]
+    trained = numpy.load(shop.checkpoint() / "context.npy")["weights"].astype(float)
+    for line in shop("nearest", "run", "kind:k3", "--k=5").stdout.splitlines():
+        item, score = line.split("\t")
+        row, feature = trained[items.index(item)], rows["kind:k3"]
+        assert abs(float(score) - row @ feature / numpy.linalg.norm(row) / numpy.linalg.norm(feature)) < 1e-4
+    assert "writes no lists" in shop.refuses("export", "run", "--features", "--lists", "--format=npy", f"--out={out}", code=2)
+    assert "belong to --features" in shop.refuses("export", "run", "--item-features=features.tsv", "--format=npy", f"--out={out}", code=2)
+
+
 def test_several_lines_of_an_item_are_one_item(shop):
     """A line for each feature, in any order, gives the same answers as a line for each item."""
     lines = [f"{item},{feature}" for item, text in (line.split("\t") for line in shop.path("features.tsv").read_text().splitlines())
