@@ -261,6 +261,41 @@ struct estimate {
     struct memory_bytes fixed;  /* threads and the driver's memory, which are the same for every run */
 };
 
+/* ---- keys of rows (rows/keys.h) ---- */
+
+/* The key of a row. */
+struct key_row {
+    uint64_t key;
+    uint64_t count; /* sights since the key has the row */
+    uint64_t last;  /* number of the last call that named the key */
+    uint64_t born;  /* number of the call that gave the key the row; 0: the row is free */
+    uint64_t named; /* number of the last plan that named the key, even if the plan failed */
+};
+enum key_rank_by { KEY_RANK_LAST, KEY_RANK_COUNT, KEY_RANK_BORN }; /* the key with the least of these numbers leaves first; of equal ones the least key */
+
+struct key_index; /* on a GPU */
+
+/* What keys_find() has found. `rows` and `keys` are on the GPU. Arrays are valid until the next call. */
+struct key_finding {
+    const uint32_t *rows;   /* [count] row of each key of the call, or UINT32_MAX */
+    const uint64_t *keys;   /* [count] the call's keys */
+    const uint64_t *missed; /* [missed_count] on the host: the keys without a row, in any order; a key is as often here as in the call */
+    uint64_t missed_count, named, hash; /* named: number of different rows; hash: of the keys and their order */
+    int keys_on_gpu;        /* 1: the caller's keys are on the GPU */
+};
+
+/* How a call changes the index. Lists are on the host, except call_keys. */
+struct key_change {
+    uint64_t clock, used, keys_now; /* used: rows 0 .. used - 1 have or had a key, after the change; keys_now: keys that stay */
+    const uint64_t *call_keys;      /* [count] the keys that the call names; count = 0: it only removes keys */
+    uint64_t count;
+    int sights;                     /* 1: each place of a key is a sight */
+    const uint64_t *keys;           /* [added] keys that get rows */
+    const uint32_t *rows;           /* [added] these rows */
+    const uint32_t *removed_rows;   /* [removed] rows whose keys leave */
+    uint64_t added, removed;
+};
+
 struct backend_ops {
     const char *name; /* its name in device.backend: "cpu" or "cuda" */
     int has_gpu;      /* 1: tables, batches and requests may be on a GPU, which has a memory budget and streams; 0: all memory is the host's */
@@ -324,6 +359,23 @@ struct backend_ops {
     void (*host_unpin)(struct backend *backend, void *memory, uint64_t bytes);
     int (*host_copy)(struct backend *backend, void *to, const void *from, uint64_t bytes, void *stream);
     int (*rows_send)(struct backend *backend, const struct rows_request *request, const uint32_t *places, float *home);
+
+    /* An index of keys on the GPU, beside that of the host (rows/keys.h); NULL without a GPU. Return 0, or -1 after fail().
+     * keys_open: *index is NULL if the GPU has no space for it. keys_set: makes the index anew from the rows that the host has. keys_counts: copies
+     * the rows to the host, whose counts and numbers of calls are older. keys_find: finds the keys of a call, in memory of the host or the GPU, and
+     * waits; marks the rows that have them with the number `plan`, unless it is 0. keys_victims: chooses the keys that leave, the first to leave
+     * first; rows that are marked with `plan` stay. highest: no rank is above it. keys_commit: makes the call's change. */
+    int (*keys_open)(struct backend *backend, uint64_t capacity, uint64_t secret, enum key_rank_by by, struct key_index **index);
+    void (*keys_close)(struct backend *backend, struct key_index *index);
+    int (*keys_set)(struct backend *backend, struct key_index *index, const struct key_row *rows, uint64_t used, uint64_t keys);
+    int (*keys_counts)(struct backend *backend, const struct key_index *index, struct key_row *rows);
+    int (*keys_find)(struct backend *backend, struct key_index *index, const uint64_t *keys, uint64_t count, uint64_t plan, void *stream,
+                     struct key_finding *found);
+    int (*keys_victims)(struct backend *backend, struct key_index *index, uint64_t wanted, uint64_t plan, uint64_t highest, uint32_t *rows);
+    int (*keys_commit)(struct backend *backend, struct key_index *index, const struct key_change *change, void *stream);
+
+    /* For tokens on the GPU; NULL without a GPU. rows: on the GPU: the rows that their n-grams name (ngram_row() in draws.h). */
+    int (*ngrams)(struct backend *backend, const struct ngram_law *law, const struct ngram_tokens *of, int64_t *rows, void *stream);
 
     /* Writes to rows[..] which rows table_spec.gpu_cache keeps on the GPU now, in any order, at most `most`; *count: how many. */
     int (*rows_cached)(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);

@@ -168,6 +168,33 @@ FN uint64_t shuffle_at(const struct shuffle *s, uint64_t i) {
 /* ---- initial weights ---- */
 
 /* Returns a uniform number in [0, 1), a multiple of 2^-24. */
+/* The law by which hashed n-grams name rows of a table; sptx.h explains it (struct sptx_ngram_law). */
+enum { NGRAM_ORDERS = 32 }; /* most orders */
+struct ngram_law {
+    uint64_t seed, part_rows; /* part_rows: rows for each order and head */
+    uint32_t heads, parts, longest, order[NGRAM_ORDERS];
+};
+struct ngram_tokens {
+    const void *tokens; /* [batch x length] numbers of `bits` bits */
+    uint64_t batch, length, skip; /* the n-grams that end at the first `skip` tokens of each sequence name no rows */
+    uint32_t bits;
+};
+
+/* Returns row number `i` of the result, which is [batch x (length - skip) x parts]. */
+FN uint64_t ngram_row(const struct ngram_law *law, const struct ngram_tokens *of, uint64_t i) {
+    uint64_t golden = 0x9E3779B97F4A7C15u, named = i / law->parts, time = of->length - of->skip, x = 0;
+    uint64_t last = named % time + of->skip, place = named / time * of->length + last;
+    uint32_t part = (uint32_t)(i % law->parts), order = law->order[part / law->heads];
+    for (uint32_t back = 0; back < order && back <= last; back++) {
+        int64_t token = of->bits == 64 ? ((const int64_t *)of->tokens)[place - back] : ((const int32_t *)of->tokens)[place - back];
+        uint64_t drawn = law->seed + (part * (uint64_t)law->longest + back + 1) * golden; /* SplitMix64 (Steele et al. 2014) */
+        drawn = (drawn ^ drawn >> 30) * 0xBF58476D1CE4E5B9u;
+        drawn = (drawn ^ drawn >> 27) * 0x94D049BB133111EBu;
+        x += ((uint64_t)token + 1) * ((drawn ^ drawn >> 31) | 1);
+    }
+    return part * law->part_rows + (((x ^ x >> 32) * golden >> 33) * law->part_rows >> 31);
+}
+
 FN float draw_unit(uint32_t bits) {
     return (float)(bits >> 8) * (1.0f / 16777216.0f);
 }

@@ -281,6 +281,32 @@ enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *id
 enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values, enum sptx_memory memory,
                             void *stream);
 
+/* ---- rows that n-grams name ---- */
+
+enum { SPTX_NGRAM_MOST = 1 << 20 }; /* most tokens of an n-gram */
+
+/* How the n-grams of a language model's tokens are hashed to rows. parts = orders x heads; the rows of a table are divided evenly among the parts,
+ * part_rows each. The n-gram of order number o whose last token is w[0], the one before it w[1] and so on, has in head h the row
+ * p x part_rows + floor(y x part_rows / 2^31), where p = o x heads + h, and
+ *
+ *   x = (w[0] + 1) a[0] + (w[1] + 1) a[1] + .. + (w[n-1] + 1) a[n-1]  (mod 2^64); tokens before the sequence's first one are left out
+ *   y = the highest 31 bits of (x XOR floor(x / 2^32)) 0x9E3779B97F4A7C15  (mod 2^64)
+ *   a[i] = number p x (longest order) + i of SplitMix64 (Steele et al. 2014), begun with `seed`, made odd
+ *
+ * This is multiply-shift hashing of vectors (Dietzfelbinger 1996), mixed once more. */
+struct sptx_ngram_law {
+    uint64_t size;            /* sizeof(struct sptx_ngram_law) */
+    uint64_t seed, part_rows; /* part_rows: 1 .. SPTX_ROWS_MOST */
+    uint32_t orders, heads;   /* orders: 1 .. 32 */
+    const uint32_t *order;    /* [orders] lengths of the n-grams, 1 .. SPTX_NGRAM_MOST */
+};
+
+/* Sets rows[batch x (length - skip) x parts] to the rows that n-grams name, one for each part, where each of the last length - skip tokens of a
+ * sequence ends an n-gram. tokens: [batch x length] whole numbers. Tokens and rows are in the same memory; in CUDA memory this is one kernel on
+ * `stream` (a cudaStream_t), which no call waits for. */
+enum sptx_status sptx_ngrams(struct sptx_context *context, const struct sptx_ngram_law *law, const struct sptx_ids *tokens, uint64_t batch,
+                             uint64_t skip, int64_t *rows, void *stream);
+
 /* ---- the rows as memory ---- */
 
 /* Where the weights, or one array of optimizer state, of the rows in host memory are, for access without a copy. Row r >= first begins at data +
@@ -357,7 +383,8 @@ struct sptx_table *sptx_keyed_table(struct sptx_keyed *keyed);
  * different texts get the same key is about n^2 / 2^65: 3 in 100 million for a million texts, 2.7% for a billion. */
 enum sptx_status sptx_keyed_hash(const char *bytes, const uint64_t *offsets, uint64_t count, uint64_t *keys);
 
-/* The calls of a table, by key. Keys may repeat and come in any order; values are [count x dim], in `memory`, ordered in `stream`.
+/* The calls of a table, by key. Keys may repeat and come in any order; values are [count x dim], in `memory`, ordered in `stream`. Keys are in host
+ * memory or, if the context runs on a GPU, in that of the GPU.
  *
  *   fetch    counts a sight of each key, gives rows to new keys, and reads the rows
  *   find     reads rows (out = NULL: none), and sets found[i] to 1 if key i has a row (found = NULL: unwanted). Changes nothing

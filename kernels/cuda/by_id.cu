@@ -297,6 +297,19 @@ static int by_id_take(struct backend *b, struct by_id *own, struct row_set *set,
     return by_id_have_read(own, r, stream);
 }
 
+static __global__ void __launch_bounds__(THREADS) name_ngrams(const __grid_constant__ struct ngram_law law, struct ngram_tokens of, int64_t *rows) {
+    uint64_t all = of.batch * (of.length - of.skip) * law.parts;
+    for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < all; i += (uint64_t)gridDim.x * THREADS)
+        rows[i] = (int64_t)ngram_row(&law, &of, i);
+}
+
+int cuda_ngrams(struct backend *b, const struct ngram_law *law, const struct ngram_tokens *of, int64_t *rows, void *stream) {
+    CK(cudaSetDevice(b->device));
+    name_ngrams<<<8 * (unsigned)b->processors, THREADS, 0, (cudaStream_t)stream>>>(*law, *of, rows);
+    CK_LAUNCH("name_ngrams");
+    return 0;
+}
+
 /* ---- order ---- */
 
 static int prepare_sorting(struct backend *b, struct by_id *own, const struct row_set *set, struct sorting *sorting,

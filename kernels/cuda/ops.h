@@ -50,6 +50,17 @@ int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *requ
 int cuda_by_id_update(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
 int cuda_rows_send(struct backend *backend, const struct rows_request *request, const uint32_t *places, float *home);
+/* key_index.cu */
+int cuda_keys_open(struct backend *backend, uint64_t capacity, uint64_t secret, enum key_rank_by by, struct key_index **index);
+void cuda_keys_close(struct backend *backend, struct key_index *index);
+int cuda_keys_set(struct backend *backend, struct key_index *index, const struct key_row *rows, uint64_t used, uint64_t keys);
+int cuda_keys_counts(struct backend *backend, const struct key_index *index, struct key_row *rows);
+int cuda_keys_find(struct backend *backend, struct key_index *index, const uint64_t *keys, uint64_t count, uint64_t plan, void *stream,
+                   struct key_finding *found);
+int cuda_keys_victims(struct backend *backend, struct key_index *index, uint64_t wanted, uint64_t plan, uint64_t highest, uint32_t *rows);
+int cuda_keys_commit(struct backend *backend, struct key_index *index, const struct key_change *change, void *stream);
+
+int cuda_ngrams(struct backend *backend, const struct ngram_law *law, const struct ngram_tokens *of, int64_t *rows, void *stream);
 int cuda_by_id_wait(struct backend *backend);
 int cuda_cache_rows(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);

@@ -42,13 +42,15 @@ enum {
 struct sptx_keyed {
     struct sptx_table *table;
     struct keys keys;
+    struct key_index *index; /* the index on the GPU, which finds keys and counts their sights; NULL: the host's index does */
     uint64_t spare;
     uint64_t chain;      /* a hash of the options and of all calls that changed rows: if two tables have the same hash, they have the same rows */
     struct sptx_mark mark[2];    /* the two newest marks, the older one first; if keys.gone_from says that there is no mark, neither is used */
     uint32_t dtype, state_dtype; /* as the options say them, like `init` */
     char init[INIT_BYTES];
     uint32_t *row, *ids; /* [capacities] rows of a call's keys; a copy with spare rows in place of KEYS_NONE */
-    uint64_t row_capacity, id_capacity;
+    uint64_t *key;       /* [key_capacity] a call's keys, if they are on a GPU and the host looks them up */
+    uint64_t row_capacity, id_capacity, key_capacity;
     char *records;       /* [chunk] packed records; NULL until they are used for the first time */
     uint64_t chunk;
     uint64_t evicted_most, evicted_count, evicted_capacity, evicted_room; /* most: kept for the caller */
@@ -57,6 +59,59 @@ struct sptx_keyed {
     uint64_t waiting, dropped, evictions, lost;
     struct sptx_keyed *next;
 };
+
+/* ---- the index on a GPU ---- */
+
+static int choose_on_gpu(void *chooser, uint64_t wanted, uint32_t *victim) {
+    struct sptx_keyed *keyed = chooser;
+    const struct sptx_context *context = keyed->table->context;
+    uint64_t highest = keyed->keys.evict == KEYS_LFU ? UINT64_MAX : keyed->keys.clock;
+    return context->ops->keys_victims(context->backend, keyed->index, wanted, keyed->keys.plans, highest, victim);
+}
+
+static int open_index(struct sptx_keyed *keyed) {
+    static const enum key_rank_by ranks[] = {[KEYS_LFU] = KEY_RANK_COUNT, [KEYS_AGE] = KEY_RANK_BORN}; /* others: KEY_RANK_LAST */
+    const struct sptx_context *context = keyed->table->context;
+    struct keys *keys = &keyed->keys;
+    if (!context->ops->keys_open) return 0;
+    enum key_rank_by by = keys->evict < sizeof ranks / sizeof *ranks ? ranks[keys->evict] : KEY_RANK_LAST;
+    if (context->ops->keys_open(context->backend, keys->capacity, keys->secret, by, &keyed->index)) return -1;
+    if (!keyed->index) {
+        warn("the GPU has no space for an index of %" PRIu64 " keys: the host looks keys up", keys->capacity);
+        return 0;
+    }
+    keys->choose = choose_on_gpu;
+    keys->chooser = keyed;
+    return 0;
+}
+
+/* Copies the newest counts of keys to keyed->keys. */
+static int know_counts(struct sptx_keyed *keyed) {
+    const struct sptx_context *context = keyed->table->context;
+    return keyed->index ? context->ops->keys_counts(context->backend, keyed->index, keyed->keys.row) : 0;
+}
+
+/* Makes the index on the GPU anew from the host's. */
+static int set_index(struct sptx_keyed *keyed) {
+    const struct sptx_context *context = keyed->table->context;
+    const struct keys *keys = &keyed->keys;
+    return keyed->index ? context->ops->keys_set(context->backend, keyed->index, keys->row, keys->used, keys->count) : 0;
+}
+
+static void close_index(struct sptx_keyed *keyed) {
+    const struct sptx_context *context = keyed->table->context;
+    if (keyed->index) context->ops->keys_close(context->backend, keyed->index);
+    keyed->index = NULL;
+    keyed->keys.choose = NULL;
+}
+
+/* If the GPU cannot make a change that the host's index has already, the table goes on with the host's index. */
+static int change_index(struct sptx_keyed *keyed, const struct key_change *change, void *stream) {
+    const struct sptx_context *context = keyed->table->context;
+    if (!context->ops->keys_commit(context->backend, keyed->index, change, stream)) return 0;
+    close_index(keyed);
+    return -1;
+}
 
 /* ---- opening ---- */
 
@@ -94,7 +149,9 @@ static int open_keyed(struct sptx_context *context, const struct sptx_table_opti
     uint64_t packed = keyed->table->table.spec.layout.packed;
     keyed->chunk = RECORDS_BYTES / packed > keyed->spare ? RECORDS_BYTES / packed : keyed->spare;
     keyed->chain = hash_of_kind(keyed);
-    return 0;
+    if (!open_index(keyed)) return 0;
+    sptx_table_close(keyed->table);
+    return -1;
 }
 
 enum sptx_status sptx_keyed_open(struct sptx_context *context, const struct sptx_table_options *rows,
@@ -122,10 +179,12 @@ void sptx_keyed_close(struct sptx_keyed *keyed) {
     struct sptx_keyed **at = &keyed->table->context->keyed;
     while (*at != keyed) at = &(*at)->next;
     *at = keyed->next;
+    close_index(keyed);
     sptx_table_close(keyed->table);
     keys_release(&keyed->keys);
     free(keyed->row);
     free(keyed->ids);
+    free(keyed->key);
     free(keyed->records);
     free(keyed->evicted_key);
     free(keyed->evicted_row);
@@ -207,6 +266,17 @@ static int check_keys(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t c
                : 0;
 }
 
+/* Copies keys that may be on the GPU to the host, if the host looks them up. */
+static int bring_keys(struct sptx_keyed *keyed, const uint64_t **keys, uint64_t count, void *stream) {
+    const struct sptx_context *context = keyed->table->context;
+    if (!context->ops->has_gpu || keyed->index || !count) return 0;
+    if (mem_grow(&keyed->key, &keyed->key_capacity, count, sizeof *keyed->key, "keys of a call") ||
+        context->ops->host_copy(context->backend, keyed->key, *keys, count * sizeof **keys, stream))
+        return -1;
+    *keys = keyed->key;
+    return 0;
+}
+
 /* Makes a call of the backend on rows, whose numbers are copied to its buffer for ids. */
 static int ask(struct sptx_keyed *keyed, const uint32_t *row, uint64_t count, const float *values, enum sptx_memory memory, void *stream,
                rows_call *call) {
@@ -259,34 +329,64 @@ static int keep_evicted(struct sptx_keyed *keyed) {
     return 0;
 }
 
-/* Adds a call to the hash of all calls, with its values unless they are in GPU memory. */
-static void add_to_chain(struct sptx_keyed *keyed, int kind, const uint64_t *key, uint64_t count, const float *values, enum sptx_memory memory) {
-    const struct table *table = &keyed->table->table;
+/* Adds a call to the hash of all calls, with its values unless they are in GPU memory. found: NULL, or what keys_find() of the backend has found:
+ * of keys on the GPU the hash is added that the GPU has made. */
+static void add_to_chain(struct sptx_keyed *keyed, int kind, const uint64_t *key, uint64_t count, const struct key_finding *found,
+                         const float *values, enum sptx_memory memory) {
+    uint64_t bytes = count * keyed->table->table.spec.layout.dim * sizeof *values;
     double rate = kind != 'r' ? keyed->table->rule.lr : 0; /* rprop's first state of new keys depends on it, too */
-    keyed->chain = XXH3_64bits_withSeed(key, count * sizeof *key, keyed->chain + (uint64_t)kind);
+    int hashed = found && found->keys_on_gpu;
+    keyed->chain = XXH3_64bits_withSeed(hashed ? &found->hash : key, hashed ? sizeof found->hash : count * sizeof *key, keyed->chain + (uint64_t)kind);
     keyed->chain = XXH3_64bits_withSeed(&rate, sizeof rate, keyed->chain);
-    if (values && memory == SPTX_HOST) keyed->chain = XXH3_64bits_withSeed(values, count * table->spec.layout.dim * sizeof *values, keyed->chain);
+    if (values && memory == SPTX_HOST) keyed->chain = XXH3_64bits_withSeed(values, bytes, keyed->chain);
 }
 
-/* Finds the rows of a call's keys, and gives rows to new keys. */
-static int name_keys(struct sptx_keyed *keyed, enum keys_call call, const uint64_t *key, uint64_t count) {
+/* Finds the rows of a call's keys, and gives rows to new keys. Sets *found if the GPU finds them; otherwise the rows are in keyed->row. */
+static int name_keys(struct sptx_keyed *keyed, enum keys_call call, const uint64_t *key, uint64_t count, void *stream, struct key_finding *found) {
+    const struct sptx_context *context = keyed->table->context;
     struct keys *keys = &keyed->keys;
-    struct pool *pool = keyed->table->context->pool;
-    if (keys_plan(keys, pool, call, key, count, keyed->row)) return -1;
-    uint64_t evictions = keys->victim_count, fresh = keys->fresh_count;
+    struct pool *pool = context->pool;
+    if (keyed->index) {
+        keys->plans++;
+        if (context->ops->keys_find(context->backend, keyed->index, key, count, keys->plans, stream, found) ||
+            keys_plan_missed(keys, call, found->missed, found->missed_count, found->named))
+            return -1;
+    } else if (keys_plan(keys, pool, call, key, count, keyed->row)) {
+        return -1;
+    }
+    uint64_t evictions = keys->victim_count, fresh = keys->fresh_count, before = keys->count;
     uint32_t *row = mem_alloc(fresh + 1, sizeof *row, "rows of new keys");
     if (!row || keep_evicted(keyed)) {
         free(row);
         keys_forget_plan(keys);
         return -1;
     }
-    keys_commit(keys, pool, call, key, count, keyed->row);
+    keys_commit(keys, pool, call, key, count, keyed->index ? NULL : keyed->row);
     keyed->evictions += evictions;
     keys_find(keys, pool, keys->fresh, fresh, row);
-    const struct sptx_context *context = keyed->table->context; /* on a GPU earlier calls may still be changing rows of keys that have left */
-    int result = fresh && (context->ops->rows_wait(context->backend) || begin_rows(keyed, keys->fresh, row, fresh)) ? -1 : 0;
+    const struct key_change change = {.clock = keys->clock, .used = keys->used, .keys_now = before - evictions, .call_keys = found->keys,
+                                      .count = count, .sights = call == KEYS_SEE, .keys = keys->fresh, .rows = row, .added = fresh,
+                                      .removed_rows = keys->victim, .removed = evictions};
+    int result = keyed->index ? change_index(keyed, &change, stream) : 0;
+    /* on a GPU earlier calls may still be changing rows of keys that have left */
+    if (!result && fresh && (context->ops->rows_wait(context->backend) || begin_rows(keyed, keys->fresh, row, fresh))) result = -1;
     free(row);
     return result;
+}
+
+/* Makes a call of the backend with the rows that the GPU has found, if all of the call's keys have one: *done is 1 then. Otherwise copies the rows
+ * to keyed->row, and the keys to the host if they are on the GPU. */
+static int ask_found(struct sptx_keyed *keyed, const struct key_finding *found, uint64_t missing, const uint64_t **keys, uint64_t count,
+                     const float *values, enum sptx_memory memory, void *stream, rows_call *call, int *done) {
+    const struct sptx_context *context = keyed->table->context;
+    *done = keyed->index && !missing;
+    if (*done) return ask_rows(keyed->table, 0, &(struct sptx_ids){found->rows, count, 32, SPTX_CUDA}, values, memory, stream, call);
+    if (!keyed->index) return 0;
+    if (context->ops->host_copy(context->backend, keyed->row, found->rows, count * sizeof *keyed->row, stream)) return -1;
+    if (!found->keys_on_gpu) return 0;
+    if (mem_grow(&keyed->key, &keyed->key_capacity, count, sizeof *keyed->key, "keys of a call")) return -1;
+    *keys = keyed->key;
+    return context->ops->host_copy(context->backend, keyed->key, found->keys, count * sizeof *keyed->key, stream);
 }
 
 static uint64_t count_missing(const struct sptx_keyed *keyed, uint64_t count) {
@@ -295,28 +395,50 @@ static uint64_t count_missing(const struct sptx_keyed *keyed, uint64_t count) {
     return missing;
 }
 
+/* Fetches the rows of a call's keys, after they were found. */
+static int fetch_found(struct sptx_keyed *keyed, const struct key_finding *found, uint64_t missing, const uint64_t *keys, uint64_t count, float *out,
+                       enum sptx_memory memory, void *stream) {
+    int done;
+    if (ask_found(keyed, found, missing, &keys, count, out, memory, stream, keyed->table->context->ops->rows_fetch, &done)) return -1;
+    return done ? 0 : give_rows(keyed, keys, count, out, memory, stream);
+}
+
 enum sptx_status sptx_keyed_fetch(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, float *out, enum sptx_memory memory,
                                   void *stream) {
     if (!keyed) return SPTX_USAGE;
     struct sptx_context *context = keyed->table->context;
+    struct key_finding found = {0};
     enter(context);
-    if (check_keys(keyed, keys, count) || check_values(keyed->table, count, out, memory, "fetched values", 0)) return leave(context, -1);
+    if (check_keys(keyed, keys, count) || check_values(keyed->table, count, out, memory, "fetched values", 0) ||
+        bring_keys(keyed, &keys, count, stream))
+        return leave(context, -1);
     if (!count) return leave(context, 0);
-    if (name_keys(keyed, KEYS_SEE, keys, count)) return leave(context, -1);
-    keyed->waiting += count_missing(keyed, count);
-    add_to_chain(keyed, 'f', keys, count, NULL, SPTX_HOST);
-    return leave(context, give_rows(keyed, keys, count, out, memory, stream));
+    if (name_keys(keyed, KEYS_SEE, keys, count, stream, &found)) return leave(context, -1);
+    uint64_t missing = keyed->keys.missed_count - keyed->keys.fresh_places;
+    keyed->waiting += missing;
+    add_to_chain(keyed, 'f', keys, count, &found, NULL, SPTX_HOST);
+    return leave(context, fetch_found(keyed, &found, missing, keys, count, out, memory, stream));
 }
 
 enum sptx_status sptx_keyed_find(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, float *out, uint8_t *found,
                                  enum sptx_memory memory, void *stream) {
     if (!keyed) return SPTX_USAGE;
     struct sptx_context *context = keyed->table->context;
+    struct key_finding seen = {0};
     enter(context);
-    if (check_keys(keyed, keys, count) || (out && check_values(keyed->table, count, out, memory, "found values", 0))) return leave(context, -1);
-    keys_find(&keyed->keys, context->pool, keys, count, keyed->row);
-    for (uint64_t i = 0; found && i < count; i++) found[i] = keyed->row[i] != KEYS_NONE;
-    return leave(context, out && count ? give_rows(keyed, keys, count, out, memory, stream) : 0);
+    if (check_keys(keyed, keys, count) || (out && check_values(keyed->table, count, out, memory, "found values", 0)) ||
+        bring_keys(keyed, &keys, count, stream))
+        return leave(context, -1);
+    if (!count) return leave(context, 0);
+    if (!keyed->index) keys_find(&keyed->keys, context->pool, keys, count, keyed->row);
+    else if (context->ops->keys_find(context->backend, keyed->index, keys, count, 0, stream, &seen)) return leave(context, -1);
+    if (out && fetch_found(keyed, &seen, seen.missed_count, keys, count, out, memory, stream)) return leave(context, -1);
+    if (!found) return leave(context, 0);
+    if (keyed->index && !seen.missed_count) memset(keyed->row, 0, count * sizeof *keyed->row);
+    else if (keyed->index && !out && context->ops->host_copy(context->backend, keyed->row, seen.rows, count * sizeof *keyed->row, stream))
+        return leave(context, -1);
+    for (uint64_t i = 0; i < count; i++) found[i] = keyed->row[i] != KEYS_NONE;
+    return leave(context, 0);
 }
 
 /* An update or a store. */
@@ -324,15 +446,21 @@ static enum sptx_status change(struct sptx_keyed *keyed, enum keys_call call, co
                                enum sptx_memory memory, void *stream) {
     struct sptx_context *context = keyed->table->context;
     int update = call == KEYS_CHANGE;
+    struct key_finding found = {0};
     enter(context);
-    if (check_keys(keyed, keys, count) || check_values(keyed->table, count, values, memory, update ? "gradients" : "values", update))
+    if (check_keys(keyed, keys, count) || check_values(keyed->table, count, values, memory, update ? "gradients" : "values", update) ||
+        bring_keys(keyed, &keys, count, stream))
         return leave(context, -1);
     if (!count) return leave(context, 0);
-    if (name_keys(keyed, call, keys, count)) return leave(context, -1);
-    keyed->dropped += count_missing(keyed, count);
+    if (name_keys(keyed, call, keys, count, stream, &found)) return leave(context, -1);
+    uint64_t missing = keyed->keys.missed_count - keyed->keys.fresh_places;
+    rows_call *ask_for = update ? context->ops->rows_update : context->ops->rows_store;
+    keyed->dropped += missing;
+    add_to_chain(keyed, update ? 'u' : 's', keys, count, &found, values, memory);
+    int done, result = ask_found(keyed, &found, missing, &keys, count, values, memory, stream, ask_for, &done);
+    if (result || done) return leave(context, result);
     for (uint64_t i = 0; i < count; i++) keyed->ids[i] = keyed->row[i] != KEYS_NONE ? keyed->row[i] : (uint32_t)keyed->keys.capacity;
-    add_to_chain(keyed, update ? 'u' : 's', keys, count, values, memory);
-    return leave(context, ask(keyed, keyed->ids, count, values, memory, stream, update ? context->ops->rows_update : context->ops->rows_store));
+    return leave(context, ask(keyed, keyed->ids, count, values, memory, stream, ask_for));
 }
 
 enum sptx_status sptx_keyed_update(struct sptx_keyed *keyed, const uint64_t *keys, uint64_t count, const float *gradients,
@@ -352,15 +480,19 @@ enum sptx_status sptx_keyed_remove(struct sptx_keyed *keyed, const uint64_t *key
     enter(context);
     if (check_keys(keyed, keys, count) || keys_reserve(own, count)) return leave(context, -1);
     keys_find(own, context->pool, keys, count, keyed->row);
-    uint64_t before = own->count;
     if (count_missing(keyed, count) < count) {
         own->clock++;
-        add_to_chain(keyed, 'r', keys, count, NULL, SPTX_HOST);
+        add_to_chain(keyed, 'r', keys, count, NULL, NULL, SPTX_HOST);
     }
-    for (uint64_t i = 0; i < count; i++) /* of equal keys in one call, only the first one finds a row to remove */
-        if (keyed->row[i] != KEYS_NONE && own->row[keyed->row[i]].born) keys_remove(own, keyed->row[i]);
-    if (removed) *removed = before - own->count;
-    return leave(context, 0);
+    uint64_t gone = 0;
+    for (uint64_t i = 0; i < count; i++) { /* of equal keys in one call, only the first one finds a row to remove */
+        if (keyed->row[i] == KEYS_NONE || !own->row[keyed->row[i]].born) continue;
+        keys_remove(own, keyed->row[i]);
+        keyed->ids[gone++] = keyed->row[i];
+    }
+    if (removed) *removed = gone;
+    const struct key_change change = {.clock = own->clock, .used = own->used, .removed_rows = keyed->ids, .removed = gone};
+    return leave(context, keyed->index && gone ? change_index(keyed, &change, NULL) : 0);
 }
 
 enum sptx_status sptx_keyed_keys(struct sptx_keyed *keyed, uint64_t *keys, uint64_t capacity, uint64_t *count) {
@@ -380,6 +512,7 @@ enum sptx_status sptx_keyed_counts(struct sptx_keyed *keyed, const uint64_t *key
     enter(keyed->table->context);
     if (check_keys(keyed, keys, count)) return leave(keyed->table->context, -1);
     if (count && !counts) return leave(keyed->table->context, fail_usage("counts are NULL"));
+    if (know_counts(keyed)) return leave(keyed->table->context, -1);
     keys_find(&keyed->keys, keyed->table->context->pool, keys, count, keyed->row);
     for (uint64_t i = 0; i < count; i++) counts[i] = keyed->row[i] == KEYS_NONE ? 0 : keyed->keys.row[keyed->row[i]].count;
     return leave(keyed->table->context, 0);
@@ -645,7 +778,7 @@ enum sptx_status sptx_keyed_save(struct sptx_keyed *keyed, const char *path, con
         known |= since->call == keyed->mark[i].call && since->chain == keyed->mark[i].chain;
     if (!known) return leave(context, fail_usage("the mark is none of this table's two newest; save the whole table, and take a new mark"));
     file_remove_left(path);
-    return leave(context, context->ops->rows_wait(context->backend) ? -1 : write_file(keyed, path, since));
+    return leave(context, context->ops->rows_wait(context->backend) || know_counts(keyed) ? -1 : write_file(keyed, path, since));
 }
 
 /* ---- loading, and applying changes ---- */
@@ -766,8 +899,8 @@ enum sptx_status sptx_keyed_load(struct sptx_keyed *keyed, const char *path) {
         c.blocks = c.gone + head.gone * sizeof *c.key;
         c.key = mem_alloc(head.rows + head.gone + 1, sizeof *c.key, "the keys of a file");
         c.row = mem_alloc(head.rows + head.gone + 1, sizeof *c.row, "the keys of a file");
-        result = !c.key || !c.row || reserve_records(keyed) || context->ops->rows_wait(context->backend) || check_changes(keyed, path, &head, &c) ||
-                         make_changes(keyed, &head, &c)
+        result = !c.key || !c.row || reserve_records(keyed) || context->ops->rows_wait(context->backend) || know_counts(keyed) ||
+                         check_changes(keyed, path, &head, &c) || (make_changes(keyed, &head, &c) | set_index(keyed))
                      ? -1
                      : 0;
     }

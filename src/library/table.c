@@ -626,16 +626,20 @@ static int take_share(void *context, unsigned worker) {
     return 0;
 }
 
+static int check_ids(const struct sptx_context *context, const struct sptx_ids *given, const char *what) {
+    if (given->bits != 32 && given->bits != 64) return fail_usage("%s have 32 or 64 bits, not %u", what, given->bits);
+    if (check_count(given->count, what)) return -1;
+    if (given->count && !given->data) return fail_usage("%" PRIu64 " %s at NULL", given->count, what);
+    return check_aligned(given->data, given->bits / 8, what) || check_memory(context, given->memory, what) ? -1 : 0;
+}
+
 /* Prepares ids for the backend. Ids in host memory are checked, and at the same time copied to the backend's buffer; if `exact`, ids in any memory
  * are copied to table->ids. */
 static int take_ids(struct sptx_table *table, int exact, void *stream, const struct sptx_ids *given, struct sptx_ids *taken) {
     enum { FEW = 1 << 17 }; /* so few ids are copied by one thread: waking the others would take longer */
     struct sptx_context *context = table->context;
     if (!given) return fail_usage("ids are NULL");
-    if (given->bits != 32 && given->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", given->bits);
-    if (check_count(given->count, "ids")) return -1;
-    if (given->count && !given->data) return fail_usage("%" PRIu64 " ids at NULL", given->count);
-    if (check_aligned(given->data, given->bits / 8, "ids") || check_memory(context, given->memory, "ids")) return -1;
+    if (check_ids(context, given, "ids")) return -1;
     *taken = *given;
     if ((given->memory != SPTX_HOST && !exact) || !given->count) return 0;
     struct sptx_ids copy = *given;
@@ -874,4 +878,58 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
     if (!table) return SPTX_USAGE;
     enter(table->context);
     return ask_backend(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
+}
+
+/* ---- rows that n-grams name ---- */
+
+struct naming {
+    const struct ngram_law *law;
+    const struct ngram_tokens *of;
+    uint64_t count;
+    int64_t *rows;
+    unsigned workers;
+};
+
+static int name_share(void *context, unsigned worker) {
+    const struct naming *naming = context;
+    uint64_t first, end;
+    pool_share(naming->count, worker, naming->workers, &first, &end);
+    for (; first < end; first++) naming->rows[first] = (int64_t)ngram_row(naming->law, naming->of, first);
+    return 0;
+}
+
+enum sptx_status sptx_ngrams(struct sptx_context *context, const struct sptx_ngram_law *law, const struct sptx_ids *tokens, uint64_t batch,
+                             uint64_t skip, int64_t *rows, void *stream) {
+    if (!context) return SPTX_USAGE;
+    struct sptx_ngram_law all = {0};
+    struct ngram_law own = {0};
+    int wrong = 0;
+    enter(context);
+    if (!law || !tokens) return leave(context, fail_usage("the law or the tokens are NULL"));
+    if (take_options(&all, sizeof all, law) || check_ids(context, tokens, "tokens") || check_aligned(rows, sizeof *rows, "named rows"))
+        return leave(context, -1);
+    if (!all.order || !all.orders || all.orders > NGRAM_ORDERS || !all.heads || all.heads > SPTX_ROWS_MOST / all.orders)
+        return leave(context, fail_usage("%u orders of n-grams with %u heads each; wanted 1..%d orders, and 1 head or more", all.orders, all.heads,
+                                         NGRAM_ORDERS));
+    for (uint32_t i = 0; i < all.orders; i++) {
+        wrong |= !all.order[i] || all.order[i] > SPTX_NGRAM_MOST;
+        own.order[i] = all.order[i];
+        own.longest = all.order[i] > own.longest ? all.order[i] : own.longest;
+    }
+    own.seed = all.seed;
+    own.part_rows = all.part_rows;
+    own.heads = all.heads;
+    own.parts = all.orders * all.heads;
+    if (wrong || !own.part_rows || own.part_rows > SPTX_ROWS_MOST)
+        return leave(context, fail_usage("n-grams have 1..%d tokens, and 1..%u rows for each order and head", SPTX_NGRAM_MOST, SPTX_ROWS_MOST));
+    if (batch ? tokens->count % batch || tokens->count / batch < skip : tokens->count != 0)
+        return leave(context, fail_usage("%" PRIu64 " tokens are not %" PRIu64 " sequences of the same length, of at least %" PRIu64, tokens->count, batch,
+                                         skip));
+    struct ngram_tokens of = {tokens->data, batch, batch ? tokens->count / batch : 0, skip, tokens->bits};
+    struct naming naming = {&own, &of, batch * (of.length - skip) * own.parts, rows, 1};
+    if (naming.count > 1 << 14) naming.workers = pool_threads(context->pool); /* for fewer, waking the other threads would take longer */
+    if (!batch || !naming.count) return leave(context, 0);
+    if (!rows) return leave(context, fail_usage("the named rows are NULL"));
+    if (tokens->memory == SPTX_CUDA) return leave(context, context->ops->ngrams(context->backend, &own, &of, rows, stream));
+    return leave(context, naming.workers > 1 ? pool_run(context->pool, name_share, &naming) : name_share(&naming, 0));
 }

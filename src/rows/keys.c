@@ -267,6 +267,13 @@ static int make_heap(struct keys *keys) {
 
 /* Takes the rows of the `wanted` keys that leave first off the heap; keys that this plan names stay. There are always enough keys. */
 static int choose_victims(struct keys *keys, uint64_t wanted, uint64_t named) {
+    if (keys->choose) {
+        if (mem_grow(&keys->victim, &keys->victim_capacity, wanted, sizeof *keys->victim, "keys that leave") ||
+            keys->choose(keys->chooser, wanted, keys->victim))
+            return -1;
+        keys->victim_count = wanted;
+        return 0;
+    }
     if ((!keys->heap_count && make_heap(keys)) ||
         mem_grow(&keys->victim, &keys->victim_capacity, wanted, sizeof *keys->victim, "keys that leave") ||
         mem_grow(&keys->spare, &keys->spare_capacity, (named + 1) * sizeof(uint32_t), 1, "keys that leave"))
@@ -301,50 +308,64 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Fails because there is no free row. The message names the first key of the call that would need one. */
+/* Fails because there is no free row. The message names the first key of the call that would need one, if the call's keys are known. */
 static int refuse_fresh(const struct keys *keys, const uint64_t *key, uint64_t count, const uint32_t *row, uint64_t named) {
     uint64_t i = 0;
     while (i < count && (row[i] != KEYS_NONE || !bsearch(&key[i], keys->fresh, keys->fresh_count, sizeof *key, by_number))) i++;
+    uint64_t first = i < count ? key[i] : keys->fresh[0];
     if (keys->evict != KEYS_STAY)
-        return fail_usage("key %" PRIu64 " gets no row: this call names %" PRIu64 " keys, more than the capacity of %" PRIu64 " rows",
-                          i < count ? key[i] : 0, named + keys->fresh_count, keys->capacity);
+        return fail_usage("key %" PRIu64 " gets no row: this call names %" PRIu64 " keys, more than the capacity of %" PRIu64 " rows", first,
+                          named + keys->fresh_count, keys->capacity);
     return fail_usage("key %" PRIu64 " gets no row: of %" PRIu64 " rows %" PRIu64 " are free, and this call brings %" PRIu64
                       " new keys; take a larger capacity, remove keys, or let some leave (evict)",
-                      i < count ? key[i] : 0, keys->capacity, keys->capacity - keys->count, keys->fresh_count);
+                      first, keys->capacity, keys->capacity - keys->count, keys->fresh_count);
 }
 
-/* Writes the keys without a row to `missed`, and the keys that get a row to `fresh`. */
-static int find_fresh(struct keys *keys, enum keys_call call, const uint64_t *key, uint64_t count, const uint32_t *row) {
-    uint64_t missed = 0;
-    for (uint64_t i = 0; i < count; i++) missed += row[i] == KEYS_NONE;
-    keys->missed_count = keys->fresh_count = keys->victim_count = 0;
-    if (!missed) return 0;
-    if (mem_grow(&keys->missed, &keys->missed_capacity, missed, sizeof *keys->missed, "new keys") ||
-        mem_grow(&keys->fresh, &keys->fresh_capacity, missed, sizeof *keys->fresh, "new keys") ||
-        mem_grow(&keys->spare, &keys->spare_capacity, missed * sizeof *keys->missed, 1, "new keys"))
-        return -1;
-    for (uint64_t i = 0; i < count; i++)
-        if (row[i] == KEYS_NONE) keys->missed[keys->missed_count++] = key[i];
-    sort_numbers(keys->missed, keys->spare, missed);
+static int reserve_missed(struct keys *keys, uint64_t missed) {
+    keys->missed_count = keys->fresh_count = keys->fresh_places = keys->victim_count = 0;
+    return missed && (mem_grow(&keys->missed, &keys->missed_capacity, missed, sizeof *keys->missed, "new keys") ||
+                      mem_grow(&keys->fresh, &keys->fresh_capacity, missed, sizeof *keys->fresh, "new keys") ||
+                      mem_grow(&keys->spare, &keys->spare_capacity, missed * sizeof *keys->missed, 1, "new keys"))
+               ? -1
+               : 0;
+}
+
+/* Sorts `missed`, writes the keys that get a row to `fresh`, and chooses the keys that leave for them. key, count, row: for the message if there is
+ * no free row. */
+static int plan_fresh(struct keys *keys, enum keys_call call, const uint64_t *key, uint64_t count, const uint32_t *row, uint64_t named) {
+    uint64_t missed = keys->missed_count, unused = keys->capacity - keys->count, others = keys->count - named;
+    if (missed) sort_numbers(keys->missed, keys->spare, missed);
     for (uint64_t i = 0, end; i < missed; i = end) {
         for (end = i + 1; end < missed && keys->missed[end] == keys->missed[i];) end++;
-        if (call == KEYS_PUT || keys->admit == 1 || (call == KEYS_SEE && end - i + sights_of(keys, keys->missed[i]) >= keys->admit))
+        if (call == KEYS_PUT || keys->admit == 1 || (call == KEYS_SEE && end - i + sights_of(keys, keys->missed[i]) >= keys->admit)) {
             keys->fresh[keys->fresh_count++] = keys->missed[i];
+            keys->fresh_places += end - i;
+        }
     }
-    return 0;
+    uint64_t leave = keys->fresh_count > unused ? keys->fresh_count - unused : 0;
+    if (leave > (keys->evict == KEYS_STAY ? 0 : others)) return refuse_fresh(keys, key, count, row, named);
+    if (!leave || (!keys_reserve(keys, leave) && !choose_victims(keys, leave, named))) return 0;
+    keys_forget_plan(keys);
+    return -1;
 }
 
 int keys_plan(struct keys *keys, struct pool *pool, enum keys_call call, const uint64_t *key, uint64_t count, uint32_t *row) {
     struct finding finding = {.keys = keys, .key = key, .count = count, .row = row};
+    uint64_t missed = 0;
     keys->plans++;
     share_out(&finding, pool, name_share);
-    if (find_fresh(keys, call, key, count, row)) return -1;
-    uint64_t unused = keys->capacity - keys->count, others = keys->count - finding.named, fresh = keys->fresh_count;
-    uint64_t leave = fresh > unused ? fresh - unused : 0;
-    if (leave > (keys->evict == KEYS_STAY ? 0 : others)) return refuse_fresh(keys, key, count, row, finding.named);
-    if (!leave || (!keys_reserve(keys, leave) && !choose_victims(keys, leave, finding.named))) return 0;
-    keys_forget_plan(keys);
-    return -1;
+    for (uint64_t i = 0; i < count; i++) missed += row[i] == KEYS_NONE;
+    if (reserve_missed(keys, missed)) return -1;
+    for (uint64_t i = 0; missed && i < count; i++)
+        if (row[i] == KEYS_NONE) keys->missed[keys->missed_count++] = key[i];
+    return plan_fresh(keys, call, key, count, row, finding.named);
+}
+
+int keys_plan_missed(struct keys *keys, enum keys_call call, const uint64_t *missed, uint64_t missed_count, uint64_t named) {
+    if (reserve_missed(keys, missed_count)) return -1;
+    if (missed_count) memcpy(keys->missed, missed, missed_count * sizeof *missed);
+    keys->missed_count = missed_count;
+    return plan_fresh(keys, call, NULL, 0, NULL, named);
 }
 
 void keys_commit(struct keys *keys, struct pool *pool, enum keys_call call, const uint64_t *key, uint64_t count, uint32_t *row) {
@@ -355,7 +376,7 @@ void keys_commit(struct keys *keys, struct pool *pool, enum keys_call call, cons
         if (i + AHEAD < keys->fresh_count) __builtin_prefetch(&keys->place[home_of(keys, keys->fresh[i + AHEAD])], 1);
         keys_take(keys, &(struct key_row){.key = keys->fresh[i], .last = keys->clock, .born = keys->clock});
     }
-    share_out(&finding, pool, count_share);
+    if (row) share_out(&finding, pool, count_share);
     for (uint64_t i = 0, end; call == KEYS_SEE && keys->blocks && i < keys->missed_count; i = end) {
         for (end = i + 1; end < keys->missed_count && keys->missed[end] == keys->missed[i];) end++;
         add_sights(keys, keys->missed[i], end - i);

@@ -18,6 +18,7 @@
 #define SPTX_KEYS_H
 
 #include "base/pool.h"
+#include "kernels/backend.h" /* struct key_row */
 
 #include <stdint.h>
 
@@ -37,15 +38,6 @@ enum keys_call {
     KEYS_SEE,    /* a fetch: each place of a key is a sight */
     KEYS_CHANGE, /* an update: a key without a row gets one if admit is 1 */
     KEYS_PUT     /* sets rows; every key gets one */
-};
-
-/* The key of a row. */
-struct key_row {
-    uint64_t key;
-    uint64_t count; /* sights since the key has the row */
-    uint64_t last;  /* number of the last call that named the key */
-    uint64_t born;  /* number of the call that gave the key the row; 0: the row is free */
-    uint64_t named; /* number of the last plan that named the key, even if the plan failed */
 };
 
 struct key_place; /* a place of the index */
@@ -68,6 +60,7 @@ struct keys {
     /* the plan of a call */
     uint64_t *missed, missed_count; /* [missed_count] keys of the call that had no row, in rising order; a key is as often here as in the call */
     uint64_t *fresh, fresh_count;   /* [fresh_count] new keys that get rows, in rising order */
+    uint64_t fresh_places;          /* number of places of these keys in the call */
     uint32_t *victim;               /* [victim_count] rows whose keys leave, in the order of leaving */
     uint64_t victim_count;
 
@@ -89,6 +82,9 @@ struct keys {
     uint64_t plans;    /* number of plans so far */
     struct key_rank *heap; /* [heap_count] heap by the order in which keys leave; heap_count = 0: not made yet */
     uint64_t heap_count;
+    int (*choose)(void *chooser, uint64_t wanted, uint32_t *victim); /* chooses the keys that leave, if their numbers are on a GPU (kernels/backend.h);
+                                                                      * NULL: the heap does */
+    void *chooser;
     void *spare; /* scratch memory for sorting, and for entries that are taken off the heap and put back */
     uint64_t missed_capacity, fresh_capacity, victim_capacity, gone_capacity, unused_capacity, heap_capacity, spare_capacity;
 };
@@ -105,6 +101,9 @@ void keys_find(const struct keys *keys, struct pool *pool, const uint64_t *key, 
  * keys_commit(): the row of key[i], or KEYS_NONE if the key has to wait for a row. keys_plan() returns 0, or -1 after fail_usage() or fail();
  * keys_commit() cannot fail. Between the two only keys_forget_plan() may be called, which drops the plan. */
 int keys_plan(struct keys *keys, struct pool *pool, enum keys_call call, const uint64_t *key, uint64_t count, uint32_t *row);
+/* Does the second half of keys_plan(), after others have found the keys: missed_count of them, in `missed`, have no row; the others have `named`
+ * different rows. Then keys_commit() is called with row = NULL, and others count the sights. */
+int keys_plan_missed(struct keys *keys, enum keys_call call, const uint64_t *missed, uint64_t missed_count, uint64_t named);
 void keys_commit(struct keys *keys, struct pool *pool, enum keys_call call, const uint64_t *key, uint64_t count, uint32_t *row);
 void keys_forget_plan(struct keys *keys);
 

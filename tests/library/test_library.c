@@ -724,6 +724,33 @@ static void a_view_of_an_older_program_has_no_bfloat16(void **state) {
     sptx_close(context);
 }
 
+static void n_grams_that_cannot_be_are_refused(void **state) {
+    static const int64_t tokens[] = {3, 1, 4, 1, 5, 9};
+    static const uint32_t orders[] = {2, 3}, none[] = {2, 0}, longest[] = {1, SPTX_NGRAM_MOST + 1};
+    const struct sptx_ngram_law law = {sizeof law, 1, 100, 2, 4, orders};
+    const struct sptx_ids six = wide(tokens, 6);
+    struct sptx_context *context = open_cpu(2);
+    struct sptx_ngram_law wrong[6];
+    int64_t rows[6 * 8];
+    (void)state;
+    assert_int_equal(sptx_ngrams(context, &law, &six, 2, 1, rows, NULL), SPTX_OK);
+    for (int i = 0; i < 2 * 2 * 8; i++) assert_true(rows[i] >= i % 8 * 100 && rows[i] < i % 8 * 100 + 100);
+    for (int i = 0; i < 6; i++) wrong[i] = law;
+    wrong[0].orders = 33;
+    wrong[1].heads = UINT32_MAX;
+    wrong[2].order = none;
+    wrong[3].order = longest;
+    wrong[4].part_rows = (uint64_t)SPTX_ROWS_MOST + 1;
+    wrong[5].size = 4;
+    for (int i = 0; i < 6; i++) assert_int_equal(sptx_ngrams(context, &wrong[i], &six, 2, 1, rows, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_ngrams(context, &law, &six, 4, 0, rows, NULL), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "6 tokens are not 4 sequences of the same length"));
+    assert_int_equal(sptx_ngrams(context, &law, &six, 2, 4, rows, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_ngrams(context, &law, &six, 0, 0, rows, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_ngrams(context, &law, &(struct sptx_ids){NULL, 0, 32, SPTX_HOST}, 0, 0, NULL, NULL), SPTX_OK);
+    sptx_close(context);
+}
+
 static void what_is_no_dtype(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table_options options;
@@ -768,6 +795,7 @@ int main(void) {
         cmocka_unit_test(a_table_of_bfloat16),
         cmocka_unit_test(a_view_of_an_older_program_has_no_bfloat16),
         cmocka_unit_test(what_is_no_dtype),
+        cmocka_unit_test(n_grams_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

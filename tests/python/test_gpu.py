@@ -90,6 +90,51 @@ def test_neither_order_nor_capacity_nor_places_change_a_row_of_a_key(tmp_path, d
     assert len(seen) > 1 and len(set(seen)) == 1
 
 
+@pytest.mark.parametrize("evict, admit", [(None, 1), ("lru", 1), ("lfu", 1), ("age", 1), ("lru", 3), ("lfu", 2)])
+@pytest.mark.parametrize("capacity", [1, 37, 5000])
+def test_the_index_on_a_gpu_is_that_of_the_cpu(tmp_path, evict, admit, capacity):
+    """Random calls, with keys and values of the host: files are equal to the byte, so all counts, numbers of calls and rows are."""
+    kind = dict(evict=evict, admit=admit, init="uniform -1 1")
+    tables = [sptx.KeyedTable(capacity, 4, "sgd", device=device, lr=0.25, **kind) for device in ("cuda", "cpu")]
+    draw = numpy.random.default_rng(capacity)
+    known = draw.integers(0, 1 << 64, capacity * 3, numpy.uint64)
+    known[:2] = 0, (1 << 64) - 1
+    known = known[:capacity] if evict is None else known
+    for step in range(60):
+        keys = known[(len(known) * draw.random(draw.integers(1, max(2, capacity // 2))) ** 2).astype(int)]
+        keys = numpy.repeat(keys, 1 + 40 * (step % 7 == 0)) if capacity > 1 else keys[:1]
+        values = numpy.round(draw.standard_normal((len(keys), 4)) * 16).astype("float32") / 16
+        call = draw.integers(0, 8)
+        for table in tables:
+            if call < 3: table.fetch(keys)
+            elif call < 5: table.update(keys, values)
+            elif call == 5: table.store(keys, values)
+            elif call == 6: table.remove(keys[:2])
+            else: mark = table.mark()
+        assert len(tables[0]) == len(tables[1]) and numpy.array_equal(tables[0].counts(known), tables[1].counts(known))
+        rows, found = tables[0].find(torch.from_numpy(known.view(numpy.int64)).cuda())
+        theirs = tables[1].find(known)
+        assert numpy.array_equal(found.numpy(), theirs[1]) and numpy.array_equal(as_numpy(rows), theirs[0])
+        mine, theirs = [table.evicted() for table in tables]
+        assert numpy.array_equal(mine[0], theirs[0]) and numpy.array_equal(mine[1], theirs[1])
+        if step % 20 == 19:
+            for table, name in zip(tables, ("gpu", "cpu")):
+                table.save(tmp_path / name)
+            assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
+            tables = [sptx.KeyedTable.load(tmp_path / name, device=device) for name, device in (("cpu", "cuda"), ("gpu", "cpu"))]
+    assert "uint64" in str(tables[0].keys().dtype) and numpy.array_equal(tables[0].keys(), tables[1].keys())
+
+
+def test_keys_of_a_gpu_are_refused_as_those_of_the_host():
+    table = sptx.KeyedTable(3, 4, device="cuda")
+    table.fetch(torch.tensor([5, 6, 5], device="cuda"))
+    with pytest.raises(ValueError, match="gets no row: of 3 rows 1 are free, and this call brings 2 new keys"):
+        table.fetch(torch.tensor([7, 8, 5], device="cuda"))
+    assert table.keys().tolist() == [5, 6] and table.counts([5, 6, 7]).tolist() == [2, 1, 0]
+    table.fetch(torch.tensor([9], device="cuda", dtype=torch.int32))
+    assert 9 in table and table.fetch(torch.tensor([], device="cuda", dtype=torch.int64)).shape == (0, 4)
+
+
 @pytest.mark.parametrize("weights, state, hot", PLACES)
 @pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop", "rowwise_adagrad"])
 def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
@@ -585,6 +630,18 @@ def test_ids_of_the_host_do_for_a_model_on_the_gpu():
     assert x.is_cuda and not x[1].any()
     x.sum().backward()
     assert emb.table.fetch([1, 3])[:, 0].tolist() == [-2, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.int16])
+@pytest.mark.parametrize("orders, heads", [((2, 3), 8), ((1,), 3), ((4, 1, 2), 1)])
+def test_ngrams_are_named_as_on_the_cpu(orders, heads, dtype):
+    ours = sptx.torch.NgramEmbedding(sptx.Table(100_003, 4, device="cuda"), orders, heads, seed=7)
+    cpu = sptx.torch.NgramEmbedding(sptx.Table(100_003, 4, device="cpu"), orders, heads, seed=7)
+    tokens = torch.randint(0, 30_000, (17, 33), dtype=dtype)
+    assert torch.equal(ours.rows_named(tokens.cuda()).cpu(), cpu.rows_named(tokens))
+    assert torch.equal(ours.rows_named(tokens[:, 9:].cuda(), tokens[:, :9].cuda()).cpu(), cpu.rows_named(tokens)[:, 9:])
+    assert ours.rows_named(tokens[:0].cuda()).shape == (0, 33, len(orders) * heads)
+    assert torch.equal(ours.rows_named(tokens), cpu.rows_named(tokens)) and torch.equal(cpu.rows_named(tokens.cuda()).cpu(), cpu.rows_named(tokens))
 
 
 def test_parts_of_the_table_given_back_are_those_of_before():

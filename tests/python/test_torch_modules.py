@@ -340,9 +340,19 @@ def test_workers_of_a_loader_ask_a_run(tmp_path, method):
 TOKENS = torch.tensor([[5, 7, 7, 2, 5, 7], [0, 7, 7, 2, 9, 9]])
 
 
+def split_mix(seed, number):
+    """Returns a number of SplitMix64, from 1."""
+    mixed = (seed + number * 0x9E3779B97F4A7C15) % 2**64
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
+    return mixed ^ mixed >> 31
+
+
 def named_by_hand(memory, tokens):
     """Returns the rows that the formula in the docstring of NgramEmbedding gives, computed with Python's integers."""
-    rows, multipliers = [], memory._multipliers.numpy().view(numpy.uint64).tolist()
+    longest = max(memory.orders)
+    rows, multipliers = [], [[split_mix(memory.seed, part * longest + back + 1) | 1 for back in range(longest)]
+                             for part in range(len(memory.orders) * memory.heads)]
     for line in tokens.tolist():
         rows.append([])
         for t in range(len(line)):

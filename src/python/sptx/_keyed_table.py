@@ -52,8 +52,9 @@ class KeyedTable(Table):
 
     keys are arrays of NumPy or PyTorch of whole numbers (int64 and uint64 with the same bits are the same key), lists of int, str
     or bytes, or arrays of them. A str (as UTF-8) or bytes becomes the key XXH3_64bits(bytes): of n different ones, two share a key
-    with a probability of about n^2 / 2^65, 3 in 100 million for a million, 2.7% for a billion. Keys that lie on a GPU are copied to
-    the host first: the index is there, and rows for new keys are written from there.
+    with a probability of about n^2 / 2^65, 3 in 100 million for a million, 2.7% for a billion. On a GPU the index is there, too,
+    if there is space (50 to 90 bytes a row): tensors of keys there are looked up there, and only new keys go to the host, which gives
+    them rows. Otherwise the host looks up all keys, and a warning says so.
 
     First values. A row begins with values that are drawn from (seed, key), and with the optimizer's first state: neither the order in
     which keys come, nor threads or the capacity change a byte of a key's row. A key without a row is answered with its first values, never
@@ -134,7 +135,7 @@ class KeyedTable(Table):
     def find(self, keys: Any, out: Any = None) -> Tuple[Any, Any]:
         """Returns (rows, found): rows as fetch() does, without counting, or giving rows to keys; and a mask of bool [*keys.shape], a
         NumPy array or a tensor on the CPU, of the keys that have rows. The others are answered with their first values."""
-        which, _ = _taken(keys)
+        which, _ = _taken(keys, self._context.gpu)
         found = numpy.empty(which.shape, numpy.bool_)
         rows = self._ask_rows(library.sptx_keyed_find, keys, out, found.ctypes.data)
         return rows, sys.modules["torch"].from_numpy(found) if _is_tensor(keys) else found
@@ -150,7 +151,7 @@ class KeyedTable(Table):
     def _ask_rows(self, function: Any, keys: Any, out: Any, *more: Any) -> Any:
         self._open()
         gpu = self._context.gpu
-        which, kind = _taken(keys)
+        which, kind = _taken(keys, gpu)
         rows = _arrays.take_out(out, which._replace(library=kind), gpu, which.shape + (self._dim,))
         self._call(function, which.pointer, which.count, rows.pointer, *more, rows.memory, _stream(gpu, which, rows))
         return out if out is not None else rows.keep
@@ -170,7 +171,8 @@ class KeyedTable(Table):
 
     def _give_rows(self, function: Any, keys: Any, values: Any, what: str) -> None:
         self._open()
-        gpu, which = self._context.gpu, _taken(keys)[0]
+        gpu = self._context.gpu
+        which = _taken(keys, gpu)[0]
         floats = _arrays.take_floats(values, gpu, what, which.shape + (self._dim,))
         self._call(function, which.pointer, which.count, floats.pointer, floats.memory, _stream(gpu, which, floats))
         if gpu is not None and _arrays.must_wait(floats):
@@ -349,12 +351,15 @@ def _is_tensor(keys: Any) -> bool:
     return _arrays.library_of(keys) is Torch
 
 
-def _taken(keys: Any) -> Tuple[Operand, Any]:
-    """Returns keys as a dense uint64 array on the host, and the array library that the caller uses."""
+def _taken(keys: Any, gpu: Optional[int] = None) -> Tuple[Operand, Any]:
+    """Returns keys as a dense array of 64-bit numbers, and the array library that the caller uses. The array is on the host; tensors on GPU number
+    `gpu` stay there."""
     kind = Numpy
     if _is_tensor(keys):
         try:
             Torch._check(keys, keys.get_device() if keys.is_cuda else None)
+            if keys.is_cuda and keys.get_device() == gpu and str(keys.dtype) in ("torch.int64", "torch.uint64", "torch.int32"):
+                return Torch._operand((keys.long() if keys.element_size() == 4 else keys).contiguous(), 64), Torch
         except Wrong as wrong:
             raise wrong.kind("keys %s" % wrong) from None
         kind, keys = Torch, keys.detach().cpu().numpy()

@@ -71,6 +71,11 @@ class Ids(Structure):
     _fields_ = [("data", c_void_p), ("count", c_uint64), ("bits", c_uint32), ("memory", c_uint32)]
 
 
+class NgramLaw(Structure):
+    _fields_ = [("size", c_uint64), ("seed", c_uint64), ("part_rows", c_uint64), ("orders", c_uint32), ("heads", c_uint32),
+                ("order", POINTER(c_uint32))]
+
+
 class Tokens(Structure):
     _fields_ = [("kind", c_uint32), ("bits", c_uint32), ("data", c_void_p), ("offsets", c_void_p), ("count", c_uint64)]
 
@@ -191,6 +196,7 @@ _CALLS = {
     "sptx_prefetch": (c_int, [c_void_p, POINTER(Ids), c_void_p]),
     "sptx_update": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
     "sptx_store": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
+    "sptx_ngrams": (c_int, [c_void_p, POINTER(NgramLaw), POINTER(Ids), c_uint64, c_uint64, c_void_p, c_void_p]),
     "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
     "sptx_table_cached": (c_int, [c_void_p, POINTER(c_uint32), c_uint64, POINTER(c_uint64)]),
     "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),

@@ -7,6 +7,7 @@
     optimizer.step()                   # of the rest of the model
 """
 
+import ctypes
 import json
 import math
 import operator
@@ -25,12 +26,12 @@ from ._arrays import library_of, narrowed, take_ids
 from ._errors import SptxWarning, tell
 from ._keyed_table import KeyedTable, number_in_file, keys_of
 from ._libraries import Numpy
+from ._library import Ids, NgramLaw, library
 from ._table import Table
 from ._tables import KeyedTables, Tables
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "KeyedEmbedding", "KeyedEmbeddingBag", "NgramEmbedding"]
 
-_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio
 _PART_ROWS = (1 << 32) - 2  # most rows of one order and head of n-grams
 _ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
 
@@ -512,7 +513,7 @@ class NgramEmbedding(_Lookups):
     state_dict() keep the rows; state_dict() also keeps orders, heads and seed, and RuntimeError says so where they differ.
     """
 
-    _LAW = ("orders", "heads", "seed")
+    _KEPT = ("orders", "heads", "seed")
 
     def __init__(self, table: Optional[Table] = None, orders: Sequence[int] = (2, 3), heads: int = 8, seed: int = 1, *, dtype: Any = None,
                  accumulate: bool = False, scaler: Any = None) -> None:
@@ -525,26 +526,22 @@ class NgramEmbedding(_Lookups):
         if not 0 < self.part_rows <= _PART_ROWS:
             raise ValueError("a table of %d rows has %d for each of %d orders and heads; wanted 1 to %d" % (self.table.rows, self.part_rows, parts,
                                                                                                   _PART_ROWS))
-        drawn = _drawn(self.seed, parts * max(self.orders)).reshape(parts, -1)
-        for part in range(parts):
-            drawn[part, self.orders[part // self.heads]:] = 0  # a shorter n-gram ignores earlier tokens
-        self.register_buffer("_multipliers", torch.from_numpy(drawn.view(numpy.int64)), persistent=False)
-        self.register_buffer("_firsts", torch.arange(parts) * self.part_rows, persistent=False)
+        self._law = NgramLaw(ctypes.sizeof(NgramLaw), self.seed & (1 << 64) - 1, self.part_rows, len(self.orders), self.heads,
+                             (ctypes.c_uint32 * len(self.orders))(*self.orders))
 
     def rows_named(self, tokens: torch.Tensor, before: Optional[torch.Tensor] = None) -> torch.Tensor:
         """Returns the rows that forward() takes, int64 [batch, time, orders * heads]."""
         if tokens.dim() != 2 or tokens.dtype.is_floating_point or tokens.dtype == torch.bool:
             raise ValueError("tokens are %s %s; wanted whole numbers [batch, time]" % (str(tokens.dtype).replace("torch.", ""), list(tokens.shape)))
-        most, time = max(self.orders), tokens.shape[1]
-        known = tokens.long() + 1
+        tokens, skip, home, context = tokens.detach(), 0, tokens.device, self.table.context
+        tokens = tokens if tokens.dtype in (torch.int32, torch.int64) else tokens.long()
         if before is not None:
-            known = torch.cat([before.to(known) + 1, known], 1)
-        known = torch.nn.functional.pad(known, (most - 1, 0))
-        start, multipliers = known.shape[1] - time, self._multipliers.to(tokens.device)
-        mixed = sum(known[:, start - back:start - back + time, None] * multipliers[:, back] for back in range(most))
-        mixed = (mixed ^ (mixed >> 32 & 0xFFFFFFFF)) * (_GOLDEN - (1 << 64))
-        high = mixed >> 33 & 0x7FFFFFFF
-        return (high * self.part_rows >> 31) + self._firsts.to(tokens.device)
+            tokens, skip = torch.cat([before.to(tokens), tokens], 1), before.shape[1]
+        given = take_ids(tokens if home.index == context.gpu else tokens.cpu(), context.gpu)
+        named = torch.empty(tokens.shape[0], tokens.shape[1] - skip, len(self.orders) * self.heads, dtype=torch.int64, device=given.keep.device)
+        context.call(library.sptx_ngrams, context._handle, ctypes.byref(self._law),
+                     ctypes.byref(Ids(given.pointer, given.count, given.bits, given.memory)), tokens.shape[0], skip, named.data_ptr(), given.stream)
+        return named.to(home)
 
     def forward(self, tokens: Any, before: Any = None) -> torch.Tensor:
         tokens = _as_tensor(tokens)
@@ -569,7 +566,7 @@ class NgramEmbedding(_Lookups):
                     1 - touched / (-log(1 - touched)) if hashes are uniform; NaN with `touched`
         norm, norm_most  mean and greatest length of a touched row (of all rows, if nothing tells)
         """
-        named = self.part_rows * len(self._firsts)
+        named = self.part_rows * len(self.orders) * self.heads
         picked = numpy.arange(named) if named <= rows else numpy.unique(numpy.random.default_rng(0).integers(0, named, rows))
         lengths = numpy.linalg.norm(self.table.fetch(picked), axis=1)
         states = [numpy.asarray(state)[picked] for state in self.table.state.values() if self.table.optimizer != "rprop"]
@@ -581,12 +578,12 @@ class NgramEmbedding(_Lookups):
 
     def get_extra_state(self) -> torch.Tensor:
         about = json.loads(bytes(super().get_extra_state().tolist()))
-        about.update((name, getattr(self, name)) for name in self._LAW)
+        about.update((name, getattr(self, name)) for name in self._KEPT)
         return torch.tensor(list(json.dumps(about).encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: Any) -> None:
-        held = _read_about(state, self._LAW)
-        for name in self._LAW:
+        held = _read_about(state, self._KEPT)
+        for name in self._KEPT:
             own = getattr(self, name)
             if held[name] != (list(own) if name == "orders" else own):
                 raise RuntimeError("the state_dict is of n-grams with %s = %s, and this module has %s: other rows would be named" % (name, held[name],
@@ -595,15 +592,6 @@ class NgramEmbedding(_Lookups):
 
     def extra_repr(self) -> str:
         return "orders=%s, heads=%d, seed=%d, table=%r" % (self.orders, self.heads, self.seed, self.table)
-
-
-def _drawn(seed: int, count: int) -> numpy.ndarray:
-    """Returns odd numbers, uint64 [count], by SplitMix64 (Steele et al. 2014)."""
-    with numpy.errstate(over="ignore"):
-        mixed = numpy.uint64(seed & (1 << 64) - 1) + numpy.arange(1, count + 1, dtype=numpy.uint64) * numpy.uint64(_GOLDEN)
-        mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-    return (mixed ^ (mixed >> numpy.uint64(31))) | numpy.uint64(1)
 
 
 def _read_about(state: Any, more: Tuple[str, ...] = ()) -> Dict[str, Any]:
