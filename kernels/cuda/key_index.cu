@@ -84,7 +84,7 @@ static __device__ __forceinline__ uint64_t home_of(const struct index_view &v, u
     return mixed(key ^ v.secret) >> (64 - v.bits);
 }
 
-static __device__ uint32_t row_of(const struct index_view &v, uint64_t key) {
+static __device__ uint32_t row_with(const struct index_view &v, uint64_t key) {
     uint64_t mask = (1ull << v.bits) - 1;
     for (uint64_t at = home_of(v, key);; at = (at + 1) & mask) {
         struct key_place place = v.places[at];
@@ -110,7 +110,7 @@ static __global__ void __launch_bounds__(THREADS)
     find_keys(struct index_view v, const uint64_t *keys, uint32_t count, uint64_t plan, uint32_t *found, uint64_t *missed, struct counters *counters) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31, named = 0;
     uint64_t key = i < count ? keys[i] : 0, hash = i < count ? mixed(key ^ mixed(i + 1)) : 0;
-    uint32_t row = i < count ? row_of(v, key) : NO_ROW;
+    uint32_t row = i < count ? row_with(v, key) : NO_ROW;
     if (i < count) found[i] = row;
     if (row != NO_ROW && plan) {
         ull *mark = (ull *)&v.rows[row].named;
@@ -132,7 +132,7 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     count_keys(struct index_view v, const uint64_t *keys, uint32_t count, uint64_t clock, bool sights, bool finds, uint32_t *found) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, row = i < count ? found[i] : NO_ROW;
-    if (finds && i < count && row == NO_ROW) found[i] = row = row_of(v, keys[i]);
+    if (finds && i < count && row == NO_ROW) found[i] = row = row_with(v, keys[i]);
     uint32_t same = __match_any_sync(ALL_LANES, row); /* of a key that is often in the call one lane counts for all */
     if (row == NO_ROW || (threadIdx.x & 31) != (uint32_t)__ffs((int)same) - 1) return;
     if (sights) atomicAdd((ull *)&v.rows[row].count, (ull)__popc(same));
