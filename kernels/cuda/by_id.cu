@@ -349,6 +349,7 @@ static struct row_part part_of(const struct row_set *set, int part, uint64_t off
     p.hot_rows = store->gpu_rows;
     p.stride = store->stride;
     p.staged = cuda_in_file(store);
+    p.known_as = set->table->spec.rounding.rows;
     p.rest = p.staged ? set->staging[part] + offset : store->host ? gpu_home_of(store) + offset : p.hot;
     cuda_cache_part(set->table, part, offset, &p);
     return p;
@@ -530,6 +531,7 @@ struct row_part by_id_slots(const struct resident *resident, uint64_t offset) {
     p.rest = (char *)resident->set.slots[0].data + offset;
     p.stride = resident->bytes;
     p.staged = 1; /* a row's slot is its number among the distinct rows */
+    p.known_as = resident->set.table->spec.rounding.rows;
     return p;
 }
 

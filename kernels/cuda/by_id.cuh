@@ -119,7 +119,12 @@ struct row_part {
     const uint32_t *places; /* the slot of each row in the table's cache (by_id.cu); NULL: there is no cache, and rows
                              * below hot_rows are on the GPU */
     uint32_t staged; /* 1: `rest` is staging, and its first row is the first distinct row that is cold */
+    const uint32_t *known_as; /* number by which each row is known to the random bits of rounding; NULL: its id */
 };
+
+static __device__ __forceinline__ uint32_t known_row(const struct row_part &part, uint32_t id) {
+    return part.known_as && id != DRAW_NONE ? part.known_as[id] : id;
+}
 
 static __device__ __forceinline__ bool is_on_gpu(const struct row_part &part, uint32_t id) {
     return part.places ? part.places[id] != DRAW_NONE : id < part.hot_rows;

@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(THREADS)
             for (uint32_t later = at + 1 + lane; later < ids.count; later += 32) again |= all[later] == id;
             bool moves = !__any_sync(ALL_LANES, again) && id != DRAW_NONE;
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
-            pair.id[i] = id;
+            pair.id[i] = known_row(part, id);
             pair.place[i] = at;
         }
         store_pair<F>(pair, chunks, from, rounding);
@@ -163,7 +163,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.list.count; at += warps) {
         uint32_t key = v.keys[at];
         if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key)) continue; /* this was the last of the row's places */
-        struct row_pair one = {{sorted_row(v, part, at), NULL}, {key, DRAW_NONE}, {v.list.rows.order[at], 0}};
+        struct row_pair one = {{sorted_row(v, part, at), NULL}, {known_row(part, key), DRAW_NONE}, {v.list.rows.order[at], 0}};
         store_pair<F>(one, chunks, from, rounding);
     }
 }
@@ -289,7 +289,7 @@ static __global__ void __launch_bounds__(THREADS)
             uint32_t at = first + i, id = at < v.count ? v.ids[at] : DRAW_NONE;
             bool moves = id != DRAW_NONE && (uint32_t)v.slots[v.owners[at]] == at;
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
-            pair.id[i] = id;
+            pair.id[i] = known_row(part, id);
             pair.place[i] = at;
         }
         store_pair<F>(pair, chunks, from, rounding);
@@ -473,7 +473,7 @@ static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
             __syncwarp();
         }
         struct item_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
-        end_item<F, 32, B>(true, item, weights, state, {id, SIDE_TARGET}, to, v,
+        end_item<F, 32, B>(true, item, weights, state, {known_row(u.weights, id), SIDE_TARGET}, to, v,
                            [&](uint32_t chunk, float4(&sum)[B]) { sum_of_item<F, B, OF>(sum, v, u, now, chunk); });
         if (visits) {
             __syncwarp();
@@ -517,11 +517,11 @@ static __global__ void __launch_bounds__(CTA) update_codes(const __grid_constant
             __syncwarp();
         }
         struct item_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
-        end_item<float32_rows, 32, 1>(true, item, (char *)opened, here + u.state_here, {id, SIDE_TARGET}, to, v,
+        end_item<float32_rows, 32, 1>(true, item, (char *)opened, here + u.state_here, {known_row(u.weights, id), SIDE_TARGET}, to, v,
                                       [&](uint32_t chunk, float4(&sum)[1]) { sum_of_item<float32_rows, 1, OF>(sum, v, u, now, chunk); });
         if (!whole) continue;
         __syncwarp();
-        close_codes<F>(here, u.code_chunks, keys_of_row(v.rounding[SIDE_TARGET], id),
+        close_codes<F>(here, u.code_chunks, keys_of_row(v.rounding[SIDE_TARGET], known_row(u.weights, id)),
                        [&](uint32_t quad) { return quad < v.quads ? read_quad(opened, quad) : make_float4(0, 0, 0, 0); });
         __syncwarp();
         send_part(here, home[0], u.chunks[0]);
@@ -544,7 +544,7 @@ static __global__ void __launch_bounds__(CTA) update_groups(const __grid_constan
         uint32_t id = real ? u.ids.rows.distinct_ids[item.row] : 0;
         char *weights = real ? row_at(u.weights, id, item.row, cold_first) : NULL, *state = real ? row_at(u.state, id, item.row, cold_first) : NULL;
         struct item_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
-        end_item<F, G, B>(real, item, weights, state, {id, SIDE_TARGET}, to, v, [&](uint32_t chunk, float4(&sum)[B]) {
+        end_item<F, G, B>(real, item, weights, state, {known_row(u.weights, id), SIDE_TARGET}, to, v, [&](uint32_t chunk, float4(&sum)[B]) {
             clear_row<B>(sum);
             for (uint32_t i = 0; i < item.count; i++) {
                 float4 more[B];

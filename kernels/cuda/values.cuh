@@ -120,7 +120,6 @@ static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored)
 struct rounding_keys {
     uint32_t weights, state;
     uint32_t group; /* number, in the whole row, of the first group of eight columns that this process stores */
-    const uint32_t *rows; /* on the GPU: as in struct rounding */
 };
 
 /* Returns a step's keys; called on the host. purpose: that of the random bits for the weights. */
@@ -129,12 +128,10 @@ static inline struct rounding_keys keys_of_step(const struct rounding *table, en
     keys.weights = round_step_key(table, purpose, global_step);
     keys.state = round_step_key(table, DRAW_ROUND_STATE, global_step);
     keys.group = round_index(table, 0, 0);
-    keys.rows = table->rows;
     return keys;
 }
 static __device__ __forceinline__ struct rounding_keys keys_of_row(const struct rounding_keys &step, uint32_t row) {
-    if (step.rows) row = step.rows[row];
-    return {round_row_key(step.weights, row), round_row_key(step.state, row), step.group, NULL};
+    return {round_row_key(step.weights, row), round_row_key(step.state, row), step.group};
 }
 
 static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[1], const struct rounding_keys &) {
