@@ -785,7 +785,8 @@ static int exchange_round(struct sptx_table *table, const struct rows_request *o
     if (segment_wait(segment)) return -1;
     struct rows_request mine = *own;
     mine.values = mail_values + first * dim;
-    mine.values_on_gpu = 0;
+    mine.values_on_gpu = mine.ids_on_gpu = 0; /* a rank without ids of its own may have given its empty list on a GPU */
+    mine.id_bits = 32;
     mine.count = count;
     if (count && context->ops->rows_ids(context->backend, count, &taken)) return segment_break(segment);
     if (count) memcpy(taken, mail_ids + first, count * sizeof *taken);
