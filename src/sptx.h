@@ -858,8 +858,10 @@ struct sptx_report_options {
     uint64_t listed; /* number of rows for which the page lists their nearest rows */
     uint64_t lists;  /* 1: rows of lists are shown, too */
     const char *labels; /* path of a file with one label a line, for rows; the map's colours show labels; NULL: they show clusters */
+    const char *colour; /* column of a file of features, such as "genre", whose first value of each item is its label; NULL: none. Not with labels */
+    const char *features, *words; /* path of that file, and its columns whose words are features; NULL: the run's own (corpus.item_features) */
 };
-#define SPTX_REPORT_OPTIONS {sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0}
+#define SPTX_REPORT_OPTIONS {sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0, 0, 0, 0}
 /* Writes one page of HTML that shows the run, as `sptx-w2v report` does. options: NULL for the defaults. */
 enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options);
 

@@ -9,8 +9,8 @@
 
 enum { MOST_LISTED = 1000000 }; /* largest --search; the limit on a page's size is reached far earlier */
 
-/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists]
- * [--evaluation=FILE ...] */
+/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--labels=FILE | --colour=COLUMN [--item-features=FILE] [--feature-words=COLUMNS]] [--top=5000]
+ * [--search=20000] [--table=TABLE] [--lists] [--evaluation=FILE ...] */
 int cmd_report(int argc, char **argv) {
     const char *out = NULL, *titles_path = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
     struct page_request request = {.top = 5000, .listed = 20000, .evaluations = evaluations};
@@ -18,6 +18,9 @@ int cmd_report(int argc, char **argv) {
     const struct option options[] = {{.name = "out", .text = &out},
                                      {.name = "titles", .text = &titles_path},
                                      {.name = "labels", .text = &request.labels},
+                                     {.name = "colour", .text = &request.colour},
+                                     {.name = "item-features", .text = &request.features},
+                                     {.name = "feature-words", .text = &request.words},
                                      {.name = "top", .text = &top},
                                      {.name = "search", .text = &listed},
                                      {.name = "table", .text = &table},
@@ -35,6 +38,9 @@ int cmd_report(int argc, char **argv) {
     if (arguments.count != 1)
         return fail_usage("report wants one run directory, %d given; see 'sptx-w2v help report'", arguments.count);
     if (!out) return fail_usage("report wants --out=FILE; see 'sptx-w2v help report'");
+    if (request.labels && request.colour) return fail_usage("report: --labels and --colour both colour the map; wanted one of them");
+    if ((request.features || request.words) && !request.colour)
+        return fail_usage("report: --item-features and --feature-words belong to --colour=COLUMN, which says by which column the map is coloured");
     request.run = arguments.given[0];
     if (arguments_number("report", "top", top, 1, MAP_ROWS, &request.top) ||
         arguments_number("report", "search", listed, 1, MOST_LISTED, &request.listed) ||

@@ -418,8 +418,8 @@ const struct command commands[] = {
      "  --epochs=N    number of passes over each document. Default: as many as the run made\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
-     "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "
-     "[--evaluation=FILE ...]",
+     "report RUN --out=FILE [--titles=FILE] [--labels=FILE | --colour=COLUMN [--item-features=FILE] [--feature-words=COLUMNS]] [--top=5000] "
+     "[--search=20000] [--table=TABLE] [--lists] [--evaluation=FILE ...]",
      "a page for the browser: curves, a map, nearest rows to search",
      RUN_HELP
      "\n"
@@ -432,6 +432,10 @@ const struct command commands[] = {
      "  --titles=FILE      lines of an id and its title: the page shows titles beside ids, and finds rows by title\n"
      "  --labels=FILE      lines of a row and its labels: the map is coloured by each row's first label. Default: by\n"
      "                     clusters, which are named after their most frequent rows\n"
+     "  --colour=COLUMN    the map is coloured by each item's first value of this column of corpus.item_features, such as\n"
+     "                     genre; numbers are ranges, as training says\n"
+     "  --item-features=FILE, --feature-words=COLUMNS\n"
+     "                     another file than corpus.item_features for --colour; its columns whose words are features\n"
      "  --top=5000         number of rows on the map, at most 20,000. All are compared with each other: 5,000 take seconds\n"
      "                     and 20,000 minutes on two cores\n"
      "  --search=20000     number of rows whose ten nearest rows the page has: at least --top, at most what 10 MB hold\n"

@@ -134,6 +134,8 @@ enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const s
         result = fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options.listed, MOST_LISTED);
     if (!result && options.evaluation_count && !options.evaluations)
         result = fail_usage("%" PRIu64 " evaluations at NULL", options.evaluation_count);
+    if (!result && ((options.labels && options.colour) || ((options.features || options.words) && !options.colour)))
+        result = fail_usage("the map is coloured by labels, or by a column (colour) of a file of features");
     if (!result) view = answers_view_named(&run->model, options.table, pool_threads(run->context->pool));
     struct page_request request = {.run = options.run ? options.run : run->model.directory,
                                    .view = (enum model_view)view,
@@ -142,6 +144,9 @@ enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const s
                                    .listed = options.listed,
                                    .titles = &titles,
                                    .labels = options.labels,
+                                   .colour = options.colour,
+                                   .features = options.features,
+                                   .words = options.words,
                                    .evaluations = options.evaluations,
                                    .evaluation_count = (int)options.evaluation_count};
     result = !request.rows || (options.titles && titles_read(&titles, &run->model, options.titles)) ||

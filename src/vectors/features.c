@@ -624,6 +624,10 @@ int features_open_of(struct model *model, const struct features_asked *asked, en
     return 0;
 }
 
+static int refuse_without(const struct model *model) {
+    return fail("'%s' has no features: train it with corpus.item_features, or name a file by --item-features=FILE", model->directory);
+}
+
 int features_check(const struct config *config) {
     const char *paths[2] = {config->corpus_item_features, config->corpus_list_features};
     for (int i = 0; i < 2; i++) {
@@ -633,12 +637,41 @@ int features_check(const struct config *config) {
     return 0;
 }
 
+int features_labels(const struct model *model, const char *path, const char *words, const char *column, labels_take *take, void *user) {
+    ENDED_BY(features_release) struct feature_file file = {.count = 0};
+    ENDED_BY(names_release) struct names columns = {.capacity = 0};
+    char said[LOOK_SAID * 2] = "none";
+    size_t taken = 0, at = 0, own = strlen(column);
+    if (!path) path = model->keys.corpus_item_features;
+    if (!path || !*path) return refuse_without(model);
+    if (features_read(&file, path, words ? words : model->keys.corpus_feature_words)) return -1;
+    for (uint64_t i = 0; i < file.items.words.size; i++)
+        for (uint64_t f = file.starts[i]; f < file.starts[i + 1]; f++) {
+            struct token item, label;
+            item.text = (char *)words_get(&file.items.words, i, &item.length);
+            label.text = (char *)words_get(&file.features.words, file.of[f], &label.length);
+            if (label.length <= own || label.text[own] != ':' || strncasecmp(label.text, column, own)) continue;
+            label.text += own + 1, label.length -= own + 1, taken++;
+            if (take(user, &item, &label)) return -1;
+            break;
+        }
+    for (uint64_t i = 0; !taken && i < file.features.words.size; i++) {
+        uint64_t length, before = columns.words.size;
+        const char *feature = words_get(&file.features.words, i, &length), *colon = memchr(feature, ':', length);
+        if (!colon) continue;
+        if (names_add(&columns, feature, (uint64_t)(colon - feature)) < 0) return -1;
+        if (columns.words.size > before)
+            at = text_add(said, sizeof said, at, "%s%.*s", at ? ", " : "", text_shown((uint64_t)(colon - feature)), feature);
+    }
+    return taken ? 0 : fail("'%s' has no features of a column '%s'; columns with features: %s", path, column, said);
+}
+
 int features_model(struct model *out, struct model *model) {
     struct model_extra *from = &model->features;
     struct vocab *vocab = &out->vocab;
     uint64_t rows = from->names.size, record = model->dim * sizeof(float);
     *out = (struct model){.rows = rows, .dim = model->dim, .mode = MODE_AUTO, .own = 1};
-    if (!rows) return fail("'%s' has no features: train it with corpus.item_features, or name a file by --item-features=FILE", model->directory);
+    if (!rows) return refuse_without(model);
     vocab->counts = mem_zalloc(rows, sizeof *vocab->counts, "the features' counts");
     vocab->words = from->names;
     vocab->size = vocab->distinct = rows;

@@ -70,6 +70,11 @@ struct features_asked {
  * added before; if the run's own file is gone, warns. Returns 0, or -1 after fail(). */
 int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads);
 
+/* Calls take() with each item of a file of features, and its first value of a column: "noir" of genre:noir. In a file without a header a column is
+ * what stands before the colon of its features. path: NULL: the run's own file, with the run's own words. Returns 0, or -1 after fail(), also if no
+ * item has a feature of the column, or as soon as take() returns -1. */
+int features_labels(const struct model *model, const char *path, const char *words, const char *column, labels_take *take, void *user);
+
 /* Makes a model whose words are the features of `model`, with their rows in both tables, as of a file of vectors. Takes the names away from `model`.
  * Returns 0, or -1 after fail(), also if it has no features. The caller closes *out in both cases. */
 int features_model(struct model *out, struct model *model);

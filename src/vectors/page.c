@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "kernels/backend.h"
 #include "numeric.h"
+#include "features.h"
 #include "names.h"
 #include "run/metrics.h"
 #include "run/run_directory.h"
@@ -61,7 +62,6 @@ struct page_rows {
     uint32_t *near;       /* [count x k] nearest rows and scores, as `nearest` finds them */
     float *scores;        /* [count x k] cosines */
     float *xy;            /* [top x 2] coordinates on the map */
-    const char *labels;   /* path of a file of labels for the map's groups; NULL: groups are clusters */
     struct page_groups groups;
 };
 
@@ -337,19 +337,22 @@ static int choose_labels(struct page_groups *groups, const uint32_t *labels, uin
     return result;
 }
 
-/* Groups the rows of the map by their first label in the file rows->labels, or by clusters if there is no file. */
-static int group_rows(struct page_rows *rows, const struct model *model) {
+/* Groups the rows of the map by their first label in the request's file, by their first value of its column of features, or by clusters. */
+static int group_rows(struct page_rows *rows, const struct model *model, const struct page_request *asked) {
     struct page_groups *groups = &rows->groups;
     uint64_t count = rows->top, most = count / PAGE_CLUSTER_ROWS < PAGE_GROUPS ? count / PAGE_CLUSTER_ROWS : PAGE_GROUPS;
-    struct labelling l = {groups, model, rows->labels ? mem_zalloc(model->rows, sizeof *l.label, "labels") : NULL};
+    int labelled = asked->labels || asked->colour;
+    struct labelling l = {groups, model, labelled ? mem_zalloc(model->rows, sizeof *l.label, "labels") : NULL};
     OWNED uint32_t *of = mem_alloc(count, sizeof *of, "the groups of a map"); /* each row's label, or its cluster */
     float *unit = NULL;
     groups->of = mem_alloc(count, sizeof *groups->of, "the groups of a map");
-    int result = of && groups->of && (l.label || !rows->labels) ? 0 : -1;
-    if (!result && rows->labels) {
-        result = labels_read(rows->labels, take_label, &l);
+    int result = of && groups->of && (l.label || !labelled) ? 0 : -1;
+    if (!result && labelled) {
+        const char *path = asked->labels ? asked->labels : asked->features ? asked->features : model->keys.corpus_item_features;
+        result = asked->labels ? labels_read(path, take_label, &l)
+                                 : features_labels(model, asked->features, asked->words, asked->colour, take_label, &l);
         for (uint64_t i = 0; !result && i < count; i++) of[i] = l.label[rows->rows[i]];
-        if (!result) result = choose_labels(groups, of, count, rows->labels);
+        if (!result) result = choose_labels(groups, of, count, path);
     } else if (!result) {
         unit = model_matrix_of(model, rows->view, rows->rows, count, 1);
         const struct clusters_request request = {
@@ -666,13 +669,12 @@ int page_write(const struct model *model, const struct page_request *request, co
                              .all = all,
                              .count = listed < all ? listed : all,
                              .top = request->top < all ? request->top : all,
-                             .labels = request->labels,
                              .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
     ENDED_BY(json_release) struct json json = {.used = 0};
     struct filling filling;
     ENDED_BY(file_abandon) struct file_writer writer = {.fd = -1};
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
-    int result = print_head(&json, model, request) || choose_shown_rows(&rows, &model->vocab) || group_rows(&rows, model) ||
+    int result = print_head(&json, model, request) || choose_shown_rows(&rows, &model->vocab) || group_rows(&rows, model, request) ||
                          find_nearest(&rows, model, config) || place(&rows, model, config) ||
                          print_rows(&json, &rows, model, request, &filling, &bytes) || !write_filled(filling.parts, &writer)
                      ? -1 : file_commit(&writer);

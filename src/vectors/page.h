@@ -22,7 +22,9 @@ struct page_request {
     uint64_t top;                   /* number of rows on the map, the most frequent ones */
     uint64_t listed;                /* number of rows with their nearest rows in the page, including the rows of the map */
     const struct titles *titles;    /* titles of rows; empty: rows have no titles */
-    const char *labels;             /* path of a file of labels that colour the map; NULL: clusters colour it */
+    const char *labels;             /* path of a file of labels that colour the map; NULL: clusters or a feature colour it */
+    const char *colour;             /* column of a file of features, whose values are the labels (features_labels); NULL: none */
+    const char *features, *words;   /* that file, and its columns of words; NULL: the run's own */
     const char *const *evaluations; /* [evaluation_count] paths of files that contain the output of `evaluate` */
     int evaluation_count;
 };

@@ -1,9 +1,11 @@
 """New items by their features: a planted shop, whose people like two kinds of things, and files of features in several forms."""
+import base64
 import re
 
 import numpy
 import pytest
 from conftest import Program
+from test_report import shown
 
 KINDS, OLD, NEW, DIM = 8, 25, 6, 16  # kinds of things; trained and new items of each kind
 
@@ -215,3 +217,36 @@ def test_a_file_that_is_gone_is_only_a_warning(shop):
 
 def test_a_named_file_that_is_gone_is_an_error(shop):
     assert "'/nowhere'" in shop.refuses("evaluate", "run", "--train=train.txt", "--held-out=held_out.txt", "--item-features=/nowhere")
+
+
+def groups_of(path):
+    page = shown(path)
+    return page["groups"]["names"], dict(zip(page["names"], base64.b64decode(page["groups"]["of"])))
+
+
+def test_the_map_is_coloured_by_a_feature(shop):
+    own, table = shop.own / "own.html", shop.own / "table.csv"
+    shop("report", "run", f"--out={own}", "--colour=Kind")
+    names, of = groups_of(own)
+    assert sorted(names) == [f"k{k}" for k in range(KINDS)] and len(of) == KINDS * OLD
+    assert all(names[group] == item[:2] for item, group in of.items())
+    lines = [f"k{k}i{i},{'' if i else f'g{k % 3}|g9'},{i},A long way {k} to {i}" for k in range(KINDS) for i in range(OLD)]
+    table.write_text("\n".join(["item,genre,year,title", *lines]) + "\n")
+    for column, groups in ("genre", 3), ("year", 10):
+        done = shop("report", "run", f"--out={shop.own}/page.html", f"--colour={column}", f"--item-features={table}")
+        names, of = groups_of(shop.own / "page.html")
+        assert len(names) == groups and "year = numbers in 10 ranges" in done.stderr
+        if column == "genre":
+            assert all(group == 255 if item.split("i")[1] != "0" else names[group] == f"g{int(item[1]) % 3}" for item, group in of.items())
+
+
+@pytest.mark.parametrize("options, code, sentence", [
+    (["--colour=colour"], 1, "'features.tsv' has no features of a column 'colour'; columns with features: kind, other"),
+    (["--colour=kind", "--item-features=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
+    (["--colour=kind", "--labels=train.txt"], 2, "report: --labels and --colour both colour the map; wanted one of them"),
+    (["--item-features=features.tsv"], 2, "report: --item-features and --feature-words belong to --colour=COLUMN, which says by which column the "
+                                          "map is coloured"),
+])
+def test_a_colour_that_is_refused(shop, options, code, sentence):
+    assert sentence in shop.refuses("report", "run", f"--out={shop.own}/page.html", *options, code=code)
+    assert not (shop.own / "page.html").exists()

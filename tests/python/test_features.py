@@ -107,3 +107,18 @@ def test_what_is_refused(run, features):
     with pytest.raises(sptx.Error, match="features of 0 items"):
         run.add_items({"other": ["a"], "names": ["b"]})
     assert run.recommend(list="p0", k=5, among="new") == before
+
+
+def test_a_report_is_coloured_by_a_feature(run, features, tmp_path):
+    path, frame = tmp_path / "page.html", {item: ["shelf:" + kind_of(item)] for item in ITEMS}
+    run.report(path, colour="kind")
+    own = path.read_bytes()
+    assert b'"by":"labels"' in own and all(b'"k%d"' % k in own for k in range(KINDS))
+    run.report(path, colour="shelf", item_features=frame)
+    assert path.read_bytes() == own
+    for options, kind, sentence in (({"colour": "shelf"}, sptx.Error, "columns with features: kind"),
+                                    ({"item_features": frame}, ValueError, "colour"),
+                                    ({"colour": "kind", "labels": path}, ValueError, "by labels, or")):
+        with pytest.raises(kind, match=sentence):
+            run.report(tmp_path / "none.html", **options)
+    assert not (tmp_path / "none.html").exists()

@@ -17,9 +17,9 @@ STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_op
            "sptx_evaluate_options": (_library.EvaluateOptions, 96),
            "sptx_answers_options": (_library.AnswersOptions, 24),
            "sptx_tune_options": (_library.TuneOptions, 64), "sptx_tuned": (_library.Tuned, 48),
-           "sptx_report_options": (_library.ReportOptions, 80), "sptx_nearest_options": (_library.NearestOptions, 40),
+           "sptx_report_options": (_library.ReportOptions, 104), "sptx_nearest_options": (_library.NearestOptions, 40),
            "sptx_export_options": (_library.ExportOptions, 48),
-           "sptx_recommend_options": (_library.RecommendOptions, 56)}
+           "sptx_recommend_options": (_library.RecommendOptions, 64)}
 
 
 def fields_of(name):

@@ -11,6 +11,7 @@ import numpy
 from . import _judged, _library
 from ._context import count_of, text_of
 from ._corpus import is_token
+from ._features import as_file, words_of
 from ._library import library
 from ._table import path_of
 
@@ -212,12 +213,15 @@ class Asked:
         return {"recall": recall[0], "rescored": recall[1]} if measure else None
 
     def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
-               lists: bool = False, evaluations: Union[Path, Sequence[Path]] = (), labels: Optional[Path] = None) -> None:
+               lists: bool = False, evaluations: Union[Path, Sequence[Path]] = (), labels: Optional[Path] = None,
+               colour: Optional[str] = None, item_features: Any = None, words: Optional[Sequence[str]] = None) -> None:
         """Writes a single HTML page that shows the run, with the bytes that `sptx-w2v report` writes: curves, a map of the most
         frequent rows, their nearest rows, and the run's keys.
 
         titles: a file of lines "id TAB title". top: rows of the map, 1 .. 20000. search: number of rows for which the page lists the nearest rows.
         labels: a file of a row and its labels a line, by which the map is coloured; None: it is coloured by clusters.
+        colour: a column of item_features, such as "genre": the map is coloured by each item's first value of it. item_features, words: as
+        features and words of add_items(); None: the file that the run was trained with.
         evaluations: files that hold what `sptx-w2v evaluate` printed. table, lists: as of nearest().
 
         Raises ValueError for a top or search that is not a number of rows, sptx.Error where a file cannot be read or written.
@@ -227,8 +231,10 @@ class Asked:
             ctypes.sizeof(_library.ReportOptions), os.fsencode(self._path), table_of(table),
             None if titles is None else path_of(titles), (ctypes.c_char_p * len(files))(*files), len(files),
             count_of(top, "top", 32), count_of(search, "search", 32), bool(lists),
-            None if labels is None else path_of(labels))
-        self._ask(library.sptx_run_report, path_of(path), ctypes.byref(options))
+            None if labels is None else path_of(labels), None if colour is None else colour.encode())
+        with as_file(item_features) as options.features:
+            options.words = words_of(words)
+            self._ask(library.sptx_run_report, path_of(path), ctypes.byref(options))
 
     def _ask(self, function: Any, *arguments: Any) -> None:
         handle = self._open()

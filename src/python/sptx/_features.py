@@ -1,11 +1,14 @@
 """Features of items as a file, which the library looks at as it does at every other file."""
 
+import contextlib
 import csv
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
-from typing import Any, List, TextIO
+from typing import Any, Iterator, List, Optional, TextIO
 
 from ._corpus import is_token, name_of
+from ._table import path_of
 
 
 def is_file(data: Any) -> bool:
@@ -19,6 +22,24 @@ def _cell(value: Any) -> str:
     if value is None or value != value:
         return ""
     return " ".join(str(value).split("\n"))
+
+
+@contextlib.contextmanager
+def as_file(data: Any) -> Iterator[Optional[bytes]]:
+    """The path of a file with these features, which is removed afterwards unless the caller named it; None for None."""
+    if data is None or is_file(data):
+        yield None if data is None else path_of(data)
+        return
+    with tempfile.TemporaryDirectory(prefix="sptx-") as directory:
+        path = os.path.join(directory, "features")
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
+            write(data, to)
+        yield os.fsencode(path)
+
+
+def words_of(columns: Any) -> Optional[bytes]:
+    """Names of columns as the library takes them: separated by commas."""
+    return None if columns is None else ",".join([columns] if isinstance(columns, str) else columns).encode()
 
 
 def write(data: Any, to: TextIO, names: Any = None) -> None:

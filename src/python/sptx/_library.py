@@ -146,7 +146,7 @@ class ExportOptions(Structure):
 class ReportOptions(Structure):
     _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p),
                 ("evaluations", POINTER(c_char_p)), ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64),
-                ("lists", c_uint64), ("labels", c_char_p)]
+                ("lists", c_uint64), ("labels", c_char_p), ("colour", c_char_p), ("features", c_char_p), ("words", c_char_p)]
 
 
 class InferOptions(Structure):

@@ -3,7 +3,6 @@
 import ctypes
 import html
 import os
-import tempfile
 from collections.abc import Sequence
 from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
 
@@ -14,7 +13,7 @@ from ._asked import NONE, Asked, places_for, table_of
 from ._corpus import is_token, name_of, strings
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
-from ._features import is_file, write
+from ._features import as_file, words_of
 from ._indexes import Indexes
 from ._library import InferOptions, NearestOptions, library
 from ._recommend import answers, infer, is_table, lists_of, recommend
@@ -328,18 +327,11 @@ class Run(Asked, Indexes):
         A later call replaces what an earlier one has added; if its data is refused, that stays.
         """
         handle, added = self._open(), (ctypes.c_uint64 * 2)()
-        columns = None if words is None else ",".join([words] if isinstance(words, str) else words).encode()
         if share is not None and not 0 <= share <= 1:
             raise ValueError("share is %r, wanted a number from 0 to 1" % (share,))
-        with tempfile.TemporaryDirectory(prefix="sptx-") as directory:
-            paths = []
-            for what, data in (("items", features), ("lists", lists)):
-                path = None if data is None else path_of(data) if is_file(data) else os.fsencode(os.path.join(directory, what))
-                if path is not None and not is_file(data):
-                    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
-                        write(data, to)
-                paths.append(path)
-            self._context.call(library.sptx_run_add_features, handle.pointer, *paths, columns, -1.0 if share is None else float(share), added)
+        with as_file(features) as items, as_file(lists) as people:
+            self._context.call(library.sptx_run_add_features, handle.pointer, items, people, words_of(words), -1.0 if share is None else float(share),
+                               added)
         self._has_items = True
         return int(added[0])
 
