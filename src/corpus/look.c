@@ -1075,7 +1075,7 @@ static int refuse_third(struct looking *l) {
 /* Returns 1 if the first column is an index as pandas and R write it: its name is empty, or the header has no field for it, or it has row numbers
  * in pairs without a header that have at least three columns. */
 static unsigned has_index(const struct looking *l) {
-    if (l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0])) return 1;
+    if (l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0] && l->rows != LOOK_FEATURES)) return 1;
     return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && are_numbered(&l->lines, &l->look->form);
 }
 

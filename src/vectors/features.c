@@ -31,6 +31,7 @@ struct reading {
     unsigned columns, name;
     char *text; /* buffer for the name of a feature */
     uint64_t text_capacity;
+    uint64_t *last, last_capacity; /* last: [features] 1 + the last item that has each feature */
 };
 
 /* Adds the feature "column:value" to an item, the last one that has features so far; just "value" in a file without a header. */
@@ -44,10 +45,12 @@ static int add_feature(struct reading *r, uint64_t item, unsigned column, const 
     if (mem_grow(&r->text, &r->text_capacity, at + length, 1, "features")) return -1;
     if (at) memcpy(r->text, before.text, before.length), r->text[before.length] = ':';
     memcpy(r->text + at, value, length);
+    uint64_t known = to->features.words.size;
     int64_t number = names_add(&to->features, r->text, at + length);
-    if (number < 0) return -1;
-    for (uint64_t i = to->starts[item]; i < to->count; i++)
-        if (to->of[i] == (uint32_t)number) return 0;
+    if (number < 0 || mem_grow(&r->last, &r->last_capacity, to->features.words.size, sizeof *r->last, "features")) return -1;
+    if ((uint64_t)number == known) r->last[number] = 0;
+    if (r->last[number] == item + 1) return 0;
+    r->last[number] = item + 1;
     if (mem_grow(&to->of, &to->capacity, to->count + 1, sizeof *to->of, "features")) return -1;
     to->of[to->count++] = (uint32_t)number;
     return 0;
@@ -68,7 +71,8 @@ struct judged {
     char between[3];                 /* IS_PARTS, IS_WORDS: bytes that separate values */
     double bounds[FEATURE_BINS + 1]; /* IS_NUMBERS: range i is from bounds[i] to below bounds[i + 1] */
     unsigned bins;
-    uint64_t different;
+    struct columns_form form; /* of the numbers: with a decimal comma, or without */
+    uint64_t different, others; /* others: different values that are no numbers, such as NaN; each is a feature, too */
 };
 
 static int by_number(const void *a, const void *b) {
@@ -87,45 +91,77 @@ static void choose_bins(struct judged *judged, double *numbers, uint64_t count) 
     judged->bounds[++judged->bins] = numbers[count - 1];
 }
 
-/* Returns 1 if `words` of the caller names the column. */
-static int is_asked(const struct reading *r, unsigned column) {
+/* Goes to the next of the names that are separated by commas, without blanks around it. Returns 1, or 0 if there is none. */
+static int next_name(const char **at, struct cell *name) {
+    while (text_is_blank(**at) || **at == ',') ++*at;
+    *name = (struct cell){*at, strcspn(*at, ",")};
+    *at += name->length;
+    while (name->length && text_is_blank(name->text[name->length - 1])) name->length--;
+    return name->length > 0;
+}
+
+/* Returns 1 if `words` of the caller names the column, and notes which of its names does so. */
+static int is_asked(struct reading *r, unsigned column) {
+    struct cell name;
     const char *at = r->words ? r->words : "";
-    for (; *at; at += *at == ',') {
-        while (text_is_blank(*at)) at++;
-        uint64_t length = strcspn(at, ",");
-        if (length == r->header[column].length && !strncasecmp(at, r->header[column].text, length)) return 1;
-        at += length;
+    for (uint64_t bit = 1; next_name(&at, &name); bit <<= 1) {
+        if (name.length != r->header[column].length || strncasecmp(name.text, r->header[column].text, name.length)) continue;
+        r->to->met |= bit;
+        return 1;
     }
+    return 0;
+}
+
+/* Fails if `words` names a column that no file of features has; met: bit i: a file has the column of name i. */
+static int check_words(const char *words, uint64_t met) {
+    struct cell name;
+    for (uint64_t bit = 1; words && bit && next_name(&words, &name); bit <<= 1)
+        if (!(met & bit))
+            return fail("corpus.feature_words names '%.*s', and the files of features have no column of this name in a header, other "
+                        "than that of names", text_shown(name.length), name.text);
     return 0;
 }
 
 /* Decides what a column of a table is. Returns 0, or -1 after fail() for running text. */
 static int judge_column(struct reading *r, unsigned column, struct judged *judged) {
-    struct names values = {.capacity = 0};
-    uint64_t filled = 0, numbers = 0, parts[2] = {0, 0}, blanks = 0;
+    struct names values = {.capacity = 0}, others = {.capacity = 0};
+    struct columns_form forms[2] = {r->file.look.form, r->file.look.form};
+    uint64_t filled = 0, numbers = 0, plain = 0, commas = 0, in_order = 0, parts[2] = {0, 0}, blanks = 0;
     OWNED double *number = mem_alloc(r->rows, sizeof *number, "features");
     int result = number ? 0 : -1;
+    forms[1].decimal_comma = *forms[0].separator != ',';
     *judged = (struct judged){.kind = IS_CATEGORY};
     for (uint64_t row = 0; row < r->rows && !result; row++) {
         struct cell cell = r->cell[row * r->columns + column];
         if (!cell.length) continue;
         result = names_add(&values, cell.text, cell.length) < 0 ? -1 : 0;
         filled++;
-        numbers += !columns_number(&r->file.look.form, cell.text, cell.length, &number[numbers]);
+        plain += !columns_number(&forms[0], cell.text, cell.length, number);
+        commas += !columns_number(&forms[1], cell.text, cell.length, number);
         for (int i = 0; i < 2; i++) parts[i] += memchr(cell.text, "|;"[i], cell.length) != NULL;
         for (uint64_t i = 0; i < cell.length; i++) blanks += text_is_blank(cell.text[i]);
     }
-    judged->different = values.words.size;
-    names_release(&values);
+    judged->form = forms[commas > plain];
+    for (uint64_t row = 0; row < r->rows && !result; row++) {
+        struct cell cell = r->cell[row * r->columns + column];
+        if (cell.length && columns_number(&judged->form, cell.text, cell.length, &number[numbers]))
+            result = others.words.size <= FEATURE_BINS && names_add(&others, cell.text, cell.length) < 0 ? -1 : 0;
+        else if (cell.length)
+            in_order += number[numbers] == number[0] + (double)row, numbers++;
+    }
+    judged->different = values.words.size, judged->others = others.words.size;
+    names_release(&values), names_release(&others);
     int split = parts[0] >= parts[1] ? 0 : 1, several = parts[split] * 20 >= filled;
     if (result || !filled) {
         judged->kind = IS_EMPTY;
     } else if (is_asked(r, column)) {
         judged->kind = IS_WORDS, strcpy(judged->between, " \t");
-    } else if (numbers == filled) {
-        if (judged->different > FEATURE_BINS) judged->kind = IS_NUMBERS, choose_bins(judged, number, numbers);
-    } else if (several) {
+    } else if (!r->header[column].length && in_order == r->rows) {
+        judged->kind = IS_NAME; /* the numbers of rows, as pandas writes them */
+    } else if (numbers < filled && several) {
         judged->kind = IS_PARTS, judged->between[0] = "|;"[split];
+    } else if (numbers == filled || (2 * numbers > filled && judged->others <= FEATURE_BINS)) {
+        if (judged->different - judged->others > FEATURE_BINS) judged->kind = IS_NUMBERS, choose_bins(judged, number, numbers);
     } else if (judged->different == filled && filled > FEATURE_BINS) {
         judged->kind = IS_NAME;
     } else if (2 * judged->different > filled && blanks > 2 * filled) {
@@ -142,14 +178,17 @@ static int judge_column(struct reading *r, unsigned column, struct judged *judge
 static size_t say_judged(char *said, size_t room, size_t at, const struct reading *r, unsigned column, const struct judged *j) {
     char different[TEXT_BYTES];
     text_of_count(different, j->different);
-    at = text_add(said, room, at, "%s%.*s = ", at ? ", " : "", text_shown(r->header[column].length), r->header[column].text);
+    at = text_add(said, room, at, "%s%.*s", at ? ", " : "", text_shown(r->header[column].length), r->header[column].text);
+    if (!r->header[column].length) at = text_add(said, room, at, "column %u", column + 1);
+    at = text_add(said, room, at, " = ");
     switch (j->kind) {
     case IS_EMPTY:
         return text_add(said, room, at, "empty");
     case IS_NAME:
         return text_add(said, room, at, "a name, as all values differ (left out)");
     case IS_NUMBERS:
-        return text_add(said, room, at, "numbers in %u ranges", j->bins);
+        at = text_add(said, room, at, "numbers in %u ranges", j->bins);
+        return j->others ? text_add(said, room, at, " and %" PRIu64 " other value%s", j->others, text_plural(j->others)) : at;
     case IS_WORDS:
         return text_add(said, room, at, "words");
     case IS_PARTS:
@@ -163,9 +202,9 @@ static int add_number(struct reading *r, uint64_t item, unsigned column, struct 
     char range[80];
     double number;
     unsigned bin = 0;
-    if (columns_number(&r->file.look.form, cell.text, cell.length, &number)) return 0;
+    if (columns_number(&j->form, cell.text, cell.length, &number)) return add_feature(r, item, column, cell.text, cell.length);
     while (bin + 1 < j->bins && number >= j->bounds[bin + 1]) bin++;
-    snprintf(range, sizeof range, "%.9g..%.9g", j->bounds[bin], j->bounds[bin + 1]);
+    snprintf(range, sizeof range, "%.15g..%.15g", j->bounds[bin], j->bounds[bin + 1]);
     return add_feature(r, item, column, range, strlen(range));
 }
 
@@ -227,6 +266,8 @@ int features_read(struct feature_file *to, const char *path, const char *words) 
         struct table_line line;
         char *at = r.file.text + text_mark(r.file.text, 3), *end = (char *)r.file.cursor.at;
         while (end > at && (end[-1] == '\n' || end[-1] == '\r')) end--;
+        for (char *byte = at; byte < end; byte++)
+            if (*byte == '\n') at = byte + 1; /* a line "sep=;" may precede the header */
         columns_part(&line, at, end, &r.file.look.form, 0);
         for (unsigned c = 0; c < line.count && c < COLUMNS_READ; c++) r.header[c] = (struct cell){line.word[c], line.length[c]};
         r.columns = (unsigned)(line.count < COLUMNS_READ ? line.count : COLUMNS_READ);
@@ -248,9 +289,11 @@ int features_read(struct feature_file *to, const char *path, const char *words) 
         r.rows++;
     }
     if (!result && (more || r.columns < 2 || take_cells(&r)))
-        result = more || r.columns >= 2 ? -1 : fail("'%s' has no features: its lines have one field", path);
+        result = more || r.columns >= 2 ? -1
+                 : r.rows               ? fail("'%s' has no features: its lines have one field", path)
+                                        : fail("'%s' has no lines; wanted a name and its features on each", path);
     field_file_close(&r.file);
-    mem_free(r.cell, r.text);
+    mem_free(r.cell, r.text, r.last);
     return result;
 }
 
@@ -497,7 +540,7 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
 /* Fits the features of a file to the rows of items or, with lists = 1, of lists, and adds the new ones and the features to the
  * model. */
 static int fit_file(struct model *model, const struct features_asked *asked, int lists, enum model_view view, int unit,
-                    unsigned threads) {
+                    unsigned threads, uint64_t *met) {
     const char *path = lists ? asked->lists : asked->path, *what = lists ? "lists" : "items";
     struct feature_file file;
     struct fit f = {.dim = model->dim};
@@ -508,13 +551,14 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     uint64_t first = lists ? model_items(model) : 0, items = lists ? model->vocab.lists : model_items(model), known = 0,
              without = 0, most = 1, new = 0;
     int result = features_read(&file, path, asked->words);
+    *met |= file.met;
     if (!result && model_end(model) + file.items.words.size > WORDS_MOST) result = fail("'%s' has too many %s", path, what);
     for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
         uint64_t length;
         const char *name = words_get(&file.items.words, i, &length);
         int64_t row = lists ? vocab_find_list(&model->vocab, name, length) : vocab_find(&model->vocab, name, length);
         file.items.row[i] = row >= 0 && (uint64_t)row >= first && (uint64_t)row < first + items ? row : -1;
-        known += file.items.row[i] >= 0;
+        known += file.items.row[i] >= 0 && file.starts[i + 1] > file.starts[i];
         if (file.starts[i + 1] - file.starts[i] > most) most = file.starts[i + 1] - file.starts[i];
     }
     if (!result && known < 20)
@@ -602,6 +646,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
 
 int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads) {
     struct features_asked of = *asked;
+    uint64_t met = 0, read = 0, gone = 0;
     const char *own[2] = {model->keys.corpus_item_features, model->keys.corpus_list_features}, **path[2] = {&of.path, &of.lists};
     if (model->met_features) return 0;
     model->met_features = 1;
@@ -614,14 +659,16 @@ int features_open_of(struct model *model, const struct features_asked *asked, en
                  "another file",
                  own[lists], lists ? "lists" : "items", lists ? "list" : "item", lists ? "list" : "item");
         if (there < 0) return -1;
+        gone += !there && !given && own[lists] && *own[lists];
         if (!there) continue;
+        read++;
         if (!given) *path[lists] = own[lists];
         if (lists && (!model->vocab.lists || !(model->own > 0) || model->documents || model->relations))
             return fail("'%s' has features of lists, and the lists of '%s' have no rows of their own (examples.mode = user)",
                         of.lists, model->directory);
-        if (fit_file(model, &of, lists, lists ? VIEW_TARGET : view, unit, threads)) return -1;
+        if (fit_file(model, &of, lists, lists ? VIEW_TARGET : view, unit, threads, &met)) return -1;
     }
-    return 0;
+    return read && !gone ? check_words(of.words, met) : 0;
 }
 
 static int refuse_without(const struct model *model) {
@@ -630,11 +677,13 @@ static int refuse_without(const struct model *model) {
 
 int features_check(const struct config *config) {
     const char *paths[2] = {config->corpus_item_features, config->corpus_list_features};
+    uint64_t met = 0;
     for (int i = 0; i < 2; i++) {
         ENDED_BY(features_release) struct feature_file file = {.count = 0};
         if (paths[i] && *paths[i] && features_read(&file, paths[i], config->corpus_feature_words)) return -1;
+        met |= file.met;
     }
-    return 0;
+    return check_words(config->corpus_feature_words, met);
 }
 
 int features_labels(const struct model *model, const char *path, const char *words, const char *column, labels_take *take, void *user) {

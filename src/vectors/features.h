@@ -33,12 +33,14 @@ struct feature_file {
     uint64_t *starts;             /* [items + 1] features of item i: of[starts[i]] .. of[starts[i + 1] - 1], without repetitions */
     uint32_t *of;
     uint64_t count, capacity; /* count: length of `of` */
+    uint64_t met;             /* bit i: the file has a column of name i of `words` (features_read), of 64 */
 };
 
 /* Reads a file of features and says, column by column, what they were taken for:
  *
  *   no header              the first field is the name; the words of the others are features (fields, if a line has several)
- *   numbers                FEATURE_BINS ranges with equally many items, such as year:1987..1994; ten different numbers or fewer: one feature each
+ *   numbers                FEATURE_BINS ranges with equally many items, such as year:1987..1994; ten different numbers or fewer: one feature each;
+ *                          likewise if up to ten other values, such as NaN, are among them: each is a feature
  *   several values         separated by | or ; within the field: one feature each
  *   all values differ      a name of the item: left out
  *   running text           refused, unless `words` names the column: then each of its words is a feature

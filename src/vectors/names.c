@@ -16,7 +16,7 @@ int field_file_open(struct field_file *file, const char *path, enum look_rows ro
     const struct look_keys keys = LOOK_AUTO;
     uint64_t length = 0;
     *file = (struct field_file){.path = path, .text = file_read_given(path, mem_available(), &length)};
-    if (!file->text || kind_check_format(path, file->text, length, 0)) return -1;
+    if (!file->text || kind_check(path, file->text, length < FIRST_BYTES ? length : FIRST_BYTES, 0)) return -1;
     for (uint64_t i = 0; i < length; i++) /* a lone CR ends a line, too */
         if (file->text[i] == '\r' && (i + 1 == length || file->text[i + 1] != '\n')) file->text[i] = '\n';
     char *at = file->text + text_mark(file->text, length), *end = file->text + length;
@@ -72,7 +72,7 @@ int lines_token(struct lines *lines, struct token *token) {
 char *lines_open(struct lines *lines, const char *path) {
     uint64_t length = 0;
     char *text = file_read_given(path, mem_available(), &length);
-    if (!text || kind_check_format(path, text, length, 0)) {
+    if (!text || kind_check(path, text, length < FIRST_BYTES ? length : FIRST_BYTES, 0)) {
         free(text);
         return NULL;
     }

@@ -181,6 +181,52 @@ def test_several_lines_of_an_item_are_one_item(shop):
     assert counts[0] == counts[1] and all("k3" in line for line in other.stdout.splitlines())
 
 
+NAMES = [f"k{k}i{i}" for k in range(KINDS) for i in range(OLD + NEW)]
+
+
+def table(header, row):
+    return header + "\n" + "".join(row(n, name) + "\n" for n, name in enumerate(NAMES))
+
+
+@pytest.mark.parametrize("text, wanted", [
+    (table("item;genre;price", lambda n, name: f"{name};{name[:2]};{n},5"), "genre = 8 values, price = numbers in 10 ranges ("),
+    (table("item,genre,price", lambda n, name: f"{name},{name[:2]},{n * 0.5 if n % 3 else 'NaN'}"), "price = numbers in 10 ranges and 1 other value"),
+    (table("item,genre,price", lambda n, name: f"{name},{name[:2]},{'inf' if n % 7 else n}"), "price = 37 values ("),
+    (table("item,genre,time", lambda n, name: f"{name},{name[:2]},{1700000000000000 + n}"), "features   248 items, 18 features"),
+    (table(",item,genre", lambda n, name: f"{n},{name},{name[:2]}"), "name = item; commas"),
+    (table(",item,genre", lambda n, name: f"{n},{name},{name[:2]}"), "column 1 = a name, as all values differ (left out), genre = 8 values"),
+    (table(",genre,color", lambda n, name: f"{name},{name[:2]},{'red' if n % 2 else 'blue'}"), "genre = 8 values, color = 2 values ("),
+    (table("item,,genre", lambda n, name: f"{name},{'red' if n % 2 else 'blue'},{name[:2]}"), "column 2 = 2 values, genre = 8 values"),
+    ("sep=;\n" + table("item;genre", lambda n, name: f"{name};{name[:2]}"), "features   genre = 8 values ("),
+    ("\ufeff" + table("item,genre", lambda n, name: f"{name},{name[:2]}").replace("\n", "\r\n"), "features   genre = 8 values ("),
+    ("k9i0\t" + " ".join(f"z{n}" for n in range(300_000)) + table("", lambda n, name: f"{name}\t{name[:2]}"), "249 items, 300,008 features"),
+], ids=["decimal comma", "NaN", "few numbers", "long numbers", "index", "index left out", "index of names", "no name", "sep=", "BOM", "long line"])
+def test_odd_tables(shop, text, wanted):
+    (shop.own / "odd").write_text(text)
+    assert wanted in shop("nearest", "run", "k1i1", f"--item-features={shop.own / 'odd'}", "--k=1").stderr
+
+
+def test_words_of_no_column_are_refused(shop):
+    (shop.own / "odd").write_text(table("item,genre", lambda n, name: f"{name},{name[:2]}"))
+    for words, of in (("genre,nosuch", shop.own / "odd"), (" item", shop.own / "odd"), ("title", "features.tsv")):
+        name = words.split(",")[-1].strip()
+        said = shop.refuses("nearest", "run", "k1i1", f"--item-features={of}", f"--feature-words={words}")
+        assert f"corpus.feature_words names '{name}', and" in said
+    shop("nearest", "run", "k1i1", f"--item-features={shop.own / 'odd'}", "--feature-words= genre ,", "--k=1")
+
+
+@pytest.mark.parametrize("text, wanted", [
+    (b"", "has no lines; wanted a name"),
+    (b"\n \r\n", "has no lines; wanted a name"),
+    ("k1i1\tx\n".encode("utf-16"), "is text in UTF-16"),
+    (bytes(range(256)) * 9, "is no text"),
+    ("".join(f"{name}\t{'x' if n < 5 else ''}\n" for n, name in enumerate(NAMES)).encode(), "has features of 5 items that 'run' was trained on"),
+], ids=["empty", "blank", "UTF-16", "bytes", "few"])
+def test_files_that_hold_nothing(shop, text, wanted):
+    (shop.own / "bad").write_bytes(text)
+    assert wanted in shop.refuses("nearest", "run", "k1i1", f"--item-features={shop.own / 'bad'}")
+
+
 @pytest.mark.parametrize("text, wanted", [
     ("item,blurb\n" + "".join(f"k1i{i},a long story of some thing {i * 2 // 3} that nobody reads\n" for i in range(20)),
      "column 'blurb' is running text"),
