@@ -122,3 +122,55 @@ def test_a_report_is_coloured_by_a_feature(run, features, tmp_path):
         with pytest.raises(kind, match=sentence):
             run.report(tmp_path / "none.html", **options)
     assert not (tmp_path / "none.html").exists()
+
+
+def added(run, capfd, data):
+    """Returns the line that says how many items and features were read."""
+    run.add_items(data)
+    return next(line for line in capfd.readouterr().err.splitlines() if line.startswith("features ") and "items," in line)
+
+
+@pytest.fixture
+def loud(run):
+    run._context.is_quiet = False
+    yield run
+    run._context.is_quiet = True
+    run.add_items()
+
+
+def test_the_first_item_of_a_dict_is_no_header(loud, features, capfd):
+    """Its name may be a known name of a column, begin with #, or be the only one that is no number."""
+    for first in ("item", "#c"):
+        assert " 241 items, 28 features" in added(loud, capfd, {first: ["kind:k1"], **features})
+        assert loud.vector(first).any()
+    assert " 340 items," in added(loud, capfd, {"k9": ["kind:k1"], **{n: [n] for n in range(99)}, **features})
+
+
+@pytest.mark.parametrize("name", ["", " ", " a", "a\tb", "a\nb", "a\r"])
+def test_names_of_no_item(run, features, name):
+    with pytest.raises(ValueError, match="names no item in features"):
+        run.add_items({**features, name: ["kind:k1"]})
+
+
+def test_values_of_frames_stay_in_their_cells(loud, capfd):
+    pandas = pytest.importorskip("pandas")
+    items = [item.encode() for item in ITEMS]
+    frame = pandas.DataFrame({"item": items, "ge\nnre": "a\r\nb", "n": pandas.array([None, *range(len(ITEMS) - 1)], dtype="Int64")})
+    assert " 240 items, 11 features" in added(loud, capfd, frame)
+    frame.columns = ["item", "genre", "genre"]
+    with pytest.raises(ValueError, match="columns of the features have the same name: item, genre, genre"):
+        loud.add_items(frame)
+
+
+def test_features_that_are_refused_change_no_file(lists, features, tmp_path):
+    def refused(path, error, data=lists, **options):
+        with pytest.raises(error):
+            sptx.fit(data, path, format="lists", dim=8, epochs=1, progress=False, **options)
+
+    refused(tmp_path / "new", sptx.Error, item_features=features, user_features={"p0": []})
+    refused(tmp_path / "new", ZeroDivisionError, (1 / 0 for _ in range(2)), item_features=features)
+    assert not list(tmp_path.iterdir())
+    sptx.fit(lists, tmp_path / "run", format="lists", dim=8, epochs=1, progress=False, item_features=features)
+    before = (tmp_path / "run.items").read_bytes()
+    refused(tmp_path / "run", sptx.Error, item_features={"z": []}, overwrite=True)
+    assert (tmp_path / "run.items").read_bytes() == before

@@ -1,6 +1,7 @@
 """fit: trains a run on data that a program has, of any kind."""
 
 import functools
+import io
 import os
 from collections.abc import Mapping
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
@@ -10,6 +11,7 @@ from ._corpus import Corpus, Source
 from ._data import Paths, Sparse, source_of
 from ._errors import tell
 from ._features import is_file, write
+from ._pickled import replace
 from ._progress import shown
 from ._run import Run
 from ._table import path_of
@@ -83,19 +85,51 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         if features is not None:
             given["corpus.%s_features" % what] = features if is_file(features) else os.fsdecode(path_of(path)) + ending
     source, settings = _source_and_settings(data, path, given, format, columns, users, items, weights)
-    for what, _, features, names in told:
-        if features is not None and not is_file(features):
-            os.makedirs(os.path.dirname(given["corpus.%s_features" % what]) or ".", exist_ok=True)
-            with open(given["corpus.%s_features" % what], "w", encoding="utf-8", errors="surrogateescape", newline="") as to:
-                write(features, to, names)
-    context = Context(device, threads)
-    context.is_quiet = progress is False
-    with shown(progress) as hear:
-        _Training(context, hear, _work(context, source, settings, beginning)).run()
+    older, latest = {}, _latest(path)
+    try:
+        for what, _, features, names in told:
+            if features is not None and not is_file(features):
+                text, file = io.StringIO(newline=""), given["corpus.%s_features" % what]
+                write(features, text, names)
+                older[file] = _bytes_of(file)
+                _put(file, text.getvalue().encode("utf-8", "surrogateescape"))
+        context = Context(device, threads)
+        context.is_quiet = progress is False
+        with shown(progress) as hear:
+            _Training(context, hear, _work(context, source, settings, beginning)).run()
+    except BaseException:
+        for file, was in older.items() if _latest(path) == latest else ():  # no checkpoint of this run is there: so are the older files
+            _put(file, was)
+        raise
     run = Run(path, device=device)
     if source.format != "graph":
         _tell_few(run)
     return run
+
+
+def _latest(path: Any) -> Any:
+    """Returns what tells one newest checkpoint of a run from another; None if there is none."""
+    try:
+        found = os.stat(os.path.join(os.fsdecode(path_of(path)), "latest"))
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _bytes_of(path: str) -> Optional[bytes]:
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _put(path: str, content: Optional[bytes]) -> None:
+    """Gives a file this content; None: removes it."""
+    if content is not None:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        replace({path: lambda file: file.write(content)})
+    elif os.path.exists(path):
+        os.unlink(path)
 
 
 _FEW = 6  # a run with fewer words, and with fewer tokens, than this gets a warning that its vectors mean nothing
