@@ -18,7 +18,7 @@ EXAMPLES = TOP / "src/python/examples"
 @pytest.fixture
 def names(request, tmp_path, monkeypatch):
     """Runs a notebook in a directory of its own. Returns the variables that it leaves."""
-    if request.param == "ratings.ipynb":
+    if request.param != "words.ipynb":
         pytest.importorskip("pandas", reason="no pandas, which makes the frame of ratings")
     monkeypatch.chdir(tmp_path)
     book = notebook.read(EXAMPLES / request.param)
@@ -45,6 +45,18 @@ def test_ratings(names):
     shelf_of = names["shelf_of"]
     assert [shelf_of[title] for title, _ in names["run"].recommend(["Dune", "Solaris"], k=4)] == ["science fiction"] * 4
     assert names["found"] > 2 * names["most_liked"]
+
+
+@pytest.mark.parametrize("names", ["books.ipynb"], indirect=True)
+def test_books(names, tmp_path):
+    judged, chance = names["judged"], 20 / len(names["new"])
+    assert judged["new items among new ones"]["recall"] > 2 * chance
+    assert judged["new items among all"]["recall"] > 0
+    assert judged["trained items among all"]["recall"] > 0.9 * judged["trained items among trained ones"]["recall"]
+    assert names["new_for_reader"][0][0] == "today 1" and len(names["new_for_reader"]) == 3
+    subjects = {int(names["of_book"][book].split("(Author ")[1].split(",")[0].rstrip(")")) % 6 for book, _ in names["like_author"]}
+    assert subjects == {int(names["writers"][0].split()[1]) % 6}
+    assert b'"by":"labels"' in (tmp_path / "books.html").read_bytes()
 
 
 def test_serve(tmp_path):
