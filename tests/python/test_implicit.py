@@ -176,6 +176,9 @@ def test_arguments_reach_the_run():
     (lambda: AlternatingLeastSquares(use_native=False), NotImplementedError, "use_native"),
     (lambda: BayesianPersonalizedRanking(iterations=0), ValueError, "iterations = 0"),
     (lambda: AlternatingLeastSquares(alpha=0), ValueError, "alpha = 0"),
+    (lambda: AlternatingLeastSquares(alpha=numpy.inf), ValueError, "alpha = inf"),
+    (lambda: AlternatingLeastSquares(dtype=numpy.int32), ValueError, "floating type"),
+    (lambda: AlternatingLeastSquares(random_state="a").fit(MATRIX), TypeError, "random_state is 'a'"),
     (lambda: AlternatingLeastSquares().fit(MATRIX, callback=print), NotImplementedError, "callback is not there"),
     (lambda: AlternatingLeastSquares().fit(-MATRIX), NotImplementedError, "negative values"),
     (lambda: AlternatingLeastSquares().fit(MATRIX * numpy.nan), ValueError, "not all values"),
@@ -194,15 +197,68 @@ def test_what_is_not_there_is_refused_by_a_sentence(wrong, error, said):
 
 
 def test_wrong_questions(model):
+    wide, below = sparse.csr_matrix(([1.0], ([0], [ITEMS + 1])), shape=(1, ITEMS + 2)), MATRIX[0].copy()
+    below.indices[0] = -5
     for wrong, error, said in [(lambda: model.recommend(0, MATRIX), ValueError, "1 row for every user"),
                                (lambda: model.recommend(0, MATRIX[0].tocsc()), ValueError, "CSR"),
                                (lambda: model.recommend(USERS, MATRIX[0]), IndexError, "users are 0 to 119"),
                                (lambda: model.similar_items(-1), IndexError, "items are 0 to 47"),
                                (lambda: model.recommend(0, MATRIX[0], items=[ITEMS]), IndexError, "not among them"),
                                (lambda: model.recommend(0, MATRIX[0], items=[1], filter_items=[2]), ValueError, "both"),
-                               (lambda: model.recalculate_user([0, 1], MATRIX[0]), ValueError, "one row")]:
+                               (lambda: model.recalculate_user([0, 1], MATRIX[0]), ValueError, "one row"),
+                               (lambda: model.recalculate_user(0, MATRIX[0].tocoo()), ValueError, "CSR"),
+                               (lambda: model.recommend(0, MATRIX[0], N=-1), ValueError, "N = -1"),
+                               (lambda: model.recommend(0, wide), IndexError, "columns 49 to 49, and the model has items 0 to 47"),
+                               (lambda: model.recommend(0, below), IndexError, "columns -5 to"),
+                               (lambda: model.recommend(0, MATRIX[0], filter_items=[1.5]), TypeError, "item ids are float64"),
+                               (lambda: model.similar_items("a"), TypeError, "wanted one whole number"),
+                               (lambda: model.similar_users(True), TypeError, "wanted one whole number"),
+                               (lambda: model.partial_fit_users([-1], MATRIX[0]), IndexError, "one of those is -1")]:
         with pytest.raises(error, match=said):
             wrong()
+    rows = model.user_factors.copy()
+    model.partial_fit_users([], MATRIX[:0])
+    assert numpy.array_equal(rows, model.user_factors) and model.recommend([], MATRIX[:0], N=3)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("damage", [lambda bytes: bytes[:len(bytes) // 2], lambda bytes: b"", lambda bytes: b"text", lambda bytes: {"dtype": "zork"},
+                                    lambda bytes: bytes[:len(bytes) // 3] + bytes[len(bytes) // 3 + 1:], lambda bytes: {"sptx_run": numpy.zeros(9)},
+                                    lambda bytes: {"item_factors": numpy.eye(2)}, lambda bytes: {"user_factors": numpy.full((3, 3), numpy.nan)},
+                                    lambda bytes: {"user_factors": numpy.array([None])}, lambda bytes: numpy.eye(2)])
+def test_damaged_files(model, tmp_path, damage):
+    path = tmp_path / "model.npz"
+    model.save(path)
+    made = damage(path.read_bytes())
+    if isinstance(made, bytes):
+        path.write_bytes(made)
+    else:
+        with open(path, "wb") as file:
+            if isinstance(made, dict):
+                numpy.savez(file, **{"user_factors": numpy.eye(3), "item_factors": numpy.eye(3), **made})
+            else:
+                numpy.save(file, made)
+    with pytest.raises(ValueError, match="model.npz' holds"):
+        type(model).load(path)
+
+
+def test_a_file_changes_nothing_but_values(model, tmp_path):
+    numpy.savez(tmp_path / "file.npz", recommend=1, run=2, _place=3, user_factors=numpy.eye(3), item_factors=numpy.eye(3))
+    again = type(model).load(tmp_path / "file.npz")
+    assert callable(again.recommend) and again._place is None
+
+
+def test_a_save_that_fails_leaves_the_older_file(model, tmp_path, monkeypatch):
+    model.save(tmp_path / "model")
+    before = (tmp_path / "model.npz").read_bytes()
+
+    def fail(file, **values):
+        file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(numpy, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        model.save(tmp_path / "model")
+    assert (tmp_path / "model.npz").read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
 
 def test_measures_and_splits_are_implicits(model):

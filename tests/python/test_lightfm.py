@@ -248,6 +248,13 @@ def test_entries_that_are_not_above_zero():
     (lambda: LightFM(loss="warp").fit(TRAIN, num_threads=0), ValueError, "1 or larger"),
     (lambda: LightFM(loss="warp").fit(TRAIN * numpy.nan), ValueError, "finite"),
     (lambda: LightFM(loss="warp").fit(TRAIN, epochs=0), ValueError, "epochs = 0"),
+    (lambda: LightFM(loss="warp").fit(TRAIN, epochs=1.5), ValueError, "epochs = 1.5"),
+    (lambda: LightFM(loss="warp").fit(TRAIN.toarray()), TypeError, "interactions is a ndarray; wanted a sparse matrix"),
+    (lambda: LightFM(loss="warp").fit(TRAIN, item_features=numpy.eye(ITEMS)), TypeError, "item_features is a ndarray"),
+    (lambda: LightFM(loss="warp").fit(TRAIN, item_features=sparse.csr_matrix(numpy.full((ITEMS, 2), numpy.nan))), ValueError, "finite"),
+    (lambda: LightFM(loss="warp").fit(TRAIN, item_features=2 * sparse.identity(ITEMS)), ValueError, "0 items with interactions have a feature"),
+    (lambda: LightFM(loss="warp").fit(TRAIN, item_features=sparse.csr_matrix((ITEMS, 0))), ValueError, "at least 20 are needed"),
+    (lambda: random_train_test_split(TRAIN, 2.0), ValueError, "test_percentage = 2"),
     (lambda: LightFM(loss="warp").fit(TRAIN * 0), ValueError, "no interaction"),
     (lambda: LightFM(loss="warp").fit(TRAIN, sample_weight=TRAIN.tocsr()), ValueError, "COO"),
     (lambda: LightFM(loss="warp").fit(TRAIN, sample_weight=-TRAIN), NotImplementedError, "negative values"),
@@ -261,9 +268,28 @@ def test_what_is_not_there_is_refused_by_a_sentence(wrong, error, said):
 
 def test_wrong_questions(model):
     for wrong, said in [(lambda: model.predict([0, 1], [1]), "Expected the number"), (lambda: model.predict(0, [ITEMS]), "items are 0 to 47"),
-                        (lambda: model.predict([-1], [0]), "users are 0 to 119"), (lambda: model.predict_rank(sparse.csr_matrix((USERS, 50))), "120 x 50")]:
+                        (lambda: model.predict([-1], [0]), "users are 0 to 119"),
+                        (lambda: model.predict_rank(sparse.csr_matrix((USERS, 50))), "120 x 50"),
+                        (lambda: model.predict_rank(TEST, sparse.csr_matrix((3, 3))), "of one shape"),
+                        (lambda: precision_at_k(model, TEST, k=0), "k = 0"), (lambda: model.set_params(loss="wrap"), "wanted logistic")]:
         with pytest.raises(ValueError, match=said):
             wrong()
+    assert model.loss != "wrap" and model.predict(0, []).shape == (0,)
+    with pytest.raises(TypeError, match="item ids are float64"):
+        model.predict(0, [1.5])
+
+
+def test_features_of_zero_are_none(hybrid):
+    model, features = hybrid
+    stored = features.tocsr(copy=True)
+    stored.data[stored.indptr[3]:stored.indptr[4]] = 0
+    without = stored.copy()
+    without.eliminate_zeros()
+    for one in (stored, without):
+        assert numpy.array_equal(model.get_item_representations(one)[1], model.get_item_representations(without)[1])
+    with pytest.raises(ValueError, match="finite"):
+        model.get_item_representations(stored * numpy.nan)
+    assert model.get_item_representations(features[:0])[1].shape == (0, 8)
 
 
 def test_books_are_found_as_by_lightfm_itself():

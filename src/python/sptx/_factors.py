@@ -53,10 +53,22 @@ def unit(rows: Any) -> Any:
     return rows / numpy.where(lengths == 0, 1, lengths)
 
 
+def ids_of(ids: Any, what: str) -> Any:
+    """Returns one id, or several, as an array of whole numbers with one axis."""
+    found = numpy.atleast_1d(numpy.asarray(ids))
+    if not found.size:
+        found = found.astype(numpy.int64)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise TypeError("the %s ids are %s %s; wanted one whole number or a list of them" % (what, found.dtype, list(found.shape)))
+    return found
+
+
 def seed_of(random_state: Any) -> int:
     """Returns train.seed for an int, or draws one from a RandomState or a Generator."""
     if isinstance(random_state, (int, numpy.integer)):
         return int(random_state) % 2**32
+    if not hasattr(random_state, "randint") and not hasattr(random_state, "integers"):
+        raise TypeError("random_state is %r; wanted a whole number, or a RandomState or a Generator of numpy" % (random_state,))
     return int(random_state.randint(2**31) if hasattr(random_state, "randint") else random_state.integers(2**31))
 
 

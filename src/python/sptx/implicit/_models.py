@@ -1,17 +1,20 @@
 """AlternatingLeastSquares and BayesianPersonalizedRanking: implicit's calls, answered by a run of sptx.fit(). Names, defaults and the forms of
 arguments and answers are those of implicit 0.7."""
 
+import contextlib
 import os
 import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from .._factors import Trained, matrix_of, seed_of, softmax_keys, unit
+from .._factors import Trained, ids_of, matrix_of, seed_of, softmax_keys, unit
+from .._pickled import replace
 from .._refused import refused
 from .._word2vec import _Place
 
 _AT_ONCE = 1 << 24  # most scores that are in memory at a time
+_FACTORS = ("user_factors", "item_factors")
 
 
 class _Factors(Trained):
@@ -26,6 +29,8 @@ class _Factors(Trained):
         self.factors, self.regularization, self.dtype = int(factors), float(regularization), numpy.dtype(dtype)
         self.iterations, self.num_threads, self.random_state, self.use_gpu = int(iterations), int(num_threads), random_state, use_gpu
         self.keys = dict(keys or {})
+        if self.dtype.kind != "f":
+            raise ValueError("dtype = %s, wanted a floating type, such as float32" % self.dtype)
         if self.factors < 1 or self.iterations < 1:
             raise ValueError("factors = %d and iterations = %d, wanted at least 1 of each" % (self.factors, self.iterations))
         self.user_factors: Any = None
@@ -56,15 +61,13 @@ class _Factors(Trained):
 
         Where fewer than N items are left, items that are no answers follow, as in implicit: their scores are the lowest float32.
         """
-        users = numpy.atleast_1d(userid)
+        users, liked = ids_of(userid, "user"), None
         if filter_already_liked_items or recalculate_user:
-            if getattr(user_items, "format", "") != "csr":
-                raise ValueError("user_items needs to be a CSR sparse matrix")
+            liked = self._lists_of(user_items)
             if user_items.shape[0] != len(users):
                 raise ValueError("user_items must contain 1 row for every user in userids")
         queries = numpy.atleast_2d(self.recalculate_user(userid, user_items) if recalculate_user else self._rows(self.user_factors, users, "user"))
-        liked = _lists_of(user_items) if filter_already_liked_items else None
-        return self._best(numpy.isscalar(userid), queries, self.item_factors, N, filter_items, items, liked)
+        return self._best(numpy.isscalar(userid), queries, self.item_factors, N, filter_items, items, liked if filter_already_liked_items else None)
 
     def similar_items(self, itemid: Any, N: int = 10, recalculate_item: bool = False, item_users: Any = None, filter_items: Any = None,
                       items: Any = None) -> Tuple[Any, Any]:
@@ -72,12 +75,12 @@ class _Factors(Trained):
         first. filter_items, items: as of recommend()."""
         if recalculate_item:
             self.recalculate_item()
-        queries = self._rows(self.item_factors, numpy.atleast_1d(itemid), "item")
+        queries = self._rows(self.item_factors, ids_of(itemid, "item"), "item")
         return self._best(numpy.isscalar(itemid), unit(queries), unit(self.item_factors), N, filter_items, items)
 
     def similar_users(self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None) -> Tuple[Any, Any]:
         """The N users nearest to a user, or to each of several, as similar_items() finds items."""
-        queries = self._rows(self.user_factors, numpy.atleast_1d(userid), "user")
+        queries = self._rows(self.user_factors, ids_of(userid, "user"), "user")
         return self._best(numpy.isscalar(userid), unit(queries), unit(self.user_factors), N, filter_users, users)
 
     def rank_items(self, userid: Any, user_items: Any, selected_items: Any, recalculate_user: bool = False) -> Tuple[Any, Any]:
@@ -90,12 +93,17 @@ class _Factors(Trained):
         does it, and not stored. The values of the entries do not matter."""
         if user_items.shape[0] != numpy.size(userid):
             raise ValueError("user_items should have one row for every item in user")
-        rows = self.run.infer(documents=_lists_of(user_items)).astype(self.dtype)
+        rows = self.run.infer(documents=self._lists_of(user_items)).astype(self.dtype)
         return rows[0] if numpy.isscalar(userid) else rows
 
     def partial_fit_users(self, userids: Any, user_items: Any) -> None:
         """Stores the factors that recalculate_user() computes, for users that are known or new. Rows of items stay as they are."""
-        rows, most = self.recalculate_user(numpy.atleast_1d(userids), user_items), int(numpy.max(userids)) + 1
+        userids = ids_of(userids, "user")
+        if not len(userids):
+            return
+        if userids.min() < 0:
+            raise IndexError("users are numbered from 0 on, and one of those is %d" % userids.min())
+        rows, most = self.recalculate_user(userids, user_items), int(userids.max()) + 1
         if most > len(self.user_factors):
             more = numpy.zeros((most - len(self.user_factors), self.user_factors.shape[1]), self.dtype)
             self.user_factors = numpy.concatenate([self.user_factors, more])
@@ -111,12 +119,14 @@ class _Factors(Trained):
     def _best(self, is_one: bool, queries: Any, factors: Any, count: int, dropped: Any, among: Any, banned: Any = None) -> Tuple[Any, Any]:
         """Returns the `count` rows of `factors` that score best with each query, those of `among` alone if given. banned[query] and `dropped` come
         last."""
+        if count < 0:
+            raise ValueError("N = %d, wanted at least 0" % count)
         if among is not None:
             if dropped is not None and len(dropped):
                 raise ValueError("Can't set both items and filter_items, or users and filter_users")
-            self._rows(factors, among := numpy.unique(among), "id")
+            self._rows(factors, among := numpy.unique(ids_of(among, "item")), "id")
         searched, lowest = factors if among is None else factors[among], numpy.finfo(numpy.float32).min
-        out = numpy.isin(numpy.arange(len(factors)) if among is None else among, [] if dropped is None else dropped)
+        out = numpy.isin(numpy.arange(len(factors)) if among is None else among, [] if dropped is None else ids_of(dropped, "item"))
         count = min(count, len(searched))
         ids, scores = numpy.zeros((len(queries), count), numpy.int32), numpy.zeros((len(queries), count), numpy.float32)
         step = max(1, _AT_ONCE // max(1, len(searched)))
@@ -130,6 +140,16 @@ class _Factors(Trained):
                 ids[at], scores[at] = few if among is None else among[few], values[few]
         return (ids[0], scores[0]) if is_one else (ids, scores)
 
+    def _lists_of(self, matrix: Any) -> List[Any]:
+        """Returns the items of each row of a CSR matrix."""
+        if getattr(matrix, "format", "") != "csr":
+            raise ValueError("user_items needs to be a CSR sparse matrix")
+        items = 0 if self.item_factors is None else len(self.item_factors)
+        if matrix.nnz and items and not 0 <= matrix.indices.min() <= matrix.indices.max() < items:
+            raise IndexError("user_items has entries of columns %d to %d, and the model has items 0 to %d"
+                             % (matrix.indices.min(), matrix.indices.max(), items - 1))
+        return [matrix.indices[start:end] for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:])]
+
     # ---- files ----
 
     def save(self, fileobj_or_path: Any) -> None:
@@ -137,23 +157,37 @@ class _Factors(Trained):
         values = {name: value for name, value in vars(self).items() if isinstance(value, (bool, int, float, numpy.ndarray))}
         if self._place is not None:
             values["sptx_run"] = numpy.frombuffer(self._place.__getstate__(), numpy.uint8)
-        numpy.savez(fileobj_or_path, dtype=self.dtype.name, **values)
+        values["dtype"] = self.dtype.name
+        if hasattr(fileobj_or_path, "write"):
+            numpy.savez(fileobj_or_path, **values)
+        else:
+            replace({os.path.realpath(_path_of(fileobj_or_path)): lambda file: numpy.savez(file, **values)})
 
     @classmethod
     def load(cls, fileobj_or_path: Any) -> Any:
         """Reads a model that save() wrote. Of a file that implicit wrote, the factors are read: recommend() and similar_items() answer from
         them, and recalculate_user() refuses."""
-        if isinstance(fileobj_or_path, (str, os.PathLike)) and not os.fspath(fileobj_or_path).endswith(".npz"):
-            fileobj_or_path = os.fspath(fileobj_or_path) + ".npz"
         kind: Any = cls
-        model = kind()
-        with numpy.load(fileobj_or_path, allow_pickle=False) as file:
-            for name, value in file.items():
-                if name == "sptx_run":
-                    model._place = _Place()
-                    model._place.__setstate__(value.tobytes())
-                else:
-                    setattr(model, name, numpy.dtype(str(value)) if name == "dtype" else value.item() if value.shape == () else value)
+        model, opened = kind(), hasattr(fileobj_or_path, "read")
+        path = getattr(fileobj_or_path, "name", "the file") if opened else _path_of(fileobj_or_path)
+        with contextlib.nullcontext(fileobj_or_path) if opened else open(path, "rb") as source:
+            try:
+                with numpy.load(source, allow_pickle=False) as file:
+                    for name, value in file.items():
+                        if name == "sptx_run":
+                            model._place = _Place()
+                            model._place.__setstate__(value.tobytes())
+                        elif name == "dtype":
+                            model.dtype = numpy.dtype(str(value))
+                        elif name in _FACTORS or (name in vars(model) and value.shape == ()):
+                            setattr(model, name, value if name in _FACTORS else value.item())
+            except Exception as error:  # which one a damaged file raises depends on the byte
+                raise ValueError("'%s' holds no model that save() wrote, or is damaged: %s" % (path, error)) from error
+        held = [getattr(model, name) for name in _FACTORS if getattr(model, name) is not None]
+        if held and (len(held) < 2 or held[0].ndim != 2 or held[1].ndim != 2 or held[0].shape[1] != held[1].shape[1]
+                     or any(part.dtype.kind != "f" or not numpy.isfinite(part).all() for part in held)):
+            raise ValueError("'%s' holds factors %s; wanted two matrices of finite numbers, of as many columns"
+                             % (path, " and ".join("%s %s" % (part.dtype, part.shape) for part in held)))
         return model
 
     recalculate_item = refused("recalculate_item() is not there: rows of items change in fit() alone")
@@ -164,9 +198,10 @@ class _Factors(Trained):
     to_gpu = refused("to_gpu() is not there: a model with use_gpu=True, or the default None on a machine with a GPU, trains on it")
 
 
-def _lists_of(matrix: Any) -> List[Any]:
-    """Returns the items of each row of a CSR matrix."""
-    return [matrix.indices[start:end] for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:])]
+def _path_of(path: Any) -> str:
+    """Returns the path with the ending .npz, as numpy.savez() writes it."""
+    path = os.fsdecode(path)
+    return path if path.endswith(".npz") else path + ".npz"
 
 
 def _refuse(**given: Any) -> None:
@@ -203,8 +238,8 @@ class AlternatingLeastSquares(_Factors):
         super().__init__(factors, regularization, dtype, iterations, num_threads, random_state, use_gpu, keys)
         self.alpha, self.use_native, self.use_cg = float(alpha), True, True
         self.calculate_training_loss = bool(calculate_training_loss)
-        if not self.alpha > 0:
-            raise ValueError("alpha = %g, wanted a number above 0" % self.alpha)
+        if not 0 < self.alpha < numpy.inf:
+            raise ValueError("alpha = %g, wanted a finite number above 0" % self.alpha)
 
     def fit(self, user_items: Any, show_progress: bool = True, callback: Any = None) -> None:
         """Trains on a sparse matrix of users x items, whose values are confidences. Begins anew, whatever was trained before. Negative values

@@ -12,6 +12,8 @@ def random_train_test_split(interactions: Any, test_percentage: float = 0.2, ran
     likewise."""
     if not hasattr(interactions, "tocoo"):
         raise ValueError("Interactions must be a scipy.sparse matrix.")
+    if not 0 <= test_percentage <= 1:
+        raise ValueError("test_percentage = %g, wanted a share from 0 to 1" % test_percentage)
     draw = random_state if isinstance(random_state, numpy.random.RandomState) else numpy.random.RandomState(seed=random_state)
     matrix = interactions.tocoo()
     order = numpy.arange(len(matrix.data))

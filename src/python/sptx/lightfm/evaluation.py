@@ -11,8 +11,10 @@ import numpy
 __all__ = ["precision_at_k", "recall_at_k", "auc_score", "reciprocal_rank"]
 
 
-def _each(measure: Any, model: Any, test: Any, train: Any, preserve_rows: bool, **options: Any) -> Any:
+def _each(measure: Any, model: Any, test: Any, train: Any, preserve_rows: bool, k: int = 1, **options: Any) -> Any:
     """Returns measure(ranks of a user's entries, rising; number of the user's entries in train), float32 [users]."""
+    if k < 1:
+        raise ValueError("k = %d, wanted at least 1" % k)
     ranks = model.predict_rank(test, train_interactions=train, **options).tocsr()
     trained = numpy.zeros(ranks.shape[0], int) if train is None else train.tocsr().getnnz(axis=1)
     parts = numpy.split(ranks.data, ranks.indptr[1:-1])
@@ -24,7 +26,7 @@ def precision_at_k(model: Any, test_interactions: Any, train_interactions: Any =
                    item_features: Any = None, preserve_rows: bool = False, num_threads: int = 1,
                    check_intersections: bool = True) -> Any:
     """Returns the share of the first k items that are the user's."""
-    return _each(lambda ranks, _: (ranks < k).sum() / k, model, test_interactions, train_interactions, preserve_rows, user_features=user_features,
+    return _each(lambda ranks, _: (ranks < k).sum() / k, model, test_interactions, train_interactions, preserve_rows, k, user_features=user_features,
                  item_features=item_features, num_threads=num_threads, check_intersections=check_intersections)
 
 
@@ -33,7 +35,7 @@ def recall_at_k(model: Any, test_interactions: Any, train_interactions: Any = No
                 check_intersections: bool = True) -> Any:
     """Returns the share of the user's items that are among the first k; NaN for a user without any."""
     return _each(lambda ranks, _: (ranks < k).mean() if len(ranks) else numpy.nan, model, test_interactions, train_interactions, preserve_rows,
-                 user_features=user_features, item_features=item_features, num_threads=num_threads, check_intersections=check_intersections)
+                 k, user_features=user_features, item_features=item_features, num_threads=num_threads, check_intersections=check_intersections)
 
 
 def auc_score(model: Any, test_interactions: Any, train_interactions: Any = None, user_features: Any = None, item_features: Any = None,

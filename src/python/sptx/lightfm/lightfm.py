@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 import numpy
 
 from .._errors import SptxWarning
-from .._factors import Trained, matrix_of, seed_of, softmax_keys
+from .._factors import Trained, ids_of, matrix_of, seed_of, softmax_keys
 
 _ASKED = ("no_components", "k", "n", "learning_schedule", "loss", "learning_rate", "rho", "epsilon", "item_alpha", "user_alpha", "max_sampled",
           "random_state")
@@ -82,7 +82,7 @@ class LightFM(Trained):
 
     def fit(self, interactions: Any, user_features: Any = None, item_features: Any = None, sample_weight: Any = None, epochs: Optional[int] = None,
             num_threads: Optional[int] = None, verbose: bool = False) -> "LightFM":
-        """Trains anew, and returns the model.
+        """Trains anew, and returns the model. If this fails, the model stays as it was.
 
         interactions    a sparse matrix of users x items. Entries above 0 are interactions; others are left out, and with loss="logistic" they
                         raise NotImplementedError
@@ -93,26 +93,39 @@ class LightFM(Trained):
                         many, since in one pass LightFM makes a step of each interaction, and this package one of each user
         num_threads     None: all; verbose: shows a line of progress
         """
+        before = dict(vars(self))
         self._reset_state()
-        return self.fit_partial(interactions, user_features, item_features, sample_weight, epochs, num_threads, verbose)
+        try:
+            return self.fit_partial(interactions, user_features, item_features, sample_weight, epochs, num_threads, verbose)
+        except BaseException:
+            vars(self).update(before)
+            raise
 
     def fit_partial(self, interactions: Any, user_features: Any = None, item_features: Any = None, sample_weight: Any = None,
                     epochs: Optional[int] = None, num_threads: Optional[int] = None, verbose: bool = False) -> "LightFM":
         """Trains as fit() does, beginning with the rows and the optimizer's state of the call before."""
         self._check()
+        for matrix, what in ((interactions, "interactions"), (user_features, "user_features"), (item_features, "item_features")):
+            if not hasattr(matrix, "tocsr") and (matrix is not None or what == "interactions"):
+                raise TypeError("%s is a %s; wanted a sparse matrix" % (what, type(matrix).__name__))
         if user_features is not None and not _is_identity(user_features, interactions.shape[0]):
             raise NotImplementedError("user_features other than an identity matrix are not there: None trains a row for each user")
-        features = None if item_features is None or _is_identity(item_features, interactions.shape[1]) else item_features.tocsr()
+        features = None if item_features is None or _is_identity(item_features, interactions.shape[1]) else _features_of(item_features)
         if features is not None and features.shape[0] < interactions.shape[1]:
             raise ValueError("item_features have %d rows, and there are %d items" % (features.shape[0], interactions.shape[1]))
+        if features is not None:
+            tells = numpy.diff(features[:, features.getnnz(axis=0) > 1].indptr)[numpy.unique(interactions.tocoo().col)]
+            if (tells > 0).sum() < 20:
+                raise ValueError("%d items with interactions have a feature that another item has, too; at least 20 are needed to learn what "
+                                 "features mean. Without item_features each item has a row of its own" % (tells > 0).sum())
         if self._shape not in (None, interactions.shape):
             raise ValueError("interactions are %d x %d, and the model was trained on %d users and %d items" % (*interactions.shape, *self._shape))
         matrix, keys = matrix_of(_weighted(interactions.tocoo(), sample_weight, self.loss), confidences=sample_weight is not None)
         if self._place is not None:
             keys["train.from"] = '"%s"' % self._place.path("run")
         if epochs is not None:
-            if epochs < 1:
-                raise ValueError("epochs = %d, wanted at least 1" % epochs)
+            if epochs < 1 or epochs % 1:
+                raise ValueError("epochs = %g, wanted a whole number from 1 on" % epochs)
             keys["train.epochs"] = min(4 * epochs, epochs + 30)
         keys.update(self._keys(matrix.nnz))
         with warnings.catch_warnings():
@@ -157,8 +170,8 @@ class LightFM(Trained):
                                share=self.new_share)
         finally:
             context.is_quiet = before
-        return numpy.stack([self._items[row] if name[0] != "r" and row < len(self._items) and self._items[row].any() else self._vector(name)
-                            for row, name in enumerate(names)])
+        return numpy.array([self._items[row] if name[0] != "r" and row < len(self._items) and self._items[row].any() else self._vector(name)
+                            for row, name in enumerate(names)], numpy.float32).reshape(len(names), self.no_components)
 
     def _vector(self, name: str) -> Any:
         """Returns the row of a new item or a feature; zeros where nothing is known of it."""
@@ -188,8 +201,9 @@ class LightFM(Trained):
         """Returns the scores of pairs, float32 [pairs]: of each user with the item at the same index; or of one user with each item."""
         self._check_initialized()
         _threads(num_threads)
-        items = numpy.asarray(item_ids)
-        users = numpy.repeat(user_ids, len(items)) if numpy.ndim(user_ids) == 0 else numpy.asarray(user_ids)
+        items, users = ids_of(item_ids, "item"), ids_of(user_ids, "user")
+        if numpy.ndim(user_ids) == 0:
+            users = numpy.repeat(users, len(items))
         if len(users) != len(items):
             raise ValueError("Expected the number of user IDs (%d) to equal the number of item IDs (%d)" % (len(users), len(items)))
         user_biases, user_rows = self.get_user_representations(user_features)
@@ -205,6 +219,10 @@ class LightFM(Trained):
         among all items but those of train_interactions. check_intersections: ValueError if the two matrices share entries."""
         self._check_initialized()
         _threads(num_threads)
+        for matrix in (test_interactions, train_interactions):
+            if matrix is not None and (not hasattr(matrix, "tocsr") or matrix.shape != test_interactions.shape):
+                raise ValueError("wanted sparse matrices of one shape of test and train interactions, and there is a %s of the shape %s"
+                                 % (type(matrix).__name__, getattr(matrix, "shape", None)))
         if check_intersections and train_interactions is not None:
             shared = test_interactions.tocsr().multiply(train_interactions.tocsr()).nnz
             if shared:
@@ -238,7 +256,7 @@ class LightFM(Trained):
             return self.item_biases, self.item_embeddings
         if self._features is None:
             raise ValueError("the model was trained without item_features")
-        matrix = features.tocsr()
+        matrix = _features_of(features)
         if self._last is None or self._last[0].shape != matrix.shape or (self._last[0] != matrix).nnz:
             fitted = matrix.shape == self._features.shape and not (matrix != self._features).nnz
             self._last = matrix, self._items if fitted else self._represent(matrix)
@@ -257,12 +275,17 @@ class LightFM(Trained):
 
     def set_params(self, **params: Any) -> "LightFM":
         """Sets arguments by name, for the next fit()."""
-        for name, value in params.items():
+        before = self.get_params()
+        for name in params:
             if name not in _ASKED:
                 raise ValueError("Invalid parameter %s for estimator LightFM. Check the list of available parameters with "
                                  "`estimator.get_params().keys()`." % name)
-            setattr(self, name, value)
-        self._check()
+        vars(self).update(params)
+        try:
+            self._check()
+        except (TypeError, ValueError, NotImplementedError):
+            vars(self).update(before)
+            raise
         return self
 
 
@@ -270,6 +293,21 @@ def _threads(num_threads: Optional[int]) -> int:
     if num_threads is not None and num_threads < 1:
         raise ValueError("Number of threads must be 1 or larger.")
     return num_threads or 0
+
+
+def _features_of(features: Any) -> Any:
+    """Returns a matrix of features as CSR, without entries of 0."""
+    if not hasattr(features, "tocsr"):
+        raise TypeError("features are a %s; wanted a sparse matrix" % type(features).__name__)
+    matrix = features.tocsr(copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if not numpy.isfinite(matrix.data).all():
+        raise ValueError("Not all input values are finite. Check the input for NaNs and infinite values.")
+    if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < matrix.shape[1]:
+        raise ValueError("the features have entries of columns %d to %d, and there are %d columns"
+                         % (matrix.indices.min(), matrix.indices.max(), matrix.shape[1]))
+    return matrix
 
 
 def _is_identity(features: Any, count: int) -> bool:
