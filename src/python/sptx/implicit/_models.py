@@ -154,7 +154,7 @@ class _Factors(Trained):
 
     def save(self, fileobj_or_path: Any) -> None:
         """Writes the model as implicit does, into an .npz: its load() reads the file, too. The run's files are in it."""
-        values = {name: value for name, value in vars(self).items() if isinstance(value, (bool, int, float, numpy.ndarray))}
+        values: Dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, (bool, int, float, numpy.ndarray))}
         if self._place is not None:
             values["sptx_run"] = numpy.frombuffer(self._place.__getstate__(), numpy.uint8)
         values["dtype"] = self.dtype.name
@@ -200,8 +200,8 @@ class _Factors(Trained):
 
 def _path_of(path: Any) -> str:
     """Returns the path with the ending .npz, as numpy.savez() writes it."""
-    path = os.fsdecode(path)
-    return path if path.endswith(".npz") else path + ".npz"
+    name = os.fsdecode(path)
+    return name if name.endswith(".npz") else name + ".npz"
 
 
 def _refuse(**given: Any) -> None:
