@@ -14,6 +14,7 @@
   embedding   skip-gram through sptx.torch.Embedding, batches of 512 and 16,384, next ids announced; PyTorch on the GPU
   torchrec    the workload that NVIDIA published for TorchRec's tables and DynamicEmb (recsys-examples, corelib/dynamicemb/benchmark):
               fetch and update of 1,048,570 ids of ten tables x 128 by a power law of 1.05; theirs are the published milliseconds
+  keyed       the same by random keys of 64 bits (sptx.KeyedTable), and keys that are looked up, and that leave for new ones
 
 --smoke takes a thousandth of the rows and two rounds, and runs without a GPU: it shows that everything runs, and its figures mean
 nothing. Needs PyTorch for CUDA. SpeedTorch and CuPy are asked where they are there; in their place otherwise stands the same
@@ -22,6 +23,7 @@ work by PyTorch's indexing of pinned rows. Times are medians, waited for at both
 import functools
 import gc
 import importlib
+import itertools
 import os
 import statistics
 import sys
@@ -424,6 +426,42 @@ def torchrec():
     measured("half on the GPU, as found", rows, by_table(rows), cache, gpu_rows=rows * tables // 2)
 
 
+def mixed(numbers):
+    """Returns different random-looking keys for different numbers: SplitMix64's mix."""
+    for shift, factor in (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB):
+        numbers = (numbers ^ (numbers >> shift)) * (factor - (1 << 64))
+    return numbers ^ (numbers >> 31)
+
+
+def keyed():
+    tables, each, alone = 10, scaled(104_857), scaled(1 << 20)
+    for what, place, rows, theirs in (("all on the GPU", "gpu", scaled(1_677_721), 2.19), ("host tables", "pinned", scaled(2_684_354), 43.5)):
+        x, g = torch.rand(8, tables, each, device=device, dtype=torch.float64), 1 - 1.05
+        ids = ((x * (rows ** g - 1) + 1) ** (1 / g)).clamp(max=rows - 1).to(torch.int64)
+        lists = mixed((ids * tables + torch.arange(tables, device=device)[:, None]).reshape(8, -1))
+        table = sptx.KeyedTable(tables * rows, 128, "adam", lr=0.1, init="zeros", evict="lru", weights=place, state=place, device=device)
+        gradients = torch.randn(tables * each, 128, device=device) * 1e-3
+        for some in lists:
+            table.update(some, gradients)
+        fetch, update, both = (a_step(lambda i: call(lists[i % 8]), 40) for call in (
+            table.fetch, lambda some: table.update(some, gradients), lambda some: (table.fetch(some), table.update(some, gradients))))
+        tell("%s, adam: fetch %.2f, update %.2f" % (what, fetch * 1e3, update * 1e3), both * 1e3, theirs, "DynamicEmb")
+        table.close()
+        del table, gradients
+        give_back()
+    table = sptx.KeyedTable(16 * alone, 128, "sgd", init="zeros", evict="lru", keep_evicted=0, weights="gpu", state="gpu", device=device)
+    for first in range(0, 16 * alone, alone):
+        table.fetch(mixed(torch.arange(first, first + alone, device=device)))
+    lists = [mixed(torch.randint(16 * alone, (alone,), device=device)) for _ in range(8)]
+    out = torch.randn(alone, 128, device=device)
+    for what, call in ("find", table.find), ("fetch", table.fetch):
+        seconds = a_step(lambda i: call(lists[i % 8], out=out), 40)
+        tell("%s of 1,048,576 keys of 16,777,216, all rows taken" % what, alone / seconds / 1e6, None, unit="M keys/s")
+    fresh = itertools.count(16 * alone, alone)
+    seconds = a_step(lambda i: table.store(mixed(torch.arange(alone, device=device) + next(fresh)), out), 4, 2)
+    tell("store of as many new keys, for which others leave", alone / seconds / 1e6, None, unit="M keys/s")
+
+
 PARTS = {
     "large": ("1,048,576 rows of 512 B out of 16 GiB of host memory", large),
     "calls": ("Calls of few rows", calls),
@@ -433,6 +471,7 @@ PARTS = {
                    lambda: speedtorch_script(ROWS, DIM)),
     "speedtorch-narrow": ("The same over 14,886,544 x 188", lambda: speedtorch_script(14_886_544, 188)),
     "torchrec": ("1,048,570 ids of ten tables x 128 by a power law, fetch and update", torchrec),
+    "keyed": ("The same by random keys of 64 bits", keyed),
     "embedding": ("The same model through sptx.torch.Embedding", embedding),
 }
 wanted = [name for word in sys.argv[1:] if word.startswith("--only=") for name in word[7:].split(",")] or list(PARTS)
