@@ -26,8 +26,8 @@
     indent "columns of FILE whose words are features, separated by commas\n"
 #define LISTS_HELP(indent) \
     "  --list-features=FILE\n" \
-    indent "likewise features of lists (people). A list of FILE that was not trained is answered by its features,\n" \
-    indent "or by its features and its items\n"
+    indent "likewise features of lists (people). A list of FILE that was not trained is answered by its\n" \
+    indent "features, or by its features and its items\n"
 #define SHARE_HELP(indent) \
     "  --new-share=S     new items take this share of the first 20 places on average; more new items in answers push out\n" \
     indent "trained ones. Default: 0.03, or the share of all items that are new if that is less\n"
