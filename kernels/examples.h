@@ -71,7 +71,7 @@ struct example_subwords {
 /* Hierarchical softmax: words are leaves of a binary tree, and context rows are its inner nodes. A block's contexts are then the
  * nodes on the paths of the words that it predicts, and no negatives are drawn:
  *
- *   positives   nodes after which a path continues with code 0, word after word (word2vec.c's label 1)
+ *   positives   nodes after which the path continues with code 0; those of the first word come first, then those of the next (word2vec.c's label 1)
  *   negatives   nodes after which it continues with code 1, word after word
  */
 struct example_paths {
@@ -307,8 +307,8 @@ struct example_row {
                                     * "the others" */
     uint64_t item;                 /* ITEM: index of the positive among the others */
     uint64_t wanted, negatives;    /* wanted: number of positives; 0: no example is made. negatives: number of slots for negatives */
-    uint64_t targets, pooled;      /* targets: number of target rows; the last `pooled` of them are the pool, after the row's own target if that is
-                                    * one */
+    uint64_t targets, pooled;      /* targets: number of target rows. The last `pooled` of them are the pool, the rows whose mean is the target;
+                                    * before them is the row of the list itself, if it has one */
     int replacement, split;        /* split: 1: the others are shuffled; the first ones are positives, the rest is the pool, whose mean is part of
                                     * the list's vector */
 };
@@ -369,8 +369,8 @@ FN void example_put_positive(const struct example_source *s, const struct exampl
     if (weights) weights[j] = portable_load_float(s->weights + example_other_at(row, place)) * s->weight_scale;
 }
 
-/* Floyd's sample: returns `last`. Positive j is drawn among the others at places 0 .. last; if an earlier positive has that place, it is the one
- * at place `last`. With replacement, it is drawn among all others. */
+/* Returns the number `last` of Floyd's sample. For positive j a place is drawn among 0 .. last; if an earlier positive has that place already,
+ * positive j is the item at place `last`. With replacement, positive j is drawn among all items of the list but the target. */
 FN uint64_t example_positive_last(const struct example_row *row, uint32_t j) {
     return row->count - 1 - row->wanted + j;
 }

@@ -342,8 +342,8 @@ __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_
     return found < wanted ? found : wanted;
 }
 
-/* Lists the kept words of a window in the order of the text: those before the middle word up to words[window - 1], those after it from words[window]
- * on. Returns their number; *first: index in words[] of the first one. */
+/* Lists the kept words of a window in the order of the text. The words before the middle word end at words[window - 1]; the words after it begin
+ * at words[window]. Returns their number; *first: index in words[] of the first one. */
 __device__ uint32_t list_words(const hogwild_job &job, const block &b, const struct strip &strip, uint64_t sentence,
                                uint32_t *words, uint32_t *first) {
     uint32_t window = strip_window(&job.source, b.example, job.epoch);

@@ -37,9 +37,9 @@ struct __align__(16) key_place {
 
 /* Which keys leave: those with (rank, key) of at most this one's. */
 struct selection {
-    uint64_t rank, key; /* the digits so far; all later ones are 0, and 1s if it is done */
+    uint64_t rank, key; /* the digits that are chosen so far. All later bits of both numbers are 0; when `done` is set, they become 1 */
     uint64_t wanted;    /* number of keys that leave among those that have these digits */
-    uint32_t done;      /* 1: all of them leave */
+    uint32_t done;      /* 1: all keys that have these digits leave */
     uint32_t found;     /* number of keys in the list of victims so far */
     uint32_t histogram[VALUES];
 };
@@ -105,9 +105,10 @@ static __device__ void add_key(const struct index_view &v, uint64_t key, uint32_
     }
 }
 
-/* plan: the number of this call, with which the rows are marked; 0: they are not marked. */
+/* Finds the rows of a call's keys. plan: the number of the call, which is written to each row that is found; 0: it is not. */
 static __global__ void __launch_bounds__(THREADS)
-    find_keys(struct index_view v, const uint64_t *keys, uint32_t count, uint64_t plan, uint32_t *found, uint64_t *missed, struct counters *counters) {
+    find_keys(struct index_view v, const uint64_t *keys, uint32_t count, uint64_t plan, uint32_t *found, uint64_t *missed,
+              struct counters *counters) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31, named = 0;
     uint64_t key = i < count ? keys[i] : 0, hash = i < count ? mixed(key ^ mixed(i + 1)) : 0;
     uint32_t row = i < count ? row_with(v, key) : NO_ROW;

@@ -698,8 +698,8 @@ template <int G, int VEC> static __device__ __forceinline__ float sum_squares(co
     return squares[0];
 }
 
-/* Returns the factor by which a row's gradient of squared norm `squares` is clipped; 1 if the rule does not clip. starts: distinct_starts of the
- * row set. */
+/* Returns the factor by which the gradient of a row is multiplied to clip it; 1 if the rule does not clip. squares: the squared norm of the gradient.
+ * starts: distinct_starts of the row set, which tells how many summands the gradient has. */
 static __device__ __forceinline__ float share_of_row(const struct step_view &v, const uint32_t *starts, uint32_t row, float squares) {
     float clip = v.rule.constants.clip;
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;

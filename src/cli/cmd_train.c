@@ -22,7 +22,7 @@
 
 /* How many GPUs train a run, and why. */
 struct launch {
-    unsigned gpus;        /* number of processes that train the run, one for each GPU; 1 also without a GPU, and for copies */
+    unsigned gpus;        /* number of processes that train the run, one for each GPU; 1 without a GPU, or if each GPU has a copy of the tables */
     char why[GPUS_WHY];   /* text such as "1 of 4: .."; "": device.gpus does not allow several */
     char other[GPUS_WHY]; /* text: keys whose values differ from those of a run on one GPU, with both values; "": none */
 };

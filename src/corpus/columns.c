@@ -152,8 +152,8 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
     }
 }
 
-/* Splits a line of at most 63 bytes by bit masks of its bytes, at a one-byte separator or at blanks, and returns 1. Returns 0 if columns_part()
- * must split the line: it is longer, or contains quotes or blanks. */
+/* Splits a line of at most 63 bytes by bit masks of its bytes, at a one-byte separator or at blanks, and returns 1. Returns 0 if this
+ * cannot be done, and columns_part() must split the line: it is longer, contains quotes, or has blanks beside a separator of another kind. */
 static int part_by_masks(struct table_line *line, struct corpus_cursor *cursor, const struct columns_form *form) {
     const char *at = cursor->at, *start = at;
     int blanks = *form->separator == ' ';

@@ -65,7 +65,8 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
     return vocab->size + vocab->subwords.rows;
 }
 
-/* The prefixes of the names of lists and of relations in the vocabulary, and the ending of the name of a relation's second row. */
+/* In the vocabulary the name of a list begins with VOCAB_LIST, and that of a relation with VOCAB_RELATION. Each relation has two rows: one for tails,
+ * and one for heads, whose name ends with VOCAB_RECIPROCAL. */
 #define VOCAB_LIST "list:"
 #define VOCAB_RELATION "relation:"
 #define VOCAB_RECIPROCAL "^-1"

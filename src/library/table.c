@@ -738,7 +738,7 @@ static int post_share(void *context, unsigned worker) {
     return 0;
 }
 
-/* Makes the mail `bytes` long, at an address that the GPU can use. */
+/* Makes the mail, the shared memory through which ranks exchange ids and values, at least `bytes` long. The GPU can use its address. */
 static int grow_mail(struct sptx_table *table, uint64_t bytes) {
     const struct backend_ops *ops = table->context->ops;
     if (bytes <= table->segment.mail_bytes) return 0;
@@ -924,8 +924,8 @@ enum sptx_status sptx_ngrams(struct sptx_context *context, const struct sptx_ngr
     if (wrong || !own.part_rows || own.part_rows > SPTX_ROWS_MOST)
         return leave(context, fail_usage("n-grams have 1..%d tokens, and 1..%u rows for each order and head", SPTX_NGRAM_MOST, SPTX_ROWS_MOST));
     if (batch ? tokens->count % batch || tokens->count / batch < skip : tokens->count != 0)
-        return leave(context, fail_usage("%" PRIu64 " tokens are not %" PRIu64 " sequences of the same length, of at least %" PRIu64, tokens->count, batch,
-                                         skip));
+        return leave(context, fail_usage("%" PRIu64 " tokens are not %" PRIu64 " sequences of the same length, of at least %" PRIu64,
+                                         tokens->count, batch, skip));
     struct ngram_tokens of = {tokens->data, batch, batch ? tokens->count / batch : 0, skip, tokens->bits};
     struct naming naming = {&own, &of, batch * (of.length - skip) * own.parts, rows, 1};
     if (naming.count > 1 << 14) naming.workers = pool_threads(context->pool); /* for fewer, waking the other threads would take longer */

@@ -435,7 +435,8 @@ static double examples_kept(const struct example_source *source, uint64_t row) {
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
-/* Sums of the examples' numbers of blocks, targets, contexts and terms. `square`: sums of their squares, or upper bounds of these. */
+/* Each example has a number of blocks, of targets, of contexts and of terms. of[]: the sums of these numbers over many examples. square[]: the
+ * sums of their squares, or numbers that are at least as large. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];

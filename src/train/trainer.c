@@ -78,7 +78,7 @@ int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, d
     return result;
 }
 
-/* Returns advice against divergence, for keys other than the learning rate that this run has not set. */
+/* Returns advice against divergence: which keys to set. It names neither the learning rate nor keys that the user of this run has set. */
 static const char *other_ways(const struct config *c) {
     int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
     char why[HOGWILD_WHY];

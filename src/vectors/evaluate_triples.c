@@ -35,7 +35,7 @@ struct triples_job {
     const struct model *model;
     const struct evaluate_request *request;
     uint64_t triples, unknown; /* triples: number of held-out triples; unknown: of those with a name that the run does not know */
-    uint64_t trained;     /* number of held-out triples on which the run was trained; these are ranked, too */
+    uint64_t trained;     /* number of triples of the held-out file that are also in the training data; these are ranked, too */
     int filtered_trained; /* 1: the training triples are left out, too; 0: their file no longer exists */
     uint64_t among;       /* number of entities among which answers are ranked */
     double hits[3];       /* number of ranks that are at most 1, 3 and 10 */

@@ -155,7 +155,7 @@ static void aim_at_moving(struct choice *c) {
     rows = ONE_OF(at_once);
     if (rows > most / stride) rows = most / stride;
     c->source.negatives = (uint32_t)between(1, 6);
-    /* Number of rows that a batch names: near `rows`, or so large that only an epoch's last batch is below `rows`. */
+    /* named: number of rows that the ids of a batch name: about `rows`; or more, so that only the last, shorter batch of an epoch names fewer. */
     uint64_t named = one_in(2) ? around(rows) : rows + below(rows / 2 + 1), each = 1; /* each: most rows of an example */
     uint64_t positives = c->source.positives ? c->source.positives : c->longest / 2;
     if (c->source.mode == EXAMPLE_WINDOW) {

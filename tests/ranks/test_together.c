@@ -84,7 +84,8 @@ static int fill(struct table *table) {
     return result;
 }
 
-/* A single rank must write the same file, and have the same bytes after loading. Each rank writes a file of its own. */
+/* Saves and loads the table as a run of one rank would. Each process does this alone, with a file of its own, which must have the same bytes as the
+ * file that all ranks wrote together. */
 static int save_alone(struct backend *backend, int number, const char *path, uint64_t *checksum) {
     struct table table;
     int result = open_table(&table, backend, number, NULL);

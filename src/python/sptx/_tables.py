@@ -170,7 +170,7 @@ class TablePart:
 
 
 class KeyedTables(Tables):
-    """Several KeyedTables, of any widths and options: calls for all of them, and one save.
+    """Several KeyedTables, of any widths and options. A call is made on all of them, and one save writes all.
 
         tables = sptx.Tables({"user": sptx.KeyedTable(5_000_000, 64, "adam", evict="lru"), "ad": sptx.KeyedTable(300_000, 16, "ftrl")})
         users, ads = tables.fetch([user_keys, ad_keys])        # as KeyedTable.fetch of each, one after the other
@@ -178,7 +178,7 @@ class KeyedTables(Tables):
         tables.save("monday"); marks = tables.mark()           # the folder monday
         tables["ad"].remove(old)                               # one of them
 
-    A call that one table refuses has changed the tables before it.
+    A call is made on one table after the other. If a table refuses it, the tables before it are changed already.
     """
 
     def __init__(self, tables: Union[Mapping[Any, KeyedTable], Sequence[KeyedTable]]) -> None:

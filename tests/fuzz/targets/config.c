@@ -10,8 +10,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* ---- a plain reading: lines of [section], key = value, more of a value indented deeper, comments behind # and ; ----
- */
+/* ---- a simple reader of the same files, with which the program's reader is compared: lines [section] and key = value; a value goes on in lines that
+ * are indented deeper than its key; comments begin with # or ; ---- */
 
 /* Cuts off a comment, which begins with a ';' at the beginning of the line or after a blank. */
 static void cut_comment(char *text) {

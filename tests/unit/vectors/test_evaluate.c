@@ -366,7 +366,7 @@ static void random_vectors_get_what_chance_gives(void **state) {
         assert_float_equal(COLUMN("1", "asked"), MANY, 0);
         assert_float_equal(COLUMN("1", "chance"), 29.0 / 599, 1e-12);
         /* of 6,000 neighbours 290 are expected to be right by chance, with a standard deviation of 17, or of 24 if neighbours
-         * occur in pairs; the tolerance is 4.5 of these */
+         * occur in pairs; a result may differ by 4.5 times 24 */
         assert_float_equal(COLUMN("1", "share"), planting ? 1 : 29.0 / 599, planting ? 1e-12 : 4.5 * 24 / 6000);
         free(path);
         model_close(&of_many);
