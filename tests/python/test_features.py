@@ -1,8 +1,9 @@
 """New items by their features from Python: frames, dicts and sparse matrices, in fit() and Run.add_items()."""
 import numpy
 import pytest
-import scipy.sparse
 import sptx
+
+scipy_sparse = pytest.importorskip("scipy.sparse")
 
 KINDS, OLD, NEW = 8, 25, 5
 ITEMS = [f"k{k}i{i}" for k in range(KINDS) for i in range(OLD + NEW)]
@@ -74,7 +75,7 @@ def test_add_items_from_a_matrix(lists, tmp_path):
     number = {item: i for i, item in enumerate(ITEMS)}
     named = {name: [number[item] for item in items] for name, items in lists.items()}
     run = sptx.fit(named, tmp_path / "run", format="lists", dim=16, device="cpu", threads=2, progress=False)
-    kinds = scipy.sparse.csr_matrix(([1.0] * len(ITEMS), ([*range(len(ITEMS))], [int(item[1]) for item in ITEMS])))
+    kinds = scipy_sparse.csr_matrix(([1.0] * len(ITEMS), ([*range(len(ITEMS))], [int(item[1]) for item in ITEMS])))
     assert run.add_items(kinds) == KINDS * NEW
     answer = run.recommend(list="p0", k=6, among="new")
     liked = {kind_of(item) for item in lists["p0"]}
