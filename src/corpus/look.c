@@ -1075,7 +1075,8 @@ static int refuse_third(struct looking *l) {
 /* Returns 1 if the first column is an index as pandas and R write it: its name is empty, or the header has no field for it, or it has row numbers
  * in pairs without a header that have at least three columns. */
 static unsigned has_index(const struct looking *l) {
-    if (l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0] && l->rows != LOOK_FEATURES)) return 1;
+    if (l->rows == LOOK_FEATURES) return 0; /* the index has the names of items, unless another column has */
+    if (l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0])) return 1;
     return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && are_numbered(&l->lines, &l->look->form);
 }
 
@@ -1229,7 +1230,7 @@ static int take_positions(struct looking *l) {
     for (int meaning = 0; meaning < COLUMN_MEANINGS; meaning++) form->column[meaning] = (uint8_t)(meaning + (int)index);
     if (most < 3 || l->keys->no_values) form->column[COLUMN_VALUE] = NO_COLUMN;
     if (l->rows == LOOK_LABELS) return take_last_label(l);
-    if (l->rows == LOOK_FEATURES && a != NO_COLUMN) form->column[COLUMN_A] = (uint8_t)a;
+    if (l->rows == LOOK_FEATURES && a != NO_COLUMN) form->column[COLUMN_A] = (uint8_t)(a + (unsigned)l->is_shifted);
     if (l->rows == LOOK_TITLES && most > 2 && (a == NO_COLUMN) != (b == NO_COLUMN)) return refuse_titles(l, a == NO_COLUMN ? "id" : "title");
     if (!l->row->number) return 0;
     if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);
@@ -1865,7 +1866,7 @@ static int decide_rows(struct looking *l, const char *separator) {
     describe_columns(&l->columns, &l->lines, l->typed ? (uint64_t)l->has_header : l->lines.count > 1, form);
     l->has_header = look_for_header(l);
     describe_columns(&l->columns, &l->lines, (uint64_t)l->has_header, form);
-    l->is_shifted = find_shift(l);
+    l->look->shifted = l->is_shifted = find_shift(l);
     if (!(l->keys->columns && *l->keys->columns) && refuse_matrix(l)) return -1;
     if (l->first.count == 1 && l->row->needed > 1 && !l->row->longer && l->lines.count > 2 && l->columns.least > 1 && !l->typed &&
         l->keys->header == HEADER_AUTO)

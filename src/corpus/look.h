@@ -63,6 +63,7 @@ struct look {
     enum look_rows rows;
     uint64_t skip;        /* number of bytes of the header: the data begins after it */
     int header;           /* 1: the first row names the columns */
+    int shifted;          /* 1: it has no name for the first column, where R wrote row names */
     int counted;          /* 1: the first line, which only says how many lines follow, was left out */
     int sure;             /* documents: 1 if the lines themselves show what names a document, as a table or with ids as first words */
     char said[LOOK_SAID]; /* description of the format: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */

@@ -269,8 +269,8 @@ int features_read(struct feature_file *to, const char *path, const char *words) 
         for (char *byte = at; byte < end; byte++)
             if (*byte == '\n') at = byte + 1; /* a line "sep=;" may precede the header */
         columns_part(&line, at, end, &r.file.look.form, 0);
-        for (unsigned c = 0; c < line.count && c < COLUMNS_READ; c++) r.header[c] = (struct cell){line.word[c], line.length[c]};
-        r.columns = (unsigned)(line.count < COLUMNS_READ ? line.count : COLUMNS_READ);
+        r.columns = (unsigned)r.file.look.shifted;
+        for (unsigned c = 0; c < line.count && r.columns < COLUMNS_READ; c++) r.header[r.columns++] = (struct cell){line.word[c], line.length[c]};
     }
     r.name = result ? 0 : r.file.look.form.column[COLUMN_A];
     while (!result && (more = field_file_next(&r.file)) > 0) {

@@ -158,6 +158,8 @@ def test_values_of_frames_stay_in_their_cells(loud, capfd):
     items = [item.encode() for item in ITEMS]
     frame = pandas.DataFrame({"item": items, "ge\nnre": "a\r\nb", "n": pandas.array([None, *range(len(ITEMS) - 1)], dtype="Int64")})
     assert " 240 items, 11 features" in added(loud, capfd, frame)
+    frame.columns = range(3)  # a header 0,1,2 looks like a row
+    assert " 240 items, 11 features" in added(loud, capfd, frame) and loud.vector("column 1:a b").any()
     frame.columns = ["item", "genre", "genre"]
     with pytest.raises(ValueError, match="columns of the features have the same name: item, genre, genre"):
         loud.add_items(frame)

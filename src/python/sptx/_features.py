@@ -77,7 +77,7 @@ def write(data: Any, to: TextIO, names: Any = None) -> None:
         raise TypeError("features are a path, a frame with a column of names, a dict {name: features} or a sparse matrix, not a %s" % type(data).__name__)
     if getattr(getattr(data, "index", None), "name", None) is not None:  # a frame of pandas' whose index names the items
         data = data.reset_index()
-    names = [_cell(name) for name in getattr(data, "column_names", data.columns)]
+    names = [_cell(name) if isinstance(name, str) else "column %s" % (name,) for name in getattr(data, "column_names", data.columns)]
     if len(set(names)) < len(names):
         raise ValueError("columns of the features have the same name: %s" % ", ".join(names))
     columns: List[List[Any]] = [column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
