@@ -203,7 +203,8 @@ def table(header, row):
     ("sep=;\n" + table("item;genre", lambda n, name: f"{name};{name[:2]}"), "features   genre = 8 values ("),
     ("\ufeff" + table("item,genre", lambda n, name: f"{name},{name[:2]}").replace("\n", "\r\n"), "features   genre = 8 values ("),
     ("k9i0\t" + " ".join(f"z{n}" for n in range(300_000)) + table("", lambda n, name: f"{name}\t{name[:2]}"), "249 items, 300,008 features"),
-], ids=["decimal comma", "NaN", "few numbers", "long numbers", "index", "index left out", "index of names", "no name", "R", "R's columns", "R's numbers", "sep=", "BOM", "long line"])
+], ids=["decimal comma", "NaN", "few numbers", "long numbers", "index", "index left out", "index of names",
+        "no name", "R", "R's columns", "R's numbers", "sep=", "BOM", "long line"])
 def test_odd_tables(shop, text, wanted):
     (shop.own / "odd").write_text(text)
     assert wanted in shop("nearest", "run", "k1i1", f"--item-features={shop.own / 'odd'}", "--k=1").stderr
