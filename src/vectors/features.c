@@ -693,7 +693,7 @@ int features_labels(const struct model *model, const char *path, const char *wor
     size_t taken = 0, at = 0, own = strlen(column);
     if (!path) path = model->keys.corpus_item_features;
     if (!path || !*path) return refuse_without(model);
-    if (features_read(&file, path, words ? words : model->keys.corpus_feature_words)) return -1;
+    if (features_read(&file, path, words ? words : model->keys.corpus_feature_words) || check_words(words, file.met)) return -1;
     for (uint64_t i = 0; i < file.items.words.size; i++)
         for (uint64_t f = file.starts[i]; f < file.starts[i + 1]; f++) {
             struct token item, label;

@@ -217,6 +217,9 @@ def test_words_of_no_column_are_refused(shop):
         said = shop.refuses("nearest", "run", "k1i1", f"--item-features={of}", f"--feature-words={words}")
         assert f"corpus.feature_words names '{name}', and" in said
     shop("nearest", "run", "k1i1", f"--item-features={shop.own / 'odd'}", "--feature-words= genre ,", "--k=1")
+    said = shop.refuses("report", "run", f"--out={shop.own / 'page.html'}", "--colour=genre", f"--item-features={shop.own / 'odd'}",
+                        "--feature-words=title")
+    assert "corpus.feature_words names 'title', and" in said and not (shop.own / "page.html").exists()
 
 
 @pytest.mark.parametrize("text, wanted", [
