@@ -216,8 +216,8 @@ static int match(void *user) {
                     grow->config->train_from, grow->rows);
     grow->dropped = grow->kind == WARM_RUN ? grow->run.vocab.size - grow->known : 0;
     if (grow->known > grow->vocab->older) return 0;
-    return fail("train.from = %s has none of the %" PRIu64 " words of this corpus, so there is nothing to begin from",
-                grow->config->train_from, grow->rows - grow->vocab->older);
+    return fail("train.from = %s has none of the %" PRIu64 " words of this corpus%s, so there is nothing to begin from", grow->config->train_from,
+                grow->rows - grow->vocab->older, grow->vocab->forgot ? " that corpus.forget and corpus.max_vocab leave" : "");
 }
 
 /* Returns a hash of the source's contents and of the rows found for this run's words. */

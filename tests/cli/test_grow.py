@@ -722,6 +722,8 @@ def test_what_forget_refuses(lacking):
     assert "corpus.vocab says itself" in said("--train.from=old", "--corpus.vocab=old/vocab.tsv")
     assert "each number has its row" in said("--train.from=old", "--corpus.order=given")
     assert "forget = 'often' is not no, count or age" in said("--train.from=old", forget="often")
+    sentence = "none of the 2 words of this corpus that corpus.forget and corpus.max_vocab leave"  # new1 and new2 are the most frequent
+    assert sentence in said("--train.from=old", forget="age", max_vocab=2, min_count=1)
     lacking("export", "old", "--format=word2vec-bin", "--out=v.bin")
     assert "train.from = v.bin is vectors" in said("--train.from=v.bin")
     grow(lacking)
