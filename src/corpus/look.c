@@ -773,7 +773,8 @@ static void pass_comments(struct looking *l) {
     if (!are && count > 1) return;
     struct looked_line last = lines->line[count - 1];
     while (last.at < last.end && (*last.at == sign || token_is_white(*last.at))) last.at++;
-    int named = l->row->free ? count == 1 : part_line(&last, &form).count == wanted || part_line(&last, &blanks).count == wanted;
+    int features = l->rows == LOOK_FEATURES, alike = part_line(&last, &form).count == wanted;
+    int named = l->row->free && !features ? count == 1 : alike || (!features && part_line(&last, &blanks).count == wanted);
     l->has_hash = sign == '#' && named;
     if (l->has_hash) lines->line[count - 1] = last;
     l->comments = count - (uint64_t)l->has_hash;

@@ -200,11 +200,13 @@ def table(header, row):
     (table('"genre" "color"', lambda n, name: f'"{name}" "{name[:2]}" "{"red" if n % 2 else "blue"}"'), "name = column 1; blanks"),
     (table('"genre" "color"', lambda n, name: f'"{name}" "{name[:2]}" "{"red" if n % 2 else "blue"}"'), "genre = 8 values, color = 2 values ("),
     (table('"item" "genre"', lambda n, name: f'"{n + 1}" "{name}" "{name[:2]}"'), "all values differ (left out), genre = 8 values ("),
+    ("# what they are\n" + table("", lambda n, name: f"{name}\t{name[:2]} x").lstrip(), "features   248 items, 9 features"),
+    ("#item\tgenre\n" + table("", lambda n, name: f"{name}\t{name[:2]}").lstrip(), "features   genre = 8 values ("),
     ("sep=;\n" + table("item;genre", lambda n, name: f"{name};{name[:2]}"), "features   genre = 8 values ("),
     ("\ufeff" + table("item,genre", lambda n, name: f"{name},{name[:2]}").replace("\n", "\r\n"), "features   genre = 8 values ("),
     ("k9i0\t" + " ".join(f"z{n}" for n in range(300_000)) + table("", lambda n, name: f"{name}\t{name[:2]}"), "249 items, 300,008 features"),
 ], ids=["decimal comma", "NaN", "few numbers", "long numbers", "index", "index left out", "index of names",
-        "no name", "R", "R's columns", "R's numbers", "sep=", "BOM", "long line"])
+        "no name", "R", "R's columns", "R's numbers", "comment", "# header", "sep=", "BOM", "long line"])
 def test_odd_tables(shop, text, wanted):
     (shop.own / "odd").write_text(text)
     assert wanted in shop("nearest", "run", "k1i1", f"--item-features={shop.own / 'odd'}", "--k=1").stderr
