@@ -467,15 +467,16 @@ static double rank_guesses(const struct fit *f, const float *guessed) {
     return sum / (double)f->left;
 }
 
-/* Sets f->ridge to the one whose guesses are best, and says how good they are. */
-static void choose_ridge(struct fit *f, const char *path) {
+/* Sets f->ridge to the one whose guesses are best, and says how good they are. Returns 1 if they are better than by chance. */
+static int choose_ridge(struct fit *f, const char *path) {
     double best = -1, chance = 0;
     for (int i = 0; i < RIDGES; i++) {
         double rank = rank_guesses(f, f->guessed + (uint64_t)i * f->left * JUDGED * WIDTH);
         if (rank > best) best = rank, f->ridge = i;
     }
     for (uint64_t i = 1; i <= f->left; i++) chance += 1 / (double)i / (double)f->left;
-    if (best >= chance + 4 * 1.28 / (double)f->left) /* by chance the mean has a standard deviation of 1.28 / left */
+    int tells = best >= chance + 4 * 1.28 / (double)f->left;
+    if (tells) /* by chance the mean has a standard deviation of 1.28 / left */
         remark("features   find the row of an item that was left out among %" PRIu64
                ": mean reciprocal rank %.3f, by chance %.3f (ridge %g)",
                f->left, best, chance, (double)ridges[f->ridge]);
@@ -484,6 +485,7 @@ static void choose_ridge(struct fit *f, const char *path) {
              "with new items are "
              "nearly random",
              path, best, chance);
+    return tells;
 }
 
 static int by_float(const void *a, const void *b) {
@@ -492,8 +494,10 @@ static int by_float(const void *a, const void *b) {
 }
 
 /* Multiplies new items' vectors by a factor, chosen so that new items get the share `share` of the first places of the answers for trained lists.
- * A list's own items do not count. In a run whose lists have no rows, items take the part of lists. Returns 0, or -1 after fail(). */
-static int choose_length(struct model *model, enum model_view view, int unit, double share, struct pool *pool) {
+ * A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no item to a list for which it
+ * scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches the share, that mean is
+ * taken out of the vectors, which leaves the order of new items for each list; mean: NULL: it stays. Returns 0, or -1 after fail(). */
+static int choose_length(struct model *model, enum model_view view, int unit, double share, const float *mean, struct pool *pool) {
     uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items,
              asked = all < ASKED ? all : ASKED;
     uint64_t ratios = 0, count = 0, *codes = NULL, capacity = 0, banned_capacity = 0, starts[ASKED + 1] = {0},
@@ -502,11 +506,10 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     struct run_lists trained = {.first = 0};
     struct search old = {.rows = 0}, new = {.rows = 0};
     uint32_t *banned = NULL, *ids = mem_alloc(asked, PLACES * sizeof *ids, "new items");
-    float *queries = mem_aligned(asked, model->dim * sizeof *queries, "new items"),
-          *base = mem_aligned(values, sizeof *base, "new items");
+    float *queries = mem_aligned(asked, model->dim * sizeof *queries, "new items");
     float *best = mem_alloc(asked, 3 * PLACES * sizeof *best, "new items"), *nearest = best + asked * PLACES,
           *ratio = best + 2 * asked * PLACES;
-    int result = !ids || !queries || !base || !best || (lists && run_lists_open(&trained, model, pool)) ? -1 : 0;
+    int result = !ids || !queries || !best || (lists && run_lists_open(&trained, model, pool)) ? -1 : 0;
     for (uint64_t i = 0; i < asked && !result; i++) {
         uint64_t number = i * all / asked, list = lists ? model->rows - lists + number : number;
         result = model_row(model, lists ? VIEW_TARGET : view, list, 0, queries + i * model->dim);
@@ -517,18 +520,25 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
         if (!lists && !result) banned[starts[i] + count++] = (uint32_t)list;
         if (!result) starts[i + 1] = starts[i] + search_distinct(banned + starts[i], count);
     }
-    if (base) memcpy(base, model->added.rows, values * sizeof *base);
-    if (search_over(&new, base, model->added.names.size, model->dim, metric, NULL)) result = -1;
     if (result || search_open(&old, model, view, metric, items, NULL) ||
-        search_top(&old, queries, asked, PLACES, starts, banned, ids, best) ||
-        search_top(&new, queries, asked, PLACES, NULL, NULL, ids, nearest))
+        search_top(&old, queries, asked, PLACES, starts, banned, ids, best))
         result = -1;
-    for (uint64_t i = 0; i < asked * PLACES && !result; i++) { /* a list whose items all score below 0 is not counted */
-        float last = best[i / PLACES * PLACES + PLACES - 1];
-        if (last > 0 && nearest[i] > 0) ratio[ratios++] = last / nearest[i];
-    }
     if (share < 0) share = fmin(FEATURES_SHARE, (double)model->added.names.size / (double)(items + model->added.names.size));
     uint64_t wanted = (uint64_t)(share * (double)asked * PLACES);
+    for (int less = 0; less < (mean ? 2 : 1) && !result && ratios <= wanted; less++) { /* less: 1: without the mean */
+        for (uint64_t i = 0; i < model->added.names.size && less; i++) add_scaled(model->added.rows + i * model->dim, mean, -1, model->dim);
+        float *base = mem_aligned(values, sizeof *base, "new items"); /* `new` frees it */
+        if (base) memcpy(base, model->added.rows, values * sizeof *base);
+        search_close(&new);
+        if (search_over(&new, base, model->added.names.size, model->dim, metric, NULL) ||
+            search_top(&new, queries, asked, PLACES, NULL, NULL, ids, nearest))
+            result = -1;
+        ratios = 0;
+        for (uint64_t i = 0; i < asked * PLACES && !result; i++) { /* a list whose items all score below 0 is not counted */
+            float last = best[i / PLACES * PLACES + PLACES - 1];
+            if (last > 0 && nearest[i] > 0) ratio[ratios++] = last / nearest[i];
+        }
+    }
     if (ratios) qsort(ratio, ratios, sizeof *ratio, by_float);
     for (uint64_t i = 0; i < values && ratios; i++) model->added.rows[i] *= ratio[wanted < ratios ? wanted : ratios - 1];
     run_lists_close(&trained);
@@ -550,7 +560,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     uint32_t *of = NULL;
     uint64_t first = lists ? model_items(model) : 0, items = lists ? model->vocab.lists : model_items(model), known = 0,
              without = 0, most = 1, new = 0;
-    int result = features_read(&file, path, asked->words);
+    int tells = 0, result = features_read(&file, path, asked->words);
     *met |= file.met;
     if (!result && model_end(model) + file.items.words.size > WORDS_MOST) result = fail("'%s' has too many %s", path, what);
     for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
@@ -604,7 +614,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     f.left = f.items / f.each < LEFT_OUT ? f.items / f.each : LEFT_OUT;
     if (!result && !(f.guessed = mem_zalloc(RIDGES * (f.left + 1), JUDGED * WIDTH * sizeof *f.guessed, "features"))) result = -1;
     if (!result) result = pool_run(pool, solve_blocks, &f);
-    if (!result) choose_ridge(&f, path);
+    if (!result) tells = choose_ridge(&f, path);
     f.judging = 0;
     atomic_store(&f.taken, 0);
     if (!result) result = pool_run(pool, solve_blocks, &f);
@@ -632,7 +642,8 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
         if (!result && words_add(&features->names, words_hash(name, length), name, length) < 0) result = -1;
     }
     char counts[4][TEXT_BYTES];
-    if (!result && added->names.size && !lists) result = choose_length(model, view, unit, asked->share, pool);
+    if (!result && added->names.size && !lists) /* features that tell nothing need not reach the share */
+        result = choose_length(model, view, unit, asked->share, tells ? mean : NULL, pool);
     if (!result)
         remark("new %s  %s; of %s trained %s %s have features%s%s%s", what, text_of_count(counts[0], added->names.size),
                text_of_count(counts[1], items), what, text_of_count(counts[2], f.items), without ? "; left out: " : "",

@@ -13,8 +13,8 @@
  * does not depend on the number of threads.
  *
  * New items compete with trained ones, whose scores are more certain. Hence their vectors are all multiplied by one factor, by which they take a
- * given share of the first places (features_asked). Where cosines are compared, trained items have length 1, and of two new items the one whose
- * features tell less is shorter.
+ * given share of the first places (features_asked); if no factor reaches it, the mean is taken out of them first. Where cosines are compared, trained
+ * items have length 1, and of two new items the one whose features tell less is shorter.
  *
  * New lists (people) have vectors likewise, fitted to the rows of trained lists.
  *

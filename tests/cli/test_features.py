@@ -274,6 +274,27 @@ def test_a_named_file_that_is_gone_is_an_error(shop):
     assert "'/nowhere'" in shop.refuses("evaluate", "run", "--train=train.txt", "--held-out=held_out.txt", "--item-features=/nowhere")
 
 
+def test_a_small_shop_whose_lists_keep_away_from_the_mean(sptx):
+    """Each person likes half of the shop, so that nearly all new items' scores are below 0, and no factor could bring them in."""
+    rng = numpy.random.default_rng(3)
+    often = rng.permutation((numpy.arange(270) + 10.0) ** -0.7)
+    items = numpy.array([f"g{g}i{i}" for g in range(6) for i in range(45)])
+    for person in range(500):
+        likely = often * numpy.isin(numpy.arange(270) // 45, rng.choice(6, 3, replace=False))
+        of = numpy.union1d(rng.choice(items, 22, replace=False, p=likely / likely.sum()), rng.choice(items, 4, replace=False))
+        with open(sptx.path("lists"), "a") as to:
+            to.write(" ".join([f"p{person}", *rng.permutation(of)]) + "\n")
+    sptx.path("features.tsv").write_text("".join(
+        f"g{g}i{i}\tkind:{g if i % 5 else rng.integers(6)} m{g}{i % 5} {' '.join(f'w{rng.integers(300)}' for _ in range(2))}\n"
+        for g in range(6) for i in range(50)))
+    sptx("train", "--corpus.path=lists", "--corpus.format=lists", "--corpus.item_features=features.tsv", "--run.dir=run")
+    for share in 0.03, 0.2, 0.5:
+        answers = sptx("recommend", "run", "--lists=lists", "--k=20", f"--new-share={share}").stdout.splitlines()
+        new = [int(line.split("\t")[1].split("i")[1]) >= 45 for line in answers]
+        assert share / 2 < sum(new) / len(new) < share * 1.5
+        assert max(float(line.split("\t")[2]) for line in answers) < 5
+
+
 def groups_of(path):
     page = shown(path)
     return page["groups"]["names"], dict(zip(page["names"], base64.b64decode(page["groups"]["of"])))
