@@ -496,7 +496,8 @@ static int by_float(const void *a, const void *b) {
 /* Multiplies new items' vectors by a factor, chosen so that new items get the share `share` of the first places of the answers for trained lists.
  * A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no item to a list for which it
  * scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches the share, that mean is
- * taken out of the vectors, which leaves the order of new items for each list; mean: NULL: it stays. Returns 0, or -1 after fail(). */
+ * taken out of the vectors, which leaves the order of new items for each list. mean: NULL if features tell nothing: it stays, and the default share
+ * is a third. Returns 0, or -1 after fail(). */
 static int choose_length(struct model *model, enum model_view view, int unit, double share, const float *mean, struct pool *pool) {
     uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items,
              asked = all < ASKED ? all : ASKED;
@@ -523,7 +524,8 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     if (result || search_open(&old, model, view, metric, items, NULL) ||
         search_top(&old, queries, asked, PLACES, starts, banned, ids, best))
         result = -1;
-    if (share < 0) share = fmin(FEATURES_SHARE, (double)model->added.names.size / (double)(items + model->added.names.size));
+    double of_all = (double)model->added.names.size / (double)(items + model->added.names.size);
+    if (share < 0) share = fmin(mean ? FEATURES_SHARE : FEATURES_SHARE / 3, of_all);
     uint64_t wanted = (uint64_t)(share * (double)asked * PLACES);
     for (int less = 0; less < (mean ? 2 : 1) && !result && ratios <= wanted; less++) { /* less: 1: without the mean */
         for (uint64_t i = 0; i < model->added.names.size && less; i++) add_scaled(model->added.rows + i * model->dim, mean, -1, model->dim);

@@ -61,7 +61,7 @@ struct features_asked {
     const char *path, *words; /* the file, and its columns of words; NULL: the run's own (corpus.item_features, feature_words), if it has one */
     const char *lists;        /* the file of features of lists; NULL: the run's own (corpus.list_features), if it has one */
     double share;             /* which share of the first places new items take on average; FEATURES_AUTO: FEATURES_SHARE, or their share among all
-                               * items if that is less */
+                               * items if that is less; a third of FEATURES_SHARE at most if features tell nothing */
 };
 #define FEATURES_AUTO  (-1)
 #define FEATURES_SHARE 0.03 /* goodbooks, a sixth of its books held out, recall@20 of trained books among all and of new ones among all: share 0.014
