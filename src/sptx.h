@@ -716,7 +716,8 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
  * added[0]: number of new items, which are rows sptx_run_rows() .. sptx_run_rows() + added[0] - 1 of sptx_run_word(), sptx_run_find() and
  * sptx_run_recommend(). added[1]: number of new lists, which sptx_recommend_options.names may name. sptx_run_unseen() has the vectors of new items and
  * of features, such as "genre:noir". Replaces what an earlier call has added; after a failure that stays. */
-enum sptx_status sptx_run_add_features(struct sptx_run *run, const char *items, const char *lists, const char *words, double share, uint64_t added[2]);
+enum sptx_status sptx_run_add_features(struct sptx_run *run, const char *items, const char *lists, const char *words, double share,
+                                       uint64_t added[2]);
 
 struct sptx_recommend_options {
     uint64_t size;                  /* sizeof (struct sptx_recommend_options) */

@@ -34,8 +34,11 @@ static int check_sets(const struct sets *sets, const char *share) {
     if (!sets->train != !held_out) return fail_usage("evaluate wants --train=LISTS and --held-out=LISTS together, or neither");
     if (sets->request.options.score && !held_out)
         return fail_usage("evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
-    if ((sets->request.features.path || sets->request.features.lists || sets->request.features.words || sets->request.features.share != FEATURES_AUTO) && !held_out)
-        return fail_usage("evaluate: --item-features, --list-features, --feature-words and --new-share are for held-out items; wanted --train=LISTS and --held-out=LISTS, too");
+    if ((sets->request.features.path || sets->request.features.lists || sets->request.features.words ||
+         sets->request.features.share != FEATURES_AUTO) &&
+        !held_out)
+        return fail_usage("evaluate: --item-features, --list-features, --feature-words and --new-share are for held-out items; wanted --train=LISTS and "
+                          "--held-out=LISTS, too");
     if (sets->format && !held_out)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
     if ((sets->known || sets->directed) && !edges && (sets->directed || !triples))
@@ -44,7 +47,8 @@ static int check_sets(const struct sets *sets, const char *share) {
     if (sets->known && edges && triples)
         return fail_usage("evaluate: --known belongs to --edges or to --triples, and both are given");
     char all[400] = "";
-    for (size_t i = 0, at = 0; evaluate_measures[i].name; i++) at = text_add(all, sizeof all, at, "%s--%s=FILE", i ? ", " : "", evaluate_measures[i].name);
+    for (size_t i = 0, at = 0; evaluate_measures[i].name; i++)
+        at = text_add(all, sizeof all, at, "%s--%s=FILE", i ? ", " : "", evaluate_measures[i].name);
     for (char *at = all; *at; at++) *at = *at == '_' ? '-' : *at;
     if (!any) return fail_usage("evaluate wants one of %s (--held-out with --train=LISTS)", all);
     if (share && !is_given(sets, "labels"))
@@ -92,7 +96,8 @@ static int judge(struct sets *sets, struct model *model, const struct config *co
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.request.options = SPTX_EVALUATE_OPTIONS};
     struct sptx_evaluate_options *options = &sets.request.options;
-    const char *features = NULL, *list_features = NULL, *words = NULL, *new_share = NULL, *first = NULL, *k = NULL, *met = NULL, *sample = NULL, *share = NULL;
+    const char *features = NULL, *list_features = NULL, *words = NULL, *new_share = NULL, *first = NULL, *k = NULL, *met = NULL,
+               *sample = NULL, *share = NULL;
     double shares[MOST_SHARES];
     char names[MEASURES_MOST][16]; /* of the measures' options: held-out for held_out */
     struct option taken[MEASURES_MOST + 16] = {{.name = "restrict", .text = &first},
@@ -121,7 +126,9 @@ int cmd_evaluate(int argc, char **argv) {
     if (arguments_read(&sets.arguments, "evaluate", argc, argv, taken, "device, memory, corpus")) goto out;
     options->shares = shares;
     sets.request.features = (struct features_asked){features, words, list_features, FEATURES_AUTO};
-    if (arguments_share("evaluate", new_share, &sets.request.features.share) || check_sets(&sets, share) || read_shares(shares, &options->share_count, share)) goto out;
+    if (arguments_share("evaluate", new_share, &sets.request.features.share) || check_sets(&sets, share) ||
+        read_shares(shares, &options->share_count, share))
+        goto out;
     if (arguments_number("evaluate", "restrict", first, 0, UINT32_MAX, &options->first) ||
         arguments_number("evaluate", "met", met, 0, UINT64_MAX / 4, &options->met) ||
         arguments_number("evaluate", "sample", sample, 1, UINT32_MAX, &options->sample) ||

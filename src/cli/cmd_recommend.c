@@ -389,7 +389,8 @@ static int check_asked(const struct asked *asked, const char *score, const char 
 }
 
 /* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R |
- * --tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE] [--feature-words=COLUMNS] [--new-share=S]
+ * --tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE]
+ * [--feature-words=COLUMNS] [--new-share=S]
  * [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = 0};
@@ -408,7 +409,8 @@ int cmd_recommend(int argc, char **argv) {
                                      {.name = "score", .text = &score_name},
                                      {.name = "titles", .text = &titles},
                                      {.name = "among", .text = &among},
-                                     {.name = "item-features", .text = &features.path}, {.name = "list-features", .text = &features.lists}, {.name = "feature-words", .text = &features.words}, {.name = "new-share", .text = &new_share},
+                                     {.name = "item-features", .text = &features.path}, {.name = "list-features", .text = &features.lists},
+                                     {.name = "feature-words", .text = &features.words}, {.name = "new-share", .text = &new_share},
                                      {.name = "seen", .flag = &asked.seen},
                                      {.name = "json", .flag = &asked.json},
                                      {0}};

@@ -532,7 +532,8 @@ const struct command commands[] = {
      "every key resolved, as an INI with its help as comments",
      "Without a file: the defaults. Values that depend on the machine (device.backend, train.batch, memory.*) stay auto.\n"
      "\n" KEYS_HELP},
-    {"help", cmd_help, "help [COMMAND|keys|formats|man|bash|zsh]", "this list, a command's options, every key of the configuration, or formats of data",
+    {"help", cmd_help, "help [COMMAND|keys|formats|man|bash|zsh]",
+     "this list, a command's options, every key of the configuration, or formats of data",
      "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'.\n"
      "\n"
      "  keys          every key of the configuration, with its default and range\n"

@@ -70,12 +70,11 @@ static int choose_on_gpu(void *chooser, uint64_t wanted, uint32_t *victim) {
 }
 
 static int open_index(struct sptx_keyed *keyed) {
-    static const enum key_rank_by ranks[] = {[KEYS_LFU] = KEY_RANK_COUNT, [KEYS_AGE] = KEY_RANK_BORN}; /* others: KEY_RANK_LAST */
+    static const enum key_rank_by ranks[KEYS_EVICTS] = {[KEYS_LFU] = KEY_RANK_COUNT, [KEYS_AGE] = KEY_RANK_BORN}; /* others: KEY_RANK_LAST */
     const struct sptx_context *context = keyed->table->context;
     struct keys *keys = &keyed->keys;
     if (!context->ops->keys_open) return 0;
-    enum key_rank_by by = keys->evict < sizeof ranks / sizeof *ranks ? ranks[keys->evict] : KEY_RANK_LAST;
-    if (context->ops->keys_open(context->backend, keys->capacity, keys->secret, by, &keyed->index)) return -1;
+    if (context->ops->keys_open(context->backend, keys->capacity, keys->secret, ranks[keys->evict], &keyed->index)) return -1;
     if (!keyed->index) {
         warn("the GPU has no space for an index of %" PRIu64 " keys: the host looks keys up", keys->capacity);
         return 0;
@@ -336,7 +335,8 @@ static void add_to_chain(struct sptx_keyed *keyed, int kind, const uint64_t *key
     uint64_t bytes = count * keyed->table->table.spec.layout.dim * sizeof *values;
     double rate = kind != 'r' ? keyed->table->rule.lr : 0; /* rprop's first state of new keys depends on it, too */
     int hashed = found && found->keys_on_gpu;
-    keyed->chain = XXH3_64bits_withSeed(hashed ? &found->hash : key, hashed ? sizeof found->hash : count * sizeof *key, keyed->chain + (uint64_t)kind);
+    keyed->chain = XXH3_64bits_withSeed(hashed ? &found->hash : key, hashed ? sizeof found->hash : count * sizeof *key,
+                                        keyed->chain + (uint64_t)kind);
     keyed->chain = XXH3_64bits_withSeed(&rate, sizeof rate, keyed->chain);
     if (values && memory == SPTX_HOST) keyed->chain = XXH3_64bits_withSeed(values, bytes, keyed->chain);
 }

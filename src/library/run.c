@@ -174,7 +174,10 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool)), result = view < 0 ? -1 : 0;
     for (uint64_t i = 0; i < count && !result; i++, out += run->model.dim) {
         uint64_t row = rows ? rows[i] : i;
-        result = check_row(&run->model, row) || model_check_list(&run->model, row) || model_row(&run->model, (enum model_view)view, row, 0, out) ? -1 : 0;
+        result = check_row(&run->model, row) || model_check_list(&run->model, row) ||
+                         model_row(&run->model, (enum model_view)view, row, 0, out)
+                     ? -1
+                     : 0;
     }
     return leave(run->context, result);
 }
@@ -608,7 +611,8 @@ int tune(struct sptx_context *context, const struct config *config, struct gathe
     interrupt_use(before);
     const struct tune_answer *a = context->tuned;
     if (!result)
-        *tuned = (struct sptx_tuned){.trials = a->trials, .epochs = a->epochs, .score = a->shown, .own = a->own, .measure = a->measure, .keys = a->keys};
+        *tuned = (struct sptx_tuned){.trials = a->trials, .epochs = a->epochs, .score = a->shown, .own = a->own,
+                                      .measure = a->measure, .keys = a->keys};
     return result ? -1 : 0;
 }
 

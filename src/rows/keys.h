@@ -82,8 +82,8 @@ struct keys {
     uint64_t plans;    /* number of plans so far */
     struct key_rank *heap; /* [heap_count] heap by the order in which keys leave; heap_count = 0: not made yet */
     uint64_t heap_count;
-    int (*choose)(void *chooser, uint64_t wanted, uint32_t *victim); /* chooses the keys that leave, if their numbers are on a GPU (kernels/backend.h);
-                                                                      * NULL: the heap does */
+    /* Chooses the keys that leave, if their numbers are on a GPU (kernels/backend.h); NULL: the heap does. */
+    int (*choose)(void *chooser, uint64_t wanted, uint32_t *victim);
     void *chooser;
     void *spare; /* scratch memory for sorting, and for entries that are taken off the heap and put back */
     uint64_t missed_capacity, fresh_capacity, victim_capacity, gone_capacity, unused_capacity, heap_capacity, spare_capacity;

@@ -127,6 +127,7 @@ int evaluate(struct answer *answer, struct model *model, const struct measure *m
             return fail_usage("a share of %g is not between 0 and 1", options->shares[i]);
     unsigned threads = config ? (unsigned)config->device_threads : 0;
     return choose_rows(request, model, measure, threads) ||
-                   (measure->judge == evaluate_lists && list_scores_features(model, &request->features, request->score, threads)) || measure->judge(answer, model, request, config)
+                   (measure->judge == evaluate_lists && list_scores_features(model, &request->features, request->score, threads)) ||
+                           measure->judge(answer, model, request, config)
                ? -1 : 0;
 }

@@ -137,7 +137,8 @@ static int judge_lists(struct lists_job *job, const struct model *model, enum li
     if (!job->gains && !(job->gains = mem_alloc(job->k, sizeof *job->gains, "gains"))) return -1;
     job->recall = job->ndcg = job->hit = 0, job->scored = job->unknown = job->items = job->trained = job->leaked = 0;
     for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
-    const struct list_candidates candidates = {.first = job->among == OLD_AMONG_OLD ? model_items(model) : 0, .only_new = job->among == NEW_AMONG_NEW};
+    const struct list_candidates candidates = {.first = job->among == OLD_AMONG_OLD ? model_items(model) : 0,
+                                               .only_new = job->among == NEW_AMONG_NEW};
     int result = list_scores_open(&scores, model, score, &candidates, config) ||
                          list_scores_ask(&scores, &question, score_list, job) ? -1 : 0;
     list_scores_close(&scores);

@@ -15,7 +15,8 @@ int model_copy_keys(struct config *copy, const struct model *model);
 /* Returns how many rows are items or words: the first rows. Rows of lists follow. */
 uint64_t model_items(const struct model *model);
 
-/* New items of features_open_of() are rows from model->rows on. These return the end of all rows, after which new lists have theirs; a row's name; the row of a name, or -1. */
+/* New items of features_open_of() are rows from model->rows on. These functions return the end of all rows, after which new lists have theirs; a
+ * row's name; the row of a name, or -1. */
 uint64_t model_end(const struct model *model);
 const char *model_name(const struct model *model, uint64_t row, uint64_t *length);
 int64_t model_named(const struct model *model, const char *name, uint64_t length);
