@@ -271,11 +271,29 @@ struct key_row {
     uint64_t born;  /* number of the call that gave the key the row; 0: the row is free */
     uint64_t named; /* number of the last plan that named the key, even if the plan failed */
 };
-enum key_rank_by { KEY_RANK_LAST, KEY_RANK_COUNT, KEY_RANK_BORN }; /* the key with the least of these numbers leaves first; of equal ones the least key */
+
+/* Says which key leaves when a new key needs a row: the key with the least rank; of equal ranks, the least key. */
+enum keys_evict {
+    KEYS_STAY,  /* none leaves */
+    KEYS_LRU,   /* rank: the number of the last call that named the key */
+    KEYS_LFU,   /* rank: the count of its sights */
+    KEYS_AGE,   /* rank: the number of the call that gave the key its row */
+    KEYS_EVICTS /* number of values */
+};
+FN uint64_t key_rank_of(const struct key_row *row, enum keys_evict evict) {
+    return evict == KEYS_LFU ? row->count : evict == KEYS_AGE ? row->born : row->last;
+}
+
+/* Mixes x so that every bit of the result depends on every bit of x (murmur3's finalizer). Different x give different results. */
+FN uint64_t key_mix(uint64_t x) {
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDu;
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
+    return x ^ x >> 33;
+}
 
 struct key_index; /* on a GPU */
 
-/* What keys_find() has found. `rows` and `keys` are on the GPU. Arrays are valid until the next call. */
+/* The result of keys_find(). `rows` and `keys` are on the GPU. The arrays stay valid until the next call. */
 struct key_finding {
     const uint32_t *rows;   /* [count] row of each key of the call, or UINT32_MAX */
     const uint64_t *keys;   /* [count] the call's keys */
@@ -365,7 +383,7 @@ struct backend_ops {
      * the rows to the host, whose counts and numbers of calls are older. keys_find: finds the keys of a call, in memory of the host or the GPU, and
      * waits; marks the rows that have them with the number `plan`, unless it is 0. keys_victims: chooses the keys that leave, the first to leave
      * first; rows that are marked with `plan` stay. highest: no rank is above it. keys_commit: makes the call's change. */
-    int (*keys_open)(struct backend *backend, uint64_t capacity, uint64_t secret, enum key_rank_by by, struct key_index **index);
+    int (*keys_open)(struct backend *backend, uint64_t capacity, uint64_t secret, enum keys_evict evict, struct key_index **index);
     void (*keys_close)(struct backend *backend, struct key_index *index);
     int (*keys_set)(struct backend *backend, struct key_index *index, const struct key_row *rows, uint64_t used, uint64_t keys);
     int (*keys_counts)(struct backend *backend, const struct key_index *index, struct key_row *rows);

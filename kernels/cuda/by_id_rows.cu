@@ -395,8 +395,8 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* Says what a work item sums. OF_PLACES: a row's gradients, in the order of the ids. OF_PARTIALS: the partial sums of a row that has several work
- * items. */
+/* The kinds of summands of a work item. OF_PLACES: a row's gradients, in the order of the ids. OF_PARTIALS: the partial sums of a row that has
+ * several work items. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
 /* A work item, with the values that were read for it so far. place: in each lane, where one of the summands is. Each read needs the result of the

@@ -123,7 +123,7 @@ void row_set_close(struct backend *backend, struct row_set *set);
 int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
 struct row_set_view row_set_view(const struct row_set *set);
 
-/* Must be called before the records of the first `parts` stores change. Marks those that are files, which need row_set_land() afterwards. */
+/* Call this before the records of the first `parts` stores change. It marks those that are files, which need row_set_land() afterwards. */
 void row_set_changes(struct row_set *set, int parts);
 /* Enqueues copying the distinct ids and the counts to the host. */
 int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stream);

@@ -1,4 +1,4 @@
-/* key_index: finds the rows of a keyed table's keys on the GPU, so that a call whose keys all have rows needs the host only for its launch.
+/* key_index: the index of a keyed table on the GPU. It finds the rows of keys. If all keys of a call have rows, the host only starts the kernels.
  *
  *   places  [2 ^ bits]  a hash table with open addressing: a key is searched place by place, from the place that its hash names. `after` is 1 + the
  *                       key's row; 0: nothing was ever here, and a search ends; GONE: a key was here, and a search goes on
@@ -35,10 +35,10 @@ struct __align__(16) key_place {
     uint32_t after, nothing;
 };
 
-/* Which keys leave: those with (rank, key) of at most this one's. */
+/* Selects the keys that leave: all keys whose (rank, key) is at most this one. */
 struct selection {
     uint64_t rank, key; /* the digits that are chosen so far. All later bits of both numbers are 0; when `done` is set, they become 1 */
-    uint64_t wanted;    /* number of keys that leave among those that have these digits */
+    uint64_t wanted;    /* the number of keys that leave among the keys that have these digits */
     uint32_t done;      /* 1: all keys that have these digits leave */
     uint32_t found;     /* number of keys in the list of victims so far */
     uint32_t histogram[VALUES];
@@ -59,13 +59,13 @@ struct index_view {
     struct key_row *rows;
     uint64_t secret, used;
     unsigned bits;
-    enum key_rank_by by;
+    enum keys_evict evict;
 };
 
 struct key_index {
     struct index_view view;
     uint64_t capacity;
-    uint64_t filled;                     /* at most so many places have `after` != 0 */
+    uint64_t filled;                     /* the number of places with `after` != 0 is at most this */
     struct gpu_array keys, found, lists; /* of a call: its keys, if they come from the host; their rows; keys that go to the host or come from it */
     struct selection *selection;
     struct counters *counters, *on_host; /* on_host: a copy in pinned memory */
@@ -74,14 +74,8 @@ struct key_index {
 
 /* ---- kernels ---- */
 
-static __device__ __forceinline__ uint64_t mixed(uint64_t x) { /* murmur3's finalizer, as in rows/keys.c */
-    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDull;
-    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53ull;
-    return x ^ x >> 33;
-}
-
 static __device__ __forceinline__ uint64_t home_of(const struct index_view &v, uint64_t key) {
-    return mixed(key ^ v.secret) >> (64 - v.bits);
+    return key_mix(key ^ v.secret) >> (64 - v.bits);
 }
 
 static __device__ uint32_t row_with(const struct index_view &v, uint64_t key) {
@@ -110,7 +104,7 @@ static __global__ void __launch_bounds__(THREADS)
     find_keys(struct index_view v, const uint64_t *keys, uint32_t count, uint64_t plan, uint32_t *found, uint64_t *missed,
               struct counters *counters) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31, named = 0;
-    uint64_t key = i < count ? keys[i] : 0, hash = i < count ? mixed(key ^ mixed(i + 1)) : 0;
+    uint64_t key = i < count ? keys[i] : 0, hash = i < count ? key_mix(key ^ key_mix(i + 1)) : 0;
     uint32_t row = i < count ? row_with(v, key) : NO_ROW;
     if (i < count) found[i] = row;
     if (row != NO_ROW && plan) {
@@ -166,10 +160,6 @@ static __global__ void __launch_bounds__(THREADS) index_rows(struct index_view v
 
 /* ---- which keys leave ---- */
 
-static __device__ __forceinline__ uint64_t rank_of(const struct index_view &v, const struct key_row &row) {
-    return v.by == KEY_RANK_COUNT ? row.count : v.by == KEY_RANK_BORN ? row.born : row.last;
-}
-
 static __host__ __device__ __forceinline__ unsigned shift_of(int digit) {
     return DIGIT * (DIGITS / 2 - 1 - digit % (DIGITS / 2));
 }
@@ -184,8 +174,8 @@ static __global__ void __launch_bounds__(THREADS) count_digits(struct index_view
     unsigned shift = shift_of(digit), above = shift + DIGIT;
     for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < v.used; i += (uint64_t)gridDim.x * THREADS) {
         const struct key_row row = v.rows[i];
-        if (!row.born || row.named == plan || (of_key && rank_of(v, row) != selection->rank)) continue;
-        uint64_t number = of_key ? row.key : rank_of(v, row), known = of_key ? selection->key : selection->rank;
+        if (!row.born || row.named == plan || (of_key && key_rank_of(&row, v.evict) != selection->rank)) continue;
+        uint64_t number = of_key ? row.key : key_rank_of(&row, v.evict), known = of_key ? selection->key : selection->rank;
         if (above < 64 && number >> above != known >> above) continue;
         atomicAdd(&counts[number >> shift & (VALUES - 1)], 1);
     }
@@ -212,7 +202,7 @@ static __global__ void __launch_bounds__(THREADS)
     list_victims(struct index_view v, uint64_t plan, uint32_t most, struct selection *selection, struct victim *victims) {
     for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < v.used; i += (uint64_t)gridDim.x * THREADS) {
         const struct key_row row = v.rows[i];
-        uint64_t rank = rank_of(v, row);
+        uint64_t rank = key_rank_of(&row, v.evict);
         if (!row.born || row.named == plan || rank > selection->rank || (rank == selection->rank && row.key > selection->key)) continue;
         uint32_t at = atomicAdd(&selection->found, 1);
         if (at < most) victims[at] = {rank, row.key, (uint32_t)i, 0};
@@ -239,7 +229,7 @@ void cuda_keys_close(struct backend *b, struct key_index *index) {
     free(index);
 }
 
-int cuda_keys_open(struct backend *b, uint64_t capacity, uint64_t secret, enum key_rank_by by, struct key_index **out) {
+int cuda_keys_open(struct backend *b, uint64_t capacity, uint64_t secret, enum keys_evict evict, struct key_index **out) {
     const char *what = "the index of a table's keys";
     int fits = 0;
     unsigned bits = 4;
@@ -253,7 +243,7 @@ int cuda_keys_open(struct backend *b, uint64_t capacity, uint64_t secret, enum k
     index->capacity = capacity;
     index->view.secret = secret;
     index->view.bits = bits;
-    index->view.by = by;
+    index->view.evict = evict;
     if (gpu_take(b, (void **)&index->view.places, places_bytes(&index->view), what) ||
         gpu_take(b, (void **)&index->view.rows, capacity * sizeof *index->view.rows, what) ||
         gpu_take(b, (void **)&index->selection, sizeof *index->selection, what) ||

@@ -51,7 +51,7 @@ int cuda_by_id_update(struct backend *backend, const struct rows_request *reques
 int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
 int cuda_rows_send(struct backend *backend, const struct rows_request *request, const uint32_t *places, float *home);
 /* key_index.cu */
-int cuda_keys_open(struct backend *backend, uint64_t capacity, uint64_t secret, enum key_rank_by by, struct key_index **index);
+int cuda_keys_open(struct backend *backend, uint64_t capacity, uint64_t secret, enum keys_evict evict, struct key_index **index);
 void cuda_keys_close(struct backend *backend, struct key_index *index);
 int cuda_keys_set(struct backend *backend, struct key_index *index, const struct key_row *rows, uint64_t used, uint64_t keys);
 int cuda_keys_counts(struct backend *backend, const struct key_index *index, struct key_row *rows);

@@ -390,8 +390,7 @@ static int check_asked(const struct asked *asked, const char *score, const char 
 
 /* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... | --head=X ... --relation=R |
  * --tail=Y ... --relation=R [--k=20] [--score=SCORE] [--titles=FILE] [--among=N|new | --candidates=FILE] [--item-features=FILE]
- * [--feature-words=COLUMNS] [--new-share=S]
- * [--seen] [--json] */
+ * [--list-features=FILE] [--feature-words=COLUMNS] [--new-share=S] [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = 0};
     const char *k_text = NULL, *score_name = NULL, *titles = NULL, *among = NULL, *new_share = NULL;

@@ -65,8 +65,8 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
     return vocab->size + vocab->subwords.rows;
 }
 
-/* In the vocabulary the name of a list begins with VOCAB_LIST, and that of a relation with VOCAB_RELATION. Each relation has two rows: one for tails,
- * and one for heads, whose name ends with VOCAB_RECIPROCAL. */
+/* The vocabulary contains names of lists, which begin with VOCAB_LIST, and names of relations, which begin with VOCAB_RELATION. A relation has two
+ * rows: one for tails, and one for heads, whose name ends with VOCAB_RECIPROCAL. */
 #define VOCAB_LIST "list:"
 #define VOCAB_RELATION "relation:"
 #define VOCAB_RECIPROCAL "^-1"

@@ -70,11 +70,10 @@ static int choose_on_gpu(void *chooser, uint64_t wanted, uint32_t *victim) {
 }
 
 static int open_index(struct sptx_keyed *keyed) {
-    static const enum key_rank_by ranks[KEYS_EVICTS] = {[KEYS_LFU] = KEY_RANK_COUNT, [KEYS_AGE] = KEY_RANK_BORN}; /* others: KEY_RANK_LAST */
     const struct sptx_context *context = keyed->table->context;
     struct keys *keys = &keyed->keys;
     if (!context->ops->keys_open) return 0;
-    if (context->ops->keys_open(context->backend, keys->capacity, keys->secret, ranks[keys->evict], &keyed->index)) return -1;
+    if (context->ops->keys_open(context->backend, keys->capacity, keys->secret, keys->evict, &keyed->index)) return -1;
     if (!keyed->index) {
         warn("the GPU has no space for an index of %" PRIu64 " keys: the host looks keys up", keys->capacity);
         return 0;

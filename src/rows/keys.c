@@ -26,15 +26,8 @@ struct key_rank {
     uint32_t row;
 };
 
-/* Mixes x so that every bit of the result depends on every bit of x (murmur3's finalizer). Different x give different results. */
-static inline uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDu;
-    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
-    return x ^ x >> 33;
-}
-
 static inline uint64_t home_of(const struct keys *keys, uint64_t key) {
-    return mix(key ^ keys->secret) >> (64 - keys->bits);
+    return key_mix(key ^ keys->secret) >> (64 - keys->bits);
 }
 
 /* ---- opening ---- */
@@ -187,7 +180,7 @@ static void sort_numbers(uint64_t *numbers, uint64_t *spare, uint64_t count) {
 
 /* Sets counter[] to the four counters of a key; returns the number of the block that contains them. */
 static uint64_t sketch_of(const struct keys *keys, uint64_t key, uint8_t *counter[COUNTERS]) {
-    uint64_t hash = mix(key + 0x9E3779B97F4A7C15u), block = (hash >> 32) * keys->blocks >> 32;
+    uint64_t hash = key_mix(key + 0x9E3779B97F4A7C15u), block = (hash >> 32) * keys->blocks >> 32;
     for (unsigned i = 0; i < COUNTERS; i++) /* the key has one of 16 counters in each quarter of its block */
         counter[i] = keys->sketch + block * KEYS_BLOCK + i * (KEYS_BLOCK / COUNTERS) + (hash >> (4 * i) & (KEYS_BLOCK / COUNTERS - 1));
     return block;
@@ -220,12 +213,8 @@ static void halve_sketch(struct keys *keys) {
  * A heap has an entry for each key, with the rank that the key had when the entry was made. Ranks only rise. So if the first entry still has its
  * key's present rank, that rank is the least of all; otherwise the entry is put back with the present rank. */
 
-static uint64_t rank_of(const struct keys *keys, const struct key_row *row) {
-    return keys->evict == KEYS_LFU ? row->count : keys->evict == KEYS_AGE ? row->born : row->last;
-}
-
 static struct key_rank entry_of(const struct keys *keys, uint32_t row) {
-    return (struct key_rank){rank_of(keys, &keys->row[row]), keys->row[row].key, keys->row[row].born, row};
+    return (struct key_rank){key_rank_of(&keys->row[row], keys->evict), keys->row[row].key, keys->row[row].born, row};
 }
 
 static inline int is_before(const struct key_rank *a, const struct key_rank *b) {
@@ -285,8 +274,8 @@ static int choose_victims(struct keys *keys, uint64_t wanted, uint64_t named) {
         struct key_rank top = keys->heap[0];
         const struct key_row *row = &keys->row[top.row];
         int is_there = row->born == top.born && row->key == top.key;
-        if (is_there && rank_of(keys, row) != top.rank) {
-            keys->heap[0].rank = rank_of(keys, row);
+        if (is_there && key_rank_of(row, keys->evict) != top.rank) {
+            keys->heap[0].rank = key_rank_of(row, keys->evict);
             sift_down(keys, 0);
             continue;
         }
@@ -408,7 +397,7 @@ uint32_t keys_take(struct keys *keys, const struct key_row *about) {
     INVARIANT(keys->count < keys->capacity && about->born && row_of(keys, about->key) == KEYS_NONE);
     uint32_t row = keys->unused_count ? keys->unused[--keys->unused_count] : (uint32_t)keys->used++;
     keys->row[row] = *about;
-    keys->draw[row] = (uint32_t)(mix(about->key) >> 32);
+    keys->draw[row] = (uint32_t)(key_mix(about->key) >> 32);
     add_place(keys, about->key, row);
     keys->count++;
     push(keys, row);

@@ -18,20 +18,11 @@
 #define SPTX_KEYS_H
 
 #include "base/pool.h"
-#include "kernels/backend.h" /* struct key_row */
+#include "kernels/backend.h" /* struct key_row, enum keys_evict */
 
 #include <stdint.h>
 
 #define KEYS_NONE 0xFFFFFFFFu /* no row */
-
-/* The key with the least number leaves first; of equal numbers, the least key. */
-enum keys_evict {
-    KEYS_STAY,  /* none leaves */
-    KEYS_LRU,   /* the number of the last call that named the key */
-    KEYS_LFU,   /* the count of its sights */
-    KEYS_AGE,   /* the number of the call that gave the key its row */
-    KEYS_EVICTS /* number of values */
-};
 
 /* The kinds of calls. */
 enum keys_call {

@@ -23,7 +23,7 @@ struct lists_job {
     uint64_t *codes, codes_capacity; /* buffer for the held-out items of one list */
     uint64_t *own_codes, own_capacity; /* buffer for the items of one list of `own` */
     uint64_t cold;            /* number of lists left out because they have held-out items but no line in the training file */
-    uint64_t rows, end;       /* number of rows of the model; end: with those of new items */
+    uint64_t rows, end;       /* rows: number of rows of the model; end: that number and the number of new items, added up */
     enum { OLD_AMONG_OLD, NEW_AMONG_NEW, NEW_AMONG_ALL, OLD_AMONG_ALL, AMONGS } among; /* which held-out items are judged, among which candidates */
     uint32_t k;
     struct names lists;
@@ -97,7 +97,8 @@ static int read_lists(struct lists_job *job, const struct model *model, const st
     if ((request->look && !request->known_data && list_form_look(&train, request->known)) ||
         (request->look && !request->data && list_form_look(&held_out, request->path)))
         return -1;
-    /* A file with one held-out item a list may be mistaken for items with line numbers, so its columns are taken to be those of the training file. */
+    /* The names of lists look like line numbers where each list has one held-out item. So the file's columns are taken to be those of the training
+     * file. */
     char columns[LIST_FORM_COLUMNS] = "";
     int set = held_out.look.columns && *held_out.look.columns && strcmp(held_out.look.columns, "auto");
     if (!set && !request->data && !request->known_data && corpus_formats[held_out.format].scattered &&

@@ -65,7 +65,7 @@ static int add_parts(struct reading *r, uint64_t item, unsigned column, struct c
     return 0;
 }
 
-/* What a column was taken for. */
+/* Says what a column was taken for. */
 struct judged {
     enum { IS_CATEGORY, IS_PARTS, IS_NUMBERS, IS_NAME, IS_WORDS, IS_EMPTY } kind;
     char between[3];                 /* IS_PARTS, IS_WORDS: bytes that separate values */
@@ -91,7 +91,8 @@ static void choose_bins(struct judged *judged, double *numbers, uint64_t count) 
     judged->bounds[++judged->bins] = numbers[count - 1];
 }
 
-/* Goes to the next of the names that are separated by commas, without blanks around it. Returns 1, or 0 if there is none. */
+/* Reads one name of a list of names that are separated by commas, and moves *at behind it. The name has no blanks around it. Returns 1; 0: the list
+ * has no more names. */
 static int next_name(const char **at, struct cell *name) {
     while (text_is_blank(**at) || **at == ',') ++*at;
     *name = (struct cell){*at, strcspn(*at, ",")};
@@ -122,7 +123,7 @@ static int check_words(const char *words, uint64_t met) {
     return 0;
 }
 
-/* Decides what a column of a table is. Returns 0, or -1 after fail() for running text. */
+/* Decides what a column of a table contains. A column of running text is refused. Returns 0, or -1 after fail(). */
 static int judge_column(struct reading *r, unsigned column, struct judged *judged) {
     struct names values = {.capacity = 0}, others = {.capacity = 0};
     struct columns_form forms[2] = {r->file.look.form, r->file.look.form};
@@ -327,8 +328,7 @@ struct fit {
     uint64_t each, left;      /* items each - 1, 2 each - 1, .., `left` in all, are left out while the ridge is chosen */
     uint32_t dim;
     float *solved; /* [features x dim] result */
-    float
-        *guessed; /* [RIDGES][left][JUDGED x WIDTH] rows of the items that are left out, by their features; unused columns are 0 */
+    float *guessed; /* [RIDGES][left][JUDGED x WIDTH] rows of the items that are left out, by their features; unused columns are 0 */
     int judging, ridge;
     _Atomic uint64_t taken;
 };
@@ -439,8 +439,17 @@ static uint64_t parts_of(const struct feature_file *file, const float *idf, uint
 /* Sums `count` features' rows onto the mean. */
 static void sum_parts(const struct fit *f, const float *mean, const uint32_t *of, const float *part, uint64_t count, float *out) {
     memcpy(out, mean, f->dim * sizeof *out);
-    for (uint64_t i = 0; i < count; i++)
-        for (uint32_t c = 0; c < f->dim; c++) out[c] += part[i] * f->solved[of[i] * (uint64_t)f->dim + c];
+    for (uint64_t i = 0; i < count; i++) add_scaled(out, f->solved + of[i] * (uint64_t)f->dim, part[i], f->dim);
+}
+
+/* Adds name number `at` of `names` to `extra`, with the row that sum_parts() makes. Returns 0, or -1 after fail(). */
+static int add_summed(const struct fit *f, struct model_extra *extra, const struct words *names, uint64_t at, const float *mean, const uint32_t *of,
+                      const float *part, uint64_t count) {
+    uint64_t length;
+    const char *name = words_get(names, at, &length);
+    if (mem_grow(&extra->rows, &extra->capacity, (extra->names.size + 1) * f->dim, sizeof *extra->rows, "new items and features")) return -1;
+    sum_parts(f, mean, of, part, count, extra->rows + extra->names.size * f->dim);
+    return words_add(&extra->names, words_hash(name, length), name, length) < 0 ? -1 : 0;
 }
 
 /* Ranks the trained rows of all left-out items by their cosine with the row that features guess for one of them. Returns the mean, over these
@@ -622,27 +631,13 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     if (!result) result = pool_run(pool, solve_blocks, &f);
     /* the new items, and each feature as an item that has this feature alone */
     for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
-        uint64_t length, count = file.items.row[i] >= 0 ? 0 : parts_of(&file, idf, i, of, part);
-        const char *name = words_get(&file.items.words, i, &length);
+        uint64_t count = file.items.row[i] >= 0 ? 0 : parts_of(&file, idf, i, of, part);
         new += file.items.row[i] < 0;
         without += file.items.row[i] < 0 && !count;
-        if (!count) continue;
-        if (mem_grow(&added->rows, &added->capacity, (added->names.size + 1) * f.dim, sizeof *added->rows, "new items"))
-            result = -1;
-        else
-            sum_parts(&f, mean, of, part, count, added->rows + added->names.size * f.dim);
-        if (!result && words_add(&added->names, words_hash(name, length), name, length) < 0) result = -1;
+        if (count) result = add_summed(&f, added, &file.items.words, i, mean, of, part, count);
     }
-    for (uint32_t i = 0; i < f.features && !result; i++) {
-        uint64_t length;
-        const char *name = words_get(&file.features.words, i, &length);
-        if (!(idf[i] > 0)) continue;
-        if (mem_grow(&features->rows, &features->capacity, (features->names.size + 1) * f.dim, sizeof *features->rows, "features"))
-            result = -1;
-        else
-            sum_parts(&f, mean, &i, &(float){1}, 1, features->rows + features->names.size * f.dim);
-        if (!result && words_add(&features->names, words_hash(name, length), name, length) < 0) result = -1;
-    }
+    for (uint32_t i = 0; i < f.features && !result; i++)
+        if (idf[i] > 0) result = add_summed(&f, features, &file.features.words, i, mean, &i, &(float){1}, 1);
     char counts[4][TEXT_BYTES];
     if (!result && added->names.size && !lists) /* features that tell nothing need not reach the share */
         result = choose_length(model, view, unit, asked->share, tells ? mean : NULL, pool);
@@ -665,17 +660,17 @@ int features_open_of(struct model *model, const struct features_asked *asked, en
     model->met_features = 1;
     if (!of.words) of.words = model->keys.corpus_feature_words;
     for (int lists = 0; lists < 2; lists++) {
-        int given = *path[lists] != NULL, there = given ? 1 : !own[lists] || !*own[lists] ? 0 : file_exists(own[lists]);
-        if (!given && own[lists] && *own[lists] && !there)
+        const char *kept = *path[lists] || !own[lists] || !*own[lists] ? NULL : own[lists]; /* the run's own file, if no other is given */
+        int there = kept ? file_exists(kept) : *path[lists] != NULL;
+        if (kept && !there)
             warn("'%s' is not there: it has the features of this run's %s (corpus.%s_features), so answers have no new ones; "
-                 "--%s-features=FILE names "
-                 "another file",
-                 own[lists], lists ? "lists" : "items", lists ? "list" : "item", lists ? "list" : "item");
+                 "--%s-features=FILE names another file",
+                 kept, lists ? "lists" : "items", lists ? "list" : "item", lists ? "list" : "item");
         if (there < 0) return -1;
-        gone += !there && !given && own[lists] && *own[lists];
+        gone += kept && !there;
         if (!there) continue;
         read++;
-        if (!given) *path[lists] = own[lists];
+        if (kept) *path[lists] = kept;
         if (lists && (!model->vocab.lists || !(model->own > 0) || model->documents || model->relations))
             return fail("'%s' has features of lists, and the lists of '%s' have no rows of their own (examples.mode = user)",
                         of.lists, model->directory);

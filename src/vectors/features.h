@@ -1,4 +1,5 @@
-/* features: gives items that no training list contains a vector on their first day, from what a file says about them: an author, a genre, a year.
+/* features: gives vectors to new items, which no training list contains. A vector is computed from what a file says about the item: its author, its
+ * genre, its year.
  *
  *   file of features   name, then its features: words after a tab, or a table with a header (features_read)
  *   trained items      each has a row, which training found without any feature. Hence features can make no trained item worse
@@ -36,7 +37,7 @@ struct feature_file {
     uint64_t met;             /* bit i: the file has a column of name i of `words` (features_read), of 64 */
 };
 
-/* Reads a file of features and says, column by column, what they were taken for:
+/* Reads a file of features. Prints what each column was taken for:
  *
  *   no header              the first field is the name; the words of the others are features (fields, if a line has several)
  *   numbers                FEATURE_BINS ranges with equally many items, such as year:1987..1994; ten different numbers or fewer: one feature each;
@@ -56,7 +57,7 @@ void features_release(struct feature_file *file); /* may be called on a struct o
 /* Reads the file of features that the config names, if it does, so that training begins only if it can be read. Returns 0, or -1 after fail(). */
 int features_check(const struct config *config);
 
-/* What a command asks of features. */
+/* The options of a command that are about features. */
 struct features_asked {
     const char *path, *words; /* the file, and its columns of words; NULL: the run's own (corpus.item_features, feature_words), if it has one */
     const char *lists;        /* the file of features of lists; NULL: the run's own (corpus.list_features), if it has one */

@@ -47,8 +47,8 @@ static void add_row(float *to, const float *row, float factor, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) to[i] += factor * row[i];
 }
 
-/* Adds target rows to the vector: those of the words in one half of the window. by = -1: the words before its middle; by = 1: those after it. Returns
- * the number of these words. */
+/* Adds the target rows of the words in one half of the window to the vector. by: -1: the half before the middle of the window; 1: the half after it.
+ * Returns the number of these words. */
 static uint32_t add_side(struct document *d, uint64_t position, int by, uint32_t width) {
     struct strip_draws draws = strip_draws();
     struct strip_walk walk = {position, by};

@@ -31,7 +31,8 @@ struct run_lists {
     uint64_t *sentences;    /* numbers of sentences, sorted by the row that each begins with */
 };
 
-/* Returns the row of the list with this name, also of a new one (features.h); -1 if there is none, or if lists have no rows in the run's mode. */
+/* Returns the row of the list with this name, which may be a new list (features.h). Returns -1 if no list has the name, or if lists have no rows in
+ * the run's mode. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length);
 /* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
 int64_t run_lists_find(const struct model *model, const char *name);

@@ -343,7 +343,7 @@ static void a_processor_is_quick(void **state) {
     config_release(&config);
 }
 
-/* Earlier versions had no train.effort. When a run of such a version is resumed, its effort is quick, whatever this machine's default is. */
+/* Earlier versions of the program had no key train.effort. If a run of such a version is resumed, its effort is quick, whatever the default is. */
 static void an_earlier_version_was_quick(void **state) {
     struct config config;
     char older[] = "[corpus]\nformat = lists\n[model]\ndim = 128\n";
