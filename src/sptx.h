@@ -712,6 +712,7 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
 /* Lets a run of lists answer with new items, and for new lists, by what files say about them (`sptx-w2v help keys`: corpus.item_features,
  * list_features). items, lists: paths of the files; NULL: the run's own, if its config.ini names one. words: columns of the files whose words are
  * features, separated by commas; NULL: the run's own. share: which share of the first places new items take, 0 to 1; below 0: the default.
+ * Where items that are left out are found better by it, what items have in common with a list's items counts in the scores of sptx_run_recommend().
  *
  * added[0]: number of new items, which are rows sptx_run_rows() .. sptx_run_rows() + added[0] - 1 of sptx_run_word(), sptx_run_find() and
  * sptx_run_recommend(). added[1]: number of new lists, which sptx_recommend_options.names may name. sptx_run_unseen() has the vectors of new items and

@@ -30,8 +30,9 @@
     indent "features, or by its features and its items\n"
 #define SHARE_HELP(indent) \
     "  --new-share=S     new items take this share of the first 20 places on average; more new items in answers push out\n" \
-    indent "trained ones. Default: 0.03, or the share of all items that are new if that is less; 0.01 at most if\n" \
-    indent "features tell nothing about trained items, which a warning says\n"
+    indent "trained ones. Default: 0.03, or 0.1 if features also find trained items better, which a line says; the\n" \
+    indent "share of all items that are new if that is less; 0.01 at most if features tell nothing about trained\n" \
+    indent "items, which a warning says\n"
 #define TABLES_HELP \
     "The default table depends on what the run was trained on (examples.mode):\n" \
     "  window, cbow, list   target\n" \

@@ -277,8 +277,10 @@ enum sptx_status sptx_run_add_features(struct sptx_run *run, const char *items, 
     enter(run->context);
     if (!added || !(share <= 1)) return leave(run->context, fail_usage("a share of at most 1 and a place for two numbers are wanted"));
     struct model_extra before[3] = {run->model.added, run->model.added_lists, run->model.features};
+    struct model_content content = run->model.content, *now = &run->model.content;
     close_lists(run);
     run->model.added = run->model.added_lists = run->model.features = (struct model_extra){.capacity = 0};
+    *now = (struct model_content){.items = 0};
     run->model.met_features = 0;
     const struct features_asked asked = {.path = items, .lists = lists, .words = words, .share = share};
     int result = list_scores_features(&run->model, &asked, answers_score(&run->model, 1),
@@ -290,6 +292,9 @@ enum sptx_status sptx_run_add_features(struct sptx_run *run, const char *items, 
         words_release(&gone.names);
         free(gone.rows);
     }
+    struct model_content gone = result ? *now : content;
+    if (result) *now = content;
+    mem_free(gone.starts, gone.of, gone.part);
     added[0] = run->model.added.names.size, added[1] = run->model.added_lists.names.size;
     return leave(run->context, result);
 }

@@ -370,7 +370,8 @@ void model_close(struct model *model) {
     words_release(&model->added.names);
     words_release(&model->added_lists.names);
     words_release(&model->features.names);
-    mem_free(model->added.rows, model->added_lists.rows, model->features.rows, model->propagated, model->directory);
+    mem_free(model->added.rows, model->added_lists.rows, model->features.rows, model->propagated, model->directory, model->content.starts,
+             model->content.of, model->content.part);
     *model = (struct model){.rows = 0};
 }
 

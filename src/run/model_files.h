@@ -61,7 +61,6 @@ int tables_init(struct table *table, enum table_side side, const struct config *
 
 /* model_files: opens a finished run: its words and its two tables, mapped and verified. */
 
-/* An open run, fastText model, or file of words with their vectors. */
 /* Rows that a run was not trained on, with their names: of new items, or of features (vectors/features.h). */
 struct model_extra {
     struct words names;
@@ -69,6 +68,17 @@ struct model_extra {
     uint64_t capacity;
 };
 
+/* A graph whose nodes are items (trained ones, then new ones) and, after them, features: an arc joins an item and each of its features. */
+struct model_content {
+    uint64_t items, features;
+    uint64_t *starts; /* [items + features + 1] an item's features or a feature's items: of[starts[n]] .. of[starts[n + 1] - 1] */
+    uint32_t *of;
+    float *part;   /* of each arc: the feature's part in the item (features.h) */
+    float weight;  /* by which content is added to the scores of lists; 0: it is not */
+    float longer;  /* factor by which new items' rows, and so their content, are multiplied */
+};
+
+/* An open run, fastText model, or file of words with their vectors. */
 struct model {
     struct vocab vocab;
     /* The tables of a checkpoint. `vocab` has first the items, then the lists. The context table has rows for the items only; if items are never
@@ -97,6 +107,7 @@ struct model {
     uint32_t seed;               /* seed of these first values */
     struct model_extra added, added_lists, features; /* new items, which are rows from model->rows on, new lists, which are rows after these, and
                                                       * features; empty until features_open_of() */
+    struct model_content content;                    /* of features_open_of(), too */
     int met_features;                                /* 1: features_open_of() was called */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() computes them */
     struct fasttext_args trained; /* training options as fastText has them; model = 0: fastText cannot train such a model */

@@ -313,10 +313,13 @@ enum {
     JUDGED = 2,      /* number of blocks of columns by which the ridge is chosen */
     LEFT_OUT = 1000, /* most items that are left out while the ridge is chosen */
     ASKED = 300,     /* most lists by whose answers the length of new items' vectors is chosen */
+    ASKED_LEFT_OUT = 2000, /* most lists by whose answers the weight of content is chosen */
+    SCALED = 100,    /* number of these whose scores tell the unit of the weight */
     PLACES = 20      /* number of places of such an answer */
 };
 static const float ridges[] = {0.1f, 0.3f, 1, 3, 10, 30, 100};
-enum { RIDGES = sizeof ridges / sizeof *ridges };
+static const float weights[] = {0, 0.25f, 0.5f, 1, 2, 4, 8}; /* of content, in standard deviations of learnt scores */
+enum { RIDGES = sizeof ridges / sizeof *ridges, WEIGHTS = sizeof weights / sizeof *weights };
 
 /* The least squares problem: items x features, in compressed rows, and the trained rows less their mean. */
 struct fit {
@@ -325,16 +328,19 @@ struct fit {
     uint32_t *of;             /* [starts[items]] number of a feature */
     float *part;              /* [starts[items]] */
     const float *rows;        /* [items x dim] */
+    uint64_t *row;            /* [items] each item's row in the model */
     uint64_t each, left;      /* items each - 1, 2 each - 1, .., `left` in all, are left out while the ridge is chosen */
     uint32_t dim;
     float *solved; /* [features x dim] result */
-    float *guessed; /* [RIDGES][left][JUDGED x WIDTH] rows of the items that are left out, by their features; unused columns are 0 */
-    int judging, ridge;
+    float *guessed; /* rows of the items that are left out, by their features: [RIDGES][left][JUDGED x WIDTH] for each ridge, of which unused
+                     * columns are 0; afterwards [left][dim] for the chosen one */
+    enum { JUDGE_RIDGES, GUESS, FIT } stage; /* the first two leave items out */
+    int ridge;
     _Atomic uint64_t taken;
 };
 
 static int is_left_out(const struct fit *f, uint64_t item) {
-    return f->judging && (item + 1) % f->each == 0 && item / f->each < f->left;
+    return f->stage != FIT && (item + 1) % f->each == 0 && item / f->each < f->left;
 }
 
 static void add_scaled(float *to, const float *from, float by, uint32_t count) {
@@ -367,7 +373,7 @@ static void solve(const struct fit *f, float ridge, uint32_t first, unsigned wid
                   float *inverse) {
     uint64_t count = f->features * WIDTH;
     double now[WIDTH], begun[WIDTH], of[WIDTH], next[WIDTH],
-        least = f->judging ? 1e-4 : 1e-6; /* least squared error, relative to that of zeros */
+        least = f->stage == FIT ? 1e-6 : 1e-4; /* least squared error, relative to that of zeros */
     for (uint64_t i = 0; i < count; i++) x[i] = r[i] = 0;
     for (uint64_t i = 0; i < f->features; i++) inverse[i] = ridge;
     for (uint64_t item = 0; item < f->items; item++)
@@ -396,25 +402,26 @@ static void solve(const struct fit *f, float ridge, uint32_t first, unsigned wid
     }
 }
 
-/* Solves blocks of columns: for the final ridge, or for each ridge the first blocks. */
+/* Solves blocks of columns: of the chosen ridge all, or of each ridge the first ones. */
 static int solve_blocks(void *context, unsigned worker) {
     struct fit *f = context;
     uint64_t blocks = (f->dim + WIDTH - 1) / WIDTH, judged = blocks < JUDGED ? blocks : JUDGED, at, end;
+    int each = f->stage == JUDGE_RIDGES;
     OWNED float *x = mem_alloc(f->features, (4 * WIDTH + 1) * sizeof *x, "the rows of features");
     if (!x) return -1;
-    while (pool_take(&f->taken, f->judging ? judged * RIDGES : blocks, 1, &at, &end)) {
-        uint64_t block = f->judging ? at % judged : at, ridge = f->judging ? at / judged : (uint64_t)f->ridge;
+    while (pool_take(&f->taken, each ? judged * RIDGES : blocks, 1, &at, &end)) {
+        uint64_t block = each ? at % judged : at, ridge = each ? at / judged : (uint64_t)f->ridge;
         uint32_t first = (uint32_t)block * WIDTH;
         unsigned width = f->dim - first < WIDTH ? f->dim - first : WIDTH;
         uint64_t count = f->features * WIDTH;
         solve(f, ridges[ridge], first, width, x, x + count, x + 2 * count, x + 3 * count, x + 4 * count);
-        for (uint64_t i = 0; i < f->features && !f->judging; i++)
+        for (uint64_t i = 0; i < f->features && f->stage == FIT; i++)
             memcpy(f->solved + i * f->dim + first, x + i * WIDTH, width * sizeof *x);
-        for (uint64_t i = 0; i < f->left && f->judging; i++) {
+        for (uint64_t i = 0; i < f->left && f->stage != FIT; i++) {
             uint64_t item = (i + 1) * f->each - 1;
-            float *row = f->guessed + (ridge * f->left + i) * JUDGED * WIDTH + block * WIDTH;
+            float *row = f->guessed + (each ? (ridge * f->left + i) * JUDGED * WIDTH : i * f->dim) + first;
             for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++)
-                add_scaled(row, x + f->of[j] * (uint64_t)WIDTH, f->part[j], WIDTH);
+                add_scaled(row, x + f->of[j] * (uint64_t)WIDTH, f->part[j], width);
         }
     }
     return 0;
@@ -502,59 +509,296 @@ static int by_float(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Multiplies new items' vectors by a factor, chosen so that new items get the share `share` of the first places of the answers for trained lists.
- * A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no item to a list for which it
- * scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches the share, that mean is
- * taken out of the vectors, which leaves the order of new items for each list. mean: NULL if features tell nothing: it stays, and the default share
- * is a third. Returns 0, or -1 after fail(). */
-static int choose_length(struct model *model, enum model_view view, int unit, double share, const float *mean, struct pool *pool) {
-    uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items,
-             asked = all < ASKED ? all : ASKED;
-    uint64_t ratios = 0, count = 0, *codes = NULL, capacity = 0, banned_capacity = 0, starts[ASKED + 1] = {0},
-             values = model->added.names.size * model->dim;
-    enum search_metric metric = unit ? METRIC_COSINE : METRIC_DOT;
+/* Some lists of the training data, evenly spaced, or, in a run whose lists have no rows, items that take their part. */
+struct asked_lists {
+    uint64_t count, *starts, *codes; /* [count + 1], and the items of list i: codes[starts[i]] .. codes[starts[i + 1] - 1], rising */
+    uint32_t *banned;                /* the same as `codes` */
+    float *queries;                  /* [count x dim] */
+};
+
+static void asked_lists_release(struct asked_lists *asked) {
+    mem_free(asked->starts, asked->codes, asked->banned, asked->queries);
+}
+
+static int asked_lists_read(struct asked_lists *asked, const struct model *model, enum model_view view, uint64_t most, struct pool *pool) {
+    uint64_t items = model_items(model), lists = model->own > 0 ? model->vocab.lists : 0, all = lists ? lists : items, capacity = 0, banned = 0;
     struct run_lists trained = {.first = 0};
-    struct search old = {.rows = 0}, new = {.rows = 0};
-    uint32_t *banned = NULL, *ids = mem_alloc(asked, PLACES * sizeof *ids, "new items");
-    float *queries = mem_aligned(asked, model->dim * sizeof *queries, "new items");
-    float *best = mem_alloc(asked, 3 * PLACES * sizeof *best, "new items"), *nearest = best + asked * PLACES,
-          *ratio = best + 2 * asked * PLACES;
-    int result = !ids || !queries || !best || (lists && run_lists_open(&trained, model, pool)) ? -1 : 0;
-    for (uint64_t i = 0; i < asked && !result; i++) {
-        uint64_t number = i * all / asked, list = lists ? model->rows - lists + number : number;
-        result = model_row(model, lists ? VIEW_TARGET : view, list, 0, queries + i * model->dim);
-        count = 0;
-        if (!result && lists) result = run_lists_items(&trained, (int64_t)list, &codes, &count, &capacity);
-        if (mem_grow(&banned, &banned_capacity, starts[i] + count + 1, sizeof *banned, "new items")) result = -1;
-        for (uint64_t j = 0; j < count && !result; j++) banned[starts[i] + j] = (uint32_t)codes[j];
-        if (!lists && !result) banned[starts[i] + count++] = (uint32_t)list;
-        if (!result) starts[i + 1] = starts[i] + search_distinct(banned + starts[i], count);
+    *asked = (struct asked_lists){.count = all < most ? all : most};
+    asked->starts = mem_zalloc(asked->count + 1, sizeof *asked->starts, "lists");
+    asked->queries = mem_aligned(asked->count, model->dim * sizeof *asked->queries, "lists");
+    int result = !asked->starts || !asked->queries || (lists && run_lists_open(&trained, model, pool)) ? -1 : 0;
+    for (uint64_t i = 0; i < asked->count && !result; i++) {
+        uint64_t number = i * all / asked->count, list = lists ? model->rows - lists + number : number, start = asked->starts[i], end = start;
+        result = model_row(model, lists ? VIEW_TARGET : view, list, 0, asked->queries + i * model->dim);
+        if (!result && lists) result = run_lists_items(&trained, (int64_t)list, &asked->codes, &end, &capacity);
+        if (!lists && !result && !(result = mem_grow(&asked->codes, &capacity, end + 1, sizeof *asked->codes, "lists"))) asked->codes[end++] = list;
+        if (result || mem_grow(&asked->banned, &banned, end + 1, sizeof *asked->banned, "lists")) result = -1;
+        for (uint64_t j = start; j < end && !result; j++) asked->banned[j] = (uint32_t)asked->codes[j];
+        if (!result) asked->starts[i + 1] = start + search_distinct(asked->banned + start, end - start);
+        for (uint64_t j = start; j < asked->starts[i + 1] && !result; j++) asked->codes[j] = asked->banned[j];
     }
-    if (result || search_open(&old, model, view, metric, items, NULL) ||
-        search_top(&old, queries, asked, PLACES, starts, banned, ids, best))
-        result = -1;
-    double of_all = (double)model->added.names.size / (double)(items + model->added.names.size);
-    if (share < 0) share = fmin(mean ? FEATURES_SHARE : FEATURES_SHARE / 3, of_all);
-    uint64_t wanted = (uint64_t)(share * (double)asked * PLACES);
+    run_lists_close(&trained);
+    return result;
+}
+
+/* ---- content ---- */
+
+/* Builds the graph of items and features. number: [items of the file] number of each item among the trained items and, after them, the new ones; -1:
+ * none of its features is known. */
+static int build_content(struct model_content *content, const struct feature_file *file, const float *idf, const int64_t *number, uint64_t items,
+                         uint32_t *of, float *part) {
+    uint64_t nodes = items + file->features.words.size;
+    *content = (struct model_content){.items = items, .features = file->features.words.size, .longer = 1};
+    content->starts = mem_zalloc(nodes + 2, sizeof *content->starts, "features");
+    content->of = mem_alloc(file->count, 2 * sizeof *content->of, "features");
+    content->part = mem_alloc(file->count, 2 * sizeof *content->part, "features");
+    if (!content->starts || !content->of || !content->part) return -1;
+    for (int fill = 0; fill < 2; fill++) { /* counts the arcs of each node first */
+        for (uint64_t i = 0; i < file->items.words.size; i++)
+            for (uint64_t j = 0, count = number[i] < 0 ? 0 : parts_of(file, idf, i, of, part); j < count; j++)
+                for (int side = 0; side < 2; side++) {
+                    uint64_t from = side ? items + of[j] : (uint64_t)number[i], *at = &content->starts[from + 2 - (uint64_t)fill];
+                    if (fill) content->of[*at] = side ? (uint32_t)number[i] : of[j], content->part[*at] = part[j];
+                    ++*at;
+                }
+        for (uint64_t node = 0; node < nodes && !fill; node++) content->starts[node + 2] += content->starts[node + 1];
+    }
+    return 0;
+}
+
+/* Returns the number of a row among trained items and, after them, new ones; content->items or more: the row is neither. */
+static uint64_t content_number(const struct model *model, uint64_t row) {
+    uint64_t items = model_items(model);
+    return row < items ? row : row >= model->rows ? row - model->rows + items : model->content.items;
+}
+
+/* Computes P . X for each item (features.h), in room[items + features], which is all zeros before. Returns sqrt |P|; 0 if the list's items have no
+ * features. */
+static float sum_content(const struct model *model, const uint64_t *codes, uint64_t count, float *room) {
+    const struct model_content *c = &model->content;
+    double squares = 0;
+    for (int pass = 0; pass < 2; pass++) /* the list's features, then the items that have them */
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t number = codes[i] < model_end(model) ? content_number(model, codes[i]) : c->items;
+            if (number >= c->items) continue;
+            for (uint64_t at = c->starts[number]; at < c->starts[number + 1]; at++) {
+                float *list = &room[c->items + c->of[at]];
+                if (!pass) *list += c->part[at];
+                if (!pass || !(*list > 0)) continue;
+                squares += (double)*list * *list;
+                for (uint64_t j = c->starts[c->items + c->of[at]]; j < c->starts[c->items + c->of[at] + 1]; j++) room[c->of[j]] += *list * c->part[j];
+                *list = 0;
+            }
+        }
+    return (float)sqrt(sqrt(squares));
+}
+
+struct scored {
+    float score;
+    uint32_t id;
+};
+
+static int by_score(const void *a, const void *b) {
+    const struct scored *x = a, *y = b;
+    return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : (x->id > y->id) - (x->id < y->id);
+}
+
+static double dot_of(const float *a, const float *b, uint32_t dim) {
+    float lanes[WIDTH] = {0};
+    double sum = 0;
+    uint32_t c = 0;
+    for (; c + WIDTH <= dim; c += WIDTH)
+        for (uint32_t i = 0; i < WIDTH; i++) lanes[i] += a[c + i] * b[c + i];
+    for (; c < dim; c++) sum += (double)a[c] * b[c];
+    for (uint32_t i = 0; i < WIDTH; i++) sum += (double)lanes[i];
+    return sum;
+}
+
+/* Moves the element at the root of a heap, whose root is the last by_score(), to its place. */
+static void sift(struct scored *heap, uint64_t count, uint64_t at) {
+    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && by_score(&heap[child], &heap[child + 1]) < 0) child++;
+        if (by_score(&heap[at], &heap[child]) >= 0) return;
+        struct scored moved = heap[at];
+        heap[at] = heap[child], heap[child] = moved;
+    }
+}
+
+int features_mix(const struct model *model, const struct search *search, const uint32_t *rows, const uint64_t *codes, uint64_t count,
+                 const struct search_block *block, uint64_t at, uint32_t k, float *room) {
+    const struct model_content *c = &model->content;
+    const float *query = block->queries + at * search->dim;
+    uint64_t items = model_items(model);
+    uint32_t found = 0, *ids = block->ids + at * k;
+    float *scores = block->scores + at * k, most = 0, divisor = sum_content(model, codes, count, room);
+    double length = search->metric == METRIC_COSINE ? sqrt(dot_of(query, query, search->dim)) : 1;
+    if (!(divisor > 0)) return 0;
+    while (found < k && ids[found] != DRAW_NONE) found++;
+    OWNED struct scored *best = mem_alloc(found, sizeof *best, "answers"); /* a heap */
+    for (uint64_t number = 0; number < c->items; number++) room[number] *= c->weight / divisor * (number < items ? 1 : c->longer);
+    for (uint32_t i = 0; i < found && best; i++) {
+        float *content = &room[content_number(model, rows ? rows[ids[i]] : ids[i])];
+        best[i] = (struct scored){scores[i] + *content, ids[i]};
+        *content = 0; /* it is among the best already */
+    }
+    for (uint64_t i = found; i && best; i--) sift(best, found, i - 1);
+    for (uint64_t number = 0; number < c->items; number++) most = fmaxf(most, room[number]);
+    /* No other item has a higher learnt score than the last item found, so only content can bring it among the best. Items with much content are
+     * tried first: if they get among the best, items with little content need not be scored. */
+    for (float over = most / 2; found == k && best && most > 0 && scores[k - 1] + most >= best->score;
+         most = over, over = over > 1e-6f ? over / 2 : 0)
+        for (uint64_t number = 0; number < c->items; number++) {
+            if (!(room[number] > over) || room[number] > most || scores[k - 1] + room[number] < best->score) continue;
+            uint32_t row = (uint32_t)(number < items ? number : model->rows + number - items);
+            const uint32_t *place = rows ? bsearch(&row, rows, search->rows, sizeof *rows, search_by_id) : number < search->rows ? &row : NULL;
+            uint32_t id = !place ? 0 : rows ? (uint32_t)(place - rows) : row;
+            uint64_t banned = block->banned ? block->banned_starts[at + 1] - block->banned_starts[at] : 0;
+            if (!place || (banned && bsearch(&id, block->banned + block->banned_starts[at], banned, sizeof id, search_by_id))) continue;
+            double score = dot_of(query, search->base + (uint64_t)id * search->dim, search->dim) / (length > 0 ? length : 1);
+            struct scored other = {(float)score + room[number], id};
+            if (by_score(&other, best) < 0) *best = other, sift(best, found, 0);
+        }
+    memset(room, 0, c->items * sizeof *room);
+    if (found && best) qsort(best, found, sizeof *best, by_score);
+    for (uint32_t i = 0; i < found && best; i++) ids[i] = best[i].id, scores[i] = best[i].score;
+    return best ? 0 : -1;
+}
+
+/* The choice of content's weight. */
+struct weighing {
+    const struct model *model;
+    const struct fit *fit;
+    const struct asked_lists *asked;
+    float scale;     /* standard deviation of learnt scores */
+    float *recall;   /* [asked->count][WEIGHTS] share of a list's left-out items that are among the first PLACES; -1: the list has none */
+    _Atomic uint64_t taken;
+};
+
+/* Scores all left-out items for a list by the rows that features guess, and finds where the list's own ones are with each weight of content. */
+static int weigh_lists(void *context, unsigned worker) {
+    struct weighing *w = context;
+    const struct fit *f = w->fit;
+    const struct model_content *c = &w->model->content;
+    uint64_t left = f->left, at, end;
+    OWNED float *room = mem_zalloc(c->items + c->features, sizeof *room, "features of lists");
+    OWNED float *scores = mem_alloc(left, 2 * sizeof *scores, "items left out");
+    OWNED unsigned char *own = mem_alloc(left, 1, "items left out");
+    if (!room || !scores || !own) return -1;
+    while (pool_take(&w->taken, w->asked->count, 1, &at, &end)) {
+        const float *query = w->asked->queries + at * f->dim;
+        const uint64_t *codes = w->asked->codes + w->asked->starts[at], count = w->asked->starts[at + 1] - w->asked->starts[at];
+        uint64_t owned = 0;
+        float divisor = sum_content(w->model, codes, count, room);
+        for (uint64_t i = 0; i < left; i++) {
+            uint64_t row = f->row[(i + 1) * f->each - 1];
+            own[i] = bsearch(&row, codes, count, sizeof row, search_by_place) != NULL;
+            owned += own[i];
+            scores[i] = (float)dot_of(query, f->guessed + i * f->dim, f->dim);
+            scores[left + i] = divisor > 0 ? (room[row] - (float)own[i]) / divisor : 0; /* an item's own parts have length 1 */
+        }
+        memset(room, 0, c->items * sizeof *room);
+        for (int weight = 0; weight < WEIGHTS; weight++) {
+            float by = weights[weight] * w->scale, hits = 0;
+            for (uint64_t i = 0; i < left; i++) {
+                uint64_t above = 0;
+                for (uint64_t j = 0; j < left && own[i] && above <= PLACES; j++)
+                    above += j != i && scores[j] + by * scores[left + j] >= scores[i] + by * scores[left + i];
+                hits += own[i] && above < PLACES;
+            }
+            w->recall[at * WEIGHTS + (uint64_t)weight] = owned ? hits / (float)(owned < PLACES ? owned : PLACES) : -1;
+        }
+    }
+    return 0;
+}
+
+/* Chooses the weight of content by which most items that are left out are found; 0 if no weight finds more than 0 does by three standard errors.
+ * Queries are scaled to length 1 if cosines are compared, and the mean is added to the guessed rows. Says what it chose. Returns 0, or -1 after
+ * fail(). */
+static int choose_content(struct model *model, struct fit *f, enum model_view view, int unit, const float *mean, struct pool *pool) {
+    ENDED_BY(asked_lists_release) struct asked_lists asked = {.count = 0};
+    struct weighing w = {.model = model, .fit = f, .asked = &asked};
+    if (asked_lists_read(&asked, model, view, ASKED_LEFT_OUT, pool)) return -1;
+    OWNED float *recall = w.recall = mem_alloc(asked.count, WEIGHTS * sizeof *recall, "lists");
+    double sums[2] = {0, 0}, scored = 1e-30, best = 0, found[2] = {0, 0};
+    if (!recall) return -1;
+    for (uint64_t i = 0; i < asked.count && unit; i++) model_make_unit(asked.queries + i * f->dim, f->dim);
+    for (uint64_t i = 0; i < f->left; i++) add_scaled(f->guessed + i * f->dim, mean, 1, f->dim);
+    for (uint64_t i = 0; i < asked.count; i += asked.count / SCALED + 1)
+        for (uint64_t j = 0; j < f->left; j++, scored++) {
+            double score = dot_of(asked.queries + i * f->dim, f->guessed + j * f->dim, f->dim);
+            sums[0] += score, sums[1] += score * score;
+        }
+    w.scale = (float)sqrt(fmax(0, sums[1] / scored - sums[0] / scored * (sums[0] / scored)));
+    if (pool_run(pool, weigh_lists, &w)) return -1;
+    for (int weight = 1; weight < WEIGHTS; weight++) {
+        double more = 0, squares = 0, lists = 1e-30, of[2] = {0, 0};
+        for (uint64_t i = 0; i < asked.count; i++) {
+            const float *r = recall + i * WEIGHTS;
+            double difference = (double)r[weight] - r[0];
+            if (*r < 0) continue;
+            more += difference, squares += difference * difference, lists++, of[0] += r[0], of[1] += r[weight];
+        }
+        if (more <= best || more * more < 9 * squares) continue;
+        best = more, found[0] = of[0] / lists, found[1] = of[1] / lists;
+        model->content.weight = weights[weight] * w.scale;
+    }
+    if (best > 0)
+        remark("features   what items have in common with a list's items counts %.3g beside learnt scores: left-out items have recall@%d %.3f "
+               "among each other (%.3f without)", (double)model->content.weight, PLACES, found[1], found[0]);
+    return 0;
+}
+
+/* Adds content to the answers of all lists. rows: as of features_mix(). */
+static int mix_all(const struct model *model, const struct search *search, const uint32_t *rows, const struct asked_lists *asked,
+                   const struct search_block *block) {
+    if (!(model->content.weight > 0)) return 0;
+    OWNED float *room = mem_zalloc(model->content.items + model->content.features, sizeof *room, "features of lists");
+    int result = room ? 0 : -1;
+    for (uint64_t i = 0; i < asked->count && !result; i++)
+        result = features_mix(model, search, rows, asked->codes + asked->starts[i], asked->starts[i + 1] - asked->starts[i], block, i, PLACES, room);
+    return result;
+}
+
+/* Multiplies new items' vectors, and their content, by a factor, chosen so that new items get the share `share` of the first places of the answers
+ * for trained lists. A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no item to a
+ * list for which it scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches the
+ * share, that mean is taken out of the vectors, which leaves the order of new items for each list. mean: NULL if features tell nothing: it stays, and
+ * the default share is a third. Returns 0, or -1 after fail(). */
+static int choose_length(struct model *model, enum model_view view, int unit, double share, const float *mean, struct pool *pool) {
+    ENDED_BY(asked_lists_release) struct asked_lists asked = {.count = 0};
+    uint64_t ratios = 0, items = model_items(model), added = model->added.names.size, values = added * model->dim;
+    enum search_metric metric = unit ? METRIC_COSINE : METRIC_DOT;
+    struct search old = {.rows = 0}, new = {.rows = 0};
+    if (asked_lists_read(&asked, model, view, ASKED, pool)) return -1;
+    OWNED uint32_t *ids = mem_alloc(asked.count, PLACES * sizeof *ids, "new items"), *rows = mem_alloc(added, sizeof *rows, "new items");
+    OWNED float *best = mem_alloc(asked.count, 3 * PLACES * sizeof *best, "new items");
+    float *nearest = best + asked.count * PLACES, *ratio = best + 2 * asked.count * PLACES;
+    struct search_block block = {.queries = asked.queries, .banned_starts = asked.starts, .banned = asked.banned, .ids = ids, .scores = best};
+    int result = !ids || !rows || !best || search_open(&old, model, view, metric, items, NULL) ||
+                         search_top(&old, asked.queries, asked.count, PLACES, asked.starts, asked.banned, ids, best) ||
+                         mix_all(model, &old, NULL, &asked, &block) ? -1 : 0;
+    for (uint64_t i = 0; i < added && !result; i++) rows[i] = (uint32_t)(model->rows + i);
+    block.scores = nearest, block.banned = NULL;
+    double of_all = (double)added / (double)(items + added);
+    if (share < 0) share = fmin(!mean ? FEATURES_SHARE / 3 : model->content.weight > 0 ? FEATURES_SHARE_CONTENT : FEATURES_SHARE, of_all);
+    uint64_t wanted = (uint64_t)(share * (double)asked.count * PLACES);
     for (int less = 0; less < (mean ? 2 : 1) && !result && ratios <= wanted; less++) { /* less: 1: without the mean */
-        for (uint64_t i = 0; i < model->added.names.size && less; i++) add_scaled(model->added.rows + i * model->dim, mean, -1, model->dim);
+        for (uint64_t i = 0; i < added && less; i++) add_scaled(model->added.rows + i * model->dim, mean, -1, model->dim);
         float *base = mem_aligned(values, sizeof *base, "new items"); /* `new` frees it */
         if (base) memcpy(base, model->added.rows, values * sizeof *base);
         search_close(&new);
-        if (search_over(&new, base, model->added.names.size, model->dim, metric, NULL) ||
-            search_top(&new, queries, asked, PLACES, NULL, NULL, ids, nearest))
+        if (search_over(&new, base, added, model->dim, metric, NULL) ||
+            search_top(&new, asked.queries, asked.count, PLACES, NULL, NULL, ids, nearest) || mix_all(model, &new, rows, &asked, &block))
             result = -1;
         ratios = 0;
-        for (uint64_t i = 0; i < asked * PLACES && !result; i++) { /* a list whose items all score below 0 is not counted */
+        for (uint64_t i = 0; i < asked.count * PLACES && !result; i++) { /* a list whose items all score below 0 is not counted */
             float last = best[i / PLACES * PLACES + PLACES - 1];
             if (last > 0 && nearest[i] > 0) ratio[ratios++] = last / nearest[i];
         }
     }
-    if (ratios) qsort(ratio, ratios, sizeof *ratio, by_float);
-    for (uint64_t i = 0; i < values && ratios; i++) model->added.rows[i] *= ratio[wanted < ratios ? wanted : ratios - 1];
-    run_lists_close(&trained);
+    if (ratios) qsort(ratio, ratios, sizeof *ratio, by_float), model->content.longer = ratio[wanted < ratios ? wanted : ratios - 1];
+    for (uint64_t i = 0; i < values && ratios; i++) model->added.rows[i] *= model->content.longer;
     search_close(&old), search_close(&new);
-    mem_free(queries, ids, best, codes, banned);
     return result;
 }
 
@@ -569,6 +813,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     struct pool *pool = NULL;
     float *idf = NULL, *mean = NULL, *rows = NULL, *part = NULL;
     uint32_t *of = NULL;
+    int64_t *number = NULL; /* build_content() */
     uint64_t first = lists ? model_items(model) : 0, items = lists ? model->vocab.lists : model_items(model), known = 0,
              without = 0, most = 1, new = 0;
     int tells = 0, result = features_read(&file, path, asked->words);
@@ -594,12 +839,14 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
         of = mem_alloc(most, sizeof *of, "features");
         part = mem_alloc(most, sizeof *part, "features");
         f.starts = mem_zalloc(known + 1, sizeof *f.starts, "features");
+        f.row = mem_alloc(known, sizeof *f.row, "features");
+        number = mem_alloc(file.items.words.size, sizeof *number, "features");
         f.of = mem_alloc(file.count, sizeof *f.of, "features");
         f.part = mem_alloc(file.count, sizeof *f.part, "features");
         rows = mem_alloc(known, f.dim * sizeof *rows, "the rows of items");
         f.solved = mem_zalloc(f.features, f.dim * sizeof *f.solved, "the rows of features");
         pool = pool_open(threads);
-        if (!idf || !mean || !of || !part || !f.starts || !f.of || !f.part || !rows || !f.solved || !pool) result = -1;
+        if (!idf || !mean || !of || !part || !f.starts || !f.row || !number || !f.of || !f.part || !rows || !f.solved || !pool) result = -1;
     }
     for (uint64_t i = 0; i < file.items.words.size && !result; i++)
         for (uint64_t at = file.starts[i]; at < file.starts[i + 1] && file.items.row[i] >= 0; at++) idf[file.of[at]]++;
@@ -615,29 +862,36 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
         uint64_t at = f.starts[f.items], count = parts_of(&file, idf, i, f.of + at, f.part + at);
         if (!count) continue;
         float *row = rows + f.items * f.dim;
-        result = model_row(model, view, (uint64_t)file.items.row[i], unit, row);
+        f.row[f.items] = (uint64_t)file.items.row[i];
+        result = model_row(model, view, f.row[f.items], unit, row);
         add_scaled(row, mean, -1, f.dim);
         f.starts[++f.items] = at + count;
     }
     f.rows = rows;
-    f.judging = 1;
     f.each = f.items < 300 ? 3 : f.items / 10 < LEFT_OUT ? 10 : f.items / LEFT_OUT;
     f.left = f.items / f.each < LEFT_OUT ? f.items / f.each : LEFT_OUT;
-    if (!result && !(f.guessed = mem_zalloc(RIDGES * (f.left + 1), JUDGED * WIDTH * sizeof *f.guessed, "features"))) result = -1;
+    if (!result && !(f.guessed = mem_zalloc(f.left + 1, (RIDGES * JUDGED * WIDTH + f.dim) * sizeof *f.guessed, "features"))) result = -1;
     if (!result) result = pool_run(pool, solve_blocks, &f);
     if (!result) tells = choose_ridge(&f, path);
-    f.judging = 0;
-    atomic_store(&f.taken, 0);
-    if (!result) result = pool_run(pool, solve_blocks, &f);
+    const int by_content = tells && asked->content && !lists && model->vocab.lists && model->own > 0;
+    if (!result) memset(f.guessed, 0, f.left * f.dim * sizeof *f.guessed);
+    for (f.stage = by_content ? GUESS : FIT; f.stage <= FIT && !result; f.stage++) {
+        atomic_store(&f.taken, 0);
+        result = pool_run(pool, solve_blocks, &f);
+    }
     /* the new items, and each feature as an item that has this feature alone */
     for (uint64_t i = 0; i < file.items.words.size && !result; i++) {
         uint64_t count = file.items.row[i] >= 0 ? 0 : parts_of(&file, idf, i, of, part);
         new += file.items.row[i] < 0;
         without += file.items.row[i] < 0 && !count;
+        number[i] = file.items.row[i] >= 0 ? file.items.row[i] : count ? (int64_t)(items + added->names.size) : -1;
         if (count) result = add_summed(&f, added, &file.items.words, i, mean, of, part, count);
     }
     for (uint32_t i = 0; i < f.features && !result; i++)
         if (idf[i] > 0) result = add_summed(&f, features, &file.features.words, i, mean, &i, &(float){1}, 1);
+    if (by_content && !result)
+        result = build_content(&model->content, &file, idf, number, items + added->names.size, of, part) ||
+                         choose_content(model, &f, view, unit, mean, pool) ? -1 : 0;
     char counts[4][TEXT_BYTES];
     if (!result && added->names.size && !lists) /* features that tell nothing need not reach the share */
         result = choose_length(model, view, unit, asked->share, tells ? mean : NULL, pool);
@@ -648,7 +902,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
                without ? " new ones that share no feature with a trained one" : "");
     if (pool) pool_close(pool);
     features_release(&file);
-    mem_free(idf, mean, of, part, rows, f.starts, f.of, f.part, f.solved, f.guessed);
+    mem_free(idf, mean, of, part, rows, number, f.row, f.starts, f.of, f.part, f.solved, f.guessed);
     return result;
 }
 

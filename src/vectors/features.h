@@ -17,6 +17,15 @@
  * given share of the first places (features_asked); if no factor reaches it, the mean is taken out of them first. Where cosines are compared, trained
  * items have length 1, and of two new items the one whose features tell less is shorter.
  *
+ * Content: what an item has in common with a list's items, the sum of the products of their parts, counts in the scores of trained and new items:
+ *
+ *   score    learnt score + weight x P . X / sqrt |P|; X: the item's parts, P: the sum of those of the list's items
+ *   weight   by which items that are left out, whose rows features guess, are best found for the lists that contain them; 0 if no weight finds
+ *            more by three standard errors (planted shops, whose lists tell more than features do; features exchanged at random)
+ *
+ * It is chosen for runs whose lists have rows. Trained rows know these lists, so they cannot tell the weight. Folding lists in without some of
+ * their items was tried: it chose 0 on goodbooks, where content finds .23 of held-out books for .21 (configs/notes/items.md).
+ *
  * New lists (people) have vectors likewise, fitted to the rows of trained lists.
  *
  * Nothing is stored: the rows are computed when a command asks for them (100,000 items with 20 features, 128 columns: seconds).
@@ -27,6 +36,7 @@
 #include "base/pool.h"
 #include "model.h"
 #include "names.h"
+#include "search.h"
 
 /* The items of a file, and their features. */
 struct feature_file {
@@ -63,15 +73,24 @@ struct features_asked {
     const char *lists;        /* the file of features of lists; NULL: the run's own (corpus.list_features), if it has one */
     double share;             /* which share of the first places new items take on average; FEATURES_AUTO: FEATURES_SHARE, or their share among all
                                * items if that is less; a third of FEATURES_SHARE at most if features tell nothing */
+    int content; /* 1: lists are asked about, so that the weight of content is chosen; list_scores_features() sets it */
 };
-#define FEATURES_AUTO  (-1)
-#define FEATURES_SHARE 0.03 /* goodbooks, a sixth of its books held out, recall@20 of trained books among all and of new ones among all: share 0.014
-                             * -0.7% and .016, 0.026 -1.6% and .028, 0.040 -2.7% and .041, 0.088 -6.3% and .073 */
+#define FEATURES_AUTO          (-1)
+#define FEATURES_SHARE         0.03 /* goodbooks, a sixth of its books held out, recall@20 of trained books among all and of new ones among all: share
+                                     * 0.014 -0.7% and .016, 0.026 -1.6% and .028, 0.040 -2.7% and .041, 0.088 -6.3% and .073 */
+#define FEATURES_SHARE_CONTENT 0.1  /* the default where content has a weight: 9.9% more trained books are found alone; among all 7.9% more at a
+                                     * share of 0.03 (new ones .022), 5.8% at 0.06 (.036), 4.0% at 0.1 (.045), 1.9% at 0.15 (.055) */
 
 /* Adds the files' new items and new lists, and the rows of features, to the model: model->added, added_lists and features. They are made for answers
  * of this view; unit: 1: rows are compared by cosines. Says how well features guess rows. Does nothing if the run has no features, or if they were
  * added before; if the run's own file is gone, warns. Returns 0, or -1 after fail(). */
 int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads);
+
+/* Adds content (above) to the answer to question `at` of a block, if the list's items have features: replaces its k rows and scores by the k best of
+ * all candidates. rows: [search->rows] the candidates' rows of the model, rising; NULL: 0, 1, 2 .. codes: the list's items, as of list_question.
+ * room: [items + features of model->content], zeros before and after. Returns 0, or -1 after fail(). */
+int features_mix(const struct model *model, const struct search *search, const uint32_t *rows, const uint64_t *codes, uint64_t count,
+                 const struct search_block *block, uint64_t at, uint32_t k, float *room);
 
 /* Calls take() with each item of a file of features, and its first value of a column: "noir" of genre:noir. In a file without a header a column is
  * what stands before the colon of its features. path: NULL: the run's own file, with the run's own words. Returns 0, or -1 after fail(), also if no

@@ -156,14 +156,17 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 }
 
 int list_scores_features(struct model *model, const struct features_asked *asked, enum list_score score, unsigned threads) {
-    return features_open_of(model, asked, kinds[score].item, kinds[score].metric == METRIC_COSINE, threads);
+    struct features_asked of = *asked;
+    of.content = 1;
+    return features_open_of(model, &of, kinds[score].item, kinds[score].metric == METRIC_COSINE, threads);
 }
 
 void list_scores_close(struct list_scores *scores) {
     fold_in_close(&scores->fold); /* closed first, since it uses the backend of the search */
     search_close(&scores->search);
+    if (scores->pool) pool_close(scores->pool);
     free(scores->candidates);
-    scores->candidates = NULL;
+    scores->candidates = NULL, scores->pool = NULL;
     graph_close(&scores->graph);
 }
 
@@ -179,6 +182,9 @@ struct asking {
     int64_t *also; /* [folded] row of a new list with features (features.h), to be mixed with the folded one; -1: none */
     float *row; /* [dim] buffer for one item's row */
     uint32_t *ids; /* [k] if there are candidates: the found rows, as rows of the model */
+    uint64_t first; /* number of the first question of `block`, to whose answers content is added */
+    const struct search_block *block;
+    _Atomic uint64_t taken; /* number of these answers that workers have begun */
 };
 
 static int64_t row_of_list(const struct list_question *question, uint64_t list) {
@@ -290,6 +296,31 @@ static int fold_lists(void *user, uint64_t first, uint64_t count) {
     return 0;
 }
 
+static int mix_lists(void *context, unsigned worker) {
+    struct asking *asking = context;
+    const struct list_scores *scores = asking->scores;
+    const struct list_question *question = asking->question;
+    uint64_t at, end;
+    OWNED float *room = mem_zalloc(scores->model->content.items + scores->model->content.features, sizeof *room, "features of lists");
+    while (room && pool_take(&asking->taken, asking->block->filled, 1, &at, &end)) {
+        uint64_t list = list_at(question, asking->first + at), start = question->starts[list];
+        if (features_mix(scores->model, &scores->search, scores->candidates, question->codes + start, question->starts[list + 1] - start,
+                         asking->block, at, question->k, room))
+            return -1;
+    }
+    return room ? 0 : -1;
+}
+
+/* Adds content (features.h) to the scores of a block's answers. */
+static int mix_block(void *user, uint64_t first, const struct search_block *block) {
+    struct asking *asking = user;
+    if (!(asking->scores->model->content.weight > 0)) return 0;
+    if (!asking->scores->pool && !(asking->scores->pool = pool_open(asking->scores->threads))) return -1;
+    asking->first = first, asking->block = block;
+    atomic_store(&asking->taken, 0);
+    return pool_run(asking->scores->pool, mix_lists, asking);
+}
+
 static int take_list(void *user, uint64_t i, const struct search_found *place) {
     const struct asking *asking = user;
     const struct list_question *question = asking->question;
@@ -303,7 +334,7 @@ static int take_list(void *user, uint64_t i, const struct search_found *place) {
 }
 
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user) {
-    static const struct search_calls calls = {.fill = fill_list, .ready = fold_lists, .take = take_list};
+    static const struct search_calls calls = {.fill = fill_list, .ready = fold_lists, .answered = mix_block, .take = take_list};
     struct asking asking = {.scores = scores, .question = question, .answer = answer, .user = user};
     asking.row = mem_alloc(scores->model->dim, sizeof *asking.row, "a row");
     asking.ids = scores->candidates ? mem_alloc(question->k, sizeof *asking.ids, "answers") : NULL;

@@ -118,7 +118,8 @@ struct list_scores {
     uint32_t *candidates; /* [search.rows] the rows of the model that are searched, rising; owned; NULL: rows 0 .. search.rows - 1 */
     int chosen; /* 1: the caller chose the candidates; answers then do not name the rows that a list bans */
     struct fold_in fold; /* opened when the first list must be folded in */
-    unsigned threads;    /* threads for `fold`; 0: one for each core */
+    unsigned threads;    /* threads for `fold` and `pool`; 0: one for each core */
+    struct pool *pool;   /* opened when content is first added to answers */
     struct graph graph; /* the run's graph, opened by the first question with seen = 0; empty if the run has no graph */
 };
 

@@ -150,6 +150,7 @@ int search_each(struct search *search, uint64_t count, uint32_t k, const struct 
         }
         if (!result && calls->ready) result = calls->ready(user, first, block.filled);
         if (!result) result = ask_block(search, &block, k);
+        if (!result && calls->answered) result = calls->answered(user, first, &block);
         for (uint64_t i = 0; i < block.filled && !result; i++) {
             struct search_found found = {.banned_count = starts[i + 1] - starts[i]};
             if (found.banned_count) found.banned = block.banned + starts[i];

@@ -63,6 +63,7 @@ struct search_found {
 struct search_calls {
     int (*fill)(void *user, uint64_t i, float *query, struct search_block *block); /* writes question i's query, and bans rows */
     int (*ready)(void *user, uint64_t first, uint64_t count); /* called when a block has been filled in; NULL: nothing more to do */
+    int (*answered)(void *user, uint64_t first, const struct search_block *block); /* called when a block has its answers; NULL: as `ready` */
     int (*take)(void *user, uint64_t i, const struct search_found *found);
 };
 /* Answers `count` questions: the k best rows, or, with k = 0, the number of rows that score higher than block->than. Returns 0, or -1 as soon as

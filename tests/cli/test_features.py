@@ -101,6 +101,70 @@ def test_rows_of_features_solve_the_least_squares_problem(shop):
         assert abs(float(score) - wanted[items.index(item)]) < 2e-3
 
 
+@pytest.fixture(scope="module")
+def series(tmp_path_factory):
+    """A run on readers of 150 series of four books. Each has read two or three books of seven series, so that few have read the same; the last book
+    of each third series is new."""
+    program = Program(tmp_path_factory.mktemp("series"))
+    rng = numpy.random.default_rng(4)
+    train, held_out = [], []
+    for reader in range(400):
+        books = [f"s{s}b{b}" for s in rng.choice(150, 7, replace=False) for b in rng.choice(4, 3, replace=False)]
+        is_new = [book.endswith("b3") and int(book[1:].split("b")[0]) % 3 == 0 for book in books]
+        hidden = [new or rng.random() < 0.15 for new in is_new]
+        train.append(" ".join([f"r{reader}", *(book for book, hide in zip(books, hidden) if not hide)]))
+        held_out.append(" ".join([f"r{reader}", *(book for book, hide in zip(books, hidden) if hide)]))
+    program.path("train.txt").write_text("\n".join(train) + "\n")
+    program.path("held_out.txt").write_text("\n".join(held_out) + "\n")
+    program.path("features.tsv").write_text("".join(f"s{s}b{b}\tseries:{s} word:{rng.integers(40)} word:{rng.integers(40)}\n"
+                                                    for s in range(150) for b in range(4)))
+    program("train", "--corpus.path=train.txt", "--corpus.format=lists", f"--model.dim={DIM}", "--run.dir=run", "--train.epochs=20")
+    return program
+
+
+def test_what_items_have_in_common_counts_where_it_finds_left_out_items(series):
+    without, _ = evaluate(series)
+    found, said = evaluate(series, "--item-features=features.tsv")
+    assert re.search(r"what items have in common with a list's items counts [0-9.]+ beside learnt scores", said)
+    assert found["trained items among trained ones"] > 1.2 * without[None]
+    assert found["trained items among all"] > without[None] and found["new items among all"] > 0.03
+
+
+@pytest.mark.parametrize("options", [(), ("--seen",), ("--among=300",), ("--among=new",), ("--k=1",), ("--k=600",)])
+def test_content_is_added_to_the_scores_of_all_items(series, options):
+    """The answers to one list, by NumPy; the weight is said with three digits."""
+    done = series("recommend", "run", "--list=r7", "--item-features=features.tsv", "--new-share=0.1", "--k=20", *options)
+    weight = float(re.search(r"counts ([0-9.]+) beside", done.stderr)[1])
+    plain = series("recommend", "run", "--list=r7", "--k=600", "--seen")
+    learnt = {line.split("\t")[1]: float(line.split("\t")[2]) for line in plain.stdout.splitlines()}
+    features = {name: set(text.split()) for name, text in (line.split("\t") for line in series.path("features.tsv").read_text().splitlines())}
+    idf = {f: numpy.log((1 + len(learnt)) / count) for f in set().union(*features.values())
+           if (count := sum(f in features[name] for name in learnt))}
+
+    def parts(name):
+        weights = {f: idf[f] for f in features[name] if f in idf}
+        return {f: value / numpy.sqrt(sum(w * w for w in weights.values())) for f, value in weights.items()}
+    liked = series.path("train.txt").read_text().splitlines()[7].split()[1:]
+    profile = {}
+    for name in liked:
+        for f, value in parts(name).items():
+            profile[f] = profile.get(f, 0) + value
+    root = sum(value * value for value in profile.values()) ** 0.25
+    wanted = {name: score + weight / root * sum(profile.get(f, 0) * value for f, value in parts(name).items()) for name, score in learnt.items()}
+    answer = [(line.split("\t")[1], float(line.split("\t")[2])) for line in done.stdout.splitlines()]
+    vocabulary = [line.split("\t")[0] for line in series.path("run", "vocab.tsv").read_text().splitlines()]
+    old = [name for name in wanted if (name not in liked or "--seen" in options) and (options != ("--among=300",) or name in vocabulary[:300])]
+    scores = [score for _, score in answer]
+    assert scores == sorted(scores, reverse=True) and len({name for name, _ in answer}) == len(answer) > 0
+    if options == ("--among=new",):
+        assert not {name for name, _ in answer} & set(wanted)
+        return
+    for name, score in answer:
+        assert name not in wanted or abs(score - wanted[name]) < 0.01
+    assert {name for name, _ in answer} >= {name for name in old if wanted[name] > scores[-1] + 0.01}
+    assert {name for name, _ in answer} & set(wanted) <= set(old)
+
+
 def test_only_new_items(shop):
     done = shop("recommend", "run", "--list=p1", "--among=new", "--k=10")
     items = [line.split("\t")[1] for line in done.stdout.splitlines()]

@@ -322,8 +322,8 @@ class Run(Asked, Indexes):
                   by them the library learns what a feature means. Training itself is not changed
         lists     likewise features of lists (people), also of trained ones; None: the run's own (corpus.list_features, user_features=)
         words     columns whose words are features each, such as ["title"]
-        share     which share of the first 20 places new items take on average, 0 to 1; None: 0.03, or less if there are few or
-                  if features tell nothing (0.01, and a warning)
+        share     which share of the first 20 places new items take on average, 0 to 1; None: 0.03, or 0.1 if features also find trained items
+                  better; less if there are few new ones or if features tell nothing (0.01, and a warning)
 
         A later call replaces what an earlier one has added; if its data is refused, that stays.
         """
