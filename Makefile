@@ -109,7 +109,7 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 
 
-.PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers libsptx install clean
+.PHONY: all help setup demo docs check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers libsptx install clean
 all: $(BUILD)/sptx-w2v $(MPI_LIB)
 
 help:
@@ -172,6 +172,13 @@ demo:
 	@scripts/setup.sh
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@scripts/demo.sh
+
+#: make docs         build/docs: the manual as pages for a browser; every block of code in src/docs is run
+docs: all libsptx
+	@scripts/setup.sh --docs
+	@BUILD=$(BUILD) $(BUILD)/venv/bin/python src/docs/make_pages.py $(BUILD)/docs-source
+	@$(BUILD)/venv-docs/bin/sphinx-build -q -n -W --keep-going -E -d $(BUILD)/docs-source/run/doctrees $(BUILD)/docs-source $(BUILD)/docs
+	@echo "docs: open $(BUILD)/docs/index.html"
 
 #: make check        set up, build, pass the tests (minutes)
 check:

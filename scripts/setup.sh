@@ -7,6 +7,8 @@
 #                               windows (98 MB on Debian; tests the page of `report`), and two virtual environments under $BUILD:
 #                               venv (packages: tests/requirements.txt), and venv-torch with PyTorch (packages:
 #                               tests/python/requirements-torch.txt). The Python package is installed and tested in both
+#   scripts/setup.sh --docs     also the virtual environment venv of --tests, whose packages the pages' code uses, and venv-docs
+#                               with Sphinx (packages: src/docs/requirements.txt)
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #   scripts/setup.sh --arm      also a compiler for 64-bit Arm, cmocka and libraries for Arm, and qemu, which runs Arm programs;
 #                               none of these on a machine that is 64-bit Arm itself
@@ -22,15 +24,16 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 cuda_11=$build/cuda11/toolkit
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
-tests=no fuzz=no wheel=no look=no arm=no
+tests=no docs=no fuzz=no wheel=no look=no arm=no
 case "${1-}" in
     '') ;;
     --look) look=yes ;;
     --tests) tests=yes ;;
+    --docs) docs=yes ;;
     --fuzz) fuzz=yes ;;
     --wheel) wheel=yes ;;
     --arm) arm=yes ;;
-    *) echo "setup: '$1' is not an option; wanted nothing, --look, --tests, --fuzz, --arm or --wheel" >&2; exit 2 ;;
+    *) echo "setup: '$1' is not an option; wanted nothing, --look, --tests, --docs, --fuzz, --arm or --wheel" >&2; exit 2 ;;
 esac
 
 stop() {
@@ -182,7 +185,7 @@ missing_packages() {
     needed_packages
     has_command pkg-config || echo pkg-config
     has_mpi || echo libopenmpi-dev openmpi-bin
-    if [ $tests = yes ] && ! tests_venv_ready; then
+    if { [ $tests = yes ] && ! tests_venv_ready; } || { [ $docs = yes ] && ! docs_venvs_ready; }; then
         has_command python3 || echo python3
         has_venv_module || echo python3-venv
     fi
@@ -200,6 +203,9 @@ venv_ready() { # folder pins modules
 tests_venv_ready() {
     venv_ready "$build/venv" tests/requirements.txt "faiss, gensim, hypothesis, matplotlib, mypy, networkx, numpy, pandas, polars, \
         pyarrow, pytest, safetensors, sklearn"
+}
+docs_venvs_ready() {
+    tests_venv_ready && venv_ready "$build/venv-docs" src/docs/requirements.txt 'furo, myst_parser, sphinx'
 }
 wheel_venv_ready() {
     venv_ready "$build/venv-wheel" scripts/requirements-wheel.txt 'auditwheel, setuptools'
@@ -310,6 +316,10 @@ if [ -n "$packages" ]; then
     [ -z "$packages" ] || stop "still missing after installing: $(echo $packages)"
 fi
 if [ $tests = yes ]; then make_venvs; fi
+if [ $docs = yes ] && ! docs_venvs_ready; then
+    tests_venv_ready || make_venv "$build/venv" tests/requirements.txt
+    make_venv "$build/venv-docs" src/docs/requirements.txt
+fi
 if [ $wheel = yes ] && wants_cuda_11 && ! cuda_11_ready; then bring_cuda_11; fi
 if [ $wheel = yes ] && ! wheel_venv_ready; then make_venv "$build/venv-wheel" scripts/requirements-wheel.txt; fi
 show

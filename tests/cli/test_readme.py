@@ -14,6 +14,7 @@ TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|printf|scripts/\S+|(?:build/)?spt
 # Lines that the test does not type: how each begins, and why.
 LEFT_OUT = {
     "make demo": "builds everything and trains for minutes: typed by the long test",
+    "make docs": "sets up Sphinx: .ci/run types it",
     "make check": "is what runs this test; with -long and -gpu likewise",
     "make sanitize": "builds everything anew and takes minutes",
     "make thread-sanitize": "builds everything anew and takes minutes",

@@ -189,7 +189,7 @@ def test_trained_lists_are_asked_by_name(of_lists, program):
     names = ["list3", "list50", "list3", "list0"]
     wanted = recommended(program, of_lists / "run", *("--list=" + name for name in set(names)), "--k=5")
     with sptx.Run(of_lists / "run", device="cpu") as run:
-        assert as_text(run.recommend(list="list50", k=5)) == wanted["list50"]
+        assert as_text(run.recommend(list="list50", k=5)) == wanted["list50"] == as_text(run.recommend(list="list:list50", k=5))
         found = run.recommend(lists=names, k=5)
         assert [as_text(answer) for answer in found] == [wanted[name] for name in names]
         own = [line.split()[1:] for line in (of_lists / "train.txt").read_text().splitlines() if line.startswith("list3 ")][0]

@@ -61,10 +61,12 @@ def lists_of(data: Any) -> List[Any]:
 
 
 def _check_name(run: Any, name: Any) -> bytes:
-    """Returns a list's name as bytes. KeyError if the run has rows of lists, but not of this one."""
+    """Returns a list's name as bytes; it may be given as in Run.lists, too. KeyError if the run has rows of lists, but not of this one."""
     text = name_of(name)
     if run.lists:
         said = run._find("list:" + text)
+        if said is not None and text.startswith("list:") and run._find(text) is None:
+            text, said = text[len("list:"):], None
         if said is not None:
             raise KeyError("%r is no list of the run: %s" % (text, said))
     return text.encode("utf-8", "surrogateescape")
