@@ -776,7 +776,7 @@ struct sptx_number {
 struct sptx_evaluate_options {
     uint64_t size;                 /* sizeof (struct sptx_evaluate_options) */
     const struct sptx_data *known; /* held_out: the training items of the lists; edges: the links of training, or NULL; triples: more triples that
-                                    * are known to be true, or NULL */
+                                    * are known to be true, or NULL; labelled: the file by which thresholds are chosen */
     const char *table;    /* the table that is judged; NULL: the default */
     const char *score;    /* held_out: as sptx_recommend_options.score; NULL: the default, or if `table` is set, the score that compares rows of
                            * that table */
@@ -803,6 +803,8 @@ struct sptx_evaluate_options {
  *                                                            unknown, among, all, left_out, trained
  *   triples     triples                                      mrr, hits1, hits3, hits10, mrr_tails, mrr_heads; triples, asked, unknown,
  *                                                            trained, among, entities, filtered_trained; mrr_known, hits1_known ..
+ *   labelled    triples with labels                          accuracy, f1; labelled, true, unknown, thresholds (of so many relations, of
+ *                                                            their own), relations; accuracy_known, f1_known
  *
  * covered, lists, asked, links, triples: numbers of pairs, questions, lists, rows, ends that were judged. unknown: of items, nodes or
  * triples that the run does not know. trained: held-out items that `known` has, and links that the run was trained on, are left out: if
@@ -813,7 +815,7 @@ struct sptx_evaluate_options {
  * unknown name are misses, but not in mrr_known and hits.._known.
  *
  * data, options->known: a file, or a corpus: of lists, pairs or adjacency (held_out), pairs of a node and a label (labels), graph
- * (edges), triples (triples). Pairs, analogies and groups are files. *numbers: [*count], valid until the run's next call of this
+ * (edges), triples (triples). Pairs, analogies, groups and labelled are files. *numbers: [*count], valid until the run's next call of this
  * function, or until it is closed. options: NULL for the defaults. */
 enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *measure, const struct sptx_data *data,
                                    const struct sptx_evaluate_options *options, const struct sptx_number **numbers, uint64_t *count);
@@ -831,6 +833,23 @@ struct sptx_answers_options {
  * x k], as in sptx_run_nearest(). options: NULL for the defaults. */
 enum sptx_status sptx_run_answers(struct sptx_run *run, const uint64_t *entities, const uint64_t *relations, uint64_t count,
                                   const struct sptx_answers_options *options, uint32_t k, uint32_t *rows, float *scores);
+
+struct sptx_scored {
+    double score;       /* of the tail as sptx_run_answers() gives it or, with reciprocals, the mean of this and of the head's; NaN: the run does not
+                         * know all three names */
+    double probability; /* that the triple is true; NaN: options->validation is NULL, or the score is NaN */
+};
+struct sptx_score_options {
+    uint64_t size;                      /* sizeof (struct sptx_score_options) */
+    const struct sptx_data *validation; /* true triples that the run was not trained on, by which probabilities are fitted; a file may have a fourth
+                                         * column with labels. NULL: none are */
+};
+#define SPTX_SCORE_OPTIONS {sizeof(struct sptx_score_options), 0}
+/* Scores triples, a file or a corpus, in a run of triples, as `sptx-w2v score` does; its help says how probabilities are fitted. *scored: [*count],
+ * in the order of the triples, valid until the run's next call of this function, or until it is closed. options: NULL for the defaults. Returns
+ * SPTX_FAILED if the run knows none of the triples. */
+enum sptx_status sptx_run_score(struct sptx_run *run, const struct sptx_data *triples, const struct sptx_score_options *options,
+                                const struct sptx_scored **scored, uint64_t *count);
 
 /* ---- a run for others ---- */
 

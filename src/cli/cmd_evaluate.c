@@ -15,7 +15,7 @@ struct sets {
         const char *paths[OPTION_TIMES];
         int count;
     } of[MEASURES_MOST]; /* by index of evaluate_measures */
-    const char *train, *known, *format;
+    const char *train, *known, *thresholds, *format;
     int directed;
     struct evaluate_request request;
     struct arguments arguments;
@@ -44,6 +44,9 @@ static int check_sets(const struct sets *sets, const char *share) {
     if ((sets->known || sets->directed) && !edges && (sets->directed || !triples))
         return fail_usage("evaluate: --known and --directed belong to --edges=FILE, which is wanted, too (--known also to "
                           "--triples=FILE)");
+    if (!sets->thresholds != !is_given(sets, "labelled"))
+        return fail_usage("evaluate wants --labelled=FILE and --thresholds=FILE together, or neither: thresholds are not chosen by the triples that "
+                          "are judged");
     if (sets->known && edges && triples)
         return fail_usage("evaluate: --known belongs to --edges or to --triples, and both are given");
     char all[400] = "";
@@ -81,7 +84,9 @@ static int judge(struct sets *sets, struct model *model, const struct config *co
             struct evaluate_request request = sets->request;
             ENDED_BY(answer_release) struct answer answer = {.count = 0};
             request.path = sets->of[i].paths[j];
-            request.known = measure->known ? measure->wants_known ? sets->train : sets->known : NULL;
+            request.known = !measure->known ? NULL
+                            : !strcmp(measure->known, "train") ? sets->train
+                            : !strcmp(measure->known, "thresholds") ? sets->thresholds : sets->known;
             if (evaluate(&answer, model, measure, &request, config))
                 result = -1;
             else
@@ -92,7 +97,8 @@ static int judge(struct sets *sets, struct model *model, const struct config *co
 
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
  * [--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE
- * --directed] [--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] */
+ * --directed] [--triples=FILE --known=FILES --sample=N] [--labelled=FILE --thresholds=FILE] [--k=20] [--table=TABLE]
+ * [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.request.options = SPTX_EVALUATE_OPTIONS};
     struct sptx_evaluate_options *options = &sets.request.options;
@@ -100,13 +106,14 @@ int cmd_evaluate(int argc, char **argv) {
                *sample = NULL, *share = NULL;
     double shares[MOST_SHARES];
     char names[MEASURES_MOST][16]; /* of the measures' options: held-out for held_out */
-    struct option taken[MEASURES_MOST + 16] = {{.name = "restrict", .text = &first},
+    struct option taken[MEASURES_MOST + 17] = {{.name = "restrict", .text = &first},
                                                {.name = "train", .text = &sets.train},
                                                {.name = "format", .text = &sets.format},
                                                {.name = "met", .text = &met},
                                                {.name = "sample", .text = &sample},
                                                {.name = "share", .text = &share},
                                                {.name = "known", .text = &sets.known},
+                                               {.name = "thresholds", .text = &sets.thresholds},
                                                {.name = "directed", .flag = &sets.directed},
                                                {.name = "k", .text = &k},
                                                {.name = "table", .text = &options->table},
@@ -115,7 +122,7 @@ int cmd_evaluate(int argc, char **argv) {
                                                {.name = "list-features", .text = &list_features},
                                                {.name = "feature-words", .text = &words},
                                                {.name = "new-share", .text = &new_share}};
-    int count = 15, result = -1;
+    int count = 16, result = -1;
     for (int i = 0; evaluate_measures[i].name; i++) {
         snprintf(names[i], sizeof names[i], "%s", evaluate_measures[i].name);
         for (char *at; (at = strchr(names[i], '_'));) *at = '-';
@@ -137,7 +144,7 @@ int cmd_evaluate(int argc, char **argv) {
     options->directed = (uint64_t)sets.directed;
     if ((options->table && model_view_named(options->table) < 0) || (options->score && list_score_named(options->score) < 0)) goto out;
     if (arguments_config_beside(&config, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
-    if ((is_given(&sets, "held_out") || is_given(&sets, "triples")) &&
+    if ((is_given(&sets, "held_out") || is_given(&sets, "triples") || is_given(&sets, "labelled")) &&
         arguments_reading(&sets.request.reading, &sets.request.look, &run, &model, sets.format, &sets.arguments))
         goto out;
     result = judge(&sets, &model, &config);

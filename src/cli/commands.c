@@ -304,7 +304,8 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
-     "[--triples=FILE --known=FILES --sample=N] [--k=20] [--table=TABLE] [--score=SCORE] [--item-features=FILE] [--list-features=FILE] "
+     "[--triples=FILE --known=FILES --sample=N] [--labelled=FILE --thresholds=FILE] [--k=20] [--table=TABLE] [--score=SCORE] "
+     "[--item-features=FILE] [--list-features=FILE] "
      "[--feature-words=COLUMNS] [--new-share=S]",
      "similarity, analogies, held-out items, links and triples, groups, labels, each with its coverage",
      RUN_HELP
@@ -356,6 +357,13 @@ const struct command commands[] = {
      "  --known=FILES     triples: files of true triples, separated by commas, such as the one for validation\n"
      "  --sample=N        triples: rank among this many entities, half of them drawn evenly and half by how often they occur.\n"
      "                    Default: all, or 10000 if there are more than a million\n"
+     "  --labelled=FILE --thresholds=FILE\n"
+     "                    triple classification: lines of head, relation, tail and a label, 1 or true if the triple is true, 0,\n"
+     "                    -1 or false if it is false. A triple is called true if its score (see help score) is at least the\n"
+     "                    threshold of its relation, which is the one that calls most triples of --thresholds rightly; a\n"
+     "                    relation without both true and false triples there has the threshold of all. Prints the share of\n"
+     "                    right answers (accuracy) and F1 of the true ones. unknown: triples with a name that the run does not\n"
+     "                    know, which count as wrong; a second line then has the figures without them\n"
      "  --k=20            held-out items, groups: number of answers that are judged\n"
      "  --table=TABLE     table whose rows are compared, by cosine if not said otherwise: target, context, sum, normsum\n"
      "                    (target plus context row, each scaled to unit length first) or propagated. Default: that of\n"
@@ -405,6 +413,24 @@ const struct command commands[] = {
      "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the "
      "list's\n"
      "                    items. score is \"user-cosine folded\" for a list that was not trained and is therefore folded in\n"
+     "\n" DEVICE_HELP},
+    {"score", cmd_score, "score RUN --triples=FILE [--validation=FILE]", "how likely triples are true: lines of head, relation, tail, score",
+     RUN_HELP
+     "\n"
+     "\n"
+     "Prints each triple of FILE with its score, in lines of head <TAB> relation <TAB> tail <TAB> score. RUN was trained with\n"
+     "corpus.format = triples. The score is that of the tail as recommend --head --relation prints it; with\n"
+     "triples.reciprocal = yes it is the mean of this and of the head's score. A triple with a name that the run does not know\n"
+     "has the score nan, and a warning counts such triples.\n"
+     "\n"
+     "  --triples=FILE     the triples, in a file that is read as the run's corpus was\n"
+     "  --validation=FILE  true triples that the run was not trained on: lines then end with the probability that the triple is\n"
+     "                     true. A logistic regression of the score is fitted to these triples and to false ones: to each, one\n"
+     "                     with another head and one with another tail, drawn evenly among entities, which are no triples of\n"
+     "                     training or of FILE. So a probability is meant for as many true triples as false ones, and false ones\n"
+     "                     that look likely (a person's birthplace is another city) get too high ones. If the lines have a\n"
+     "                     fourth column, 1 for true and 0 or -1 for false, these triples are used as they are. A relation with\n"
+     "                     at least 20 true triples in FILE has a regression of its own\n"
      "\n" DEVICE_HELP},
     {"infer", cmd_infer, "infer RUN --text=FILE [--names] [--epochs=N]", "rows for documents that a run was not trained on",
      RUN_HELP

@@ -32,6 +32,7 @@ int cmd_nearest(int argc, char **argv);
 int cmd_analogy(int argc, char **argv);
 int cmd_evaluate(int argc, char **argv);
 int cmd_recommend(int argc, char **argv);
+int cmd_score(int argc, char **argv);
 int cmd_infer(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_phrases(int argc, char **argv);

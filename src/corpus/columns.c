@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 const struct row_properties row_properties[LOOK_ROWS] = {
 #define ROWS(rows, ...) [rows] = {__VA_ARGS__},
@@ -314,4 +315,11 @@ const char *columns_separator_name(const char *separator) {
         case ',': return "commas";
         default: return "blanks";
     }
+}
+
+int columns_truth(const char *word, uint64_t length) {
+    static const char *const texts[] = {"0", "-1", "false", "1", "+1", "true"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strlen(texts[i]) == length && !strncasecmp(texts[i], word, length)) return i >= 3;
+    return -1;
 }

@@ -78,6 +78,7 @@ struct columns_form {
     uint8_t named;                   /* 1: column[] was chosen by the header or by corpus.columns, not by position */
     uint8_t zeros_out;               /* 1: COLUMN_VALUE is 1 for an event that happened and 0 for one that did not; rows with 0 are left out */
     uint8_t events;                  /* 1: COLUMN_VALUE is a word that says what happened: view, cart, purchase */
+    uint8_t truth;                   /* triples: the column, counted from 1, that says whether a triple is true; 0: no column does */
     uint8_t column[COLUMN_MEANINGS]; /* [meaning] index of the column that has this meaning, from 0; NO_COLUMN: no column has it */
     uint64_t columns;                /* for documents: number of columns in the file's first lines */
     uint64_t most;                   /* largest number of fields that a line may have; 0: no limit */
@@ -138,6 +139,9 @@ unsigned columns_value(const struct table_line *line, const struct columns_form 
 /* Reads a number as the file writes it: 4.5 or 1e3; 4,5 with decimal commas; or the weight in a networkx attribute list. Returns 0, or -1 if the
  * field is not a finite number. */
 int columns_number(const struct columns_form *form, const char *word, uint64_t length, double *value);
+
+/* Returns 1 for a field that says "true" (1, +1, true), 0 for one that says "false" (0, -1, false), -1 for any other. */
+int columns_truth(const char *word, uint64_t length);
 
 /* Returns the name of a separator for messages: "tabs". */
 const char *columns_separator_name(const char *separator);

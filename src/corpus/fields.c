@@ -309,6 +309,7 @@ int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block,
     static const enum column_meaning meanings[TRIPLE_TERMS] = {COLUMN_A, COLUMN_VALUE, COLUMN_B};
     const struct columns_form *form = block->form ? block->form : &in_order;
     struct table_line columns;
+    triple->is_true = 1;
     if (form->ntriples) return next_ntriple(cursor, block->path, literals, left, triple);
     do {
         triple->line = cursor->line;
@@ -320,7 +321,12 @@ int triples_next(struct corpus_cursor *cursor, const struct corpus_block *block,
         triple->term[i] = columns.word[form->column[meanings[i]]];
         triple->length[i] = columns.length[form->column[meanings[i]]];
     }
-    return 1;
+    const unsigned truth = form->truth - 1u;
+    if (!form->truth) return 1;
+    triple->is_true = truth < columns.count ? columns_truth(columns.word[truth], columns.length[truth]) : -1;
+    if (triple->is_true >= 0) return 1;
+    return fail("'%s' line %" PRIu64 ": its label is '%.*s'; wanted 1 or true, or 0, -1 or false", block->path, triple->line,
+                truth < columns.count ? text_shown(columns.length[truth]) : 0, truth < columns.count ? columns.word[truth] : "");
 }
 
 /* A value of corpus.min_rating is proposed only if the numbers look like ratings: none exceeds RATING_MOST, and at least KEPT_LEAST % of the pairs
@@ -558,7 +564,8 @@ int fields_of_triples(struct corpus_fields *fields, struct corpus_field *field) 
     int more = triples_next(&fields->cursor, fields->block, fields->options->look.literals, &fields->left, &triple);
     if (more <= 0) return more;
     for (int i = TRIPLE_TERMS - 1; i > 0; i--)
-        keep_later(fields, (struct corpus_field){i == TRIPLE_RELATION ? PART_NAME : PART_WORD, triple.term[i], triple.length[i], triple.line, 1});
-    *field = (struct corpus_field){PART_WORD, triple.term[TRIPLE_HEAD], triple.length[TRIPLE_HEAD], triple.line, 1};
+        keep_later(fields, (struct corpus_field){i == TRIPLE_RELATION ? PART_NAME : PART_WORD, triple.term[i], triple.length[i], triple.line,
+                                                 (float)triple.is_true});
+    *field = (struct corpus_field){PART_WORD, triple.term[TRIPLE_HEAD], triple.length[TRIPLE_HEAD], triple.line, (float)triple.is_true};
     return 1;
 }

@@ -71,6 +71,7 @@ struct triple_line {
     const char *term[TRIPLE_TERMS]; /* they point into the block */
     uint64_t length[TRIPLE_TERMS];
     uint64_t line;
+    int is_true; /* 0: the line has a label that says so */
 };
 
 /* Reads the next triple. With literals = 0, N-Triples with a literal are left out, and counted in *left. Returns 1; 0 at the end of the block; -1
@@ -112,7 +113,7 @@ struct corpus_field {
     const char *text; /* points into the block; NULL: the end of a line */
     uint64_t length;
     uint64_t line; /* number of the line in the file, from 1 */
-    float weight;  /* weight of the pair or edge; not set for text and lists */
+    float weight;  /* weight of the pair or edge; of a triple 1, or 0 if its label says that it is false; not set for text and lists */
 };
 
 /* The state of reading the fields of one block. */

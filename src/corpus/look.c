@@ -1187,12 +1187,23 @@ static enum order_of_triples judge_order(const struct looking *l, unsigned index
     return ORDER_USUAL;
 }
 
+/* Returns 1 if at least half of the column's fields say whether a triple is true; another field is an error when its line is read. */
+static int are_truths(const struct looking *l, unsigned column) {
+    uint64_t count = 0, lines = 0;
+    for (uint64_t i = (uint64_t)l->has_header; i < l->lines.count; i++, lines++) {
+        struct table_line parts = part_line(&l->lines.line[i], &l->look->form);
+        count += column < parts.count && columns_truth(parts.word[column], parts.length[column]) >= 0;
+    }
+    return lines && 2 * count >= lines;
+}
+
 /* Chooses the columns of triples by position, and finds out which contains the relations. */
 static int take_triple(struct looking *l, unsigned index) {
     struct columns_form *form = &l->look->form;
     uint64_t line = l->has_header && l->lines.count > 1;
     uint64_t most = l->columns.most > index ? l->columns.most - index : 0;
     while (most > 3 && most + index <= COLUMNS_READ && !l->columns.column[most - 1 + index].filled) most--; /* separators at the lines' ends */
+    if (most == 4 && l->keys->labelled && are_truths(l, 3 + index)) most = 3;
     if (most < 3)
         return fail("%s: %" PRIu64 " field%s%s%s%s; wanted head, relation, tail: %.*s", where_is(l, line), most, most == 1 ? "" : "s",
                     l->typed ? "" : " with ", l->typed ? "" : columns_separator_name(form->separator), l->typed ? "" : " between",
@@ -1729,6 +1740,7 @@ static void say(struct looking *l) {
                 at = say_column(l, at, meaning == COLUMN_VALUE && form->events ? "event" : names[meaning], form->column[meaning]);
         }
     }
+    if (form->truth) at = say_column(l, text_add(out, room, at, ", "), "true or false", form->truth - 1u);
     if (l->reordered) at = text_add(out, room, at, " (the relation has few names)");
     if (form->zeros_out) at = text_add(out, room, at, " (lines of 0 are left out)");
     if (form->events && l->keys->events && *l->keys->events)
@@ -1881,6 +1893,9 @@ static int decide_rows(struct looking *l, const char *separator) {
                     "corpus.format = pairs reads it as lists and items",
                     where_is(l, 0), rows, columns);
     if (take_columns(l)) return -1;
+    for (unsigned c = 0; l->keys->labelled && c < l->columns.most && c < COLUMNS_READ; c++)
+        if (c != form->column[COLUMN_A] && c != form->column[COLUMN_B] && c != form->column[COLUMN_VALUE] && are_truths(l, c))
+            form->truth = (uint8_t)(c + 1);
     pass_over_times(l);
     if (!l->row->free && refuse_fields(l)) return -1;
     if (form->braces) form->column[COLUMN_VALUE] = l->keys->no_values || !weights ? NO_COLUMN : 2;

@@ -46,6 +46,7 @@ struct look_keys {
     const char *columns; /* corpus.columns: names or numbers, separated by commas; "" or NULL: auto */
     const char *events;  /* corpus.events: the events whose rows are kept, separated by commas; "" or NULL: all events */
     int literals;        /* triples: 1 if literals of N-Triples are entities; 0: their triples are left out */
+    int labelled;        /* triples: 1: rows may have one more column, which says whether the triple is true (columns_truth()) */
     int no_values;       /* 1: a third column is never read (graph.weights = no) */
     int files;           /* documents: number of files of the corpus; 0 means 1 */
     int hints;           /* 1: the keys are those of a run's corpus, and this is another file (held-out data, questions): a key that does not fit

@@ -633,7 +633,7 @@ int gathered_fields(const struct gathered *data, gathered_take *take, void *user
         }
         int named = lines ? data->options->list_rows && !index : corpus_part(format, index) == PART_NAME;
         if (lines && named && data->numbers[i + 1] == NUMBERED_END) continue; /* a list without items */
-        struct corpus_field field = {.part = named || (lines && !index) ? PART_NAME : PART_WORD};
+        struct corpus_field field = {.part = named || (lines && !index) ? PART_NAME : PART_WORD, .weight = 1};
         field.text = words_get(named ? &data->lists.words : &data->items.words, number, &field.length);
         if (take(user, &field)) return -1;
         index = index + 1 < terms || weighed ? index + 1 : 0;

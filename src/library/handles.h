@@ -84,6 +84,7 @@ struct sptx_run {
     int inferring;            /* 1: `infer` is open */
     struct triple_answers answers; /* opened by the first question about triples */
     int answering;            /* 1: `answers` is open */
+    struct sptx_scored *scored; /* result of the last sptx_run_score() */
     struct answer answer;     /* result of the last sptx_run_evaluate(), because the caller has pointers into it */
     int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
     char key[CONFIG_BYTES];   /* the last result of sptx_run_key(), unless it is a text of the config */

@@ -1,4 +1,5 @@
-/* judge: analogies, evaluation, export and the report of a run. Each call uses the functions of src/vectors that a command of the program uses. */
+/* judge: analogies, evaluation, scores of triples, export and the report of a run. Each call uses the functions of src/vectors that a command of the
+ * program uses. */
 #include "handles.h"
 
 #include "base/file.h"
@@ -8,8 +9,10 @@
 #include "vectors/known.h"
 #include "vectors/numeric.h"
 #include "vectors/page.h"
+#include "vectors/triple_scores.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +96,41 @@ enum sptx_status sptx_run_evaluate(struct sptx_run *run, const char *name, const
         *count = answer.count;
     }
     return leave(run->context, result);
+}
+
+/* ---- triples ---- */
+
+enum sptx_status sptx_run_score(struct sptx_run *run, const struct sptx_data *triples, const struct sptx_score_options *given,
+                                const struct sptx_scored **scored, uint64_t *count) {
+    struct sptx_score_options options = SPTX_SCORE_OPTIONS;
+    ENDED_BY(config_release) struct config keys = {.name = NULL};
+    ENDED_BY(scored_triples_release) struct scored_triples asked = {.count = 0}, valid = {.count = 0};
+    ENDED_BY(calibration_release) struct calibration calibration = {.items = 0};
+    const char *path, *by = NULL;
+    const struct gathered *data, *by_data = NULL;
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    const struct model *model = &run->model;
+    struct pool *pool = run->context->pool;
+    if (take_options(&options, sizeof options, given)) return leave(run->context, -1);
+    if (!scored || !count) return leave(run->context, fail_usage("scores and a place for their count are wanted; one is NULL"));
+    if (run_triples_check(model) || take_data(&path, &data, triples, "triples", "triples") ||
+        (options.validation && take_data(&by, &by_data, options.validation, "triples", "validation")) || model_copy_keys(&keys, model))
+        return leave(run->context, -1);
+    struct look_keys look = config_corpus(&keys).look;
+    look.hints = 1;
+    int result = (by && (scored_triples_read(&valid, model, by, by_data, &look, 1, pool) ||
+                         calibration_fit(&calibration, model, &valid, by, pool))) ||
+                         scored_triples_read(&asked, model, path, data, &look, 0, pool) ? -1 : 0;
+    struct sptx_scored *out = result ? NULL : mem_alloc(asked.count, sizeof *out, "scores");
+    if (!out) return leave(run->context, -1);
+    for (uint64_t i = 0; i < asked.count; i++)
+        out[i] = (struct sptx_scored){(double)asked.triple[i].score, by ? calibration_probability(&calibration, &asked.triple[i]) : NAN};
+    free(run->scored);
+    run->scored = out;
+    *scored = out;
+    *count = asked.count;
+    return leave(run->context, 0);
 }
 
 /* ---- files ---- */

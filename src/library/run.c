@@ -50,6 +50,7 @@ void sptx_run_close(struct sptx_run *run) {
     if (run->inferring) infer_close(&run->infer);
     if (run->answering) triple_answers_close(&run->answers);
     run_lists_close(&run->trained);
+    free(run->scored);
     answer_release(&run->answer);
     model_close(&run->model);
     leave(context, 0);

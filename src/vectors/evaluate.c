@@ -86,6 +86,7 @@ const struct measure evaluate_measures[] = {
     {"labels", NULL, evaluate_labels, "pairs", 1, 0},
     {"edges", "known", evaluate_links, "graph", 1, 0},
     {"triples", "known", evaluate_triples, "triples", 0, 0},
+    {"labelled", "thresholds", evaluate_labelled, NULL, 0, 1},
     {0},
 };
 

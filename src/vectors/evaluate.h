@@ -9,6 +9,7 @@
  *   edges      node TAB-or-blank node                AUC against as many unlinked pairs; MRR and hits@10 of a link's
  *                                                    true end among 1,000 nodes that are not its neighbours (all if fewer exist)
  *   triples    head, relation, tail                  filtered MRR and hits@1, 3, 10 of tails and heads among all entities
+ *   labelled   head, relation, tail, 1 or -1         accuracy and F1 of a threshold a relation, chosen by other labelled triples (`known`)
  *
  * The measures agree with those of other programs: equal values share their mean rank, of equally near rows the first one wins, words are compared in
  * lower case (ASCII letters only), and a name stands for the first row with that name. Only float32 rounding may differ, and swap two pairs whose
@@ -58,12 +59,12 @@ struct evaluate_request {
 
 /* One measure. */
 struct measure {
-    const char *name, *known; /* names in messages: of the measure's data, and of the training data (known; NULL: the measure needs no training
-                               * data) */
+    const char *name, *known; /* names in messages: of the measure's data, and of further data that it needs, such as that of training
+                               * (known; NULL: it needs none) */
     int (*judge)(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
     const char *format; /* corpus.format of its data in memory; "": lists, pairs or adjacency; NULL: only files are read */
     int tables;         /* 1: it judges the rows of one table, chosen by `view` */
-    int wants_known;    /* 1: it needs the data of training, too */
+    int wants_known;    /* 1: it needs the further data, too */
 };
 extern const struct measure evaluate_measures[]; /* all measures; after the last one, a name of NULL */
 /* Returns the measure with this name; NULL after fail_usage() if there is none. */
@@ -83,6 +84,8 @@ int evaluate_labels(struct answer *answer, const struct model *model, const stru
 int evaluate_links(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config);
 int evaluate_triples(struct answer *answer, const struct model *model, const struct evaluate_request *request,
                      const struct config *config);
+int evaluate_labelled(struct answer *answer, const struct model *model, const struct evaluate_request *request,
+                      const struct config *config);
 
 /* A section of a file of analogies: the questions after a ": section" line, or those before the first such line. */
 struct analogies_section {

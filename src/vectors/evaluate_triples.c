@@ -1,4 +1,6 @@
-/* evaluate_triples: ranks the tail of each held-out triple and, if relations have reciprocals, its head.
+/* evaluate_triples: ranks the tails and heads of held-out triples, and tells true triples from false ones.
+ *
+ * Held-out triples: ranks the tail of each held-out triple and, if relations have reciprocals, its head.
  *
  *   rank   1 + number of entities with a higher score + half the number of others with the same score; among all entities, or a sample
  *
@@ -11,9 +13,9 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "corpus/fields.h"
-#include "kernels/finished.h"
 #include "known.h"
 #include "numeric.h"
+#include "triple_scores.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -57,7 +59,7 @@ static int add_question(struct triples_job *job, uint32_t entity, uint32_t relat
     return 0;
 }
 
-static int take_held_out(void *context, const uint32_t rows[3]) {
+static int take_held_out(void *context, const uint32_t rows[3], const struct corpus_field *unused) {
     struct triples_job *job = context;
     job->triples++;
     int known = rows[TRIPLE_HEAD] != WORDS_ABSENT && rows[TRIPLE_RELATION] != WORDS_ABSENT && rows[TRIPLE_TAIL] != WORDS_ABSENT;
@@ -96,7 +98,7 @@ static int add_known(struct triples_job *job) {
     const struct evaluate_request *request = job->request;
     for (uint64_t i = 0; i < job->triples - job->unknown; i++) {
         const struct question *q = &job->questions[i];
-        if (known_answers_add(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer})) return -1;
+        if (known_answers_add(&job->known, (const uint32_t[3]){q->entity, q->relation, q->answer}, NULL)) return -1;
     }
     const struct look_keys *look = &request->reading.look;
     if (request->known_data)
@@ -170,7 +172,7 @@ static int fill_question(void *user, uint64_t i, float *query, struct search_blo
     uint64_t at = (uint64_t)known_answers_find(known, q->entity, q->relation), count = known->counts[at];
     const uint32_t *answers = known->answers + known->starts[at];
     if (run_triples_query(job->model, q->entity, q->relation, query) || model_row(job->model, VIEW_CONTEXT, q->answer, 0, job->row)) return -1;
-    block->than[block->filled] = search_score(query, job->row, job->model->dim);
+    block->than[block->filled] = run_triples_score(job->model, query, job->row);
     if (!job->sample) return search_ban(block, answers, count);
     for (uint64_t j = 0; j < count; j++) {
         const uint32_t *place = bsearch(&answers[j], job->sample, job->among, sizeof *place, search_by_id);
@@ -255,4 +257,78 @@ int evaluate_triples(struct answer *answer, const struct model *model, const str
     known_answers_release(&job.known);
     mem_free(job.questions, job.sample);
     return result;
+}
+
+/* ---- labelled triples ---- */
+
+static int by_relation_and_score(const void *a, const void *b) {
+    const struct scored_triple *x = a, *y = b;
+    if (x->is_known != y->is_known) return y->is_known - x->is_known; /* unknown triples are last */
+    if (x->rows[TRIPLE_RELATION] != y->rows[TRIPLE_RELATION]) return x->rows[TRIPLE_RELATION] < y->rows[TRIPLE_RELATION] ? -1 : 1;
+    return (x->score > y->score) - (x->score < y->score);
+}
+
+static int by_score(const void *a, const void *b) {
+    const struct scored_triple *x = a, *y = b;
+    return (x->score > y->score) - (x->score < y->score);
+}
+
+/* Returns the threshold that tells most of these triples, sorted by score, apart: triples with at least this score are called true. It is in the
+ * middle between two scores, the lowest one of equally good ones. NaN if not both true and false triples are there. */
+static double choose_threshold(const struct scored_triple *triples, uint64_t count) {
+    uint64_t right = 0, trues = 0, best;
+    double threshold = -INFINITY;
+    for (uint64_t i = 0; i < count; i++) trues += triples[i].is_true;
+    best = right = trues;
+    for (uint64_t i = 0; i < count; i++) {
+        right += triples[i].is_true ? (uint64_t)-1 : 1;
+        if (right <= best || (i + 1 < count && triples[i].score == triples[i + 1].score)) continue;
+        best = right;
+        threshold = i + 1 < count ? ((double)triples[i].score + (double)triples[i + 1].score) / 2 : INFINITY;
+    }
+    return trues && trues < count ? threshold : NAN;
+}
+
+int evaluate_labelled(struct answer *answer, const struct model *model, const struct evaluate_request *request, const struct config *config) {
+    ENDED_BY(scored_triples_release) struct scored_triples chosen = {.count = 0}, asked = {.count = 0};
+    ENDED_BY(pool_end) struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
+    const struct look_keys *look = &request->reading.look;
+    uint64_t items = model_items(model), relations = model->relations, own = 0, right = 0, found = 0, trues = 0, called = 0, missed = 0;
+    OWNED double *thresholds = mem_alloc(relations + 1, sizeof *thresholds, "thresholds");
+    if (!pool || !thresholds || scored_triples_read(&chosen, model, request->known, NULL, look, 1, pool) ||
+        scored_triples_read(&asked, model, request->path, NULL, look, 1, pool))
+        return -1;
+    uint64_t known = chosen.count - chosen.unknown;
+    qsort(chosen.triple, chosen.count, sizeof *chosen.triple, by_relation_and_score);
+    for (uint64_t r = 0, i = 0, end; r < relations; r++, i = end) {
+        for (end = i; end < known && chosen.triple[end].rows[TRIPLE_RELATION] == items + r; end++) {}
+        thresholds[r] = choose_threshold(chosen.triple + i, end - i);
+        own += !isnan(thresholds[r]);
+    }
+    qsort(chosen.triple, known, sizeof *chosen.triple, by_score);
+    if (isnan(thresholds[relations] = choose_threshold(chosen.triple, known)))
+        return fail("'%s': all triples that '%s' knows are %s; thresholds are chosen by true and false ones, with a label 1, -1, 0, true or "
+                    "false in a fourth column", request->known, model->directory, chosen.falses ? "false" : "true");
+    for (uint64_t i = 0; i < asked.count; i++) {
+        const struct scored_triple *triple = &asked.triple[i];
+        double threshold = triple->is_known ? thresholds[triple->rows[TRIPLE_RELATION] - items] : NAN;
+        int is = triple->is_known && (double)triple->score >= (isnan(threshold) ? thresholds[relations] : threshold);
+        right += triple->is_known && is == triple->is_true, found += is && triple->is_true, trues += triple->is_true, called += (uint64_t)is;
+        missed += !triple->is_known && triple->is_true;
+    }
+    known = asked.count - asked.unknown;
+    int more = asked.unknown > 0;
+    if (answer_add(answer, "", "accuracy", (double)right / (double)asked.count, asked.count, " accuracy #") ||
+        answer_add(answer, "", "f1", 2 * (double)found / (double)(called + trues), asked.count, " f1 #") ||
+        answer_add(answer, "", "labelled", (double)asked.count, 0, " labelled #") || answer_add(answer, "", "true", (double)trues, 0, " true #") ||
+        answer_add(answer, "", "unknown", (double)asked.unknown, 0, " unknown #") ||
+        answer_add(answer, "", "thresholds", (double)own, 0, " thresholds #") ||
+        answer_add(answer, "", "relations", (double)relations, 0, " relations #") ||
+        answer_add(answer, "", "accuracy_known", (double)right / (double)known, known, "%s", more ? "\n known accuracy #" : "") ||
+        answer_add(answer, "", "f1_known", 2 * (double)found / (double)(called + trues - missed), known, "%s",
+                   more ? " f1 #, without triples of unknown names, which the line above counts as wrong" : ""))
+        return -1;
+    note("thresholds of %" PRIu64 " of %" PRIu64 " relations, chosen by the labelled triples of '%s'; the others have the one of all, %.4g", own,
+         relations, request->known, thresholds[relations]);
+    return 0;
 }

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "corpus/fields.h"
 #include "corpus/graph.h"
+#include "kernels/finished.h"
 #include "kernels/triples.h"
 #include "names.h"
 #include "search.h"
@@ -208,6 +209,10 @@ int run_triples_query(const struct model *model, uint32_t entity, uint32_t relat
     return 0;
 }
 
+float run_triples_score(const struct model *model, const float *query, const float *answer) {
+    return search_score(query, answer, model->dim);
+}
+
 /* ---- triples of files and programs ---- */
 
 /* State of reading triples: the rows of the current triple. */
@@ -215,6 +220,7 @@ struct triples_reading {
     const struct model *model;
     struct words relations; /* names of the relations, in the order of their rows */
     uint32_t rows[TRIPLE_TERMS];
+    struct corpus_field fields[TRIPLE_TERMS];
     int terms;
     triple_take *take;
     void *user;
@@ -227,10 +233,11 @@ static int take_term(void *user, const struct corpus_field *field) {
     int64_t row = is_relation ? words_find(&reading->relations, words_hash(field->text, field->length), field->text, field->length)
                               : vocab_find(&reading->model->vocab, field->text, field->length);
     if (is_relation && row >= 0) row += (int64_t)items;
+    reading->fields[reading->terms] = *field;
     reading->rows[reading->terms] = row < 0 || (!is_relation && (uint64_t)row >= items) ? WORDS_ABSENT : (uint32_t)row;
     if (++reading->terms < TRIPLE_TERMS) return 0;
     reading->terms = 0;
-    return reading->take(reading->user, reading->rows);
+    return reading->take(reading->user, reading->rows, reading->fields);
 }
 
 int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
@@ -285,7 +292,7 @@ static int add_triple(const struct known_answers *known, struct known_pairs *to,
     return 0;
 }
 
-int known_answers_add(void *context, const uint32_t rows[3]) {
+int known_answers_add(void *context, const uint32_t rows[3], const struct corpus_field *unused) {
     struct known_answers *known = context;
     for (int i = 0; i < TRIPLE_TERMS; i++)
         if (rows[i] == WORDS_ABSENT) return 0;

@@ -76,10 +76,15 @@ int64_t run_triples_reciprocal(const struct model *model, int64_t relation);
 /* Writes the product of an entity's and a relation's target row to out[dim]. Returns 0, or -1 after fail(). */
 int run_triples_query(const struct model *model, uint32_t entity, uint32_t relation, float *out);
 
+/* Returns the score of an answer to a question: every score of a triple is one of these. query: [dim], by run_triples_query(); answer: [dim], its
+ * context row. */
+float run_triples_score(const struct model *model, const float *query, const float *answer);
+
 /* ---- triples of files and programs ---- */
 
-/* Called with each triple: the rows of head, relation and tail; WORDS_ABSENT for a name that the run does not know. Returns 0, or -1 to stop. */
-typedef int triple_take(void *user, const uint32_t rows[3]);
+/* Called with each triple: the rows of head, relation and tail, WORDS_ABSENT for a name that the run does not know; and the names themselves, as
+ * fields whose weight is 0 if a label says that the triple is false (look_keys.labelled). Returns 0, or -1 to stop. */
+typedef int triple_take(void *user, const uint32_t rows[3], const struct corpus_field fields[3]);
 /* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). Returns 0, or -1 after fail(). */
 int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
                      triple_take *take, void *user);
@@ -105,7 +110,7 @@ struct known_answers {
 /* Begins with questions[count], which the struct then owns. The caller releases the struct in any case. */
 int known_answers_begin(struct known_answers *known, const struct model *model, uint64_t *questions, uint64_t count);
 /* Adds the triple's tail and head, each only if it answers one of the questions. A triple_take whose `known` is a struct known_answers. */
-int known_answers_add(void *known, const uint32_t rows[3]);
+int known_answers_add(void *known, const uint32_t rows[3], const struct corpus_field *unused);
 /* Opens the triples on which the run was trained. Returns 1; 0 after a warning if their file is missing; -1 after fail(). */
 int run_triples_open(struct idstream *stream, const struct model *model, struct pool *pool);
 /* Adds all triples of the stream that answer a question. Returns 0, or -1 after fail(). */

@@ -308,3 +308,141 @@ def test_other_runs_know_no_relations(sptx):
     write(sptx, "test.txt", [("a", "r", "b")])
     assert "was not trained on triples" in sptx.refuses("evaluate", "run", "--triples=test.txt")
     assert "--known" in sptx.refuses("evaluate", "run", "--known=test.txt", code=2)
+
+
+def scores(sptx, asked, real=False, reciprocal=True):
+    """Returns the score of each triple: of its tail, or the mean of this and of its head's; nan for unknown names."""
+    entities, relations, targets, contexts = rows(sptx)
+    out = []
+    for head, relation, tail in asked:
+        if head not in entities or tail not in entities or relation not in relations:
+            out.append(numpy.nan)
+            continue
+        ends, row = (entities.index(head), entities.index(tail)), len(entities) + relations.index(relation)
+        both = [product(targets[ends[0]], targets[row], real) @ contexts[ends[1]]]
+        if reciprocal:
+            both.append(product(targets[ends[1]], targets[row + len(relations) // 2], real) @ contexts[ends[0]])
+        out.append(numpy.mean(both))
+    return numpy.array(out)
+
+
+def labelled(sptx, name, true, seed, label=("1", "-1")):
+    """Writes true triples and as many that are false, with their labels; returns the triples and the labels."""
+    draw, ends = random.Random(seed), sorted({end for line in triples() for end in (line[0], line[2])})
+    lines = [(line, 1) for line in true] + [((head, relation, draw.choice(ends)), 0) for head, relation, _ in true]
+    draw.shuffle(lines)
+    write(sptx, name, [(*line, label[0] if is_true else label[1]) for line, is_true in lines])
+    return [line for line, _ in lines], numpy.array([is_true for _, is_true in lines])
+
+
+def printed(text):
+    return [line.split("\t") for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("keys, real, reciprocal", [({}, False, True), ({"train": {"product": "real"}}, True, True),
+                                                    ({"triples": {"reciprocal": "no"}}, False, False)])
+def test_a_triple_has_the_score_of_its_ends(sptx, keys, real, reciprocal):
+    test = split(sptx)[2]
+    sptx("train", config(sptx, **keys))
+    asked = test[:10] + [("e0_0", "r0", "e0_0"), ("nobody", "r0", "e0_0"), ("e0_0", "r99", "r0")]
+    write(sptx, "asked.txt", asked)
+    done = sptx("score", "run", "--triples=asked.txt")
+    found = printed(done.stdout)
+    assert [tuple(line[:3]) for line in found] == asked
+    assert [float(line[3]) for line in found] == pytest.approx(scores(sptx, asked, real, reciprocal), abs=2e-5, nan_ok=True)
+    assert "2 of 13 triples of 'asked.txt' have a name that 'run' does not know" in done.stderr
+    if not reciprocal:
+        best = printed(sptx("recommend", "run", "--head=e0_0", "--relation=r0", "--seen", "--k=100").stdout)
+        assert [line[3] for line in best if line[2] == "e0_0"] == [found[10][3]]
+
+
+def test_probabilities_are_those_of_a_regression(sptx):
+    train, valid, test = split(sptx)
+    sptx("train", config(sptx))
+    lines, is_true = labelled(sptx, "valid.tsv", valid, 5, ("true", "0"))
+    done = sptx("score", "run", "--triples=test.txt", "--validation=valid.tsv", "--device.threads=1")
+    assert "50 triples of 'valid.tsv' and 50 false ones, as their labels say; 0 of 4 relations have at least 20, and a regression of their own" in done.stderr
+    x = scores(sptx, lines)
+    mean, spread = x.mean(), x.std()
+    z, w = numpy.stack([numpy.ones(len(x)), (x - mean) / spread], 1), numpy.zeros(2)
+    for _ in range(50):  # Newton's method on the loss with an L2 penalty
+        p = 1 / (1 + numpy.exp(-z @ w))
+        w -= numpy.linalg.solve((z * (p * (1 - p))[:, None]).T @ z + numpy.eye(2), z.T @ (p - is_true) + w)
+    wanted = 1 / (1 + numpy.exp(-w[0] - w[1] * (scores(sptx, test) - mean) / spread))
+    assert [float(line[4]) for line in printed(done.stdout)] == pytest.approx(wanted, abs=2e-3)
+
+
+def test_false_triples_are_drawn_for_true_ones(sptx):
+    train, valid, test = split(sptx)
+    sptx("train", config(sptx))
+    write(sptx, "valid.txt", valid + [("nobody", "r0", "e0_0")])
+    write(sptx, "asked.txt", [*test, ("nobody", "r0", "e0_0")])
+    done = sptx("score", "run", "--triples=asked.txt", "--validation=valid.txt")
+    said = re.search(r"calibrated by 50 triples of 'valid.txt' and (\d+) false ones, in which another head or tail was drawn", done.stderr)
+    assert 60 <= int(said[1]) < 100  # of two for each, some are true ones of training
+    *found, last = printed(done.stdout)
+    assert last[3:] == ["nan", "nan"]
+    by_score = sorted(((float(line[3]), float(line[4])) for line in found))
+    assert all(a[1] <= b[1] and 0 < a[1] < 1 for a, b in zip(by_score, by_score[1:]))  # no relation has a regression of its own
+    assert numpy.mean([p for _, p in by_score]) > .5
+    assert done.stdout == sptx("score", "run", "--triples=asked.txt", "--validation=valid.txt", "--device.threads=1").stdout
+    write(sptx, "valid.txt", [("nobody", "r0", "e0_0")])
+    assert "'valid.txt' has no triple whose head, relation and tail 'run' knows" in sptx.refuses("score", "run", "--triples=test.txt",
+                                                                                              "--validation=valid.txt")
+
+
+def threshold(x, is_true):
+    """Returns the threshold between two scores that tells most triples apart, by trying all."""
+    ordered = numpy.unique(x)
+    tried = [-numpy.inf, *((ordered[1:] + ordered[:-1]) / 2), numpy.inf]
+    return max(tried, key=lambda one: ((x >= one) == is_true).sum()) if len(set(is_true)) == 2 else None
+
+
+def test_triples_are_classified_by_a_threshold_a_relation(sptx):
+    train, valid, test = split(sptx)
+    sptx("train", config(sptx))
+    of_relation = [line for line in valid if line[1] != "r3"]  # r3 has the threshold of all
+    chosen, chosen_true = labelled(sptx, "valid.tsv", of_relation, 5)
+    asked, is_true = labelled(sptx, "test.tsv", test, 6, ("1", "0"))
+    done = sptx("evaluate", "run", "--labelled=test.tsv", "--thresholds=valid.tsv")
+    x, y = scores(sptx, chosen), scores(sptx, asked)
+    names = sorted({line[1] for line in of_relation})
+    own = {name: threshold(x[[line[1] == name for line in chosen]], chosen_true[[line[1] == name for line in chosen]]) for name in names}
+    called = numpy.array([score >= own.get(line[1], threshold(x, chosen_true)) for line, score in zip(asked, y)])
+    f1 = 2 * (called & (is_true == 1)).sum() / (called.sum() + is_true.sum())
+    assert done.stdout == f"test.tsv accuracy {(called == is_true).mean():.4f} f1 {f1:.4f} labelled 100 true 50 unknown 0 thresholds {len(own)} relations 4\n"
+    assert (called == is_true).mean() > .6
+    assert f"thresholds of {len(own)} of 4 relations, chosen by the labelled triples of 'valid.tsv'" in done.stderr
+    with sptx.path("test.tsv").open("a") as file:
+        file.write("nobody\tr0\te0_0\t1\n")
+    field, known = sptx("evaluate", "run", "--labelled=test.tsv", "--thresholds=valid.tsv").stdout.splitlines()
+    assert field.startswith(f"test.tsv accuracy {(called == is_true).sum() / 101:.4f} f1 ") and " unknown 1 " in field
+    assert known.startswith(f"test.tsv known accuracy {(called == is_true).mean():.4f} f1 {f1:.4f}, without")
+
+
+@pytest.mark.parametrize("test, valid, words", [
+    ("e0_0\tr0\te0_1\t1\n", "e0_0\tr0\te0_1\t1\n", ["'valid.tsv': all triples", "are true", "a fourth column"]),
+    ("e0_0\tr0\te0_1\t1\n", "e0_0\tr0\te0_1\n", ["'valid.tsv': all triples", "are true"]),
+    ("e0_0\tr0\te0_1\t1\n", "e0_0\tr0\te0_1\t1\ne0_1\tr0\te0_2\tmaybe\n", ["'valid.tsv' line 2: its label is 'maybe'"]),
+    ("e0_0\tr0\te0_1\t1\n", "e0_0\tr0\te0_1\tyes\ne0_1\tr0\te0_2\tno\n", ["'valid.tsv': all triples", "are true", "a fourth column"]),
+    ("e0_0\tr0\te0_1\t1\n", "head\trelation\ttail\tlabel\n" + "e0_0\tr0\te0_1\t1\n" * 2000 + "e0_1\tr0\te0_2\tmaybe\n",
+     ["'valid.tsv' line 2002: its label is 'maybe'", "wanted 1 or true"]),
+    ("nobody\tr0\te0_1\t1\n", "e0_0\tr0\te0_1\t1\ne0_0\tr0\te0_2\t0\n", ["'test.tsv' has no triple"]),
+])
+def test_labels_that_cannot_be_used_are_refused(sptx, test, valid, words):
+    split(sptx)
+    sptx("train", config(sptx))
+    sptx.path("test.tsv").write_text(test)
+    sptx.path("valid.tsv").write_text(valid)
+    sentence = sptx.refuses("evaluate", "run", "--labelled=test.tsv", "--thresholds=valid.tsv")
+    assert all(word in sentence for word in words), sentence
+
+
+@pytest.mark.parametrize("command, words", [
+    (["evaluate", "run", "--labelled=test.txt"], ["--labelled=FILE and --thresholds=FILE together"]),
+    (["evaluate", "run", "--triples=test.txt", "--thresholds=test.txt"], ["--labelled=FILE and --thresholds=FILE together"]),
+    (["score", "run"], ["--triples=FILE"]),
+    (["score", "--triples=test.txt"], ["one run directory"]),
+])
+def test_scores_want_their_files(sptx, command, words):
+    assert all(word in sptx.refuses(*command, code=2) for word in words)

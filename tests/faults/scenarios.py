@@ -288,6 +288,7 @@ class Scenarios:
         self.trains("triples", nothing, ["train", "triples.ini"], triples)
         known = self.directory("known", {**triples.finished, **THEIRS_IN_RUN})
         self.reads("evaluate-triples", known, ["evaluate", "run", "--triples=triples.tsv", "--known=triples.tsv"])
+        self.reads("score", known, ["score", "run", "--triples=triples.tsv", "--validation=triples.tsv"])
         self.reads("recommend-triples", known, ["recommend", "run", "--head=w1", "--relation=r1"])
         self.reads("generate", nothing, ["generate", "words", "--rows=50", "--lists=40", "--out=out"], ["out", "out.groups.tsv"])
         self.reads("generate-ids", nothing, ["generate", "books", "--rows=50", "--lists=40", "--out=out.ids"],

@@ -133,6 +133,39 @@ static void known_answers_are_left_out(struct sptx_run *run, const struct terms 
         }
 }
 
+/* The score of a triple is the mean of the scores of its tail and of its head as answers. */
+static void scores_are_those_of_answers(struct sptx_run *run, const struct sptx_data *triples, const struct terms *t) {
+    struct sptx_answers_options options = SPTX_ANSWERS_OPTIONS;
+    struct sptx_score_options calibrated = SPTX_SCORE_OPTIONS;
+    const struct sptx_scored *scored;
+    uint64_t count, relation, row[2];
+    uint32_t rows[ENTITIES];
+    float scores[ENTITIES];
+    char name[32];
+    options.seen = 1;
+    calibrated.validation = triples;
+    assert_int_equal(sptx_run_score(run, triples, NULL, &scored, &count), SPTX_OK);
+    assert_true(count == TRIPLES && isnan(scored[0].probability));
+    for (int i = 0; i < TRIPLES; i++) {
+        double sum = 0;
+        for (int end = 0; end < 2; end++) {
+            snprintf(name, sizeof name, "%d", end ? t->tails[i] : t->heads[i]);
+            assert_int_equal(sptx_run_find(run, name, &row[end]), SPTX_OK);
+        }
+        snprintf(name, sizeof name, "relation:%d", t->relations[i]);
+        assert_int_equal(sptx_run_find(run, name, &relation), SPTX_OK);
+        for (options.heads = 0; options.heads < 2; options.heads++) {
+            assert_int_equal(sptx_run_answers(run, &row[options.heads], &relation, 1, &options, ENTITIES, rows, scores), SPTX_OK);
+            for (int j = 0; j < ENTITIES; j++) sum += rows[j] == row[!options.heads] ? (double)scores[j] / 2 : 0;
+        }
+        assert_float_equal(scored[i].score, sum, 1e-5);
+    }
+    const double first = scored[0].score;
+    assert_int_equal(sptx_run_score(run, triples, &calibrated, &scored, &count), SPTX_OK);
+    assert_true(scored[0].score == first);
+    for (int i = 0; i < TRIPLES; i++) assert_true(scored[i].probability > 0 && scored[i].probability < 1);
+}
+
 static void triples_are_the_file(void **state) {
     struct sptx_context *context = open_cpu(2);
     struct terms t = draw();
@@ -168,6 +201,8 @@ static void triples_are_the_file(void **state) {
         if (!strcmp(name, "filtered_trained")) assert_float_equal(of_file[i].value, 1, 0);
         if (!strcmp(name, "mrr")) assert_true(of_file[i].value > 0 && of_file[i].value <= 1 && of_file[i].count == 2 * TRIPLES);
     }
+    scores_are_those_of_answers(file, &as_file, &t);
+    scores_are_those_of_answers(given, &as_corpus, &t);
     sptx_corpus_close(corpus);
     sptx_run_close(file);
     sptx_run_close(given);
@@ -208,6 +243,11 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_run_evaluate(run, "triples", NULL, NULL, &numbers, &count), "triples is wanted");
     const struct sptx_data data = {NULL, corpus};
     REFUSED(sptx_run_evaluate(run, "triples", &data, NULL, NULL, &count), "NULL");
+    const struct sptx_scored *scored;
+    REFUSED(sptx_run_score(run, NULL, NULL, &scored, &count), "triples is wanted");
+    REFUSED(sptx_run_score(run, &data, NULL, NULL, &count), "NULL");
+    REFUSED(sptx_run_evaluate(run, "labelled", &data, NULL, &numbers, &count), "labelled is wanted as a file");
+    assert_int_equal(sptx_run_score(NULL, &data, NULL, &scored, &count), SPTX_USAGE);
     assert_int_equal(sptx_corpus_triples(NULL, &two, &two, &two), SPTX_USAGE);
     assert_int_equal(sptx_run_answers(NULL, &entity, &relation, 1, NULL, K, rows, scores), SPTX_USAGE);
     sptx_corpus_close(corpus);

@@ -16,6 +16,7 @@ STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_op
            "sptx_data": (_library.Data, 16), "sptx_number": (_library.Number, 40),
            "sptx_evaluate_options": (_library.EvaluateOptions, 96),
            "sptx_answers_options": (_library.AnswersOptions, 24),
+           "sptx_scored": (_library.Scored, 16), "sptx_score_options": (_library.ScoreOptions, 16),
            "sptx_tune_options": (_library.TuneOptions, 64), "sptx_tuned": (_library.Tuned, 48),
            "sptx_report_options": (_library.ReportOptions, 104), "sptx_nearest_options": (_library.NearestOptions, 40),
            "sptx_export_options": (_library.ExportOptions, 48),

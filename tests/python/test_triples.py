@@ -125,6 +125,28 @@ def test_evaluate(tmp_path, of_file):
         of_file.evaluate(triples=held_out, edges=[("e1", "e2")], known=known)
 
 
+def test_score(tmp_path, of_file):
+    asked = [("e1", "r0", "e9"), ("e2", "r1", "e3"), ("e2", "r1", "nobody"), ("r0", "r1", "e3")]
+    with pytest.warns(sptx.SptxWarning, match="2 of 4 triples of 'triples' have a name that '.*' does not know"):
+        scores = of_file.score(asked)
+    assert scores.dtype == numpy.float64 and list(numpy.isnan(scores)) == [False, False, True, True]
+    answers = dict(of_file.tails("e1", "r0", k=99, seen=True))["e9"], dict(of_file.heads("r0", "e9", k=99, seen=True))["e1"]
+    assert scores[0] == pytest.approx(sum(answers) / 2, abs=1e-6) and of_file.score(asked[0]) == scores[0]
+    valid = [("e%d" % (i % 30), "r%d" % (i % 3), "e%d" % ((i * 7 + i % 3 * 5) % 30)) for i in range(90)]
+    both = of_file.score(numpy.array(asked[:2]), validation=valid)
+    assert (both[0] == scores[:2]).all() and ((0 < both[1]) & (both[1] < 1)).all()
+    path = tmp_path / "valid.tsv"
+    path.write_text("".join("\t".join(line) + "\n" for line in valid))
+    assert of_file.score(asked[0], validation=str(path)) == (both[0][0], both[1][0])
+    path.write_text("".join("\t".join((*line, "1" if line[1] == "r0" else "-1")) + "\n" for line in valid))
+    found = of_file.evaluate(labelled=path, thresholds=path)["valid.tsv"]
+    assert found["labelled"] == 90 and found["true"] == 30 and found["accuracy"] == found["accuracy_known"] > .6
+    with pytest.raises(sptx.Error, match="'validation' has no triple"):
+        of_file.score(asked, validation=[("x", "y", "z")])
+    with pytest.raises(ValueError, match="labelled= and thresholds= together"):
+        of_file.evaluate(labelled=path)
+
+
 def test_data_that_holds_no_triples_is_refused(tmp_path):
     for data, kind, words in (([("a", "b")], ValueError, "row 0 of the tuples: 2 fields; wanted head, relation, tail"),
                               (numpy.zeros((4, 2), int), ValueError, "row 0 of the array of shape .4, 2.: 2 fields"), (numpy.zeros(3), ValueError, "the shape"), (5, TypeError, "holds no triples"),
@@ -148,6 +170,8 @@ def test_other_runs_have_no_relations(tmp_path):
         run.tails("a", "r")
     with pytest.raises(sptx.Error, match="was not trained on triples"):
         run.evaluate(triples=[("a", "r", "b")])
+    with pytest.raises(ValueError, match="was not trained on triples"):
+        run.score([("a", "r", "b")])
 
 
 def test_relations_go_by_their_names(tmp_path):

@@ -101,7 +101,7 @@ class Asked:
     def evaluate(self, pairs: Union[Path, Sequence[Path]] = (), analogies: Union[Path, Sequence[Path]] = (),
                  held_out: Any = None, train: Any = None, groups: Optional[Path] = None, k: int = 20, *,
                  labels: Any = None, share: Union[float, Sequence[float]] = 0.5, edges: Any = None, triples: Any = None,
-                 known: Any = None, directed: bool = False, columns: Optional[Sequence[str]] = None, users: Any = None,
+                 known: Any = None, labelled: Optional[Path] = None, thresholds: Optional[Path] = None, directed: bool = False, columns: Optional[Sequence[str]] = None, users: Any = None,
                  items: Any = None, restrict: int = 30000, met: int = 5, sample: Optional[int] = None,
                  format: Optional[str] = None, score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
         """Evaluates the vectors, as `sptx-w2v evaluate` does. Returns a dict whose keys are the files' names without ".txt", or
@@ -121,6 +121,8 @@ class Asked:
             run.evaluate(triples="test.txt", known="valid.txt")
             # {"test": {"mrr": .., "hits1": .., "hits3": .., "hits10": .., "mrr_tails": .., "mrr_heads": .., "triples": ..,
             #           "unknown": .., "mrr_known": .., ..}}: triples with unknown names are misses, but not in "mrr_known", "hits1_known", ..
+            run.evaluate(labelled="test.tsv", thresholds="valid.tsv")
+            # {"test.tsv": {"accuracy": .., "f1": .., "labelled": .., "true": .., "unknown": .., "accuracy_known": .., ..}}
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
         train, held_out     the known items of each list, and the items that recommendations should find: files in the corpus's
@@ -139,6 +141,8 @@ class Asked:
                             node ("left_out" counts them) and links that were trained ("trained") are skipped
         triples, known      held-out triples, and further ones that are known to be true: files of head, relation, tail, or data as for
                             fit(format="triples"). Other known answers, and those of training, are left out of each ranking
+        labelled            a file of head, relation, tail and 1 for a true triple, 0 or -1 for a false one: which of them are told by the
+        thresholds          score of score(), with a threshold for each relation, which is chosen by such triples of another file
         directed            edges: links have a direction, and only their heads are ranked
         k                   places of an answer that count, of lists and groups
         restrict            analogies: only so many most frequent words take part; 0: all
@@ -157,11 +161,13 @@ class Asked:
             raise ValueError("known= and directed= belong to edges=, which is wanted, too (known= also to triples=)")
         if edges is not None and triples is not None and known is not None:
             raise ValueError("known= belongs to edges= or to triples=, and both are given")
+        if (labelled is None) != (thresholds is None):
+            raise ValueError("evaluate wants labelled= and thresholds= together, or neither: thresholds are not chosen by the triples that are judged")
         shares = [float(one) for one in numpy.atleast_1d(share)]
         if not shares or sample == 0:
             raise ValueError("sample = 0 asks for nothing; None is the default" if shares else "0 shares are asked for, wanted at least 1")
-        if not pairs and not analogies and all(one is None for one in (train, groups, labels, edges, triples)):
-            raise ValueError("evaluate wants pairs=, analogies=, groups=, labels=, edges=, triples=, or train= with held_out=")
+        if not pairs and not analogies and all(one is None for one in (train, groups, labels, edges, triples, labelled)):
+            raise ValueError("evaluate wants pairs=, analogies=, groups=, labels=, edges=, triples=, labelled=, or train= with held_out=")
         options = {"table": table_of(table), "k": count_of(k, "k", 32), "met": count_of(met, "met", 62), "directed": bool(directed),
                    "first": count_of(restrict, "restrict", 32), "sample": 0 if sample is None else count_of(sample, "sample", 32)}
         found = {}  # type: Any
@@ -184,6 +190,8 @@ class Asked:
             if data is not None:
                 both = [None if one is None else judged(self, one, what, columns) for one, what in ((data, measure), (known, "known"))]
                 found[_name_of(data, measure, found)] = self._judge(measure, *both, **options)
+        if labelled is not None:
+            found[_name_for(labelled, found)] = self._judge("labelled", _judged.file(labelled), _judged.file(thresholds), **options)
         return found
 
     def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False,

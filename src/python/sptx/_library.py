@@ -129,6 +129,14 @@ class AnswersOptions(Structure):
     _fields_ = [("size", c_uint64), ("heads", c_uint64), ("seen", c_uint64)]
 
 
+class Scored(Structure):
+    _fields_ = [("score", c_double), ("probability", c_double)]
+
+
+class ScoreOptions(Structure):
+    _fields_ = [("size", c_uint64), ("validation", POINTER(Data))]
+
+
 class NearestOptions(Structure):
     _fields_ = [("size", c_uint64), ("table", c_char_p), ("metric", c_char_p), ("excluded", c_void_p), ("lists", c_uint64)]
 
@@ -261,6 +269,7 @@ _CALLS = {
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_evaluate": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(EvaluateOptions), POINTER(POINTER(Number)), POINTER(c_uint64)]),
     "sptx_run_answers": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(AnswersOptions), c_uint32, c_void_p, c_void_p]),
+    "sptx_run_score": (c_int, [c_void_p, POINTER(Data), POINTER(ScoreOptions), POINTER(POINTER(Scored)), POINTER(c_uint64)]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(ExportOptions)]),
     "sptx_run_report": (c_int, [c_void_p, c_char_p, POINTER(ReportOptions)]),
 }

@@ -8,7 +8,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy
 
-from . import _library
+from . import _judged, _library
 from ._asked import NONE, Asked, places_for, table_of
 from ._corpus import is_token, name_of, strings
 from ._context import Context, Handle, context_for, count_of, text_of
@@ -362,6 +362,34 @@ class Run(Asked, Indexes):
             run.heads("in", "germany")                  # [("ulm", 2.9), ..]
         """
         return answers(self, tail, relation, k, True, seen)
+
+    def score(self, triples: Any, validation: Any = None, columns: Any = None) -> Any:
+        """In a run of triples: the scores of triples, float64 [n], NaN for one with a name that the run does not know. With validation=
+        (scores, probabilities), as `sptx-w2v score` computes them.
+
+            run.score([("ulm", "in", "germany"), ("ulm", "in", "france")])     # array([3.2, -1.4])
+            run.score(("ulm", "in", "germany"))                                # 3.2
+            scores, probabilities = run.score("asked.tsv", validation="valid.txt")
+
+        triples: one (head, relation, tail), or several: a file, or data as for fit(format="triples"). The score is that of the tail in
+        tails(); if the run was trained with triples.reciprocal = yes, the mean of this and of the head's in heads().
+        validation: true triples that the run was not trained on, likewise. A probability is one among as many true triples as false
+        ones whose heads and tails are drawn. The file may have a fourth column, 1 for true triples and 0 or -1 for false ones, to which
+        the probabilities are then fitted. columns: names of the columns of frames.
+
+        Warns of unknown names. ValueError if the run was not trained on triples; sptx.Error if it knows no triple of validation.
+        """
+        if not self.relations:
+            raise ValueError("'%s' was not trained on triples (corpus.format = triples), and knows no relations" % os.fsdecode(self._path))
+        one = isinstance(triples, tuple) and len(triples) == 3 and all(map(is_token, triples))
+        asked = _judged.triples(self, [triples] if one else triples, "triples", columns)
+        by = None if validation is None else _judged.triples(self, validation, "validation", columns)
+        options = _library.ScoreOptions(ctypes.sizeof(_library.ScoreOptions), None if by is None else by.pointer)
+        found, count = ctypes.POINTER(_library.Scored)(), ctypes.c_uint64()
+        self._ask(library.sptx_run_score, asked.pointer, ctypes.byref(options), ctypes.byref(found), ctypes.byref(count))
+        scored = [(each.score, each.probability) for each in found[:count.value]]
+        scores, probabilities = scored[0] if one else numpy.array(scored, numpy.float64).reshape(-1, 2).T.copy()
+        return scores if by is None else (scores, probabilities)
 
     @property
     def relations(self) -> List[str]:
