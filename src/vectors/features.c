@@ -310,6 +310,7 @@ void features_release(struct feature_file *file) {
 enum {
     WIDTH = 16,      /* columns that are solved together */
     ROUNDS = 64,     /* most rounds of conjugate gradients */
+    AHEAD = 24,      /* a row of features is fetched this number of parts early */
     JUDGED = 2,      /* number of blocks of columns by which the ridge is chosen */
     LEFT_OUT = 1000, /* most items that are left out while the ridge is chosen */
     ASKED = 300,     /* most lists by whose answers the length of new items' vectors is chosen */
@@ -317,6 +318,7 @@ enum {
     SCALED = 100,    /* number of these whose scores tell the unit of the weight */
     PLACES = 20      /* number of places of such an answer */
 };
+typedef float lanes __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias)); /* some columns of a row */
 static const float ridges[] = {0.1f, 0.3f, 1, 3, 10, 30, 100};
 static const float weights[] = {0, 0.25f, 0.5f, 1, 2, 4, 8}; /* of content, in standard deviations of learnt scores */
 enum { RIDGES = sizeof ridges / sizeof *ridges, WEIGHTS = sizeof weights / sizeof *weights };
@@ -335,7 +337,7 @@ struct fit {
     float *guessed; /* rows of the items that are left out, by their features: [RIDGES][left][JUDGED x WIDTH] for each ridge, of which unused
                      * columns are 0; afterwards [left][dim] for the chosen one */
     enum { JUDGE_RIDGES, GUESS, FIT } stage; /* the first two leave items out */
-    int ridge;
+    int ridge, first, end; /* ridge: the best one; JUDGE_RIDGES: ridges first .. end - 1 are tried */
     _Atomic uint64_t taken;
 };
 
@@ -347,81 +349,76 @@ static void add_scaled(float *to, const float *from, float by, uint32_t count) {
     for (uint32_t c = 0; c < count; c++) to[c] += by * from[c];
 }
 
-/* Writes X^T X p + ridge p to `out`, both [features x WIDTH]. */
-static void apply(const struct fit *f, const float *p, float *out, float ridge) {
-    for (uint64_t i = 0; i < f->features * WIDTH; i++) out[i] = ridge * p[i];
+/* Writes X^T X p + ridge p to `out`, both [features]. */
+static void apply(const struct fit *f, const lanes *p, lanes *out, float ridge) {
+    for (uint64_t i = 0; i < f->features; i++) out[i] = ridge * p[i];
     for (uint64_t item = 0; item < f->items; item++) {
-        float row[WIDTH] = {0};
+        lanes row = {0};
         if (is_left_out(f, item)) continue;
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++)
-            add_scaled(row, p + f->of[at] * (uint64_t)WIDTH, f->part[at], WIDTH);
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++)
-            add_scaled(out + f->of[at] * (uint64_t)WIDTH, row, f->part[at], WIDTH);
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) {
+            __builtin_prefetch(&p[f->of[at + AHEAD < f->starts[f->items] ? at + AHEAD : at]]);
+            row += f->part[at] * p[f->of[at]];
+        }
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1]; at++) out[f->of[at]] += f->part[at] * row;
     }
 }
 
-/* Computes the dot product of each column of a and b, [rows x WIDTH]. */
-static void dots(const float *a, const float *b, uint64_t rows, double out[WIDTH]) {
+/* Computes the dot product of each column of a and b, [rows]. */
+static void dots(const lanes *a, const lanes *b, uint64_t rows, double out[WIDTH]) {
     for (unsigned c = 0; c < WIDTH; c++) out[c] = 0;
     for (uint64_t i = 0; i < rows; i++)
-        for (unsigned c = 0; c < WIDTH; c++) out[c] += (double)a[i * WIDTH + c] * b[i * WIDTH + c];
+        for (unsigned c = 0; c < WIDTH; c++) out[c] += (double)a[i][c] * b[i][c];
 }
 
-/* Solves columns first .. first + width - 1 for one ridge by conjugate gradients, preconditioned by the diagonal. x, r, p, q:
- * [features x WIDTH], of which columns from `width` on are zeros; x is the result. inverse: [features] 1 / the diagonal. */
-static void solve(const struct fit *f, float ridge, uint32_t first, unsigned width, float *x, float *r, float *p, float *q,
-                  float *inverse) {
-    uint64_t count = f->features * WIDTH;
+/* Solves columns first .. first + width - 1 for one ridge by conjugate gradients, preconditioned by the diagonal. x, r, p, q: [features], whose
+ * columns from `width` on are zeros; x is the result. inverse: [features] 1 / the diagonal. */
+static void solve(const struct fit *f, float ridge, uint32_t first, unsigned width, lanes *x, lanes *r, lanes *p, lanes *q, float *inverse) {
+    uint64_t count = f->features;
     double now[WIDTH], begun[WIDTH], of[WIDTH], next[WIDTH],
         least = f->stage == FIT ? 1e-6 : 1e-4; /* least squared error, relative to that of zeros */
-    for (uint64_t i = 0; i < count; i++) x[i] = r[i] = 0;
-    for (uint64_t i = 0; i < f->features; i++) inverse[i] = ridge;
-    for (uint64_t item = 0; item < f->items; item++)
-        for (uint64_t at = f->starts[item]; at < f->starts[item + 1] && !is_left_out(f, item); at++) {
-            add_scaled(r + f->of[at] * (uint64_t)WIDTH, f->rows + item * f->dim + first, f->part[at], width);
-            inverse[f->of[at]] += f->part[at] * f->part[at];
-        }
-    for (uint64_t i = 0; i < f->features; i++) inverse[i] = 1 / inverse[i];
-    for (uint64_t i = 0; i < count; i++) q[i] = p[i] = inverse[i / WIDTH] * r[i];
-    dots(r, q, f->features, now);
+    memset(x, 0, count * sizeof *x), memset(r, 0, count * sizeof *r);
+    for (uint64_t i = 0; i < count; i++) inverse[i] = ridge;
+    for (uint64_t item = 0; item < f->items; item++) {
+        lanes row = {0};
+        memcpy(&row, f->rows + item * f->dim + first, width * sizeof(float));
+        for (uint64_t at = f->starts[item]; at < f->starts[item + 1] && !is_left_out(f, item); at++)
+            r[f->of[at]] += f->part[at] * row, inverse[f->of[at]] += f->part[at] * f->part[at];
+    }
+    for (uint64_t i = 0; i < count; i++) inverse[i] = 1 / inverse[i], q[i] = p[i] = inverse[i] * r[i];
+    dots(r, q, count, now);
     memcpy(begun, now, sizeof begun);
     for (int round = 0, open = 1; round < ROUNDS && open; round++) {
-        float step[WIDTH], turn[WIDTH];
+        lanes step, turn;
         apply(f, p, q, ridge);
-        dots(p, q, f->features, of);
+        dots(p, q, count, of);
         for (unsigned c = 0; c < WIDTH; c++) step[c] = of[c] > 0 ? (float)(now[c] / of[c]) : 0;
-        for (uint64_t i = 0; i < count; i += WIDTH)
-            for (unsigned c = 0; c < WIDTH; c++)
-                x[i + c] += step[c] * p[i + c], r[i + c] -= step[c] * q[i + c], q[i + c] = inverse[i / WIDTH] * r[i + c];
-        dots(r, q, f->features, next);
+        for (uint64_t i = 0; i < count; i++) x[i] += step * p[i], r[i] -= step * q[i], q[i] = inverse[i] * r[i];
+        dots(r, q, count, next);
         open = 0;
         for (unsigned c = 0; c < WIDTH; c++)
             turn[c] = now[c] > 0 ? (float)(next[c] / now[c]) : 0, now[c] = next[c], open |= now[c] > least * begun[c];
-        for (uint64_t i = 0; i < count; i += WIDTH)
-            for (unsigned c = 0; c < WIDTH; c++) p[i + c] = q[i + c] + turn[c] * p[i + c];
+        for (uint64_t i = 0; i < count; i++) p[i] = q[i] + turn * p[i];
     }
 }
 
 /* Solves blocks of columns: of the chosen ridge all, or of each ridge the first ones. */
 static int solve_blocks(void *context, unsigned worker) {
     struct fit *f = context;
-    uint64_t blocks = (f->dim + WIDTH - 1) / WIDTH, judged = blocks < JUDGED ? blocks : JUDGED, at, end;
+    uint64_t blocks = (f->dim + WIDTH - 1) / WIDTH, judged = blocks < JUDGED ? blocks : JUDGED, count = f->features, at, end;
     int each = f->stage == JUDGE_RIDGES;
-    OWNED float *x = mem_alloc(f->features, (4 * WIDTH + 1) * sizeof *x, "the rows of features");
+    OWNED lanes *x = mem_aligned(count, 4 * sizeof *x + sizeof(float), "the rows of features");
     if (!x) return -1;
-    while (pool_take(&f->taken, each ? judged * RIDGES : blocks, 1, &at, &end)) {
-        uint64_t block = each ? at % judged : at, ridge = each ? at / judged : (uint64_t)f->ridge;
+    while (pool_take(&f->taken, each ? judged * (uint64_t)(f->end - f->first) : blocks, 1, &at, &end)) {
+        uint64_t block = each ? at % judged : at, ridge = (uint64_t)(each ? f->first + (int)(at / judged) : f->ridge);
         uint32_t first = (uint32_t)block * WIDTH;
         unsigned width = f->dim - first < WIDTH ? f->dim - first : WIDTH;
-        uint64_t count = f->features * WIDTH;
-        solve(f, ridges[ridge], first, width, x, x + count, x + 2 * count, x + 3 * count, x + 4 * count);
-        for (uint64_t i = 0; i < f->features && f->stage == FIT; i++)
-            memcpy(f->solved + i * f->dim + first, x + i * WIDTH, width * sizeof *x);
+        solve(f, ridges[ridge], first, width, x, x + count, x + 2 * count, x + 3 * count, (float *)(x + 4 * count));
+        for (uint64_t i = 0; i < count && f->stage == FIT; i++) memcpy(f->solved + i * f->dim + first, &x[i], width * sizeof(float));
         for (uint64_t i = 0; i < f->left && f->stage != FIT; i++) {
             uint64_t item = (i + 1) * f->each - 1;
-            float *row = f->guessed + (each ? (ridge * f->left + i) * JUDGED * WIDTH : i * f->dim) + first;
-            for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++)
-                add_scaled(row, x + f->of[j] * (uint64_t)WIDTH, f->part[j], width);
+            lanes row = {0};
+            for (uint64_t j = f->starts[item]; j < f->starts[item + 1]; j++) row += f->part[j] * x[f->of[j]];
+            memcpy(f->guessed + (each ? (ridge * f->left + i) * JUDGED * WIDTH : i * f->dim) + first, &row, width * sizeof(float));
         }
     }
     return 0;
@@ -483,12 +480,17 @@ static double rank_guesses(const struct fit *f, const float *guessed) {
     return sum / (double)f->left;
 }
 
-/* Sets f->ridge to the one whose guesses are best, and says how good they are. Returns 1 if they are better than by chance. */
-static int choose_ridge(struct fit *f, const char *path) {
+/* Sets f->ridge to the one whose guesses are best, and says how good they are. Small ridges, which take many rounds, are tried only if the smallest
+ * of the others is best. Returns 1 if guesses are better than by chance, 0 if not; -1 after fail(). */
+static int choose_ridge(struct fit *f, const char *path, struct pool *pool) {
     double best = -1, chance = 0;
-    for (int i = 0; i < RIDGES; i++) {
-        double rank = rank_guesses(f, f->guessed + (uint64_t)i * f->left * JUDGED * WIDTH);
-        if (rank > best) best = rank, f->ridge = i;
+    for (f->end = RIDGES, f->first = f->ridge = RIDGES / 2; f->end && (f->ridge == f->end || f->end == RIDGES); f->end = f->first, f->first = 0) {
+        atomic_store(&f->taken, 0);
+        if (pool_run(pool, solve_blocks, f)) return -1;
+        for (int i = f->end; i-- > f->first;) {
+            double rank = rank_guesses(f, f->guessed + (uint64_t)i * f->left * JUDGED * WIDTH);
+            if (rank >= best) best = rank, f->ridge = i;
+        }
     }
     for (uint64_t i = 1; i <= f->left; i++) chance += 1 / (double)i / (double)f->left;
     int tells = best >= chance + 4 * 1.28 / (double)f->left;
@@ -604,13 +606,12 @@ static int by_score(const void *a, const void *b) {
 }
 
 static double dot_of(const float *a, const float *b, uint32_t dim) {
-    float lanes[WIDTH] = {0};
+    lanes sums = {0};
     double sum = 0;
     uint32_t c = 0;
-    for (; c + WIDTH <= dim; c += WIDTH)
-        for (uint32_t i = 0; i < WIDTH; i++) lanes[i] += a[c + i] * b[c + i];
+    for (; c + WIDTH <= dim; c += WIDTH) sums += *(const lanes *)(a + c) * *(const lanes *)(b + c);
     for (; c < dim; c++) sum += (double)a[c] * b[c];
-    for (uint32_t i = 0; i < WIDTH; i++) sum += (double)lanes[i];
+    for (uint32_t i = 0; i < WIDTH; i++) sum += (double)sums[i];
     return sum;
 }
 
@@ -624,13 +625,17 @@ static void sift(struct scored *heap, uint64_t count, uint64_t at) {
     }
 }
 
-int features_mix(const struct model *model, const struct search *search, const uint32_t *rows, const uint64_t *codes, uint64_t count,
-                 const struct search_block *block, uint64_t at, uint32_t k, float *room) {
+/* Adds content to the answer to question `at`. room: [items + features], zeros before and after. Returns 0, or -1 after fail(). */
+static int mix(const struct features_mixed *m, uint64_t at, float *room) {
+    const struct model *model = m->model;
+    const struct search *search = m->search;
+    const struct search_block *block = m->block;
+    const uint32_t *rows = m->rows, k = m->k;
     const struct model_content *c = &model->content;
     const float *query = block->queries + at * search->dim;
     uint64_t items = model_items(model);
     uint32_t found = 0, *ids = block->ids + at * k;
-    float *scores = block->scores + at * k, most = 0, divisor = sum_content(model, codes, count, room);
+    float *scores = block->scores + at * k, most = 0, divisor = sum_content(model, m->codes + m->starts[at], m->ends[at] - m->starts[at], room);
     double length = search->metric == METRIC_COSINE ? sqrt(dot_of(query, query, search->dim)) : 1;
     if (!(divisor > 0)) return 0;
     while (found < k && ids[found] != DRAW_NONE) found++;
@@ -642,11 +647,11 @@ int features_mix(const struct model *model, const struct search *search, const u
         *content = 0; /* it is among the best already */
     }
     for (uint64_t i = found; i && best; i--) sift(best, found, i - 1);
-    for (uint64_t number = 0; number < c->items; number++) most = fmaxf(most, room[number]);
+    for (uint64_t number = 0; number < c->items; number++) most = room[number] > most ? room[number] : most;
     /* No other item has a higher learnt score than the last item found, so only content can bring it among the best. Items with much content are
      * tried first: if they get among the best, items with little content need not be scored. */
-    for (float over = most / 2; found == k && best && most > 0 && scores[k - 1] + most >= best->score;
-         most = over, over = over > 1e-6f ? over / 2 : 0)
+    for (float over = most / 4; found == k && best && most > 0 && scores[k - 1] + most >= best->score;
+         most = over, over = over > 1e-6f ? over / 4 : 0)
         for (uint64_t number = 0; number < c->items; number++) {
             if (!(room[number] > over) || room[number] > most || scores[k - 1] + room[number] < best->score) continue;
             uint32_t row = (uint32_t)(number < items ? number : model->rows + number - items);
@@ -662,6 +667,20 @@ int features_mix(const struct model *model, const struct search *search, const u
     if (found && best) qsort(best, found, sizeof *best, by_score);
     for (uint32_t i = 0; i < found && best; i++) ids[i] = best[i].id, scores[i] = best[i].score;
     return best ? 0 : -1;
+}
+
+static int mix_some(void *context, unsigned worker) {
+    struct features_mixed *m = context;
+    uint64_t at, end;
+    OWNED float *room = mem_zalloc(m->model->content.items + m->model->content.features, sizeof *room, "features of lists");
+    while (room && pool_take(&m->taken, m->block->filled, 1, &at, &end))
+        if (mix(m, at, room)) return -1;
+    return room ? 0 : -1;
+}
+
+int features_mix(struct features_mixed *mixed, struct pool *pool) {
+    atomic_store(&mixed->taken, 0);
+    return mixed->model->content.weight > 0 ? pool_run(pool, mix_some, mixed) : 0;
 }
 
 /* The choice of content's weight. */
@@ -748,17 +767,6 @@ static int choose_content(struct model *model, struct fit *f, enum model_view vi
     return 0;
 }
 
-/* Adds content to the answers of all lists. rows: as of features_mix(). */
-static int mix_all(const struct model *model, const struct search *search, const uint32_t *rows, const struct asked_lists *asked,
-                   const struct search_block *block) {
-    if (!(model->content.weight > 0)) return 0;
-    OWNED float *room = mem_zalloc(model->content.items + model->content.features, sizeof *room, "features of lists");
-    int result = room ? 0 : -1;
-    for (uint64_t i = 0; i < asked->count && !result; i++)
-        result = features_mix(model, search, rows, asked->codes + asked->starts[i], asked->starts[i + 1] - asked->starts[i], block, i, PLACES, room);
-    return result;
-}
-
 /* Multiplies new items' vectors, and their content, by a factor, chosen so that new items get the share `share` of the first places of the answers
  * for trained lists. A list's own items do not count. In a run whose lists have no rows, items take the part of lists. A factor brings no item to a
  * list for which it scores below 0, as nearly all do in small shops, where lists keep away from the mean of all items. If no factor reaches the
@@ -773,12 +781,15 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
     OWNED uint32_t *ids = mem_alloc(asked.count, PLACES * sizeof *ids, "new items"), *rows = mem_alloc(added, sizeof *rows, "new items");
     OWNED float *best = mem_alloc(asked.count, 3 * PLACES * sizeof *best, "new items");
     float *nearest = best + asked.count * PLACES, *ratio = best + 2 * asked.count * PLACES;
-    struct search_block block = {.queries = asked.queries, .banned_starts = asked.starts, .banned = asked.banned, .ids = ids, .scores = best};
+    struct search_block block = {.queries = asked.queries, .filled = asked.count, .banned_starts = asked.starts, .banned = asked.banned, .ids = ids,
+                                 .scores = best};
+    struct features_mixed mixed = {.model = model, .search = &old, .codes = asked.codes, .starts = asked.starts, .ends = asked.starts + 1,
+                                   .block = &block, .k = PLACES};
     int result = !ids || !rows || !best || search_open(&old, model, view, metric, items, NULL) ||
                          search_top(&old, asked.queries, asked.count, PLACES, asked.starts, asked.banned, ids, best) ||
-                         mix_all(model, &old, NULL, &asked, &block) ? -1 : 0;
+                         features_mix(&mixed, pool) ? -1 : 0;
     for (uint64_t i = 0; i < added && !result; i++) rows[i] = (uint32_t)(model->rows + i);
-    block.scores = nearest, block.banned = NULL;
+    block.scores = nearest, block.banned = NULL, mixed.search = &new, mixed.rows = rows;
     double of_all = (double)added / (double)(items + added);
     if (share < 0) share = fmin(!mean ? FEATURES_SHARE / 3 : model->content.weight > 0 ? FEATURES_SHARE_CONTENT : FEATURES_SHARE, of_all);
     uint64_t wanted = (uint64_t)(share * (double)asked.count * PLACES);
@@ -788,7 +799,7 @@ static int choose_length(struct model *model, enum model_view view, int unit, do
         if (base) memcpy(base, model->added.rows, values * sizeof *base);
         search_close(&new);
         if (search_over(&new, base, added, model->dim, metric, NULL) ||
-            search_top(&new, asked.queries, asked.count, PLACES, NULL, NULL, ids, nearest) || mix_all(model, &new, rows, &asked, &block))
+            search_top(&new, asked.queries, asked.count, PLACES, NULL, NULL, ids, nearest) || features_mix(&mixed, pool))
             result = -1;
         ratios = 0;
         for (uint64_t i = 0; i < asked.count * PLACES && !result; i++) { /* a list whose items all score below 0 is not counted */
@@ -871,8 +882,7 @@ static int fit_file(struct model *model, const struct features_asked *asked, int
     f.each = f.items < 300 ? 3 : f.items / 10 < LEFT_OUT ? 10 : f.items / LEFT_OUT;
     f.left = f.items / f.each < LEFT_OUT ? f.items / f.each : LEFT_OUT;
     if (!result && !(f.guessed = mem_zalloc(f.left + 1, (RIDGES * JUDGED * WIDTH + f.dim) * sizeof *f.guessed, "features"))) result = -1;
-    if (!result) result = pool_run(pool, solve_blocks, &f);
-    if (!result) tells = choose_ridge(&f, path);
+    if (!result && (tells = choose_ridge(&f, path, pool)) < 0) result = -1;
     const int by_content = tells && asked->content && !lists && model->vocab.lists && model->own > 0;
     if (!result) memset(f.guessed, 0, f.left * f.dim * sizeof *f.guessed);
     for (f.stage = by_content ? GUESS : FIT; f.stage <= FIT && !result; f.stage++) {

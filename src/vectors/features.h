@@ -28,7 +28,8 @@
  *
  * New lists (people) have vectors likewise, fitted to the rows of trained lists.
  *
- * Nothing is stored: the rows are computed when a command asks for them (100,000 items with 20 features, 128 columns: seconds).
+ * Nothing is stored: the rows are computed when a command asks for them (100,000 items with 20 features, 128 columns: three seconds of a core, and as
+ * long again if content has a weight).
  */
 #ifndef SPTX_FEATURES_H
 #define SPTX_FEATURES_H
@@ -86,11 +87,19 @@ struct features_asked {
  * added before; if the run's own file is gone, warns. Returns 0, or -1 after fail(). */
 int features_open_of(struct model *model, const struct features_asked *asked, enum model_view view, int unit, unsigned threads);
 
-/* Adds content (above) to the answer to question `at` of a block, if the list's items have features: replaces its k rows and scores by the k best of
- * all candidates. rows: [search->rows] the candidates' rows of the model, rising; NULL: 0, 1, 2 .. codes: the list's items, as of list_question.
- * room: [items + features of model->content], zeros before and after. Returns 0, or -1 after fail(). */
-int features_mix(const struct model *model, const struct search *search, const uint32_t *rows, const uint64_t *codes, uint64_t count,
-                 const struct search_block *block, uint64_t at, uint32_t k, float *room);
+/* Answers to which content (above) is added. */
+struct features_mixed {
+    const struct model *model;
+    const struct search *search;
+    const uint32_t *rows; /* [search->rows] the candidates' rows of the model, rising; NULL: 0, 1, 2 .. */
+    const uint64_t *codes, *starts, *ends; /* items of the list of question i: codes[starts[i]] .. codes[ends[i] - 1], as of list_question */
+    const struct search_block *block; /* the questions, with the k best rows by learnt scores */
+    uint32_t k;
+    _Atomic uint64_t taken; /* number of questions that workers have begun */
+};
+/* Replaces the rows and scores of all answers by those that are best with content; does nothing if content->weight is 0. Returns 0, or -1 after
+ * fail(). */
+int features_mix(struct features_mixed *mixed, struct pool *pool);
 
 /* Calls take() with each item of a file of features, and its first value of a column: "noir" of genre:noir. In a file without a header a column is
  * what stands before the colon of its features. path: NULL: the run's own file, with the run's own words. Returns 0, or -1 after fail(), also if no

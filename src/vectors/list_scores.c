@@ -182,9 +182,6 @@ struct asking {
     int64_t *also; /* [folded] row of a new list with features (features.h), to be mixed with the folded one; -1: none */
     float *row; /* [dim] buffer for one item's row */
     uint32_t *ids; /* [k] if there are candidates: the found rows, as rows of the model */
-    uint64_t first; /* number of the first question of `block`, to whose answers content is added */
-    const struct search_block *block;
-    _Atomic uint64_t taken; /* number of these answers that workers have begun */
 };
 
 static int64_t row_of_list(const struct list_question *question, uint64_t list) {
@@ -296,29 +293,19 @@ static int fold_lists(void *user, uint64_t first, uint64_t count) {
     return 0;
 }
 
-static int mix_lists(void *context, unsigned worker) {
-    struct asking *asking = context;
-    const struct list_scores *scores = asking->scores;
-    const struct list_question *question = asking->question;
-    uint64_t at, end;
-    OWNED float *room = mem_zalloc(scores->model->content.items + scores->model->content.features, sizeof *room, "features of lists");
-    while (room && pool_take(&asking->taken, asking->block->filled, 1, &at, &end)) {
-        uint64_t list = list_at(question, asking->first + at), start = question->starts[list];
-        if (features_mix(scores->model, &scores->search, scores->candidates, question->codes + start, question->starts[list + 1] - start,
-                         asking->block, at, question->k, room))
-            return -1;
-    }
-    return room ? 0 : -1;
-}
-
 /* Adds content (features.h) to the scores of a block's answers. */
 static int mix_block(void *user, uint64_t first, const struct search_block *block) {
-    struct asking *asking = user;
-    if (!(asking->scores->model->content.weight > 0)) return 0;
-    if (!asking->scores->pool && !(asking->scores->pool = pool_open(asking->scores->threads))) return -1;
-    asking->first = first, asking->block = block;
-    atomic_store(&asking->taken, 0);
-    return pool_run(asking->scores->pool, mix_lists, asking);
+    const struct asking *asking = user;
+    struct list_scores *scores = asking->scores;
+    const struct list_question *question = asking->question;
+    if (!(scores->model->content.weight > 0)) return 0;
+    OWNED uint64_t *starts = mem_alloc(block->filled, 2 * sizeof *starts, "lists");
+    if (!starts || (!scores->pool && !(scores->pool = pool_open(scores->threads)))) return -1;
+    for (uint64_t i = 0; i < 2 * block->filled; i++)
+        starts[i] = question->starts[list_at(question, first + i % block->filled) + i / block->filled]; /* first all starts, then all ends */
+    struct features_mixed mixed = {.model = scores->model, .search = &scores->search, .rows = scores->candidates, .codes = question->codes,
+                                   .starts = starts, .ends = starts + block->filled, .block = block, .k = question->k};
+    return features_mix(&mixed, scores->pool);
 }
 
 static int take_list(void *user, uint64_t i, const struct search_found *place) {
