@@ -1163,7 +1163,8 @@ enum { RELATIONS_FEW = 4, ORDER_LEAST = 5 }; /* the column of relations has at m
 enum order_of_triples { ORDER_USUAL, ORDER_RELATION_LAST, ORDER_RELATION_FIRST, ORDER_UNCLEAR };
 
 /* Finds out which of three columns contains the relations: it has few different names, none of which occurs in the other columns, while these
- * share names. Numbers occur in all columns by chance, so with numbers only the columns' counts of different names, and of shared ones, decide.
+ * share names. Numbers occur in all columns by chance, so with numbers only the columns' counts of different names, and of shared ones, decide; if
+ * a first line says how many triples follow, the file is one of OpenKE's, which have head, tail, relation.
  * Without such signs the usual order, relation in the middle, is kept. */
 static enum order_of_triples judge_order(const struct looking *l, unsigned index, const struct distinct *of) {
     uint64_t size[3] = {of->words[0].size, of->words[1].size, of->words[2].size}, filled = 0, digits = 0;
@@ -1177,7 +1178,9 @@ static enum order_of_triples judge_order(const struct looking *l, unsigned index
         if (filled && digits == filled) {
             double shared = (double)alike / (double)(size[a] + size[1] - alike), usual = (double)ends / (double)(size[0] + size[2] - ends);
             if (few && RELATIONS_FEW * size[c] <= size[a] && shared > usual) return order;
-            if (c && size[c] < size[1] && 2 * size[1] > l->columns.lines && shared > usual) return ORDER_UNCLEAR;
+            if (c && 2 * size[c] <= size[1] && 2 * size[c] <= size[a] && shared > 2 * usual) return order;
+            if (c && l->has_count && RELATIONS_FEW * size[1] > size[c]) return order;
+            if (c && size[c] < size[1] && shared > usual) return ORDER_UNCLEAR;
             continue;
         }
         int apart = !ends && !middle; /* no name of this column occurs in another one */

@@ -221,7 +221,7 @@ struct triples_reading {
     struct words relations; /* names of the relations, in the order of their rows */
     uint32_t rows[TRIPLE_TERMS];
     struct corpus_field fields[TRIPLE_TERMS];
-    int terms;
+    int terms, falses; /* falses: 1: triples whose label says that they are false are taken, too */
     triple_take *take;
     void *user;
 };
@@ -237,13 +237,14 @@ static int take_term(void *user, const struct corpus_field *field) {
     reading->rows[reading->terms] = row < 0 || (!is_relation && (uint64_t)row >= items) ? WORDS_ABSENT : (uint32_t)row;
     if (++reading->terms < TRIPLE_TERMS) return 0;
     reading->terms = 0;
-    return reading->take(reading->user, reading->rows, reading->fields);
+    return reading->falses || field->weight != 0 ? reading->take(reading->user, reading->rows, reading->fields) : 0;
 }
 
 int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
                      triple_take *take, void *user) {
-    const struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look};
-    struct triples_reading reading = {.model = model, .take = take, .user = user};
+    struct corpus_options options = {.format = FORMAT_TRIPLES, .look = *look};
+    struct triples_reading reading = {.model = model, .falses = look->labelled, .take = take, .user = user};
+    options.look.labelled = 1;
     int result = 0;
     for (uint64_t i = 0; i < model->relations && !result; i++) {
         uint64_t length;

@@ -85,7 +85,8 @@ float run_triples_score(const struct model *model, const float *query, const flo
 /* Called with each triple: the rows of head, relation and tail, WORDS_ABSENT for a name that the run does not know; and the names themselves, as
  * fields whose weight is 0 if a label says that the triple is false (look_keys.labelled). Returns 0, or -1 to stop. */
 typedef int triple_take(void *user, const uint32_t rows[3], const struct corpus_field fields[3]);
-/* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). Returns 0, or -1 after fail(). */
+/* Reads triples from a file, or from `data` unless it is NULL (asked_read in names.h). With look->labelled = 0, leaves out those that a label calls
+ * false. Returns 0, or -1 after fail(). */
 int run_triples_read(const struct model *model, const char *path, const struct gathered *data, const struct look_keys *look,
                      triple_take *take, void *user);
 

@@ -185,6 +185,17 @@ def test_rare_entities_take_their_triples_along(sptx):
     assert sptx.path("run", "vocab.tsv").read_text() == "b\t4\na\t3\n" + "".join(f"relation:{r}\t0\n" for r in ("r", "s", "r^-1", "s^-1"))
 
 
+@pytest.mark.parametrize("count, relations", [(True, 12), (False, 9)])
+def test_files_of_openke_have_head_tail_relation(sptx, count, relations):
+    lines = triples(each=4, relations=relations, count=300)  # of 20 entities: relations are not much fewer
+    entities = {name: i for i, name in enumerate(sorted({end for line in lines for end in (line[0], line[2])}))}
+    text = "".join(f"{entities[h]} {entities[t]} {r[1:]}\n" for h, r, t in lines)
+    sptx.path("train2id.txt").write_text(f"{len(lines)}\n{text}" if count else text)
+    done = sptx("train", config(sptx), "--corpus.path=train2id.txt")
+    assert "relation = column 3, tail = column 2" in done.stderr and f"corpus     300 triples of {len(entities)} entities and {relations} relations" in done.stderr
+    assert ", a count in the first line" in done.stderr or not count
+
+
 @pytest.mark.parametrize("text, keys, words", [
     ("a r b\nc d\n", [], ["line 2", "2 fields", "head, relation, tail"]),
     ("a\tr\tb\nc\t\td\n", [], ["line 2", "its relation is empty"]),
@@ -418,6 +429,16 @@ def test_triples_are_classified_by_a_threshold_a_relation(sptx):
     field, known = sptx("evaluate", "run", "--labelled=test.tsv", "--thresholds=valid.tsv").stdout.splitlines()
     assert field.startswith(f"test.tsv accuracy {(called == is_true).sum() / 101:.4f} f1 ") and " unknown 1 " in field
     assert known.startswith(f"test.tsv known accuracy {(called == is_true).mean():.4f} f1 {f1:.4f}, without")
+
+
+def test_false_triples_are_not_held_out_ones(sptx):
+    train, valid, test = split(sptx)
+    sptx("train", config(sptx))
+    wanted = sptx("evaluate", "run", "--triples=test.txt", "--known=valid.txt").stdout
+    for name, part in (("test", test), ("valid", valid)):
+        labelled(sptx, name + ".tsv", part, 5)
+    done = sptx("evaluate", "run", "--triples=test.tsv", "--known=valid.tsv")
+    assert done.stdout.split()[1:] == wanted.split()[1:] and "tail = column 3, true or false = column 4" in done.stderr
 
 
 @pytest.mark.parametrize("test, valid, words", [
