@@ -183,3 +183,34 @@ def test_relations_go_by_their_names(tmp_path):
         run.row("r2")
     with pytest.raises(sptx.Error, match=r"Run\.tails\(\), Run\.heads\(\)"):
         run.recommend(["e1"])
+
+
+@pytest.mark.torch
+def test_pykeens_evaluator_finds_the_same_ranks(tmp_path):
+    """PyKEEN's ComplEx with the exported rows: the two halves of a row are the real and the imaginary parts."""
+    torch, models, factories = (pytest.importorskip(name, exc_type=ImportError) for name in ("torch", "pykeen.models", "pykeen.triples"))
+    evaluator = pytest.importorskip("pykeen.evaluation").RankBasedEvaluator(filtered=True)
+    lines = names(triples(count=400))
+    random.Random(2).shuffle(lines)
+    train, valid, test = lines[:-20], lines[-20:-10], lines[-10:]
+    run = fitted(tmp_path, train)
+    test = [line for line in test if line[0] in run and line[2] in run]
+    run.export(tmp_path / "rows.npy", table="target", lists=True)
+    rows, count = numpy.load(tmp_path / "rows.npy"), len(run.relations)
+    entities, relations = {name: i for i, name in enumerate(run.words)}, {name: i for i, name in enumerate(run.relations)}
+
+    def mapped(some):
+        return torch.tensor([[entities[h], relations[r], entities[t]] for h, r, t in some if h in entities and t in entities])
+
+    factory = factories.CoreTriplesFactory(mapped(train), num_entities=len(entities), num_relations=count, create_inverse_triples=True)
+    model = models.ComplEx(triples_factory=factory, embedding_dim=run.dim // 2, random_seed=0)
+    order = [len(entities) + r + back * count for r in range(count) for back in (0, 1)]  # a relation's inverse follows it
+    for representations, own in ((model.entity_representations, rows[:len(entities)]), (model.relation_representations, rows[order])):
+        weight, half = representations[0]._embeddings.weight, run.dim // 2
+        pairs = numpy.stack([own[:, :half], own[:, half:]], 2)
+        weight.data = torch.tensor(pairs.tolist(), dtype=torch.float32).reshape(weight.shape)
+    found = evaluator.evaluate(model, mapped(test), additional_filter_triples=[mapped(train), mapped(valid)], batch_size=8, use_tqdm=False)
+    ours = run.evaluate(triples=test, known=valid)["triples"]
+    for name, side, metric in (("mrr", "both", "inverse_harmonic_mean_rank"), ("mrr_heads", "head", "inverse_harmonic_mean_rank"),
+                               ("mrr_tails", "tail", "inverse_harmonic_mean_rank"), ("hits10", "both", "hits_at_10"), ("hits1", "both", "hits_at_1")):
+        assert ours[name] == pytest.approx(found.get_metric("%s.realistic.%s" % (side, metric)), abs=1e-4), name
