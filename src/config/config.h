@@ -180,7 +180,7 @@ void config_fill_older(struct config *before);
 void config_keep_effort(struct config *config, const struct config *before);
 
 /* Returns the name ("model.dim") of the first key that changes the result and differs between two resolved configs, or NULL. --resume uses it. Not
- * compared: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds, corpus.cache. */
+ * compared: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds, corpus.cache, corpus.item_features and its like. */
 const char *config_difference(const struct config *a, const struct config *b);
 
 /* Writes all keys that differ to out[capacity], each with its value in a and, in brackets, in b. Returns 1 if there is one. */

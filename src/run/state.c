@@ -278,6 +278,10 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     OWNED char *path = file_join(run, "config.ini");
     int result = ranks_agree(ranks, config_init(&before) || !path ? -1 : 0);
     if (!result) result = read_keys(&before, config, path, ranks);
+    const char *const features[][2] = {{"item_features", before.corpus_item_features}, {"list_features", before.corpus_list_features},
+                                       {"feature_words", before.corpus_feature_words}};
+    for (size_t i = 0; i < sizeof features / sizeof *features && !result; i++) /* maybe from train.from */
+        if (!config_is_given(config, "corpus", features[i][0])) result = config_set(config, "corpus", features[i][0], features[i][1], path);
     if (!result) config_settle(config, &before);
     if (!result) config_keep_effort(config, &before);
     if (!result) defaults_keep(config, &before);

@@ -250,6 +250,22 @@ static int find_grown(struct session *s, const char *checkpoint) {
     return open_source(s);
 }
 
+/* A run that begins from another one has the files of features that the other has, as long as they are there, unless it names its own. */
+static int keep_features(struct session *s) {
+    const struct config *older = &s->grow.run.keys, *own = s->config;
+    enum look_rows rows = corpus_formats[own->corpus_format].rows;
+    const char *keys[2] = {"item_features", "list_features"}, *files[2] = {older->corpus_item_features, older->corpus_list_features};
+    int fits[2] = {rows == LOOK_LISTS || rows == LOOK_PAIRS, own->examples_mode == MODE_USER && own->examples_own > 0}, kept = 0;
+    for (int i = 0; i < 2 && fits[0]; i++) {
+        if (!files[i] || !*files[i] || !fits[i] || config_is_given(own, "corpus", keys[i]) || file_exists(files[i]) != 1) continue;
+        if (config_set(s->config, "corpus", keys[i], files[i], "train.from")) return -1;
+        note("features   '%s', as in train.from (corpus.%s)", files[i], keys[i]);
+        kept = 1;
+    }
+    return kept && !config_is_given(own, "corpus", "feature_words") && *older->corpus_feature_words
+               ? config_set(s->config, "corpus", "feature_words", older->corpus_feature_words, "train.from") : 0;
+}
+
 int session_open(struct session *s, struct config *config, struct gathered *data, struct ranks *ranks,
                  const char *checkpoint) {
     *s = (struct session){.config = config,
@@ -262,6 +278,7 @@ int session_open(struct session *s, struct config *config, struct gathered *data
     /* Checked before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s) || ranks_agree(ranks, find_grown(s, checkpoint))) return -1;
+    if (!checkpoint && keep_features(s)) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }
 

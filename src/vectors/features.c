@@ -269,6 +269,7 @@ int features_read(struct feature_file *to, const char *path, const char *words) 
         while (end > at && (end[-1] == '\n' || end[-1] == '\r')) end--;
         for (char *byte = at; byte < end; byte++)
             if (*byte == '\n') at = byte + 1; /* a line "sep=;" may precede the header */
+        while (at < end && (*at == '#' || text_is_blank(*at))) at++; /* "#item,genre" */
         columns_part(&line, at, end, &r.file.look.form, 0);
         r.columns = (unsigned)r.file.look.shifted;
         for (unsigned c = 0; c < line.count && r.columns < COLUMNS_READ; c++) r.header[r.columns++] = (struct cell){line.word[c], line.length[c]};

@@ -334,6 +334,24 @@ def test_a_file_that_is_gone_is_only_a_warning(shop):
         path.write_text(text)
 
 
+def test_a_run_from_another_one_and_a_resumed_one_have_its_features(shop):
+    def train(name, *options):
+        done = shop("train", "--corpus.path=train.txt", "--corpus.format=lists", f"--model.dim={DIM}", "--train.from=run", f"--run.dir={shop.own / name}",
+                    *options)
+        return done.stderr + done.stdout, re.findall(r"(?m)^(?:item_features|feature_words) = ?(.*)$", (shop.own / name / "config.ini").read_text())
+
+    said, keys = train("new", "--train.epochs=1")
+    assert "features   'features.tsv', as in train.from (corpus.item_features)" in said and keys == ["features.tsv", ""]
+    assert train("new", "--train.epochs=2", "--resume")[1] == ["features.tsv", ""]
+    assert train("new", "--train.epochs=3", "--resume", "--corpus.item_features=random.tsv")[1] == ["random.tsv", ""]
+    assert train("none", "--train.epochs=1", "--corpus.item_features=")[1] == ["", ""]
+    shop.path("gone.tsv").write_text(shop.path("features.tsv").read_text())
+    train("older", "--train.epochs=1", "--corpus.item_features=gone.tsv")
+    shop.path("gone.tsv").unlink()
+    said, keys = train("newer", "--train.epochs=1", f"--train.from={shop.own / 'older'}")
+    assert keys == ["", ""] and "as in train.from" not in said
+
+
 def test_a_named_file_that_is_gone_is_an_error(shop):
     assert "'/nowhere'" in shop.refuses("evaluate", "run", "--train=train.txt", "--held-out=held_out.txt", "--item-features=/nowhere")
 

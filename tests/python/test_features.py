@@ -1,4 +1,7 @@
 """New items by their features from Python: frames, dicts and sparse matrices, in fit() and Run.add_items()."""
+import os
+import signal
+
 import numpy
 import pytest
 import sptx
@@ -163,6 +166,36 @@ def test_values_of_frames_stay_in_their_cells(loud, capfd):
     frame.columns = ["item", "genre", "genre"]
     with pytest.raises(ValueError, match="columns of the features have the same name: item, genre, genre"):
         loud.add_items(frame)
+
+
+@pytest.mark.parametrize("columns", [["item", "kind"], ["shelf", "genre"], ["kind", "item"], ["#shelf", "genre"]])
+def test_a_frame_has_a_header_whatever_items_are_called(loud, capfd, columns):
+    pandas = pytest.importorskip("pandas")
+    names = columns if columns[1] != "item" else columns[::-1]
+    rows = [(item, "a " + kind_of(item)) for item in ITEMS] + [tuple(names), ("#x", "a k1"), ('q"', "a k2")]
+    assert " 243 items, 9 features" in added(loud, capfd, pandas.DataFrame(rows, columns=names)[columns])
+    assert loud.vector(names[1] + ":a k5").any()
+
+
+def test_a_killed_fit_leaves_the_older_run_its_features(lists, features, tmp_path):
+    """Killed before the first checkpoint, so that no exception can put a file back."""
+    options = {"format": "lists", "dim": 16, "epochs": 20, "progress": False, "device": "cpu"}
+    sptx.fit(lists, tmp_path / "run", item_features=features, **options)
+    before = (tmp_path / "run.items").read_bytes()
+    child = os.fork()
+    if not child:
+        data = (items if items else os.kill(os.getpid(), signal.SIGKILL) for items in [*lists.values(), None])
+        sptx.fit(data, tmp_path / "run", item_features={"k0i0": ["other"]}, overwrite=True, **options)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    assert (tmp_path / "run.items").read_bytes() == before and (tmp_path / "run.items2").exists()
+    assert sptx.Run(tmp_path / "run").recommend(list="p0", k=5, among="new")
+    for name, left in (("run.items2", "run.items"), ("run.items", "run.items2")):
+        run = sptx.fit(lists, tmp_path / "run", item_features=features, overwrite=True, **options)
+        assert (tmp_path / name).read_bytes() == before and not (tmp_path / left).exists()
+        assert run.recommend(list="p0", k=5, among="new")
+    sptx.fit(lists, tmp_path / "run", item_features=features, resume=True, **options)
+    assert not (tmp_path / "run.items2").exists()
 
 
 def test_features_that_are_refused_change_no_file(lists, features, tmp_path):

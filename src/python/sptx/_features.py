@@ -82,6 +82,7 @@ def write(data: Any, to: TextIO, names: Any = None) -> None:
         raise ValueError("columns of the features have the same name: %s" % ", ".join(names))
     columns: List[List[Any]] = [column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
                                 for column in (data[name] for name in getattr(data, "column_names", data.columns))]
-    rows_of = csv.writer(to, lineterminator="\n")
+    to.write("#")  # so the first line is a header, whatever items are called; names that begin with # are in quotes
+    rows_of = csv.writer(to, lineterminator="\n", quoting=csv.QUOTE_ALL)
     rows_of.writerow(names)
     rows_of.writerows([_cell(value) for value in row] for row in zip(*columns))

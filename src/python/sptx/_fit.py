@@ -57,7 +57,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
                then "graph". Such a graph is directed where the object is, unless keys say graph.directed
     item_features
                of lists and pairs: what is known about items, also about new ones, as Run.add_items() takes it. Anything but a path is written to
-               PATH.items, which corpus.item_features then names. A sparse matrix has a row for each name of items=
+               PATH.items, which corpus.item_features then names (PATH.items2 beside the run that is replaced). A sparse matrix has a row for each name of items=
     user_features
                likewise of lists (people), also of new ones: PATH.users, corpus.list_features, users=
     overwrite  replaces a run that is there, when the new one has its first checkpoint
@@ -83,7 +83,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     told = [("item", ".items", item_features, items), ("list", ".users", user_features, users)]
     for what, ending, features, _ in told:
         if features is not None:
-            given["corpus.%s_features" % what] = features if is_file(features) else os.fsdecode(path_of(path)) + ending
+            given["corpus.%s_features" % what] = features if is_file(features) else _features_of(path, ending, resume)
     source, settings = _source_and_settings(data, path, given, format, columns, users, items, weights)
     older, latest = {}, _latest(path)
     try:
@@ -101,6 +101,10 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         for file, was in older.items() if _latest(path) == latest else ():  # no checkpoint of this run is there: so are the older files
             _put(file, was)
         raise
+    for what, ending, features, _ in told:
+        for file in _both(path, ending) if features is not None and not is_file(features) else ():
+            if file != given["corpus.%s_features" % what]:
+                _put(file, None)  # of the run that was there before
     run = Run(path, device=device)
     if source.format != "graph":
         _tell_few(run)
@@ -114,6 +118,18 @@ def _latest(path: Any) -> Any:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
+
+
+def _both(path: Any, ending: str) -> Tuple[str, str]:
+    return os.fsdecode(path_of(path)) + ending, os.fsdecode(path_of(path)) + ending + "2"
+
+
+def _features_of(path: Any, ending: str, resume: bool) -> str:
+    """Returns the file for a run's features. A run that is to be replaced keeps its own file until the new one has a checkpoint, even if this process
+    is killed; so the new run's has another name. A resumed run keeps its name."""
+    names, config = _both(path, ending), (_bytes_of(os.path.join(os.fsdecode(path_of(path)), "config.ini")) or b"").splitlines()
+    used = [any(line.endswith(b"_features = " + os.fsencode(name)) for line in config) for name in names]
+    return names[used[1] if resume else used[0]]
 
 
 def _bytes_of(path: str) -> Optional[bytes]:
